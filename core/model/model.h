@@ -1,0 +1,73 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/model/config.h"
+
+namespace sheaf {
+
+enum class DType : uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q4_k, q5_k, q6_k };
+
+const char* dtype_name(DType dtype);
+/// Values in one block and bytes of one block (1 and the element size for plain types).
+int32_t block_values(DType dtype);
+int32_t block_bytes(DType dtype);
+/// Converts `count` values (a multiple of the block size) starting at `data` to fp32.
+void to_f32(DType dtype, const std::byte* data, int64_t count, float* out);
+
+/// W + scale * B A, merged when a row is read.
+struct LowRank {
+  std::vector<float> a;  ///< [rank, cols]
+  std::vector<float> b;  ///< [rows, rank]
+  int32_t rank = 0;
+  float scale = 0;
+};
+
+/// A weight matrix [rows, cols] in the file's own type, read row by row as fp32. A vector has one row.
+/// Points into memory that the Model keeps mapped.
+struct Matrix {
+  std::string name;
+  DType dtype = DType::f32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  const std::byte* data = nullptr;
+  int32_t rope_head_dim = 0;               ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
+                                           ///< them back as two halves
+  std::shared_ptr<const LowRank> adapter;  ///< LoRA delta, if any
+
+  bool empty() const { return data == nullptr; }
+  int64_t row_bytes() const { return cols / block_values(dtype) * block_bytes(dtype); }
+  /// Rows [first, first + count) as fp32, row-major.
+  void read(int64_t first, int64_t count, float* out) const;
+  std::vector<float> read_all() const;
+  /// Rows [first, first + count) as a matrix of their own (fused projections).
+  Matrix slice(int64_t first, int64_t count, std::string slice_name) const;
+};
+
+struct LayerWeights {
+  Matrix attention_norm;        ///< [hidden]; before attention, or after it when post_norm
+  Matrix q, k, v;               ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
+  Matrix q_bias, k_bias, v_bias;  ///< empty where the family has none
+  Matrix q_norm, k_norm;        ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
+  Matrix o;                     ///< [hidden, heads × head_dim]
+  Matrix mlp_norm;              ///< [hidden]; before the MLP, or after it when post_norm
+  Matrix gate, up;              ///< [ffn, hidden]
+  Matrix down;                  ///< [hidden, ffn]
+};
+
+struct Model {
+  std::string path;
+  ModelConfig config;
+  Matrix embedding;             ///< [vocab, hidden]
+  std::vector<LayerWeights> layers;
+  Matrix final_norm;            ///< [hidden]
+  Matrix output;                ///< [vocab, hidden]; the embedding when tied
+  std::vector<std::shared_ptr<const void>> files;  ///< keep the mappings alive
+};
+
+}  // namespace sheaf

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sheaf {
+
+/// Where a row stands in its corpus.
+struct Place {
+  std::string file;
+  int64_t row = 0;  ///< line of a text file or row of a table, from 1
+};
+
+struct Question {
+  nlohmann::json id;                 ///< null where the corpus has none
+  std::string text;
+  std::vector<std::string> options;  ///< multiple choice where not empty
+};
+
+/// One row of a corpus: a document to extract from, or a context with its questions.
+struct Item {
+  Place place;
+  nlohmann::json id;        ///< the id column as it stands: string or number
+  std::string category;     ///< extract only
+  std::string document;     ///< the document columns joined by newlines, or the context
+  std::vector<Question> questions;  ///< ask only
+};
+
+/// A row that cannot be used, and why.
+struct Reject {
+  Place place;
+  nlohmann::json id;
+  std::string reason;
+};
+
+/// A stream of rows in input order.
+class Corpus {
+ public:
+  virtual ~Corpus() = default;
+  /// The next row, good or bad; nothing at the end. Throws only for what ends the job.
+  virtual std::optional<std::variant<Item, Reject>> next() = 0;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+enum class ValueType : uint8_t { text, number, enumeration, list };
+
+/// One attribute to extract.
+struct Attribute {
+  std::string name;
+  std::string description;            ///< shown to the model; may be empty
+  ValueType type = ValueType::text;
+  std::vector<std::string> options;   ///< the allowed values of an enumeration
+};
+
+struct Category {
+  std::string name;
+  std::vector<Attribute> attributes;
+};
+
+/// What to extract from the documents of each category.
+struct Schema {
+  std::vector<Category> categories;
+  /// The category called `name`, or nullptr.
+  const Category* find(std::string_view name) const;
+};
+
+}  // namespace sheaf

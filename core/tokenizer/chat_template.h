@@ -1,0 +1,29 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tokenizer/tokenizer.h"
+
+namespace sheaf {
+
+/// One of a fixed, named set of chat layouts; code in a model file's own template is never run.
+/// A prompt is: [bos] open + user text + turn, and the model's answer follows.
+struct ChatTemplate {
+  std::string name;           ///< chatml, qwen3, llama3, mistral, phi, plain
+  std::string system_open;    ///< before the system text, e.g. "<|im_start|>system\n"
+  std::string system_close;   ///< after it, e.g. "<|im_end|>\n"
+  std::string user_open;      ///< before the user text, e.g. "<|im_start|>user\n"
+  std::string turn;           ///< after it and before the answer, e.g. "<|im_end|>\n<|im_start|>assistant\n"
+  std::string default_system; ///< the model's own system text where the job gives none; may be empty
+};
+
+/// The template called `name`; refuses an unknown name and lists the known ones.
+const ChatTemplate& chat_template(std::string_view name);
+std::vector<std::string> chat_template_names();
+
+/// Names the template that fits a model: by the text of its own Jinja template where the file carries one (only
+/// looked at, never run), else by its tokens. "plain" when nothing fits.
+std::string detect_chat_template(std::string_view jinja, const Tokenizer& tokenizer);
+
+}  // namespace sheaf

@@ -1,0 +1,17 @@
+#pragma once
+#include <memory>
+
+#include "core/job.h"
+#include "core/task/item.h"
+#include "core/task/schema.h"
+
+namespace sheaf {
+
+/// Opens the corpus of a job and checks that the mapped columns exist (refuses with the nearest column name).
+/// `schema` is null for `ask`; rows of a category it does not know are rejects.
+std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema);
+
+/// Reads a schema file; errors carry file and line.
+Schema read_schema(const std::string& path);
+
+}  // namespace sheaf
