@@ -27,6 +27,7 @@ struct Job {
     std::string questions;          ///< ask: a list column of strings or of {id, question, options}
     std::string question;           ///< ask: a text column, for one row per question
     std::string options;            ///< ask: a list column with the choices of `question`
+    int64_t limit = 0;              ///< most rows to read; 0: every row
   } input;
 
   struct Task {
