@@ -1,0 +1,65 @@
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/model/model.h"
+
+namespace sheaf {
+namespace {
+
+/// Where row `row` of two-halves order lies when each head is stored pair by pair.
+int64_t paired_row(int64_t row, int64_t head_dim) {
+  const int64_t in_head = row % head_dim;
+  const int64_t half = head_dim / 2;
+  return row - in_head + in_head % half * 2 + in_head / half;
+}
+
+void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) {
+  for (int64_t r = 0; r < adapter.rank; ++r) {
+    const float weight = adapter.scale * adapter.b[static_cast<size_t>(row * adapter.rank + r)];
+    const float* a = adapter.a.data() + r * cols;
+    for (int64_t c = 0; c < cols; ++c) out[c] += weight * a[c];
+  }
+}
+
+}  // namespace
+
+void Matrix::read(int64_t first, int64_t count, float* out) const {
+  if (first < 0 || count < 0 || first > rows || count > rows - first) {
+    fail("{}: rows {} to {} of {} asked for", name, first, first + count, rows);
+  }
+  if (rope_head_dim == 0 && !adapter) return to_f32(dtype, data + first * row_bytes(), count * cols, out);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = first + i;
+    const int64_t stored = rope_head_dim == 0 ? row : paired_row(row, rope_head_dim);
+    to_f32(dtype, data + stored * row_bytes(), cols, out + i * cols);
+    if (adapter) add_adapter(*adapter, row, cols, out + i * cols);
+  }
+}
+
+std::vector<float> Matrix::read_all() const {
+  std::vector<float> values(static_cast<size_t>(rows * cols));
+  read(0, rows, values.data());
+  return values;
+}
+
+Matrix Matrix::slice(int64_t first, int64_t count, std::string slice_name) const {
+  if (first < 0 || count < 0 || first > rows || count > rows - first) {
+    fail("{}: rows {} to {} of {} asked for", name, first, first + count, rows);
+  }
+  if (rope_head_dim != 0 && (first % rope_head_dim != 0 || count % rope_head_dim != 0)) {
+    fail("{}: rows {} to {} are not whole heads", name, first, first + count);
+  }
+  Matrix part = *this;
+  part.name = std::move(slice_name);
+  part.rows = count;
+  part.data = data + first * row_bytes();
+  if (adapter) {
+    auto cut = std::make_shared<LowRank>(*adapter);
+    const auto from = cut->b.begin() + static_cast<std::ptrdiff_t>(first * cut->rank);
+    cut->b = std::vector<float>(from, from + static_cast<std::ptrdiff_t>(count * cut->rank));
+    part.adapter = std::move(cut);
+  }
+  return part;
+}
+
+}  // namespace sheaf
