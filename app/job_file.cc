@@ -1,0 +1,207 @@
+#include "app/job_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "core/error.h"
+#include "core/tokenizer/chat_template.h"
+#include "io/globs.h"
+#include "io/spelling.h"
+#include "io/yaml_reader.h"
+
+namespace sheaf {
+namespace {
+
+constexpr Range<int32_t> kFromZero{0, std::numeric_limits<int32_t>::max()};
+constexpr Range<int32_t> kFromOne{1, std::numeric_limits<int32_t>::max()};
+constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
+
+const std::vector<std::string> kKinds = {"extract", "ask"};
+const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate", "prefix"};
+const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix"};
+
+void check_exists(const YamlMap& map, std::string_view key, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    refuse("{}: {}: no such file or folder: {}", map.where(key), map.path(key), path);
+}
+
+/// A key that was given and means nothing in this job is a mistake, not a detail to pass over.
+void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
+  for (std::string_view key : keys)
+    if (map.has(key)) refuse("{}: {} is only for {}; remove it", map.where(key), map.path(key), what);
+}
+
+void needs(const YamlMap& map, std::string_view key, std::string_view what) {
+  if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
+}
+
+void read_model(YamlMap map, Job::ModelPart& model) {
+  std::vector<std::string> chats = chat_template_names();
+  chats.insert(chats.begin(), "auto");
+  map.text("path", model.path);
+  map.text("adapter", model.adapter);
+  map.choice("dtype", model.dtype, {"auto", "f32"});
+  map.choice("chat", model.chat, chats);
+  map.require("path");
+  map.finish();
+  check_exists(map, "path", model.path);
+  check_exists(map, "adapter", model.adapter);
+}
+
+void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
+  map.text("path", input.path);
+  map.choice("format", input.format, {"auto", "jsonl", "parquet"});
+  map.text("id", input.id);
+  map.text("category", input.category);
+  map.text_list("document", input.document);
+  map.text("context", input.context);
+  map.text("questions", input.questions);
+  map.text("question", input.question);
+  map.text("options", input.options);
+  map.require("path");
+  map.finish();
+  if (kind == "extract") {
+    needs(map, "document", "task.kind extract");
+    only_for(map, {"context", "questions", "question", "options"}, "task.kind ask");
+  } else {
+    needs(map, "context", "task.kind ask");
+    only_for(map, {"category", "document"}, "task.kind extract");
+    if (map.has("questions") && map.has("question"))
+      refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
+    if (!map.has("question")) {
+      only_for(map, {"options"}, "input.question");
+      needs(map, "questions", "task.kind ask");
+    }
+  }
+  find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
+}
+
+void read_task(YamlMap& map, Job::Task& task) {
+  map.choice("kind", task.kind, kKinds);
+  map.text("schema", task.schema);
+  map.text("instruction", task.instruction);
+  map.require("kind");
+  map.finish();
+  if (task.kind == "extract") {
+    needs(map, "schema", "task.kind extract");
+    check_exists(map, "schema", task.schema);
+  } else {
+    only_for(map, {"schema"}, "task.kind extract");
+  }
+}
+
+void check_method_fits(const YamlMap& map, const Job::Method& method, const std::string& kind) {
+  const std::vector<std::string>& fitting = kind == "extract" ? kExtractMethods : kAskMethods;
+  if (std::find(fitting.begin(), fitting.end(), method.name) == fitting.end()) {
+    const std::string_view other = kind == "extract" ? "ask" : "extract";
+    refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
+           map.has("name") ? method.name : method.name + " (the default)", other, kind,
+           fmt::join(fitting, ", "));
+  }
+  if (method.name == "hpd") return;
+  if (method.values == "positional")
+    refuse("{}: method.values positional is only for method.name hpd, not {}", map.where("values"),
+           method.name);
+  if (method.stacking == "joint")
+    refuse("{}: method.stacking joint is only for method.name hpd, not {}", map.where("stacking"),
+           method.name);
+}
+
+void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
+  map.choice("name", method.name, {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd"});
+  map.choice("values", method.values, {"independent", "positional"});
+  map.choice("stacking", method.stacking, {"isolated", "joint"});
+  map.integer("documents", method.documents, kFromZero);
+  map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
+  map.integer("max_value_tokens", method.max_value_tokens, {1, 4096});
+  map.number("temperature", method.temperature, {0, 1000});
+  map.integer("top_k", method.top_k, kFromZero);
+  map.number("top_p", method.top_p, {0, 1});
+  map.integer("seed", method.seed);
+  map.finish();
+  if (!(method.top_p > 0))
+    refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
+  check_method_fits(map, method, kind);
+}
+
+bool is_device(const std::string& device) {
+  if (device == "auto" || device == "cpu" || device == "cuda") return true;
+  constexpr std::string_view prefix = "cuda:";
+  if (!device.starts_with(prefix)) return false;
+  const char* end = device.data() + device.size();
+  uint16_t number = 0;
+  const auto [rest, error] = std::from_chars(device.data() + prefix.size(), end, number);
+  return error == std::errc() && rest == end;
+}
+
+void read_engine(YamlMap map, Job::Engine& engine) {
+  map.text("device", engine.device);
+  map.choice("kernels", engine.kernels, {"auto", "reference"});
+  map.integer("threads", engine.threads, {0, 4096});
+  map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
+  map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
+  map.integer("window", engine.window, kFromOne);
+  map.finish();
+  if (!is_device(engine.device)) {
+    const std::vector<std::string> devices = {"auto", "cpu", "cuda", "cuda:N"};
+    refuse("{}: engine.device cannot be \"{}\"{}", map.where("device"), shorten_text(engine.device, 60),
+           suggest_spelling(engine.device, devices));
+  }
+}
+
+void read_output(YamlMap map, Job::Output& output) {
+  map.text("path", output.path);
+  map.choice("format", output.format, {"jsonl"});
+  map.boolean("logprobs", output.logprobs);
+  map.boolean("raw", output.raw);
+  map.require("path");
+  map.finish();
+}
+
+void read_cost(YamlMap map, Job::Cost& cost) {
+  map.number("usd_per_hour", cost.usd_per_hour, kNotNegative);
+  map.integer("devices", cost.devices, kFromOne);
+  map.finish();
+}
+
+YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
+  const std::string source = "--set " + shorten_text(override_text, 120);
+  const size_t equals = override_text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse("{}: write it as key.path=value, for example method.documents=4", source);
+  const YamlPtr value = parse_yaml(source, override_text.substr(equals + 1), 0);
+  if (std::count(override_text.begin(), override_text.begin() + static_cast<ptrdiff_t>(equals), '.') > 8)
+    refuse("{}: the key has too many parts", source);
+  return replace_yaml(root, std::string_view(override_text).substr(0, equals), value);
+}
+
+}  // namespace
+
+Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
+  YamlPtr root = read_yaml(path);
+  if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
+    for (const std::string& text : overrides) root = apply_override(root, text);
+  Job job;
+  job.file = path;
+  YamlMap map(root, "");
+  YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
+          method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
+          cost = map.map("cost");
+  for (std::string_view section : {"model", "input", "task", "output"}) map.require(section);
+  map.finish();
+  read_task(task, job.task);
+  read_method(std::move(method), job.method, job.task.kind);
+  read_engine(std::move(engine), job.engine);
+  read_output(std::move(output), job.output);
+  read_cost(std::move(cost), job.cost);
+  read_input(std::move(input), job.input, job.task.kind);
+  read_model(std::move(model), job.model);
+  return job;
+}
+
+}  // namespace sheaf

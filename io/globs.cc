@@ -1,0 +1,90 @@
+#include "io/globs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <glob.h>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
+std::vector<std::string> files_in_folder(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const fs::path path = entry->path();
+    if (!path.filename().string().starts_with('.') && is_file(path) &&
+        corpus_format(path.string()) != CorpusFormat::unknown)
+      files.push_back(path.string());
+  }
+  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
+  return files;
+}
+
+std::vector<std::string> files_of_glob(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> files;
+  const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
+  if (result == 0)
+    for (size_t i = 0; i < found.gl_pathc; ++i)
+      if (is_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  ::globfree(&found);
+  return files;
+}
+
+}  // namespace
+
+std::vector<std::string> expand_corpus_path(const std::string& path) {
+  std::error_code ignored;
+  if (is_file(path)) return {path};
+  std::vector<std::string> files =
+      fs::is_directory(path, ignored) ? files_in_folder(path) : files_of_glob(path);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+CorpusFormat corpus_format(const std::string& path) {
+  std::string_view name = path;
+  if (name.ends_with(".parquet")) return CorpusFormat::parquet;
+  for (std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson") ? CorpusFormat::jsonl : CorpusFormat::unknown;
+}
+
+CorpusFiles find_corpus_files(const std::string& path, const std::string& format, const std::string& where) {
+  CorpusFiles corpus;
+  corpus.files = expand_corpus_path(path);
+  if (corpus.files.empty()) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored))
+      refuse("{}{}: no .jsonl or .parquet file in this folder", where, path);
+    if (path.find_first_of("*?[") != std::string::npos) refuse("{}{}: no file matches", where, path);
+    refuse("{}{}: no such file", where, path);
+  }
+  if (format != "auto") {
+    corpus.format = format == "parquet" ? CorpusFormat::parquet : CorpusFormat::jsonl;
+    return corpus;
+  }
+  corpus.format = corpus_format(corpus.files.front());
+  for (const std::string& file : corpus.files) {
+    const CorpusFormat found = corpus_format(file);
+    if (found == CorpusFormat::unknown)
+      refuse("{}{}: the ending is neither .jsonl nor .parquet; say which with input.format", where, file);
+    if (found != corpus.format)
+      refuse("{}{} and {} are of different formats; name one kind in input.path or set input.format", where,
+             corpus.files.front(), file);
+  }
+  return corpus;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,26 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// The files a corpus path names, sorted by name: a file, a folder (the .jsonl and .parquet files in it) or a
+/// glob
+/// (* ? [a-z]). Empty where nothing matches.
+std::vector<std::string> expand_corpus_path(const std::string& path);
+
+enum class CorpusFormat { unknown, jsonl, parquet };
+
+/// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
+CorpusFormat corpus_format(const std::string& path);
+
+/// The files of a corpus and their one format: `format` is auto, jsonl or parquet. Refuses a path that names
+/// no file, an unknown ending and a mix of formats; `where` ("job.yaml:3: ") begins the message.
+struct CorpusFiles {
+  std::vector<std::string> files;
+  CorpusFormat format = CorpusFormat::unknown;
+};
+CorpusFiles find_corpus_files(const std::string& path, const std::string& format,
+                              const std::string& where = {});
+
+}  // namespace sheaf
