@@ -1,0 +1,135 @@
+#include "core/engine/residents.h"
+
+#include <algorithm>
+
+#include "core/engine/random_stream.h"
+
+namespace sheaf {
+namespace {
+
+/// Most keys each segment of a stack can come to hold. The last token of an answer is never fed back.
+std::vector<int32_t> final_keys(const Stack& stack) {
+  std::vector<int32_t> keys;
+  for (const Segment& segment : stack.segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
+  for (const Slot& slot : stack.slots) keys[static_cast<size_t>(slot.answer)] += slot.max_tokens - 1;
+  return keys;
+}
+
+}  // namespace
+
+size_t Residents::KeyHash::operator()(const Key& key) const {
+  uint64_t hash = static_cast<uint64_t>(key.first_position);
+  for (uint64_t serial : key.sees) hash = mix(hash, serial);
+  for (TokenId token : key.tokens) hash = mix(hash, static_cast<uint64_t>(token));
+  return hash;
+}
+
+std::optional<Residents::Key> Residents::key_of(const Segment& segment, const std::vector<Resident*>& stack_residents) {
+  if (!segment.shared) return std::nullopt;
+  Key key{{}, segment.first_position, segment.tokens};
+  for (const Sight& sight : segment.sees) {
+    const Resident* seen = stack_residents[static_cast<size_t>(sight.segment)];
+    if (!seen) return std::nullopt;
+    key.sees.push_back(seen->serial);
+  }
+  return key;
+}
+
+int32_t Residents::pages_needed(const Stack& stack) const {
+  const std::vector<int32_t> keys = final_keys(stack);
+  std::vector<Resident*> residents;
+  int32_t needed = 0;
+  for (size_t i = 0; i < stack.segments.size(); ++i) {
+    const auto key = key_of(stack.segments[i], residents);
+    const auto at = key ? shared_.find(*key) : shared_.end();
+    Resident* equal = at == shared_.end() ? nullptr : at->second;
+    residents.push_back(equal);
+    if (!equal)
+      needed += pool_.pages_for(keys[i]);
+    else if (equal->users == 0)
+      needed += static_cast<int32_t>(equal->pages.size());
+  }
+  return needed;
+}
+
+std::vector<Resident*> Residents::admit(const Stack& stack) {
+  const std::vector<int32_t> keys = final_keys(stack);
+  std::vector<Resident*> residents;
+  for (size_t i = 0; i < stack.segments.size(); ++i) {
+    const Segment& segment = stack.segments[i];
+    auto key = key_of(segment, residents);
+    const auto at = key ? shared_.find(*key) : shared_.end();
+    Resident* resident = at == shared_.end() ? nullptr : at->second;
+    if (!resident) {
+      auto made = std::make_unique<Resident>();
+      resident = made.get();
+      resident->serial = next_serial_++;
+      resident->first_position = segment.first_position;
+      resident->shared = segment.shared;
+      resident->reserved = pool_.pages_for(keys[i]);
+      resident->users = 1;
+      reserved_ += resident->reserved;
+      all_.emplace(resident->serial, std::move(made));
+      if (key) {
+        keys_.emplace(resident->serial, *key);
+        shared_.emplace(std::move(*key), resident);
+      }
+    } else {
+      use(resident);
+    }
+    residents.push_back(resident);
+    for (const Sight& sight : segment.sees) use(residents[static_cast<size_t>(sight.segment)]);
+  }
+  return residents;
+}
+
+void Residents::finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents) {
+  for (const Sight& sight : segment.sees) drop(stack_residents[static_cast<size_t>(sight.segment)]);
+  reserved_ -= own->reserved;
+  own->reserved = 0;
+  drop(own);
+}
+
+void Residents::grow(Resident* resident, int32_t keys) {
+  const auto wanted = static_cast<size_t>(pool_.pages_for(keys));
+  while (resident->pages.size() < wanted) {
+    if (pool_.free() == 0 && !idle_.empty()) {
+      Resident* oldest = idle_.front();
+      idle_.pop_front();
+      forget(oldest);
+    }
+    resident->pages.push_back(pool_.take());
+    --resident->reserved;
+    --reserved_;
+    peak_ = std::max(peak_, ++in_use_);
+  }
+  resident->keys = keys;
+}
+
+void Residents::use(Resident* resident) {
+  if (resident->users++ > 0) return;
+  idle_.erase(resident->idle);
+  in_use_ += static_cast<int32_t>(resident->pages.size());
+  peak_ = std::max(peak_, in_use_);
+}
+
+void Residents::drop(Resident* resident) {
+  if (--resident->users > 0) return;
+  in_use_ -= static_cast<int32_t>(resident->pages.size());
+  if (resident->shared)
+    resident->idle = idle_.insert(idle_.end(), resident);
+  else
+    forget(resident);
+}
+
+void Residents::forget(Resident* resident) {
+  for (int32_t page : resident->pages) pool_.give_back(page);
+  if (resident->shared) {
+    const auto key = keys_.find(resident->serial);
+    shared_.erase(key->second);
+    keys_.erase(key);
+  }
+  all_.erase(resident->serial);
+}
+
+}  // namespace sheaf

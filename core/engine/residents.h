@@ -1,0 +1,75 @@
+#pragma once
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/engine/page_pool.h"
+#include "core/segments/stack.h"
+
+namespace sheaf {
+
+/// A segment whose keys and values lie, or are about to lie, in the pool.
+struct Resident {
+  uint64_t serial = 0;         ///< never used twice
+  int32_t first_position = 0;
+  int32_t keys = 0;            ///< rows written so far, this step's included
+  int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
+  int32_t reserved = 0;        ///< pages set aside for it and not yet taken
+  std::vector<int32_t> pages;
+  bool shared = false;         ///< stays after its last user, until its pages are needed
+  std::list<Resident*>::iterator idle;  ///< its place in the list of unused ones
+};
+
+/// The segments in the pool, with reference counts. Equal shared segments of different stacks are one resident, so a
+/// common prefix is computed and stored once whatever the method; unused shared ones stay until their pages are needed,
+/// oldest first.
+class Residents {
+ public:
+  explicit Residents(PagePool& pool) : pool_(pool) {}
+
+  /// Pages a stack needs that are not free of charge already.
+  int32_t pages_needed(const Stack& stack) const;
+  /// Pages that a new stack could still get.
+  int32_t room() const { return pool_.total() - in_use_ - reserved_; }
+
+  /// The resident for each segment of a stack: an equal shared one, or a new one with its pages reserved. Each segment
+  /// uses its own resident and those it sees.
+  std::vector<Resident*> admit(const Stack& stack);
+  /// The segment is finished: neither it nor its sights are needed for its sake.
+  void finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents);
+  /// Takes the pages for `keys` keys.
+  void grow(Resident* resident, int32_t keys);
+
+  int32_t peak_pages() const { return peak_; }
+
+ private:
+  struct Key {
+    std::vector<uint64_t> sees;
+    int32_t first_position = 0;
+    Tokens tokens;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& key) const;
+  };
+  /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
+  static std::optional<Key> key_of(const Segment& segment, const std::vector<Resident*>& stack_residents);
+  void use(Resident* resident);
+  void drop(Resident* resident);
+  void forget(Resident* resident);
+
+  PagePool& pool_;
+  uint64_t next_serial_ = 1;
+  int32_t in_use_ = 0;    ///< pages of residents with users
+  int32_t reserved_ = 0;  ///< pages set aside for them
+  int32_t peak_ = 0;
+  std::unordered_map<uint64_t, std::unique_ptr<Resident>> all_;  ///< by serial
+  std::unordered_map<Key, Resident*, KeyHash> shared_;
+  std::unordered_map<uint64_t, Key> keys_;                       ///< of the shared ones, by serial
+  std::list<Resident*> idle_;                                    ///< shared without users, oldest first
+};
+
+}  // namespace sheaf

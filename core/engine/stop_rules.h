@@ -1,0 +1,39 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "core/segments/stack.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace sheaf {
+
+/// Why an answer ended.
+enum class Ending : uint8_t {
+  end_of_text,  ///< the model ended its turn
+  delimiter,    ///< a newline, or the brace that closes the object
+  chosen,       ///< an allowed answer was complete
+  length,       ///< max_tokens reached: the answer is cut
+};
+const char* ending_name(Ending ending);
+
+/// Knows which tokens end an answer. One table per tokenizer, looked up at every decoded token.
+class StopRules {
+ public:
+  explicit StopRules(const Tokenizer& tokenizer);
+  /// No token but the given ones ends an answer: for token-level work without a tokenizer.
+  StopRules(int32_t vocab, const Tokens& end_tokens);
+
+  bool ends_text(TokenId token) const { return flags_[static_cast<size_t>(token)] & kEnd; }
+  /// Whether the answer `tokens` is complete with its last token.
+  bool ends_answer(Stop stop, std::span<const TokenId> tokens) const;
+
+ private:
+  static constexpr uint8_t kEnd = 1, kNewline = 2, kBrace = 4;
+  const Tokenizer* tokenizer_ = nullptr;
+  std::vector<uint8_t> flags_;  ///< [vocab]
+};
+
+/// The byte after the brace that closes an object opened before `text` starts; npos where it stays open.
+size_t object_end(std::string_view text);
+
+}  // namespace sheaf

@@ -1,0 +1,43 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/job.h"
+#include "core/methods/parts.h"
+#include "core/segments/stack.h"
+
+namespace sheaf {
+
+/// A method: turns items of one bin into stacks.
+struct Builder {
+  std::string name;
+  int32_t documents = 1;  ///< items per stack; 0: as many as fit the token budget
+  /// Appends the stacks of `items`, which share one bin.
+  std::function<void(std::span<const ItemParts> items, std::vector<Stack>& out)> build;
+};
+
+/// The builder of a job's method.
+Builder make_builder(const Job::Method& method);
+
+/// The builder of one prompt per question: what the method's answers are verified against.
+Builder make_separate_builder();
+
+/// One prompt per question, nothing shared: `standard` and `separate`.
+void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out);
+/// One prompt per question whose instruction and document are shared with the other prompts: `prefix`.
+void build_prefix(std::span<const ItemParts> items, std::vector<Stack>& out);
+/// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent values.
+void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
+/// The same with documents that see each other.
+void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
+/// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values fill, each
+/// document's chain on its own or, when `joint`, all documents in one chain.
+void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out);
+
+/// A slot for one question of an item, all fields but the segments filled in.
+Slot make_slot(const ItemParts& item, size_t question);
+
+}  // namespace sheaf

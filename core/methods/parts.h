@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/segments/stack.h"
+#include "core/token.h"
+
+namespace sheaf {
+
+/// A question, or the key of an attribute, as tokens, and how its answer is decoded.
+struct QuestionParts {
+  Tokens tokens;
+  int32_t max_tokens = 1;
+  Stop stop = Stop::line;
+  std::shared_ptr<const AnswerTrie> allowed;
+};
+
+/// How the j-th document of a joint prompt is told from the others.
+struct DocumentLabel {
+  Tokens open;     ///< before the document: <product id="2">
+  Tokens close;    ///< after it
+  Tokens section;  ///< opens its part of the answer when it stands alone there
+  Tokens next_section;  ///< opens it after the part of the document before
+};
+
+/// What the items of one bin share: equal instructions, and for extraction equal attributes.
+struct BinParts {
+  Tokens instruction;
+  Tokens opening;                         ///< after a document: the end of the user's turn and the start of the answer
+  std::vector<QuestionParts> questions;   ///< the attributes' keys; empty where every item has questions of its own
+  std::vector<DocumentLabel> labels;      ///< joint stacking only: one per document of a prompt
+};
+
+/// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has the same
+/// tokens whatever it is packed with.
+struct ItemParts {
+  std::shared_ptr<const BinParts> bin;
+  int32_t item = 0;        ///< index into the window's items
+  uint64_t stream = 0;     ///< seeds the item's random numbers
+  Tokens document;
+  std::vector<QuestionParts> own_questions;
+
+  const std::vector<QuestionParts>& questions() const { return own_questions.empty() ? bin->questions : own_questions; }
+};
+
+}  // namespace sheaf

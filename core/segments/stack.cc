@@ -1,0 +1,95 @@
+#include "core/segments/stack.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace sheaf {
+
+const char* role_name(Role role) {
+  switch (role) {
+    case Role::instruction: return "instruction";
+    case Role::document: return "document";
+    case Role::context: return "context";
+    case Role::question: return "question";
+    case Role::key: return "key";
+    case Role::value: return "value";
+  }
+  return "?";
+}
+
+SegmentId Stack::add(Segment segment) {
+  segments.push_back(std::move(segment));
+  return static_cast<SegmentId>(segments.size() - 1);
+}
+
+int32_t Stack::end_position(SegmentId id) const {
+  const Segment& segment = segments[static_cast<size_t>(id)];
+  return segment.first_position + static_cast<int32_t>(segment.tokens.size());
+}
+
+int64_t Stack::prompt_tokens() const {
+  int64_t total = 0;
+  for (const Segment& segment : segments) total += static_cast<int64_t>(segment.tokens.size());
+  return total;
+}
+
+int32_t Stack::positions() const {
+  int32_t end = 0;
+  for (size_t i = 0; i < segments.size(); ++i) end = std::max(end, end_position(static_cast<SegmentId>(i)));
+  // The last token of an answer is never fed back, so it takes no position.
+  for (const Slot& slot : slots) end = std::max(end, end_position(slot.answer) + slot.max_tokens - 1);
+  return end;
+}
+
+void check_stack(const Stack& stack) {
+  std::vector<bool> grows(stack.segments.size(), false);
+  for (const Slot& slot : stack.slots) {
+    if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty()) fail("a slot continues an empty segment");
+    if (slot.max_tokens < 1) fail("a slot decodes no token");
+    if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
+      fail("a value segment of its own starts with tokens");
+    if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
+    grows[static_cast<size_t>(slot.answer)] = true;
+  }
+  for (size_t i = 0; i < stack.segments.size(); ++i) {
+    int32_t last = -1;
+    for (const Sight& sight : stack.segments[i].sees) {
+      const size_t seen = static_cast<size_t>(sight.segment);
+      if (seen >= i) fail("segment {} sees the later segment {}", i, seen);
+      if (grows[seen] != sight.abreast) fail("segment {} sees segment {} whole while it is decoded", i, seen);
+      if (stack.segments[seen].first_position < last) fail("segment {}: sights out of order", i);
+      last = stack.segments[seen].first_position;
+    }
+  }
+}
+
+std::string dump_stack(const Stack& stack) {
+  nlohmann::ordered_json out;
+  auto& segments = out["segments"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < stack.segments.size(); ++i) {
+    const Segment& segment = stack.segments[i];
+    nlohmann::ordered_json entry{{"id", i}, {"role", role_name(segment.role)}, {"first_position", segment.first_position}};
+    entry["tokens"] = segment.tokens;
+    entry["sees"] = nlohmann::ordered_json::array();
+    entry["abreast"] = nlohmann::ordered_json::array();
+    for (const Sight& sight : segment.sees) entry[sight.abreast ? "abreast" : "sees"].push_back(sight.segment);
+    segments.push_back(std::move(entry));
+  }
+  auto& slots = out["slots"] = nlohmann::ordered_json::array();
+  for (const Slot& slot : stack.slots) {
+    nlohmann::ordered_json entry{{"prompt", slot.prompt},
+                                 {"answer", slot.answer},
+                                 {"first_position", stack.end_position(slot.answer)},
+                                 {"max_tokens", slot.max_tokens},
+                                 {"stop", slot.stop == Stop::line ? "line" : "object"},
+                                 {"item", slot.item},
+                                 {"question", slot.question}};
+    if (slot.allowed) entry["allowed"] = slot.allowed->answers();
+    slots.push_back(std::move(entry));
+  }
+  return out.dump();
+}
+
+}  // namespace sheaf
