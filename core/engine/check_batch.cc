@@ -1,0 +1,93 @@
+#include "core/engine/check_batch.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+void check_rows(const StepBatch& batch, const ModelConfig& config, int64_t slots) {
+  const size_t rows = batch.tokens.size();
+  if (batch.positions.size() != rows || batch.kv_slots.size() != rows)
+    fail("step batch: {} tokens, but {} positions and {} key/value slots", rows, batch.positions.size(),
+         batch.kv_slots.size());
+  for (size_t i = 0; i < rows; ++i) {
+    if (batch.tokens[i] < 0 || batch.tokens[i] >= config.vocab)
+      fail("step batch: row {} has token {} outside the vocabulary of {}", i, batch.tokens[i], config.vocab);
+    if (batch.positions[i] < 0) fail("step batch: row {} has the position {}", i, batch.positions[i]);
+    if (batch.kv_slots[i] < 0 || batch.kv_slots[i] >= slots)
+      fail("step batch: row {} writes slot {} of a pool of {}", i, batch.kv_slots[i], slots);
+  }
+}
+
+void check_spans(const StepBatch& batch, int32_t pages, int32_t page_size) {
+  for (const int32_t page : batch.pages)
+    if (page < 0 || page >= pages) fail("step batch: page {} of a pool of {} pages", page, pages);
+  const auto listed = static_cast<int64_t>(batch.pages.size());
+  for (size_t i = 0; i < batch.spans.size(); ++i) {
+    const KeySpan& span = batch.spans[i];
+    if (span.first_page < 0 || span.keys < 0)
+      fail("step batch: span {} starts at page entry {} and has {} keys", i, span.first_page, span.keys);
+    const int64_t needed = (int64_t{span.keys} + page_size - 1) / page_size;
+    if (span.first_page + needed > listed)
+      fail("step batch: span {} of {} keys needs {} pages from entry {} on, {} are listed", i, span.keys,
+           needed, span.first_page, listed);
+  }
+}
+
+void check_tiles(const StepBatch& batch) {
+  const int32_t rows = batch.rows();
+  const auto tile_rows = static_cast<int64_t>(batch.tile_rows.size());
+  std::vector<int64_t> last_tile(static_cast<size_t>(rows), -1);
+  for (size_t i = 0; i < batch.tiles.size(); ++i) {
+    const AttentionTile& tile = batch.tiles[i];
+    if (tile.span < 0 || static_cast<size_t>(tile.span) >= batch.spans.size())
+      fail("step batch: tile {} reads span {} of {}", i, tile.span, batch.spans.size());
+    if (tile.first_row < 0 || tile.row_count < 0 || int64_t{tile.first_row} + tile.row_count > tile_rows)
+      fail("step batch: tile {} has {} rows from entry {} on, {} are listed", i, tile.row_count,
+           tile.first_row, tile_rows);
+    const int32_t keys = batch.spans[static_cast<size_t>(tile.span)].keys;
+    for (int32_t j = 0; j < tile.row_count; ++j) {
+      const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + j)];
+      if (entry.row < 0 || entry.row >= rows)
+        fail("step batch: tile {} names row {} of {}", i, entry.row, rows);
+      if (entry.visible < 0 || entry.visible > keys)
+        fail("step batch: in tile {} row {} sees {} keys of {}", i, entry.row, entry.visible, keys);
+      int64_t& last = last_tile[static_cast<size_t>(entry.row)];
+      if (last == static_cast<int64_t>(i)) fail("step batch: tile {} names row {} twice", i, entry.row);
+      last = static_cast<int64_t>(i);
+    }
+  }
+}
+
+void check_picks(const StepBatch& batch, const ModelConfig& config) {
+  int32_t last = 0;
+  for (size_t i = 0; i < batch.picks.size(); ++i) {
+    const Pick& pick = batch.picks[i];
+    if (pick.row < last || pick.row >= batch.rows())
+      fail("step batch: pick {} wants row {} of {}, after row {}", i, pick.row, batch.rows(), last);
+    last = pick.row;
+    if (pick.first_allowed < 0 || pick.allowed_count < 0 ||
+        int64_t{pick.first_allowed} + pick.allowed_count > static_cast<int64_t>(batch.allowed.size()))
+      fail("step batch: pick {} allows {} tokens from entry {} on, {} are listed", i, pick.allowed_count,
+           pick.first_allowed, batch.allowed.size());
+  }
+  for (const TokenId token : batch.allowed)
+    if (token < 0 || token >= config.vocab)
+      fail("step batch: allowed token {} outside the vocabulary of {}", token, config.vocab);
+}
+
+}  // namespace
+
+void check_batch(const StepBatch& batch, const ModelConfig& config, int32_t pages, int32_t page_size) {
+  if (pages <= 0 || page_size <= 0)
+    fail("step batch: the key/value pool was not allocated before the first step");
+  check_rows(batch, config, int64_t{pages} * page_size);
+  check_spans(batch, pages, page_size);
+  check_tiles(batch);
+  check_picks(batch, config);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,206 @@
+#include "core/engine/pick.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr int kLanes = 16;  // independent lanes that the compiler turns into vectors
+
+float clean(float logit) {
+  return logit == logit ? logit : kNever;
+}
+
+float highest(std::span<const float> logits) {
+  float lanes[kLanes];
+  std::fill(lanes, lanes + kLanes, kNever);
+  size_t i = 0;
+  // A comparison with NaN is false, so NaN never wins.
+  for (; i + kLanes <= logits.size(); i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] = logits[i + lane] > lanes[lane] ? logits[i + lane] : lanes[lane];
+  float best = *std::max_element(lanes, lanes + kLanes);
+  for (; i < logits.size(); ++i) best = logits[i] > best ? logits[i] : best;
+  return best;
+}
+
+TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allowed, float top) {
+  if (allowed.empty()) {
+    const auto found = std::find(logits.begin(), logits.end(), top);
+    return found == logits.end() ? 0 : static_cast<TokenId>(found - logits.begin());
+  }
+  TokenId best = allowed.front();
+  for (const TokenId token : allowed) {
+    const float logit = clean(logits[static_cast<size_t>(token)]);
+    const float held = clean(logits[static_cast<size_t>(best)]);
+    if (logit > held || (logit == held && token < best)) best = token;
+  }
+  return best;
+}
+
+/// e^x for x <= 0 to about 1e-14, without branches so that a loop over it becomes vector code (std::exp is a
+/// call).
+double exp_of_negative(double x) {
+  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+  x = x > -700.0 ? x : -700.0;                   // also catches NaN
+  const double shifted = x * 1.4426950408889634 + kShift;
+  const double n = shifted - kShift;
+  const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  double p = 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  return p * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
+}
+
+double sum_of_exp(std::span<const float> logits, float top) {
+  double lanes[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += exp_of_negative(static_cast<double>(logits[i + lane]) - top);
+  for (; i < logits.size(); ++i) lanes[0] += exp_of_negative(static_cast<double>(logits[i]) - top);
+  return std::accumulate(lanes, lanes + kLanes, 0.0);
+}
+
+float log_probability(std::span<const float> logits, TokenId token, float top) {
+  const float logit = clean(logits[static_cast<size_t>(token)]);
+  if (top == kNever || logit == kNever) return kNever;
+  if (std::isinf(top)) {  // +infinity shares all the probability
+    const auto infinite = std::count(logits.begin(), logits.end(), top);
+    return logit == top ? static_cast<float>(-std::log(static_cast<double>(infinite))) : kNever;
+  }
+  return static_cast<float>(static_cast<double>(logit) - top - std::log(sum_of_exp(logits, top)));
+}
+
+/// Candidates of a sample, sorted by falling probability (then rising id) only as far as the sample needs.
+class Candidates {
+ public:
+  Candidates(std::span<const float> logits, std::span<const TokenId> allowed, double temperature) {
+    float top = kNever;
+    const auto add = [&](TokenId token) {
+      const float logit = clean(logits[static_cast<size_t>(token)]);
+      if (logit == kNever) return;
+      top = std::max(top, logit);
+      entries_.push_back({logit, token, 0});
+    };
+    entries_.reserve(allowed.empty() ? logits.size() : allowed.size());
+    if (allowed.empty())
+      for (size_t i = 0; i < logits.size(); ++i) add(static_cast<TokenId>(i));
+    else
+      for (const TokenId token : allowed) add(token);
+    for (Entry& entry : entries_) {
+      const double below = entry.logit == top ? 0.0 : (static_cast<double>(entry.logit) - top) / temperature;
+      entry.weight = exp_of_negative(below);
+      total_ += entry.weight;
+    }
+  }
+
+  bool empty() const { return entries_.empty(); }
+  double total() const { return total_; }
+
+  void keep_top(int32_t count) {
+    if (static_cast<size_t>(count) >= entries_.size()) return;
+    sort_first(static_cast<size_t>(count));
+    entries_.resize(static_cast<size_t>(count));
+    total_ = 0;
+    for (const Entry& entry : entries_) total_ += entry.weight;
+  }
+
+  /// The fewest candidates whose weights reach `goal`, as their number and their weight.
+  std::pair<size_t, double> reach(double goal) {
+    double sum = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      sum += at(i).weight;
+      if (sum >= goal) return {i + 1, sum};
+    }
+    return {entries_.size(), sum};
+  }
+
+  /// The candidate at which the running weight passes `goal`, among the first `count`.
+  TokenId pass(double goal, size_t count) {
+    count = std::min(count, entries_.size());
+    double sum = 0;
+    TokenId last = at(0).token;
+    for (size_t i = 0; i < count; ++i) {
+      const Entry& entry = at(i);
+      if (entry.weight > 0) last = entry.token;
+      sum += entry.weight;
+      if (sum > goal) break;
+    }
+    return last;
+  }
+
+ private:
+  struct Entry {
+    float logit;
+    TokenId token;
+    double weight;
+  };
+
+  const Entry& at(size_t i) {
+    if (i >= sorted_) sort_first(std::min(entries_.size(), std::max<size_t>(64, 8 * i)));
+    return entries_[i];
+  }
+
+  void sort_first(size_t count) {
+    const auto before = [](const Entry& a, const Entry& b) {
+      return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+    };
+    const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(sorted_);
+    const auto middle = entries_.begin() + static_cast<std::ptrdiff_t>(count);
+    if (count <= sorted_) return;
+    if (middle != entries_.end()) std::nth_element(first, middle, entries_.end(), before);
+    std::sort(first, middle, before);
+    sorted_ = count;
+  }
+
+  std::vector<Entry> entries_;
+  size_t sorted_ = 0;
+  double total_ = 0;
+};
+
+TokenId sample(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
+  Candidates candidates(logits, allowed, static_cast<double>(pick.temperature));
+  if (candidates.empty()) return allowed.empty() ? 0 : *std::min_element(allowed.begin(), allowed.end());
+  if (pick.top_k > 0) candidates.keep_top(pick.top_k);
+  size_t count = std::numeric_limits<size_t>::max();
+  double total = candidates.total();
+  if (pick.top_p < 1) std::tie(count, total) = candidates.reach(static_cast<double>(pick.top_p) * total);
+  return candidates.pass(static_cast<double>(pick.uniform) * total, count);
+}
+
+}  // namespace
+
+Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
+  if (logits.empty()) fail("pick: a row without logits");
+  for (const TokenId token : allowed)
+    if (token < 0 || static_cast<size_t>(token) >= logits.size())
+      fail("pick: allowed token {} outside the vocabulary of {}", token, logits.size());
+  const float top = highest(logits);
+  const TokenId token =
+      pick.temperature > 0 ? sample(logits, pick, allowed) : most_likely(logits, allowed, top);
+  return {token, log_probability(logits, token, top)};
+}
+
+}  // namespace sheaf

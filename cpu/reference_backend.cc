@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "core/engine/check_batch.h"
+#include "core/engine/pick.h"
+#include "core/error.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/reference/ops.h"
+
+namespace sheaf {
+namespace {
+
+using reference::Linear;
+
+struct Layer {
+  std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
+  Linear q, k, v, o, gate, up, down;
+  std::vector<float> keys, values;  ///< [slots, kv_heads × head_dim]
+};
+
+Layer read_layer(const LayerWeights& weights) {
+  Layer layer;
+  layer.attention_norm = weights.attention_norm.read_all();
+  layer.mlp_norm = weights.mlp_norm.read_all();
+  if (!weights.q_norm.empty()) layer.q_norm = weights.q_norm.read_all();
+  if (!weights.k_norm.empty()) layer.k_norm = weights.k_norm.read_all();
+  layer.q = reference::read_linear(weights.q, weights.q_bias);
+  layer.k = reference::read_linear(weights.k, weights.k_bias);
+  layer.v = reference::read_linear(weights.v, weights.v_bias);
+  layer.o = reference::read_linear(weights.o);
+  layer.gate = reference::read_linear(weights.gate);
+  layer.up = reference::read_linear(weights.up);
+  layer.down = reference::read_linear(weights.down);
+  return layer;
+}
+
+class ReferenceBackend final : public Backend {
+ public:
+  explicit ReferenceBackend(const Model& model)
+      : config_(model.config),
+        embedding_(model.embedding),
+        files_(model.files),
+        final_norm_(model.final_norm.read_all()),
+        output_(reference::read_linear(model.output)) {
+    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights));
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  std::string describe() const override { return "CPU, fp32 reference, 1 thread"; }
+  int64_t kv_bytes_per_token() const override {
+    return config_.kv_floats_per_token() * int64_t{sizeof(float)};
+  }
+  int32_t preferred_rows() const override { return 16; }
+
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);
+    pages_ = pages;
+    page_size_ = page_size;
+    try {
+      for (Layer& layer : layers_) {
+        layer.keys.assign(static_cast<size_t>(int64_t{pages} * page_size * kv_size()), 0.0f);
+        layer.values.assign(layer.keys.size(), 0.0f);
+      }
+    } catch (const std::exception&) {
+      fail("key/value pool of {} tokens needs {} MB, more than this machine gives; lower engine.kv_memory_gb",
+           int64_t{pages} * page_size, int64_t{pages} * page_size * kv_bytes_per_token() / 1000000);
+    }
+  }
+
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    check_batch(batch, config_, pages_, page_size_);
+    if (picked.size() != batch.picks.size())
+      fail("step: {} picks, room for {}", batch.picks.size(), picked.size());
+    if (!logits.empty() && logits.size() != picked.size() * vocab())
+      fail("step: room for {} logits of {} picks × {}", logits.size(), picked.size(), vocab());
+    gather_slots(batch);
+    hidden_.resize(batch.tokens.size());
+    for (size_t row = 0; row < hidden_.size(); ++row) {
+      hidden_[row].resize(static_cast<size_t>(config_.hidden));
+      embedding_.read(batch.tokens[row], 1, hidden_[row].data());
+    }
+    for (Layer& layer : layers_) run_layer(layer, batch);
+    std::vector<float> row_logits(vocab());
+    for (size_t i = 0; i < batch.picks.size(); ++i) {
+      const Pick& pick = batch.picks[i];
+      std::vector<float> x = hidden_[static_cast<size_t>(pick.row)];
+      reference::rms_norm(x, final_norm_, config_.norm_eps, x);
+      reference::apply(output_, x, row_logits);
+      if (!logits.empty())
+        std::copy(row_logits.begin(), row_logits.end(), logits.subspan(i * vocab()).begin());
+      const std::span allowed(batch.allowed);
+      picked[i] = pick_token(
+          row_logits, pick,
+          allowed.subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count)));
+    }
+  }
+
+ private:
+  int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
+  size_t vocab() const { return static_cast<size_t>(config_.vocab); }
+
+  /// The slots that every row sees, in the order of its keys.
+  void gather_slots(const StepBatch& batch) {
+    slots_.assign(batch.tokens.size(), {});
+    for (const AttentionTile& tile : batch.tiles) {
+      const KeySpan& span = batch.spans[static_cast<size_t>(tile.span)];
+      for (int32_t i = 0; i < tile.row_count; ++i) {
+        const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + i)];
+        for (int32_t j = 0; j < entry.visible; ++j) {
+          const int64_t page = batch.pages[static_cast<size_t>(span.first_page + j / page_size_)];
+          slots_[static_cast<size_t>(entry.row)].push_back(page * page_size_ + j % page_size_);
+        }
+      }
+    }
+  }
+
+  void normalize_heads(std::vector<float>& heads, const std::vector<float>& weight) const {
+    if (config_.qk_norm == QkNorm::none) return;
+    const size_t size =
+        config_.qk_norm == QkNorm::whole ? heads.size() : static_cast<size_t>(config_.head_dim);
+    for (size_t i = 0; i < heads.size(); i += size) {
+      const std::span part = std::span(heads).subspan(i, size);
+      reference::rms_norm(part, weight, config_.norm_eps, part);
+    }
+  }
+
+  void run_layer(Layer& layer, const StepBatch& batch) {
+    std::vector<std::vector<float>> queries(hidden_.size());
+    std::vector<float> x(static_cast<size_t>(config_.hidden));
+    std::vector<float> key(static_cast<size_t>(kv_size()));
+    std::vector<float> value(static_cast<size_t>(kv_size()));
+    for (size_t row = 0; row < hidden_.size(); ++row) {
+      x = hidden_[row];
+      if (!config_.post_norm) reference::rms_norm(x, layer.attention_norm, config_.norm_eps, x);
+      queries[row].resize(static_cast<size_t>(layer.q.outputs));
+      reference::apply(layer.q, x, queries[row]);
+      reference::apply(layer.k, x, key);
+      reference::apply(layer.v, x, value);
+      normalize_heads(queries[row], layer.q_norm);
+      normalize_heads(key, layer.k_norm);
+      reference::rotate(config_, batch.positions[row], queries[row]);
+      reference::rotate(config_, batch.positions[row], key);
+      const int64_t slot = batch.kv_slots[row] * kv_size();
+      std::copy(key.begin(), key.end(), layer.keys.begin() + slot);
+      std::copy(value.begin(), value.end(), layer.values.begin() + slot);
+    }
+    for (size_t row = 0; row < hidden_.size(); ++row) {
+      add_attention(layer, row, queries[row]);
+      add_mlp(layer, row);
+    }
+  }
+
+  void add_attention(const Layer& layer, size_t row, std::span<const float> queries) {
+    const auto head_dim = static_cast<size_t>(config_.head_dim);
+    const auto group = static_cast<size_t>(config_.heads / config_.kv_heads);
+    std::vector<float> mixed(queries.size());
+    for (size_t head = 0; head < static_cast<size_t>(config_.heads); ++head) {
+      const size_t shift = head / group * head_dim;
+      reference::attend(queries.subspan(head * head_dim, head_dim), layer.keys.data() + shift,
+                        layer.values.data() + shift, kv_size(), slots_[row],
+                        std::span(mixed).subspan(head * head_dim, head_dim));
+    }
+    std::vector<float> y(static_cast<size_t>(config_.hidden));
+    reference::apply(layer.o, mixed, y);
+    add_residual(row, y, layer.attention_norm);
+  }
+
+  void add_mlp(const Layer& layer, size_t row) {
+    std::vector<float> x = hidden_[row];
+    if (!config_.post_norm) reference::rms_norm(x, layer.mlp_norm, config_.norm_eps, x);
+    std::vector<float> gate(static_cast<size_t>(config_.ffn));
+    std::vector<float> up(gate.size());
+    reference::apply(layer.gate, x, gate);
+    reference::apply(layer.up, x, up);
+    reference::gated_silu(gate, up, gate);
+    reference::apply(layer.down, gate, x);
+    add_residual(row, x, layer.mlp_norm);
+  }
+
+  void add_residual(size_t row, std::vector<float>& y, const std::vector<float>& norm) {
+    if (config_.post_norm) reference::rms_norm(y, norm, config_.norm_eps, y);
+    for (size_t i = 0; i < y.size(); ++i) hidden_[row][i] += y[i];
+  }
+
+  ModelConfig config_;
+  Matrix embedding_;
+  std::vector<std::shared_ptr<const void>> files_;
+  std::vector<float> final_norm_;
+  Linear output_;
+  std::vector<Layer> layers_;
+  int32_t pages_ = 0;
+  int32_t page_size_ = 0;
+  std::vector<std::vector<float>> hidden_;  ///< [rows][hidden], the residual stream
+  std::vector<std::vector<int64_t>> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend(const Model& model) {
+  return std::make_unique<ReferenceBackend>(model);
+}
+
+}  // namespace sheaf
