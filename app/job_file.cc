@@ -15,8 +15,8 @@
 namespace sheaf {
 namespace {
 
-constexpr Range<int32_t> kFromZero{0, std::numeric_limits<int32_t>::max()};
-constexpr Range<int32_t> kFromOne{1, std::numeric_limits<int32_t>::max()};
+constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
+constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
 const std::vector<std::string> kKinds = {"extract", "ask"};
@@ -56,6 +56,7 @@ void read_model(YamlMap map, Job::ModelPart& model) {
 void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("path", input.path);
   map.choice("format", input.format, {"auto", "jsonl", "parquet"});
+  map.integer("limit", input.limit, kFromZero);
   map.text("id", input.id);
   map.text("category", input.category);
   map.text_list("document", input.document);

@@ -42,9 +42,9 @@ bool is_auto(const YamlNode& node) {
 template <class Number>
 void check_range(const YamlNode& node, std::string_view name, Number value, Range<Number> range) {
   if (value >= range.least && value <= range.most) return;
-  if (range.most == std::numeric_limits<Number>::max())
+  if (value < range.least)
     refuse("{}: {} must be at least {}, not {}", node.place.text(), name, range.least, value);
-  refuse("{}: {} must be from {} to {}, not {}", node.place.text(), name, range.least, range.most, value);
+  refuse("{}: {} must be at most {}, not {}", node.place.text(), name, range.most, value);
 }
 
 }  // namespace
@@ -160,20 +160,24 @@ void YamlMap::boolean(std::string_view key, bool& target) {
   target = *parsed;
 }
 
-void YamlMap::integer(std::string_view key, int32_t& target, Range<int32_t> range) {
+void YamlMap::integer(std::string_view key, int64_t& target, Range<int64_t> range) {
   const YamlNode* value = take(key);
   if (!value) return;
   const auto parsed = as_number(*value) ? parse_number<int64_t>(value->text) : std::nullopt;
   if (!parsed)
     refuse("{}: {} must be a whole number, not {}", value->place.text(), path(key), value->describe());
-  if (*parsed > std::numeric_limits<int32_t>::max() || *parsed < std::numeric_limits<int32_t>::min())
-    refuse("{}: {} must be from {} to {}, not {}", value->place.text(), path(key), range.least, range.most,
-           *parsed);
-  check_range(*value, path(key), static_cast<int32_t>(*parsed), range);
-  target = static_cast<int32_t>(*parsed);
+  check_range(*value, path(key), *parsed, range);
+  target = *parsed;
 }
 
-void YamlMap::integer_or_auto(std::string_view key, int32_t& target, Range<int32_t> range) {
+void YamlMap::integer(std::string_view key, int32_t& target, Range<int64_t> range) {
+  int64_t wide = target;
+  range.most = std::min<int64_t>(range.most, std::numeric_limits<int32_t>::max());
+  integer(key, wide, range);
+  target = static_cast<int32_t>(wide);
+}
+
+void YamlMap::integer_or_auto(std::string_view key, int32_t& target, Range<int64_t> range) {
   if (has(key) && is_auto(*find(key)->value)) {
     take(key);
     target = 0;

@@ -71,8 +71,9 @@ class YamlMap {
   void choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed);
   void text_list(std::string_view key, std::vector<std::string>& target);  ///< a text or a list of texts
   void boolean(std::string_view key, bool& target);
-  void integer(std::string_view key, int32_t& target, Range<int32_t> range);
-  void integer_or_auto(std::string_view key, int32_t& target, Range<int32_t> range);  ///< auto: 0
+  void integer(std::string_view key, int32_t& target, Range<int64_t> range);
+  void integer(std::string_view key, int64_t& target, Range<int64_t> range);
+  void integer_or_auto(std::string_view key, int32_t& target, Range<int64_t> range);  ///< auto: 0
   void integer(std::string_view key, uint64_t& target);
   void number(std::string_view key, double& target, Range<double> range);
   void number(std::string_view key, float& target, Range<double> range);

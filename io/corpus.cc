@@ -1,0 +1,47 @@
+#include "io/corpus.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "io/corpus_formats.h"
+#include "io/globs.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+/// The first rows of another corpus, bad ones counted.
+class FirstRows : public Corpus {
+ public:
+  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), left_(most) {}
+  std::optional<Row> next() override {
+    if (left_ == 0) return std::nullopt;
+    --left_;
+    return all_->next();
+  }
+
+ private:
+  std::unique_ptr<Corpus> all_;
+  int64_t left_;
+};
+
+}  // namespace
+
+void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
+                  const std::string& file, const std::string& where) {
+  if (std::find(columns.begin(), columns.end(), column.name) == columns.end())
+    refuse("{}: {}: {} has no column \"{}\"{}", where, column.key, file, column.name,
+           suggest_spelling(column.name, columns));
+}
+
+std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
+  CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
+  RowMapper mapper(job, schema);
+  auto rows = corpus.format == CorpusFormat::parquet
+                  ? open_parquet_corpus(std::move(corpus.files), std::move(mapper), job.file)
+                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper), job.file);
+  if (job.input.limit > 0) return std::make_unique<FirstRows>(std::move(rows), job.input.limit);
+  return rows;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,127 @@
+#include <functional>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "io/corpus_formats.h"
+#include "io/line_reader.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostDepth = 32;
+constexpr int kProbedLines = 100;
+constexpr size_t kProbedColumns = 1000;
+
+struct TooDeep {};
+
+bool blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+class JsonlCorpus : public Corpus {
+ public:
+  JsonlCorpus(std::vector<std::string> files, RowMapper mapper)
+      : files_(std::move(files)), mapper_(std::move(mapper)) {}
+
+  std::optional<Row> next() override {
+    for (;;) {
+      if (!reader_) {
+        if (file_ == files_.size()) return std::nullopt;
+        reader_ = std::make_unique<LineReader>(files_[file_]);
+      }
+      const auto line = reader_->next();
+      if (!line) {
+        reader_.reset();
+        ++file_;
+      } else if (line->too_long || !blank(line->text)) {
+        return row(*line);
+      }
+    }
+  }
+
+ private:
+  Row row(const LineReader::Line& line) {
+    Place place{files_[file_], line.number};
+    ++row_;
+    if (line.too_long)
+      return Reject{std::move(place), nullptr,
+                    fmt::format("the line has more than {} MB", LineReader::kLongestLine >> 20)};
+    try {
+      const json cells =
+          parse_json_line(line.text, [&](const std::string& key) { return mapper_.wants(key); });
+      return mapper_.map(std::move(place), cells, row_);
+    } catch (const std::string& reason) {
+      return Reject{std::move(place), nullptr, reason};
+    }
+  }
+
+  std::vector<std::string> files_;
+  RowMapper mapper_;
+  size_t file_ = 0;
+  std::unique_ptr<LineReader> reader_;
+  int64_t row_ = 0;
+};
+
+/// The keys of the first rows of a file, in the order of their first appearance.
+std::vector<std::string> probe_columns(const std::string& file) {
+  std::vector<std::string> columns;
+  std::unordered_set<std::string> seen;
+  LineReader reader(file);
+  for (int i = 0; i < kProbedLines; ++i) {
+    const auto line = reader.next();
+    if (!line) break;
+    std::vector<std::string> keys;
+    try {
+      parse_json_line(line->text, [&](const std::string& key) {
+        if (keys.size() < kProbedColumns) keys.push_back(key);
+        return false;
+      });
+    } catch (const std::string&) {
+      continue;  // it will be a reject of its own
+    }
+    for (std::string& key : keys)
+      if (columns.size() < kProbedColumns && seen.insert(key).second) columns.push_back(std::move(key));
+  }
+  return columns;
+}
+
+}  // namespace
+
+json parse_json_line(std::string_view line, const std::function<bool(const std::string&)>& keep) {
+  if (const size_t good = valid_utf8_prefix(line); good < line.size())
+    throw fmt::format("not valid UTF-8 at byte {}", good + 1);
+  // A line that is no object must not be built first: sixteen megabytes of "[[[[" are gigabytes of values.
+  const size_t first = line.find_first_not_of(" \t\r\n");
+  const bool is_object = first != std::string_view::npos && line[first] == '{';
+  const auto filter = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kMostDepth) throw TooDeep{};
+    if (event == json::parse_event_t::key && depth == 1) return keep(parsed.get_ref<const std::string&>());
+    return is_object;
+  };
+  try {
+    json value = json::parse(line.begin(), line.end(), filter);
+    if (!is_object) throw std::string("not a JSON object");
+    return value;
+  } catch (const json::exception& error) {
+    std::string_view message = error.what();
+    if (const size_t bracket = message.find("] "); bracket != std::string_view::npos)
+      message.remove_prefix(bracket + 2);
+    throw "not valid JSON: " + shorten_text(message, 200);
+  } catch (const TooDeep&) {
+    throw fmt::format("nested more than {} levels deep", kMostDepth);
+  }
+}
+
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
+                                          const std::string& where) {
+  const std::vector<std::string> columns = probe_columns(files.front());
+  if (!columns.empty())
+    for (const MappedColumn& column : mapper.columns()) check_column(column, columns, files.front(), where);
+  for (const std::string& file : files) open_bytes(file);  // better now than after hours of work
+  return std::make_unique<JsonlCorpus>(std::move(files), std::move(mapper));
+}
+
+}  // namespace sheaf

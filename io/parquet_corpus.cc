@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "core/error.h"
+#include "io/corpus_formats.h"
+#include "io/parquet_file.h"
+
+namespace sheaf {
+namespace {
+
+class ParquetCorpus : public Corpus {
+ public:
+  ParquetCorpus(std::vector<std::string> files, RowMapper mapper)
+      : files_(std::move(files)), mapper_(std::move(mapper)) {
+    for (const MappedColumn& column : mapper_.columns()) names_.push_back(column.name);
+  }
+
+  std::optional<Row> next() override {
+    while (given_ == batch_.cells.size()) {
+      if (index_ == files_.size()) return std::nullopt;
+      if (auto lost = read_batch()) return lost;
+    }
+    Place place{files_[index_], batch_.first_row + static_cast<int64_t>(given_)};
+    return mapper_.map(std::move(place), batch_.cells[given_++], ++row_);
+  }
+
+ private:
+  /// Reads the next batch of the current file, or goes on to the next file. A batch that cannot be read is
+  /// given back as one reject for all its rows.
+  std::optional<Row> read_batch() {
+    given_ = 0;
+    batch_ = {};
+    if (!file_) {
+      file_ = std::make_unique<ParquetFile>(files_[index_]);
+      file_->select(names_);
+    }
+    auto batch = file_->next();
+    if (!batch) {
+      file_.reset();
+      ++index_;
+      return std::nullopt;
+    }
+    if (!batch->error.empty()) {
+      row_ += batch->rows;
+      return Reject{{files_[index_], batch->first_row}, nullptr, batch->error};
+    }
+    batch_ = std::move(*batch);
+    return std::nullopt;
+  }
+
+  std::vector<std::string> files_;
+  RowMapper mapper_;
+  std::vector<std::string> names_;
+  size_t index_ = 0;
+  std::unique_ptr<ParquetFile> file_;
+  ParquetFile::Batch batch_;
+  size_t given_ = 0;
+  int64_t row_ = 0;
+};
+
+void check_columns(const ParquetFile& file, const std::string& path, const RowMapper& mapper,
+                   const std::string& where) {
+  std::vector<std::string> names;
+  for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
+  for (const MappedColumn& wanted : mapper.columns()) {
+    check_column(wanted, names, path, where);
+    if (std::count(names.begin(), names.end(), wanted.name) > 1)
+      refuse("{}: {}: {} has more than one column \"{}\"", where, wanted.key, path, wanted.name);
+    for (const ParquetFile::Column& column : file.columns()) {
+      const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
+      if (column.name == wanted.name && column.shape != shape && column.type != "null")
+        refuse("{}: {}: column \"{}\" of {} is {}, not {}", where, wanted.key, wanted.name, path, column.type,
+               wanted.list ? "a list" : "text or a number");
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper,
+                                            const std::string& where) {
+  for (const std::string& path : files) check_columns(ParquetFile(path), path, mapper, where);
+  return std::make_unique<ParquetCorpus>(std::move(files), std::move(mapper));
+}
+
+}  // namespace sheaf

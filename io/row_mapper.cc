@@ -1,0 +1,186 @@
+#include "io/row_mapper.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLongestDocument = 10 << 20;
+constexpr size_t kMostQuestions = 10'000;
+constexpr size_t kMostOptions = 1'000;
+
+/// Why a row is refused; never leaves this file.
+struct BadRow {
+  std::string reason;
+};
+
+template <class... Args>
+[[noreturn]] void reject(fmt::format_string<Args...> format, Args&&... args) {
+  throw BadRow{fmt::format(format, std::forward<Args>(args)...)};
+}
+
+std::string_view kind_of(const json& value) {
+  return value.is_number()    ? "a number"
+         : value.is_string()  ? "text"
+         : value.is_boolean() ? "a boolean"
+         : value.is_array()   ? "a list"
+         : value.is_null()    ? "null"
+                              : "an object";
+}
+
+const json& cell(const json& cells, const std::string& column) {
+  const auto found = cells.find(column);
+  if (found == cells.end()) reject("column \"{}\" is missing", column);
+  return *found;
+}
+
+std::string text_of(const json& value, std::string_view what) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  if (value.is_number()) return value.dump();
+  if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
+  const auto& text = value.get_ref<const std::string&>();
+  if (const size_t good = valid_utf8_prefix(text); good < text.size())
+    reject("{} is not valid UTF-8 at byte {}", what, good + 1);
+  if (text.size() > kLongestDocument)
+    reject("{} has {} bytes; the most is {}", what, text.size(), kLongestDocument);
+  return text;
+}
+
+bool blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+}
+
+std::vector<std::string> options_of(const json& value, std::string_view what) {
+  if (value.is_null()) return {};
+  if (!value.is_array()) reject("{} is {}, not a list", what, kind_of(value));
+  if (value.size() > kMostOptions)
+    reject("{} has {} entries; the most is {}", what, value.size(), kMostOptions);
+  std::vector<std::string> options;
+  for (const json& entry : value) {
+    options.push_back(text_of(entry, fmt::format("an entry of {}", what)));
+    if (blank(options.back())) reject("an entry of {} is empty", what);
+  }
+  return options;
+}
+
+json id_of(const json& value, std::string_view what) {
+  if (value.is_string()) return text_of(value, what);
+  if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  return value;
+}
+
+Question question_of(const json& value) {
+  Question question;
+  if (value.is_object()) {
+    const auto text = value.find("question"), id = value.find("id"), options = value.find("options");
+    if (text == value.end()) reject("a question has no \"question\"");
+    question.text = text_of(*text, "a question");
+    if (id != value.end() && !id->is_null()) question.id = id_of(*id, "the id of a question");
+    if (options != value.end()) question.options = options_of(*options, "the options of a question");
+  } else {
+    question.text = text_of(value, "a question");
+  }
+  if (blank(question.text)) reject("a question is empty");
+  return question;
+}
+
+}  // namespace
+
+RowMapper::RowMapper(const Job& job, const Schema* schema) : input_(job.input), schema_(schema) {
+  const auto add = [&](const std::string& name, const char* key, bool list = false) {
+    if (!name.empty()) columns_.push_back({name, key, list});
+  };
+  add(input_.id, "input.id");
+  add(input_.category, "input.category");
+  for (const std::string& column : input_.document) add(column, "input.document");
+  add(input_.context, "input.context");
+  add(input_.questions, "input.questions", true);
+  add(input_.question, "input.question");
+  add(input_.options, "input.options", true);
+  if (!schema_) return;
+  for (const Category& category : schema_->categories) category_names_.push_back(category.name);
+  if (input_.category.empty() && category_names_.size() != 1)
+    refuse("{}: the schema has {} categories; name the column that holds the category with input.category",
+           job.file, category_names_.size());
+}
+
+bool RowMapper::wants(std::string_view column) const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [&](const MappedColumn& c) { return c.name == column; });
+}
+
+Row RowMapper::map(Place place, const json& cells, int64_t number) const {
+  Item item;
+  item.place = std::move(place);
+  try {
+    item.id = input_.id.empty() ? json(number)
+                                : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
+    if (schema_) map_category(cells, item);
+    map_document(cells, item);
+    if (!schema_) map_questions(cells, item);
+  } catch (const BadRow& bad) {
+    return Reject{std::move(item.place), std::move(item.id), bad.reason};
+  }
+  return item;
+}
+
+void RowMapper::map_category(const json& cells, Item& item) const {
+  if (input_.category.empty()) {
+    item.category = category_names_.front();
+    return;
+  }
+  item.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
+  if (!schema_->find(item.category))
+    reject("category \"{}\" is not in the schema{}", shorten_text(item.category, 60),
+           suggest_spelling(item.category, category_names_));
+}
+
+void RowMapper::map_document(const json& cells, Item& item) const {
+  const auto append = [&](const std::string& column) {
+    const json& value = cell(cells, column);
+    if (value.is_null()) return;
+    const std::string text = text_of(value, fmt::format("column \"{}\"", column));
+    if (blank(text)) return;
+    if (!item.document.empty()) item.document += '\n';
+    item.document += text;
+  };
+  if (schema_) {
+    for (const std::string& column : input_.document) append(column);
+  } else {
+    append(input_.context);
+  }
+  if (item.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
+  if (item.document.size() > kLongestDocument)
+    reject("the document has {} bytes; the most is {}", item.document.size(), kLongestDocument);
+}
+
+void RowMapper::map_questions(const json& cells, Item& item) const {
+  if (!input_.question.empty()) {
+    Question question;
+    question.text = text_of(cell(cells, input_.question), fmt::format("column \"{}\"", input_.question));
+    if (blank(question.text)) reject("the question is empty");
+    if (!input_.options.empty())
+      question.options =
+          options_of(cell(cells, input_.options), fmt::format("column \"{}\"", input_.options));
+    item.questions.push_back(std::move(question));
+    return;
+  }
+  const json& list = cell(cells, input_.questions);
+  if (!list.is_array())
+    reject("column \"{}\" is {}, not a list of questions", input_.questions, kind_of(list));
+  if (list.empty()) reject("there are no questions");
+  if (list.size() > kMostQuestions)
+    reject("there are {} questions; the most is {}", list.size(), kMostQuestions);
+  for (const json& entry : list) item.questions.push_back(question_of(entry));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/job.h"
+#include "core/task/item.h"
+#include "core/task/schema.h"
+
+namespace sheaf {
+
+using Row = std::variant<Item, Reject>;
+
+/// A column that the job names, and what it must hold.
+struct MappedColumn {
+  std::string name;
+  std::string key;  ///< of the job file, for messages: "input.document"
+  bool list = false;
+};
+
+/// Turns the cells of a row into an item by the column map of the job, or says why it cannot.
+class RowMapper {
+ public:
+  /// `schema` is null for `ask`; it must outlive the mapper. Refuses a job without a category column whose
+  /// schema has several categories.
+  RowMapper(const Job& job, const Schema* schema);
+
+  const std::vector<MappedColumn>& columns() const { return columns_; }
+  bool wants(std::string_view column) const;
+
+  /// `cells` is an object of column → value; `number` is the id where the job names no id column.
+  Row map(Place place, const nlohmann::json& cells, int64_t number) const;
+
+ private:
+  void map_category(const nlohmann::json& cells, Item& item) const;
+  void map_document(const nlohmann::json& cells, Item& item) const;
+  void map_questions(const nlohmann::json& cells, Item& item) const;
+
+  Job::Input input_;
+  const Schema* schema_;
+  std::vector<std::string> category_names_;
+  std::vector<MappedColumn> columns_;
+};
+
+}  // namespace sheaf
