@@ -1,0 +1,51 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+/// Parses untrusted JSON: refuses text that is not JSON, nests deeper than `depth` or says a key twice.
+/// `source` names the file in messages.
+nlohmann::json parse_json(std::string_view text, const std::string& source, int depth = 16);
+
+/// The object in a file of at most `largest` bytes.
+nlohmann::json read_json_object(const std::string& path, size_t largest);
+
+/// The fields of a JSON object, read with a type in mind. A null counts as missing.
+class JsonFields {
+ public:
+  JsonFields(const nlohmann::json& object, std::string source)
+      : object_(object), source_(std::move(source)) {}
+
+  const std::string& source() const { return source_; }
+  bool has(const char* key) const { return find(key) != nullptr; }
+  /// Null where missing.
+  const nlohmann::json* find(const char* key) const;
+
+  // Each refuses a missing field and a value of another type; the second form gives `fallback` for a missing
+  // one.
+  int64_t integer(const char* key) const;
+  int64_t integer(const char* key, int64_t fallback) const { return has(key) ? integer(key) : fallback; }
+  double number(const char* key) const;
+  double number(const char* key, double fallback) const { return has(key) ? number(key) : fallback; }
+  bool boolean(const char* key, bool fallback) const;
+  std::string text(const char* key) const;
+  std::string text(const char* key, const std::string& fallback) const {
+    return has(key) ? text(key) : fallback;
+  }
+
+ private:
+  const nlohmann::json& need(const char* key) const;
+  [[noreturn]] void wrong(const char* key, const char* wanted) const;
+
+  const nlohmann::json& object_;
+  std::string source_;
+};
+
+/// A JSON value cut short for a message.
+std::string shown_json(const nlohmann::json& value);
+
+}  // namespace sheaf

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/model.h"
+
+namespace sheaf {
+
+/// One tensor of a model file, wherever it came from.
+struct FileTensor {
+  std::string type;            ///< as the file calls it
+  std::optional<DType> dtype;  ///< empty: a type sheaf does not read
+  std::vector<int64_t> shape;  ///< outermost first
+  const std::byte* data = nullptr;
+  uint64_t size = 0;  ///< bytes
+};
+
+/// The tensors of a model by name. Taking one checks its type and shape and remembers that it was used.
+class TensorMap {
+ public:
+  /// `readable_types` is the list for messages.
+  TensorMap(std::string source, std::string readable_types)
+      : source_(std::move(source)), readable_types_(std::move(readable_types)) {}
+
+  void add(const std::string& name, FileTensor tensor);
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  const std::map<std::string, FileTensor>& all() const { return tensors_; }
+  const std::string& source() const { return source_; }
+
+  /// Refuses a missing tensor, a type sheaf does not read and another shape than [rows, cols].
+  Matrix take(const std::string& name, int64_t rows, int64_t cols);
+  /// A tensor of shape [size].
+  Matrix take_vector(const std::string& name, int64_t size);
+  /// Marks a tensor as known where it exists.
+  void ignore(const std::string& name) { used_.insert(name); }
+  /// Refuses tensors that nobody took: ignoring a weight would give wrong answers.
+  void refuse_unused() const;
+
+ private:
+  Matrix take_shaped(const std::string& name, const std::vector<int64_t>& shape);
+
+  std::string source_;
+  std::string readable_types_;
+  std::map<std::string, FileTensor> tensors_;
+  std::set<std::string> used_;
+};
+
+}  // namespace sheaf
