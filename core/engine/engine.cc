@@ -1,10 +1,10 @@
 #include "core/engine/engine.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/engine/random_stream.h"
 #include "core/error.h"
+#include "core/stopwatch.h"
 
 namespace sheaf {
 
@@ -39,10 +39,11 @@ bool Engine::run(const Source& next, const Sink& done) {
     add_prefill_rows();
     close_batch();
 
-    const auto start = std::chrono::steady_clock::now();
     picked.resize(batch_.picks.size());
-    backend_.step(batch_, picked);
-    stats_.step_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    {
+      const Stopwatch watch(stats_.step_seconds);
+      backend_.step(batch_, picked);
+    }
     ++stats_.steps;
     stats_.slot_steps += open_slots_;
 

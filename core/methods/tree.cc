@@ -40,8 +40,11 @@ void build_prefix(std::span<const ItemParts> items, std::vector<Stack>& out) {
 void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out) {
   Stack& stack = out.emplace_back();
   const SegmentId instruction = add_instruction(stack, *items.front().bin);
-  for (const ItemParts& item : items) {
-    const SegmentId document = add_document(stack, instruction, item, false);
+  SegmentId document = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const ItemParts& item = items[i];
+    // Rows about the same context (one row per question) come one after the other and share it.
+    if (i == 0 || item.document != items[i - 1].document) document = add_document(stack, instruction, item, false);
     for (size_t q = 0; q < item.questions().size(); ++q)
       add_question(stack, item, q, {{instruction}, {document}}, item.questions()[q].tokens);
   }

@@ -47,6 +47,7 @@ void check_stack(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);
   for (const Slot& slot : stack.slots) {
     if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty()) fail("a slot continues an empty segment");
+    if (stack.segments[static_cast<size_t>(slot.prompt)].shared) fail("a slot continues a shared segment");
     if (slot.max_tokens < 1) fail("a slot decodes no token");
     if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
       fail("a value segment of its own starts with tokens");

@@ -55,6 +55,7 @@ struct Slot {
 struct Stack {
   std::vector<Segment> segments;
   std::vector<Slot> slots;
+  int64_t window = 0;  ///< the window of the corpus that its items belong to
 
   SegmentId add(Segment segment);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token

@@ -1,0 +1,86 @@
+#include "core/plan/pipeline.h"
+
+#include <algorithm>
+
+#include "core/stopwatch.h"
+
+namespace sheaf {
+
+bool Pipeline::run(int64_t limit, const Emit& emit, const Refuse& refuse) {
+  auto next = [&]() -> std::optional<Stack> {
+    while (stacks_.empty() && !drained_) drained_ = !read_window(limit, refuse);
+    if (stacks_.empty()) return std::nullopt;
+    Stack stack = std::move(stacks_.front());
+    stacks_.pop_front();
+    return stack;
+  };
+  auto done = [&](Stack&& stack, std::vector<Answer>&& answers) {
+    Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const Slot& slot = stack.slots[i];
+      window.answers[static_cast<size_t>(slot.item)][static_cast<size_t>(slot.question)] = std::move(answers[i]);
+    }
+    window.open -= static_cast<int64_t>(answers.size());
+    emit_finished(emit);
+  };
+  const bool finished = engine_.run(next, done);
+  if (finished) emit_finished(emit);
+  return finished;
+}
+
+bool Pipeline::read_window(int64_t limit, const Refuse& refuse) {
+  Window window;
+  window.number = stats_.windows;
+  bool more = true;
+  {
+    const Stopwatch watch(stats_.read_seconds);
+    for (int32_t rows = 0; rows < window_rows_ && (limit == 0 || rows_read_ < limit); ++rows) {
+      auto row = corpus_.next();
+      if (!row) {
+        more = false;
+        break;
+      }
+      ++rows_read_;
+      if (auto* item = std::get_if<Item>(&*row)) {
+        window.items.push_back(std::move(*item));
+      } else {
+        refuse(std::get<Reject>(*row));
+        ++stats_.rejects;
+      }
+    }
+    if (limit > 0 && rows_read_ >= limit) more = false;
+  }
+  const Stopwatch watch(stats_.plan_seconds);
+  Plan plan = planner_.plan(window.items);
+  window.refused.assign(window.items.size(), false);
+  for (const auto& [index, reason] : plan.refused) {
+    const Item& item = window.items[static_cast<size_t>(index)];
+    refuse({item.place, item.id, reason});
+    window.refused[static_cast<size_t>(index)] = true;
+    ++stats_.rejects;
+  }
+  for (int32_t slots : plan.slots_of_item) window.answers.emplace_back(static_cast<size_t>(slots));
+  for (Stack& stack : plan.stacks) {
+    stack.window = window.number;
+    window.open += static_cast<int64_t>(stack.slots.size());
+    stacks_.push_back(std::move(stack));
+  }
+  windows_.push_back(std::move(window));
+  ++stats_.windows;
+  return more;
+}
+
+void Pipeline::emit_finished(const Emit& emit) {
+  const Stopwatch watch(stats_.emit_seconds);
+  while (!windows_.empty() && windows_.front().open == 0) {
+    const Window& window = windows_.front();
+    for (size_t i = 0; i < window.items.size(); ++i) {
+      if (window.refused[i]) continue;
+      emit(window.items[i], window.answers[i]);
+      ++stats_.items;
+    }
+    windows_.pop_front();
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/plan/planner.h"
+#include "core/task/item.h"
+
+namespace sheaf {
+
+struct PipelineStats {
+  int64_t items = 0;      ///< rows that gave answers
+  int64_t rejects = 0;
+  int64_t windows = 0;
+  double read_seconds = 0;
+  double plan_seconds = 0;   ///< tokenizing, binning, stacking
+  double emit_seconds = 0;   ///< answers to rows, writing
+};
+
+/// A corpus through the engine: reads windows, plans them, feeds the engine so that it never runs dry between windows, and
+/// hands the answers back in input order.
+class Pipeline {
+ public:
+  using Emit = std::function<void(const Item& item, const std::vector<Answer>& answers)>;
+  using Refuse = std::function<void(const Reject& reject)>;
+
+  Pipeline(Corpus& corpus, Planner& planner, Engine& engine, int32_t window_rows)
+      : corpus_(corpus), planner_(planner), engine_(engine), window_rows_(window_rows) {}
+
+  /// Reads at most `limit` rows (0: all of them). Returns false when interrupted.
+  bool run(int64_t limit, const Emit& emit, const Refuse& refuse);
+
+  const PipelineStats& stats() const { return stats_; }
+
+ private:
+  struct Window {
+    int64_t number = 0;
+    std::vector<Item> items;
+    std::vector<std::vector<Answer>> answers;  ///< per item and question
+    std::vector<bool> refused;
+    int64_t open = 0;  ///< answers still to come
+  };
+
+  bool read_window(int64_t limit, const Refuse& refuse);
+  void emit_finished(const Emit& emit);
+
+  Corpus& corpus_;
+  Planner& planner_;
+  Engine& engine_;
+  int32_t window_rows_;
+  int64_t rows_read_ = 0;
+  bool drained_ = false;
+  std::deque<Window> windows_;   ///< in flight, oldest first
+  std::deque<Stack> stacks_;     ///< planned, not yet taken by the engine
+  PipelineStats stats_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,125 @@
+#include "core/error.h"
+#include "core/task/prompt_text.h"
+#include "core/task/task.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+constexpr std::string_view kInstruction =
+    "Answer the question about the passage with a few words copied from the passage. "
+    "Answer null if the passage does not say.";
+
+class AskTask : public Task {
+ public:
+  explicit AskTask(const TaskContext& context)
+      : tokenizer_(context.tokenizer), job_(context.job),
+        // Parallel Prompting's prompts are plain text: document, question, answer.
+        chat_(context.job.method.name == "parallel-prompting" ? chat_template("plain") : context.chat) {
+    std::string text = job_.task.instruction.empty() ? std::string(kInstruction) : job_.task.instruction;
+    text += job_.method.name == "parallel-prompting" ? "\n\nDocument: " : "\n\nPassage:\n";
+    auto bin = std::make_shared<BinParts>();
+    bin->instruction = encode_instruction(tokenizer_, chat_, text);
+    bin_ = std::move(bin);
+    stop_ = encode_part(tokenizer_, "\n").back();
+  }
+
+  std::string bin_name(const Item&) const override { return "questions"; }
+
+  ItemParts parts(const Item& item) override {
+    ItemParts parts;
+    parts.bin = bin_;
+    tokenizer_.encode(item.document, false, parts.document);
+    for (const Question& question : item.questions) parts.own_questions.push_back(make_question(question));
+    return parts;
+  }
+
+  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
+    nlohmann::ordered_json row{{"id", item.id}};
+    if (!job_.input.question.empty()) {
+      row.update(answer_json(item.questions[0], answers[0]));
+      return row;
+    }
+    auto& list = row["answers"] = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < answers.size(); ++i) {
+      nlohmann::ordered_json entry{{"id", item.questions[i].id}};
+      entry.update(answer_json(item.questions[i], answers[i]));
+      list.push_back(std::move(entry));
+    }
+    return row;
+  }
+
+ private:
+  static std::string letter(size_t option) { return std::string(1, static_cast<char>('A' + option)); }
+
+  QuestionParts make_question(const Question& question) {
+    if (question.options.size() > 26) refuse("a question has {} options; at most 26 can be told apart by a letter", question.options.size());
+    std::string text = "\n\nQuestion: " + question.text + "\n";
+    for (size_t i = 0; i < question.options.size(); ++i) text += letter(i) + ") " + question.options[i] + "\n";
+    if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
+    QuestionParts parts;
+    parts.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}});
+    if (chat_.turn.empty()) append(parts.tokens, encode_part(tokenizer_, "Answer:"));
+    parts.max_tokens = job_.method.max_value_tokens;
+    if (!question.options.empty()) {
+      parts.allowed = letters(question.options.size());
+      parts.max_tokens = std::max(parts.max_tokens, parts.allowed->longest());
+    }
+    return parts;
+  }
+
+  /// The trie of the first `count` letters.
+  std::shared_ptr<const AnswerTrie> letters(size_t count) {
+    while (letters_.size() <= count) {
+      std::vector<Tokens> answers;
+      for (size_t i = 0; i < letters_.size(); ++i)
+        answers.push_back(encode_part(tokenizer_, (chat_.turn.empty() ? " " : "") + letter(i)));
+      letters_.push_back(answers.empty() ? nullptr : std::make_shared<AnswerTrie>(std::move(answers), stop_));
+    }
+    return letters_[count];
+  }
+
+  nlohmann::ordered_json answer_json(const Question& question, const Answer& answer) const {
+    nlohmann::ordered_json out;
+    const std::string text = tokenizer_.decode(answer.tokens);
+    if (!question.options.empty()) {
+      const int32_t option = question_trie(question).find(answer.tokens);
+      if (option < 0) fail("an answer outside its options was decoded");
+      out["answer"] = letter(static_cast<size_t>(option));
+      out["option"] = question.options[static_cast<size_t>(option)];
+    } else {
+      const Attribute free_text{"answer", "", ValueType::text, {}};
+      const std::string line = text.substr(0, text.find('\n'));
+      Value value = coerce_value(free_text, valid_utf8(line));
+      out["answer"] = std::move(value.json);
+      if (answer.ending == Ending::length) value.note = "cut at the length limit";
+      if (out["answer"].is_null() && line.find_first_not_of(" \t\r") == std::string::npos)
+        value.note = "the model wrote nothing";
+      if (!value.note.empty()) out["note"] = value.note;
+    }
+    if (job_.output.logprobs) out["logprob"] = answer.logprob;
+    if (job_.output.raw) out["raw"] = valid_utf8(text);
+    return out;
+  }
+
+  const AnswerTrie& question_trie(const Question& question) const { return *letters_[question.options.size()]; }
+
+  const Tokenizer& tokenizer_;
+  const Job& job_;
+  const ChatTemplate& chat_;
+  std::shared_ptr<const BinParts> bin_;
+  TokenId stop_ = 0;
+  std::vector<std::shared_ptr<const AnswerTrie>> letters_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_ask_task(const TaskContext& context) { return std::make_unique<AskTask>(context); }
+
+std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
+  if (context.job.task.kind == "ask") return make_ask_task(context);
+  const std::string& method = context.job.method.name;
+  return make_extract_task(context, schema, method == "standard" || method == "prefix");
+}
+
+}  // namespace sheaf

@@ -1,0 +1,174 @@
+#include <map>
+
+#include "core/error.h"
+#include "core/task/prompt_text.h"
+#include "core/task/task.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kInstruction =
+    "Extract the attributes below from the product text. Copy each value from the text as it is written there. "
+    "Write null for an attribute that the text does not mention.";
+constexpr std::string_view kJointInstruction =
+    "Extract the attributes below from each product. Copy each value from the product's text as it is written there. "
+    "Write null for an attribute that the text does not mention. Answer with a JSON object that has a key for each "
+    "product id and under it a key for each attribute.";
+
+/// One line of the attribute list that the model reads.
+std::string attribute_line(const Attribute& attribute) {
+  std::string line = "- " + attribute.name;
+  if (!attribute.description.empty()) line += ": " + attribute.description;
+  if (attribute.type == ValueType::number) line += " (a number)";
+  if (attribute.type == ValueType::list) line += " (a list)";
+  if (attribute.type == ValueType::enumeration) {
+    line += " (one of";
+    for (size_t i = 0; i < attribute.options.size(); ++i) line += (i ? ", " : " ") + attribute.options[i];
+    line += ")";
+  }
+  return line + "\n";
+}
+
+class ExtractTask : public Task {
+ public:
+  ExtractTask(const TaskContext& context, const Schema& schema, bool whole)
+      : tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job), schema_(schema), whole_(whole),
+        joint_(!whole && context.job.method.name == "hpd" && context.job.method.stacking == "joint") {}
+
+  std::string bin_name(const Item& item) const override { return item.category; }
+
+  ItemParts parts(const Item& item) override {
+    std::shared_ptr<const BinParts>& bin = bins_[item.category];
+    if (!bin) bin = make_bin(category_of(item));
+    ItemParts parts;
+    parts.bin = bin;
+    tokenizer_.encode(item.document, false, parts.document);
+    return parts;
+  }
+
+  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
+    const Category& category = category_of(item);
+    nlohmann::ordered_json row{{"id", item.id}, {"category", item.category}};
+    auto& values = row["values"] = nlohmann::ordered_json::object();
+    nlohmann::ordered_json notes, logprobs, raw;
+    const json object = whole_ ? parse_object(answers[0]) : json();
+    for (size_t i = 0; i < category.attributes.size(); ++i) {
+      const Attribute& attribute = category.attributes[i];
+      Value value;
+      if (whole_) {
+        value = read_from_object(attribute, object);
+      } else {
+        const std::string text = tokenizer_.decode(answers[i].tokens);
+        value = read_value(attribute, text, answers[i].ending == Ending::length);
+        logprobs[attribute.name] = answers[i].logprob;
+        raw[attribute.name] = valid_utf8(text);
+      }
+      values[attribute.name] = std::move(value.json);
+      if (!value.note.empty()) notes[attribute.name] = value.note;
+    }
+    if (whole_) {
+      logprobs = answers[0].logprob;
+      raw = valid_utf8(tokenizer_.decode(answers[0].tokens));
+    }
+    if (!notes.empty()) row["notes"] = std::move(notes);
+    if (job_.output.logprobs) row["logprobs"] = std::move(logprobs);
+    if (job_.output.raw) row["raw"] = std::move(raw);
+    return row;
+  }
+
+ private:
+  const Category& category_of(const Item& item) const {
+    const Category* category = schema_.find(item.category);
+    if (!category) fail("an item of the unknown category \"{}\" reached the task", item.category);
+    return *category;
+  }
+
+  Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
+
+  static std::string key_text(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
+
+  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
+    auto bin = std::make_shared<BinParts>();
+    std::string text = job_.task.instruction;
+    if (text.empty()) text = joint_ ? kJointInstruction : kInstruction;
+    text += "\n\nAttributes:\n";
+    for (const Attribute& attribute : category.attributes) text += attribute_line(attribute);
+    text += joint_ ? "\nProducts:\n" : "\nProduct:\n";
+
+    bin->instruction = encode_instruction(tokenizer_, chat_, text);
+    const Tokens turn = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
+
+    if (whole_) {
+      QuestionParts object;
+      object.tokens = turn;
+      object.stop = Stop::object;
+      object.max_tokens = 8;
+      for (const Attribute& attribute : category.attributes)
+        object.max_tokens += static_cast<int32_t>(encode(key_text(attribute)).size()) + job_.method.max_value_tokens;
+      bin->questions.push_back(std::move(object));
+      return bin;
+    }
+    bin->opening = turn;
+    for (const Attribute& attribute : category.attributes) bin->questions.push_back(make_question(attribute));
+    // `documents: 0` lets the token budget decide, and no budget holds more documents than it has tokens.
+    const int32_t labels = job_.method.documents > 0 ? job_.method.documents : job_.method.prompt_tokens / 8 + 1;
+    for (int32_t j = 1; joint_ && j <= labels; ++j) {
+      bin->labels.push_back({encode(fmt::format("<product id=\"{}\">\n", j)), encode("\n</product>\n"),
+                             encode(fmt::format("\"{}\": {{\n", j)), encode(fmt::format("}},\n\"{}\": {{\n", j))});
+    }
+    return bin;
+  }
+
+  QuestionParts make_question(const Attribute& attribute) const {
+    QuestionParts question;
+    question.tokens = encode(key_text(attribute));
+    question.max_tokens = job_.method.max_value_tokens;
+    if (attribute.type == ValueType::enumeration) {
+      std::vector<Tokens> answers;
+      for (const std::string& option : attribute.options) answers.push_back(encode(" " + json(option).dump()));
+      answers.push_back(encode(" null"));
+      question.allowed = std::make_shared<AnswerTrie>(std::move(answers), encode("\n").back());
+      question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
+    }
+    return question;
+  }
+
+  /// The generated object, as far as it can be read: a cut or broken one loses its last members only.
+  json parse_object(const Answer& answer) const {
+    std::string text = "{" + valid_utf8(tokenizer_.decode(answer.tokens));
+    const size_t end = object_end(std::string_view(text).substr(1));
+    if (end != std::string::npos) text.resize(end + 1);
+    json object = json::parse(text, nullptr, false);
+    while (object.is_discarded() && text.size() > 1) {
+      const size_t cut = text.find_last_of(",\n", text.size() - 1);
+      if (cut == std::string::npos) return json::object();
+      text.resize(cut);
+      object = json::parse(text + "}", nullptr, false);
+    }
+    return object.is_object() ? object : json::object();
+  }
+
+  static Value read_from_object(const Attribute& attribute, const json& object) {
+    const auto at = object.find(attribute.name);
+    if (at == object.end()) return {nullptr, "the model left it out"};
+    return coerce_value(attribute, *at);
+  }
+
+  const Tokenizer& tokenizer_;
+  const ChatTemplate& chat_;
+  const Job& job_;
+  const Schema& schema_;
+  bool whole_, joint_;
+  std::map<std::string, std::shared_ptr<const BinParts>> bins_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema, bool whole) {
+  return std::make_unique<ExtractTask>(context, schema, whole);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,43 @@
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/job.h"
+#include "core/methods/parts.h"
+#include "core/task/item.h"
+#include "core/task/schema.h"
+#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace sheaf {
+
+/// What a job asks of its items: turns an item into the parts of a prompt, and answers into a row.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// Items with equal bins may share a prompt.
+  virtual std::string bin_name(const Item& item) const = 0;
+  /// The tokens of an item. `item.item` and `item.stream` are left to the caller.
+  virtual ItemParts parts(const Item& item) = 0;
+  /// The output row of an item from its answers, one per question of its parts. Always valid, whatever the model wrote.
+  virtual nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const = 0;
+};
+
+struct TaskContext {
+  const Tokenizer& tokenizer;
+  const ChatTemplate& chat;
+  const Job& job;
+};
+
+/// Extraction. `whole`: one answer per item, the JSON object with its keys; else one answer per attribute.
+std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema, bool whole);
+std::unique_ptr<Task> make_ask_task(const TaskContext& context);
+
+/// The task of the job as its method wants it.
+std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema);
+
+}  // namespace sheaf
