@@ -122,6 +122,11 @@ def blocks(path):
             block = []
 
 
+def mixed(rows, key):
+    """A feed is not sorted by category; the hash gives an order that no Python version changes."""
+    return sorted(rows, key=lambda row: hashlib.sha256(row[key].encode()).digest())
+
+
 def read_catalog():
     schema = read_schema()
     products = []
@@ -143,8 +148,7 @@ def read_catalog():
             need(any(v is not None for v in values), path.name, f"no product has a {name}")
     titles = {p["title"] for p in products}
     need(len(titles) == len(products) == len({p["sku"] for p in products}), "catalog", "two products are alike")
-    # A feed is not sorted by category; the hash gives an order that no Python version changes.
-    return sorted(products, key=lambda p: hashlib.sha256(p["sku"].encode()).digest())
+    return mixed(products, "sku")
 
 
 def read_passages():
@@ -156,7 +160,7 @@ def read_passages():
             context = " ".join(lines[:first])
             passages.append({"id": name, "context": context, "questions": read_questions(name, context, lines[first:])})
     need(len({p["id"] for p in passages}) == len(passages), "passages", "two passages have the same id")
-    return passages
+    return mixed(passages, "id")
 
 
 def read_questions(name, context, lines):
@@ -179,7 +183,8 @@ def read_questions(name, context, lines):
     need(4 <= len(questions) <= 8, name, f"{len(questions)} questions")
     for question in questions:
         options = question["options"]
-        need(not options or (len(set(options)) == 4 and question["answer"]), name, f"{question['question']!r}: not four options with a right one")
+        need(not options or (len(set(options)) == 4 and question["answer"]), name,
+             f"{question['question']!r} needs four options and one right")
     return questions
 
 
