@@ -148,11 +148,9 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
   map.integer("window", engine.window, kFromOne);
   map.finish();
-  if (!is_device(engine.device)) {
-    const std::vector<std::string> devices = {"auto", "cpu", "cuda", "cuda:N"};
-    refuse("{}: engine.device cannot be \"{}\"{}", map.where("device"), shorten_text(engine.device, 60),
-           suggest_spelling(engine.device, devices));
-  }
+  if (!is_device(engine.device))
+    refuse("{}: engine.device cannot be \"{}\"; choose auto, cpu, cuda or cuda:N", map.where("device"),
+           shorten_text(engine.device, 60));
 }
 
 void read_output(YamlMap map, Job::Output& output) {

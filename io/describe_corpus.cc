@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 
+#include "core/text/utf8.h"
 #include "io/corpus_formats.h"
 #include "io/globs.h"
 #include "io/line_reader.h"
@@ -25,7 +26,7 @@ constexpr int kProbedLines = 100;
 ordered_json shortened(const json& value, int depth = 0) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    return shorten_text(std::string_view(text).substr(0, valid_utf8_prefix(text)), kShownText);
+    return shorten_text(std::string_view(text).substr(0, valid_prefix(text)), kShownText);
   }
   if (!value.is_structured()) return value;
   if (depth >= kShownDepth) return "…";

@@ -2,6 +2,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "io/corpus_formats.h"
 #include "io/line_reader.h"
 #include "io/spelling.h"
@@ -91,7 +92,7 @@ std::vector<std::string> probe_columns(const std::string& file) {
 }  // namespace
 
 json parse_json_line(std::string_view line, const std::function<bool(const std::string&)>& keep) {
-  if (const size_t good = valid_utf8_prefix(line); good < line.size())
+  if (const size_t good = valid_prefix(line); good < line.size())
     throw fmt::format("not valid UTF-8 at byte {}", good + 1);
   // A line that is no object must not be built first: sixteen megabytes of "[[[[" are gigabytes of values.
   const size_t first = line.find_first_not_of(" \t\r\n");

@@ -13,6 +13,7 @@
 #include <parquet/properties.h>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -28,7 +29,7 @@ constexpr int64_t kMostRows = 1LL << 40;
 std::string reason_of(const arrow::Status& status) {
   std::string text = status.message();
   std::replace(text.begin(), text.end(), '\n', ' ');
-  const size_t good = valid_utf8_prefix(text);
+  const size_t good = valid_prefix(text);
   return shorten_text(std::string_view(text).substr(0, good), 200);
 }
 

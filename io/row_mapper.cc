@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -46,7 +47,7 @@ std::string text_of(const json& value, std::string_view what) {
   if (value.is_number()) return value.dump();
   if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
   const auto& text = value.get_ref<const std::string&>();
-  if (const size_t good = valid_utf8_prefix(text); good < text.size())
+  if (const size_t good = valid_prefix(text); good < text.size())
     reject("{} is not valid UTF-8 at byte {}", what, good + 1);
   if (text.size() > kLongestDocument)
     reject("{} has {} bytes; the most is {}", what, text.size(), kLongestDocument);

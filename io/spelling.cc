@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdint>
-#include <cstring>
+#include <vector>
 #include <fmt/format.h>
 
 namespace sheaf {
@@ -60,35 +59,6 @@ std::string suggest_spelling(std::string_view word, std::span<const std::string>
     list += (i ? ", " : "") + shorten_text(candidates[i], kLongestWord);
   if (candidates.size() > kMostListed) list += fmt::format(" and {} more", candidates.size() - kMostListed);
   return "; known are " + list;
-}
-
-size_t valid_utf8_prefix(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-  const size_t size = text.size();
-  size_t i = 0;
-  while (i < size) {
-    if (bytes[i] < 0x80) {
-      uint64_t word = 0;
-      while (i + 8 <= size) {
-        std::memcpy(&word, bytes + i, 8);
-        if (word & 0x8080808080808080u) break;
-        i += 8;
-      }
-      while (i < size && bytes[i] < 0x80) ++i;
-      continue;
-    }
-    const unsigned char lead = bytes[i];
-    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || i + length > size) return i;
-    for (size_t k = 1; k < length; ++k)
-      if ((bytes[i + k] & 0xC0) != 0x80) return i;
-    const unsigned char second = bytes[i + 1];
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-        (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F))
-      return i;
-    i += length;
-  }
-  return i;
 }
 
 std::string shorten_text(std::string_view text, size_t bytes) {

@@ -2,7 +2,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace sheaf {
 
@@ -11,9 +10,6 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
 
 /// What to say after a name that is not known: `; did you mean "document"?`, else `; known are a, b, c`.
 std::string suggest_spelling(std::string_view word, std::span<const std::string> candidates);
-
-/// Bytes of `text` before the first that is not UTF-8 (surrogates and overlong forms are not).
-size_t valid_utf8_prefix(std::string_view text);
 
 /// At most `bytes` of `text`, cut between characters, with an ellipsis where something was cut.
 std::string shorten_text(std::string_view text, size_t bytes);

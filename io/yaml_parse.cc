@@ -13,6 +13,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "core/error.h"
+#include "core/text/utf8.h"
 #include "io/spelling.h"
 #include "io/yaml_reader.h"
 
@@ -164,7 +165,7 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
     return YamlPlace{name, line ? line + static_cast<int>(offset) : 0}.text();
   };
   if (text.size() > kMostBytes) refuse("{}: larger than 1 MB; that cannot be a job or a schema", source);
-  size_t good = valid_utf8_prefix(text);
+  size_t good = valid_prefix(text);
   good = std::min(good, text.find('\0'));
   if (good < text.size())
     refuse("{}: not UTF-8 text",

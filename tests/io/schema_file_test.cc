@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include "io/corpus.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+const char* const kGood = R"(attributes:
+  Brand: {description: "the maker's name", type: text}
+categories:
+  Coffee:
+    - Brand
+    - {name: Roast, description: "roast level", type: enum, options: [light, medium, dark]}
+    - {name: Net weight, type: number, description: "in ounces"}
+    - {name: Flavours, type: list}
+  Tea:
+    - Brand
+    - {name: Bags, type: enum, options: [20, 40]}
+)";
+
+std::string schema_error(const std::string& text) {
+  TempFolder folder;
+  const std::string path = folder.write("s.yaml", text);
+  std::string message = error_of([&] { read_schema(path); });
+  if (message.starts_with(path)) message = "s.yaml" + message.substr(path.size());
+  return message;
+}
+
+TEST(SchemaFile, ReadsCategoriesInOrder) {
+  TempFolder folder;
+  const Schema schema = read_schema(folder.write("s.yaml", kGood));
+  ASSERT_EQ(schema.categories.size(), 2u);
+  const Category& coffee = schema.categories[0];
+  EXPECT_EQ(coffee.name, "Coffee");
+  ASSERT_EQ(coffee.attributes.size(), 4u);
+  EXPECT_EQ(coffee.attributes[0].name, "Brand");
+  EXPECT_EQ(coffee.attributes[0].description, "the maker's name");
+  EXPECT_EQ(coffee.attributes[1].type, ValueType::enumeration);
+  EXPECT_EQ(coffee.attributes[1].options, (std::vector<std::string>{"light", "medium", "dark"}));
+  EXPECT_EQ(coffee.attributes[2].type, ValueType::number);
+  EXPECT_EQ(coffee.attributes[3].type, ValueType::list);
+  EXPECT_EQ(schema.categories[1].attributes[1].options, (std::vector<std::string>{"20", "40"}));
+  EXPECT_NE(schema.find("Tea"), nullptr);
+}
+
+TEST(SchemaFile, ErrorsCarryTheLine) {
+  EXPECT_EQ(
+      schema_error("categories:\n  A:\n    - {name: Colour}\n    - {name: Size}\n    - {name: Colour}\n"),
+      "s.yaml:5: attribute \"Colour\" appears twice; remove one");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: Roast, type: enum}\n"),
+            "s.yaml:3: enum \"Roast\" needs options: a list of its values");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: Roast, type: enum, options: []}\n"),
+            "s.yaml:3: the options of \"Roast\" must be a list of at least one value, not an empty one");
+  EXPECT_EQ(
+      schema_error("categories:\n  A:\n    - name: R\n      type: enum\n      options: [a, b,\n        a]\n"),
+      "s.yaml:6: option \"a\" of \"R\" appears twice; remove one");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: R, options: [a]}\n"),
+            "s.yaml:3: attribute \"R\" has options but is no enum; say type: enum or remove them");
+  EXPECT_EQ(schema_error("categories:\n  A: []\n"),
+            "s.yaml:2: category \"A\" has no attributes; add one or remove the category");
+  EXPECT_EQ(schema_error("categories:\n  B: [{name: x}]\n  A:\n"),
+            "s.yaml:3: category \"A\" has no attributes; add one or remove the category");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: R, type: nubmer}\n"),
+            "s.yaml:3: attribute.type cannot be \"nubmer\"; did you mean \"number\"?");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: R, tpye: number}\n"),
+            "s.yaml:3: unknown key \"tpye\"; did you mean \"type\"?");
+  EXPECT_EQ(schema_error("attributes:\n  Brand: {}\ncategories:\n  A:\n    - Bramd\n"),
+            "s.yaml:5: attribute \"Bramd\" is not defined under attributes; did you mean \"Brand\"?");
+  EXPECT_EQ(schema_error("categories:\n  A:\n    - {type: number}\n"),
+            "s.yaml:3: the key \"attribute.name\" is missing; add it");
+  EXPECT_EQ(schema_error("categories:\n  A: [{name: x}]\n  A: [{name: y}]\n"),
+            "s.yaml:3: the key \"A\" appears twice; remove one");
+  EXPECT_EQ(schema_error("attributes: {}\n"), "s.yaml:1: the key \"categories\" is missing; add it");
+  EXPECT_EQ(schema_error(""), "s.yaml:1: the key \"categories\" is missing; add it");
+  EXPECT_EQ(schema_error("categories: {}\n"), "s.yaml:1: categories has no category");
+  EXPECT_EQ(schema_error("categories:\n  A: {name: x}\n"),
+            "s.yaml:2: category \"A\" must be a list of attributes, not a map");
+  EXPECT_EQ(schema_error("categories:\n  A: [{name: '  '}]\n"), "s.yaml:2: the attribute has no name");
+}
+
+TEST(SchemaFile, TheShippedOnesAreGood) {
+  for (const auto& entry : std::filesystem::directory_iterator("configs/schemas"))
+    if (entry.path().extension() == ".yaml") {
+      EXPECT_EQ(error_of([&] { read_schema(entry.path().string()); }), "no error");
+    }
+}
+
+}  // namespace
+}  // namespace sheaf
