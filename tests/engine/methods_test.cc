@@ -1,0 +1,206 @@
+// Every method on random models: exact where it must be, and equal to a dense-mask transformer where the paper's mask
+// makes it differ from separate prompts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/engine/engine.h"
+#include "core/methods/builder.h"
+#include "core/segments/mask.h"
+#include "cpu/cpu_backend.h"
+#include "tests/engine/dense_model.h"
+#include "tests/random_model.h"
+#include "tests/random_parts.h"
+
+namespace sheaf {
+namespace {
+
+using test::make_random_items;
+using test::make_random_model;
+
+using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by item and question
+
+Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options, EngineStats* stats = nullptr) {
+  const StopRules rules(backend.config().vocab, {3, 7});
+  Engine engine(backend, rules, options);
+  Answers answers;
+  size_t next = 0;
+  const bool finished = engine.run(
+      [&]() -> std::optional<Stack> {
+        if (next == stacks.size()) return std::nullopt;
+        return std::move(stacks[next++]);
+      },
+      [&](Stack&& stack, std::vector<Answer>&& got) {
+        for (size_t i = 0; i < got.size(); ++i) {
+          const auto key = std::pair(stack.slots[i].item, stack.slots[i].question);
+          EXPECT_TRUE(answers.emplace(key, std::move(got[i])).second);
+        }
+      });
+  EXPECT_TRUE(finished);
+  if (stats) *stats = engine.stats();
+  return answers;
+}
+
+void expect_same(const Answers& a, const Answers& b, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (const auto& [key, answer] : a) {
+    const Answer& other = b.at(key);
+    EXPECT_EQ(answer.tokens, other.tokens) << what << ": item " << key.first << ", question " << key.second;
+    EXPECT_EQ(answer.ending, other.ending) << what;
+    EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
+  }
+}
+
+using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
+std::unique_ptr<Backend> quick(const Model& model) { return make_quick_backend(model, 2); }
+
+class Exact : public testing::TestWithParam<MakeBackend> {};
+
+TEST_P(Exact, SharingNeverChangesAnAnswer) {
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    const Model model = make_random_model({.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none}, seed);
+    const auto items = make_random_items(
+        {.items = 4, .questions = 5, .max_tokens = 8, .own_questions = seed % 2 == 0, .longest = 24}, seed);
+    auto run = [&](auto build, EngineOptions options, EngineStats* stats = nullptr) {
+      std::vector<Stack> stacks;
+      build(items, stacks);
+      const auto backend = GetParam()(model);
+      return decode(*backend, std::move(stacks), options, stats);
+    };
+    EngineStats alone_stats, tree_stats, prefix_stats;
+    const Answers alone = run(build_separate, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &alone_stats);
+    ASSERT_EQ(alone.size(), 20u);
+    expect_same(alone, run(build_tree, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &tree_stats), "tree");
+    expect_same(alone, run(build_prefix, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &prefix_stats), "prefix");
+    expect_same(alone, run(build_tree, {.rows_per_step = 1, .pages = 200, .page_size = 4}), "tree, a row a step");
+    expect_same(alone, run(build_prefix, {.rows_per_step = 7, .pages = 30, .page_size = 8}), "prefix in a small pool");
+    expect_same(alone, run(build_separate, {.rows_per_step = 300, .pages = 3000, .page_size = 1}), "separate, all at once");
+
+    EXPECT_EQ(alone_stats.alone_rows, alone_stats.rows());
+    EXPECT_EQ(tree_stats.alone_rows, alone_stats.rows());
+    EXPECT_LT(tree_stats.rows(), alone_stats.rows() / 2);
+    EXPECT_EQ(tree_stats.rows(), prefix_stats.rows());
+  }
+}
+
+TEST_P(Exact, SampledAnswersDependOnTheItemAlone) {
+  const Model model = make_random_model({}, 11);
+  const auto items = make_random_items({.items = 3, .questions = 4, .max_tokens = 10}, 11);
+  auto run = [&](auto build, int32_t rows, uint64_t seed) {
+    std::vector<Stack> stacks;
+    build(items, stacks);
+    const auto backend = GetParam()(model);
+    return decode(*backend, std::move(stacks),
+                  {.rows_per_step = rows, .pages = 300, .temperature = 1, .top_k = 20, .top_p = 0.9f, .seed = seed});
+  };
+  const Answers alone = run(build_separate, 64, 1);
+  expect_same(alone, run(build_tree, 16, 1), "tree");
+  const Answers other = run(build_tree, 16, 2);
+  int different = 0;
+  for (const auto& [key, answer] : alone) different += answer.tokens != other.at(key).tokens;
+  EXPECT_GT(different, 6);
+}
+
+TEST_P(Exact, AnItemsAnswersDoNotDependOnItsNeighbours) {
+  const Model model = make_random_model({}, 21);
+  const auto items = make_random_items({.items = 6, .questions = 3, .max_tokens = 6}, 21);
+  for (auto build : {+[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_tree(i, o); },
+                     +[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_positional(i, false, o); }}) {
+    std::vector<Stack> together, apart;
+    build(items, together);
+    for (size_t i = 0; i < items.size(); ++i) build(std::span(items).subspan(i, 1), apart);
+    const auto backend = GetParam()(model);
+    const auto other = GetParam()(model);
+    expect_same(decode(*backend, together, {.rows_per_step = 50, .pages = 500}),
+                decode(*other, apart, {.rows_per_step = 9, .pages = 100}), "neighbours");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Exact, testing::Values(&make_reference_backend, &quick),
+                         [](const auto& info) { return info.index == 0 ? "reference" : "quick"; });
+
+/// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets its next token.
+std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const Tokens& ends) {
+  std::vector<TokenPlace> places;
+  Tokens tokens;
+  std::vector<int32_t> positions;
+  std::vector<size_t> last(stack.slots.size());  // the token whose logits give the slot's next token
+  for (size_t i = 0; i < stack.segments.size(); ++i) {
+    for (size_t t = 0; t < stack.segments[i].tokens.size(); ++t) {
+      places.push_back({static_cast<SegmentId>(i), static_cast<int32_t>(t)});
+      tokens.push_back(stack.segments[i].tokens[t]);
+      positions.push_back(stack.segments[i].first_position + static_cast<int32_t>(t));
+    }
+    for (size_t s = 0; s < stack.slots.size(); ++s)
+      if (stack.slots[s].prompt == static_cast<SegmentId>(i)) last[s] = tokens.size() - 1;
+  }
+  std::vector<Tokens> answers(stack.slots.size());
+  std::vector<bool> open(stack.slots.size(), true);
+  while (std::find(open.begin(), open.end(), true) != open.end()) {
+    const auto logits = test::dense_forward(model, tokens, positions, dense_mask(stack, places));
+    for (size_t s = 0; s < stack.slots.size(); ++s) {
+      if (!open[s]) continue;
+      const auto& row = logits[last[s]];
+      const auto token = static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
+      if (std::find(ends.begin(), ends.end(), token) != ends.end()) {
+        open[s] = false;
+        continue;
+      }
+      answers[s].push_back(token);
+      if (static_cast<int32_t>(answers[s].size()) == stack.slots[s].max_tokens) {
+        open[s] = false;
+        continue;
+      }
+      const SegmentId answer = stack.slots[s].answer;
+      const auto index = static_cast<int32_t>(stack.segments[static_cast<size_t>(answer)].tokens.size() + answers[s].size() - 1);
+      places.push_back({answer, index});
+      tokens.push_back(token);
+      positions.push_back(stack.segments[static_cast<size_t>(answer)].first_position + index);
+      last[s] = tokens.size() - 1;
+    }
+  }
+  return answers;
+}
+
+TEST(HpdPositional, EqualsADenseMaskTransformer) {
+  int64_t tokens = 0, differ_from_tree = 0;
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    const bool joint = seed % 2 == 0;
+    const Model model = make_random_model({}, 100 + seed);
+    const auto items = make_random_items({.items = 3, .questions = 4, .max_tokens = 6}, seed);
+    std::vector<Stack> stacks, trees;
+    build_positional(items, joint, stacks);
+    joint ? build_joint_tree(items, trees) : build_tree(items, trees);
+    const auto dense = decode_dense(model, stacks[0], {3, 7});
+    for (int32_t rows : {1000, 5}) {
+      const auto backend = make_quick_backend(model, 2);
+      const Answers got = decode(*backend, stacks, {.rows_per_step = rows, .pages = 300});
+      for (size_t s = 0; s < stacks[0].slots.size(); ++s) {
+        const Slot& slot = stacks[0].slots[s];
+        EXPECT_EQ(got.at({slot.item, slot.question}).tokens, dense[s]) << "seed " << seed << ", slot " << s << ", rows " << rows;
+        tokens += static_cast<int64_t>(dense[s].size());
+      }
+    }
+    const auto backend = make_quick_backend(model, 2);
+    const Answers tree = decode(*backend, trees, {.rows_per_step = 64, .pages = 300});
+    for (size_t s = 0; s < stacks[0].slots.size(); ++s)
+      differ_from_tree += tree.at({stacks[0].slots[s].item, stacks[0].slots[s].question}).tokens != dense[s];
+  }
+  EXPECT_GT(tokens, 500);
+  EXPECT_GT(differ_from_tree, 20) << "values that see other values should differ from independent ones";
+}
+
+TEST(Engine, RefusesAStackLargerThanThePool) {
+  const Model model = make_random_model({}, 1);
+  const auto items = make_random_items({.items = 2}, 1);
+  std::vector<Stack> stacks;
+  build_tree(items, stacks);
+  const auto backend = make_reference_backend(model);
+  const StopRules rules(61, {});
+  Engine engine(*backend, rules, {.rows_per_step = 8, .pages = 2, .page_size = 4});
+  EXPECT_FALSE(engine.fits(stacks[0]));
+}
+
+}  // namespace
+}  // namespace sheaf
