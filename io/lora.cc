@@ -17,16 +17,22 @@ bool is_neutral(const json& value) {
          ((value.is_array() || value.is_object()) && value.empty());
 }
 
-void refuse_unsupported(const JsonFields& fields) {
+void refuse_unless_neutral(const JsonFields& fields, const std::string& key, const json& value) {
+  if (!is_neutral(value))
+    refuse("{}: {}: {} is not supported", fields.source(), shown(key), shown_json(value));
+}
+
+void refuse_unsupported(const JsonFields& fields, const json& object) {
   const std::string kind = fields.text("peft_type");
   if (kind != "LORA") refuse("{}: adapter type {} is not supported (LORA is)", fields.source(), shown(kind));
-  for (const char* key :
-       {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save", "fan_in_fan_out",
-        "rank_pattern", "alpha_pattern", "layer_replication", "target_parameters", "trainable_token_indices",
-        "alora_invocation_tokens", "arrow_config", "eva_config", "corda_config", "lora_ga_config"}) {
-    const json* value = fields.find(key);
-    if (value != nullptr && !is_neutral(*value))
-      refuse("{}: \"{}\": {} is not supported", fields.source(), key, shown_json(*value));
+  for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save",
+                          "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layer_replication",
+                          "target_parameters", "trainable_token_indices", "alora_invocation_tokens"}) {
+    if (const json* value = fields.find(key)) refuse_unless_neutral(fields, key, *value);
+  }
+  // Every variant of LoRA brings a section of its own.
+  for (const auto& [key, value] : object.items()) {
+    if (key.ends_with("_config") && key != "megatron_config") refuse_unless_neutral(fields, key, value);
   }
   // Other ways to start change the base weights too, so B A alone would not be the difference.
   if (const json* start = fields.find("init_lora_weights")) {
@@ -56,7 +62,7 @@ Adapter Adapter::open(const std::string& folder) {
   const std::string weights_path = (base / "adapter_model.safetensors").string();
   const json object = read_json_object(config_path, largest);
   const JsonFields fields(object, config_path);
-  refuse_unsupported(fields);
+  refuse_unsupported(fields, object);
   const int64_t rank = fields.integer("r");
   if (rank < 1 || rank > 65536) refuse("{}: \"r\" is {}, a positive rank is needed", config_path, rank);
   const double alpha = fields.number("lora_alpha");

@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+
+#include "cpu/cpu_backend.h"
+#include "io/model_files.h"
+#include "tests/model/golden.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int32_t page_size = 8;
+
+/// One sequence in pages that lie in no particular order.
+class OneSequence {
+ public:
+  OneSequence(Backend& backend, int32_t most_tokens) : backend_(backend) {
+    const int32_t pages = (most_tokens + page_size - 1) / page_size;
+    for (int32_t i = 0; i < pages; ++i) pages_.push_back(i % 2 == 0 ? pages - 1 - i / 2 : i / 2);
+    backend_.allocate_kv(pages, page_size);
+  }
+
+  /// Runs `tokens` as one causal tile and gives the logits of every row.
+  std::vector<float> feed(const Tokens& tokens) {
+    StepBatch batch;
+    for (const TokenId token : tokens) {
+      const int32_t row = batch.rows();
+      const int32_t position = length_ + row;
+      batch.tokens.push_back(token);
+      batch.positions.push_back(position);
+      batch.kv_slots.push_back(pages_[static_cast<size_t>(position / page_size)] * page_size +
+                               position % page_size);
+      batch.tile_rows.push_back({row, position + 1});
+      Pick pick;
+      pick.row = row;
+      batch.picks.push_back(pick);
+    }
+    length_ += batch.rows();
+    const int32_t used = (length_ + page_size - 1) / page_size;
+    batch.pages.assign(pages_.begin(), pages_.begin() + used);
+    batch.spans.push_back({0, length_});
+    batch.tiles.push_back({0, 0, batch.rows()});
+    std::vector<float> logits(tokens.size() * static_cast<size_t>(backend_.config().vocab));
+    picked_.resize(tokens.size());
+    backend_.step(batch, picked_, logits);
+    return logits;
+  }
+
+  TokenId last_pick() const { return picked_.back().token; }
+
+  Tokens greedy(size_t count) {
+    Tokens out{last_pick()};
+    while (out.size() < count) {
+      feed({out.back()});
+      out.push_back(last_pick());
+    }
+    return out;
+  }
+
+ private:
+  Backend& backend_;
+  std::vector<int32_t> pages_;
+  std::vector<Picked> picked_;
+  int32_t length_ = 0;
+};
+
+std::unique_ptr<Backend> make_backend(bool quick, const Model& model) {
+  return quick ? make_quick_backend(model, 2) : make_reference_backend(model);
+}
+
+struct Case {
+  const char* name;
+  const char* model;
+  const char* adapter;   ///< may be empty
+  const char* expected;  ///< folder
+};
+
+constexpr Case cases[] = {
+    {"llama", "llama", "", "llama"},
+    {"llama_gguf", "llama_gguf/model.gguf", "", "llama"},
+    {"llama3", "llama3", "", "llama3"},
+    {"llama3_gguf", "llama3_gguf/model.gguf", "", "llama3"},
+    {"llama_linear", "llama_linear/model.safetensors", "", "llama_linear"},
+    {"llama_quantized_gguf", "llama_quantized_gguf/model.gguf", "", "llama_quantized_gguf"},
+    {"smollm_sharded", "smollm", "", "smollm"},
+    {"qwen2", "qwen2", "", "qwen2"},
+    {"qwen2_gguf", "qwen2_gguf/model.gguf", "", "qwen2"},
+    {"qwen2_yarn", "qwen2_yarn", "", "qwen2_yarn"},
+    {"qwen3", "qwen3", "", "qwen3"},
+    {"qwen3_gguf", "qwen3_gguf/model.gguf", "", "qwen3"},
+    {"mistral", "mistral", "", "mistral"},
+    {"mistral_gguf", "mistral_gguf/model.gguf", "", "mistral"},
+    {"phi3", "phi3", "", "phi3"},
+    {"phi3_longrope", "phi3_longrope", "", "phi3_longrope"},
+    {"phi3_longrope_gguf", "phi3_longrope_gguf/model.gguf", "", "phi3_longrope"},
+    {"olmo2", "olmo2", "", "olmo2"},
+    {"olmo2_gguf", "olmo2_gguf/model.gguf", "", "olmo2"},
+    {"llama_lora", "llama", "llama_lora", "llama_lora"},
+    {"llama_gguf_lora", "llama_gguf/model.gguf", "llama_lora", "llama_lora"},
+    {"phi3_lora", "phi3", "phi3_lora", "phi3_lora"},
+};
+
+class Logits : public testing::TestWithParam<std::tuple<Case, bool>> {};
+
+TEST_P(Logits, EqualHuggingFace) {
+  const auto& [test, quick] = GetParam();
+  const std::string adapter = *test.adapter == '\0' ? "" : golden(test.adapter);
+  const Model model = load_model(golden(test.model), adapter);
+  const auto expected = read_golden_json(std::string(test.expected) + "/expected.json");
+  const auto tokens = expected["tokens"].get<Tokens>();
+  const auto greedy = expected["greedy"].get<Tokens>();
+  const std::vector<float> want = floats_of(read_file(golden(test.expected) + "/expected.f32"));
+  ASSERT_EQ(model.config.vocab, expected["vocab"].get<int32_t>());
+  ASSERT_EQ(want.size(), tokens.size() * static_cast<size_t>(model.config.vocab));
+
+  const auto backend = make_backend(quick, model);
+  OneSequence sequence(*backend, static_cast<int32_t>(tokens.size() + greedy.size()));
+  const std::vector<float> got = sequence.feed(tokens);
+  float scale = 0;
+  float worst = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    scale = std::max(scale, std::abs(want[i]));
+    worst = std::max(worst, std::abs(got[i] - want[i]));
+    ASSERT_FALSE(std::isnan(got[i]));
+  }
+  EXPECT_GT(scale, 0.5f);
+  EXPECT_LT(worst, 2e-5f * std::max(scale, 1.0f)) << "largest logit " << scale;
+  EXPECT_EQ(sequence.greedy(greedy.size()), greedy);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Logits, testing::Combine(testing::ValuesIn(cases), testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) +
+                                  (std::get<1>(info.param) ? "_quick" : "_reference");
+                         });
+
+TEST(DefaultModel, EqualsHuggingFace) {
+  const std::string path = "build/models/smollm2.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there; tools/setup fetches it";
+  const Model model = load_model(path);
+  for (const auto& expected : read_golden_json("smollm2.json")) {
+    const auto tokens = expected["tokens"].get<Tokens>();
+    const auto greedy = expected["greedy"].get<Tokens>();
+    const auto backend = make_backend(true, model);
+    OneSequence sequence(*backend, static_cast<int32_t>(tokens.size() + greedy.size()));
+    const std::vector<float> logits = sequence.feed(tokens);
+    const float* last = logits.data() + (tokens.size() - 1) * static_cast<size_t>(model.config.vocab);
+    for (size_t i = 0; i < expected["top_ids"].size(); ++i) {
+      const auto id = expected["top_ids"][i].get<size_t>();
+      EXPECT_NEAR(last[id], expected["top_logits"][i].get<float>(), 1e-3f) << "token " << id;
+    }
+    EXPECT_EQ(sequence.greedy(greedy.size()), greedy) << expected["text"];
+  }
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,77 @@
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/model/model.h"
+
+namespace sheaf {
+namespace {
+
+/// Rows [rows, 2] whose values tell their row: {10 r, 10 r + 1}.
+std::vector<float> counted(int rows) {
+  std::vector<float> values;
+  for (int r = 0; r < rows; ++r) {
+    values.push_back(10.0f * static_cast<float>(r));
+    values.push_back(10.0f * static_cast<float>(r) + 1);
+  }
+  return values;
+}
+
+Matrix over(const std::vector<float>& values, int64_t cols) {
+  Matrix matrix;
+  matrix.name = "test";
+  matrix.rows = static_cast<int64_t>(values.size()) / cols;
+  matrix.cols = cols;
+  matrix.data = reinterpret_cast<const std::byte*>(values.data());
+  return matrix;
+}
+
+TEST(Matrix, ReadsRowsAndSlices) {
+  const auto values = counted(6);
+  const Matrix matrix = over(values, 2);
+  EXPECT_EQ(matrix.read_all(), values);
+  const Matrix part = matrix.slice(2, 3, "part");
+  EXPECT_EQ(part.name, "part");
+  std::vector<float> row(2);
+  part.read(1, 1, row.data());
+  EXPECT_EQ(row, (std::vector<float>{30, 31}));
+  EXPECT_THROW(part.read(2, 2, row.data()), Error);
+  EXPECT_THROW(matrix.slice(5, 2, "past the end"), Error);
+}
+
+TEST(Matrix, PairedHeadsComeBackAsHalves) {
+  // Two heads of four rows, stored 0 2 1 3: row j of half s lies at 2 j + s.
+  const auto values = counted(8);
+  Matrix matrix = over(values, 2);
+  matrix.rope_head_dim = 4;
+  const auto read = matrix.read_all();
+  std::vector<float> order;
+  for (size_t i = 0; i < read.size(); i += 2) order.push_back(read[i] / 10);
+  EXPECT_EQ(order, (std::vector<float>{0, 2, 1, 3, 4, 6, 5, 7}));
+  const auto second = matrix.slice(4, 4, "second head").read_all();
+  EXPECT_EQ(second[2], 60);
+  EXPECT_THROW(matrix.slice(2, 4, "not whole heads"), Error);
+}
+
+TEST(Matrix, AdapterIsAddedInModelOrderAndSlicedWithItsRows) {
+  const std::vector<float> zeros(16, 0.0f);
+  Matrix matrix = over(zeros, 2);
+  matrix.rope_head_dim = 4;
+  auto delta = std::make_shared<LowRank>();
+  delta->rank = 1;
+  delta->scale = 2;
+  delta->a = {1, 3};
+  delta->b = {0, 1, 2, 3, 4, 5, 6, 7};
+  matrix.adapter = delta;
+  const auto all = matrix.read_all();
+  for (size_t row = 0; row < 8; ++row) {
+    EXPECT_EQ(all[2 * row], 2.0f * static_cast<float>(row));
+    EXPECT_EQ(all[2 * row + 1], 6.0f * static_cast<float>(row));
+  }
+  const auto part = matrix.slice(4, 4, "part").read_all();
+  EXPECT_EQ(std::vector<float>(all.begin() + 8, all.end()), part);
+}
+
+}  // namespace
+}  // namespace sheaf
