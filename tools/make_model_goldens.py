@@ -6,6 +6,7 @@ Needs torch 2.10 (CPU), transformers, peft, safetensors and gguf; the tests them
 The weights are random multiples of 1/128, so that fp32, fp16 and bf16 files hold the very same numbers.
 """
 import argparse
+import copy
 import json
 import pathlib
 import shutil
@@ -66,9 +67,10 @@ def family(name, config_class, seed, dtype=torch.float32, shard=None, **changes)
     folder = OUT / name
     folder.mkdir(parents=True)
     expect(model, folder, seed, config.vocab_size)
-    model.to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
+    # A copy: casting the model itself would also round its rope table for good.
+    copy.deepcopy(model).to(dtype).save_pretrained(folder, max_shard_size=shard or "1GB")
     (folder / "generation_config.json").unlink(missing_ok=True)
-    return model.float()
+    return model
 
 
 def lora(model, name, seed, base, targets, **changes):

@@ -132,9 +132,9 @@ TEST_P(Logits, EqualHuggingFace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Logits, testing::Combine(testing::ValuesIn(cases), testing::Bool()),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) +
-                                  (std::get<1>(info.param) ? "_quick" : "_reference");
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) +
+                                  (std::get<1>(test.param) ? "_quick" : "_reference");
                          });
 
 TEST(DefaultModel, EqualsHuggingFace) {
