@@ -6,12 +6,13 @@
 
 namespace sheaf {
 
-bool Pipeline::run(int64_t limit, const Emit& emit, const Refuse& refuse) {
+bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   auto next = [&]() -> std::optional<Stack> {
-    while (stacks_.empty() && !drained_) drained_ = !read_window(limit, refuse);
+    while (stacks_.empty() && !drained_) drained_ = !read_window(refuse);
     if (stacks_.empty()) return std::nullopt;
     Stack stack = std::move(stacks_.front());
     stacks_.pop_front();
+    if (on_stack) on_stack(stack);
     return stack;
   };
   auto done = [&](Stack&& stack, std::vector<Answer>&& answers) {
@@ -19,6 +20,7 @@ bool Pipeline::run(int64_t limit, const Emit& emit, const Refuse& refuse) {
     for (size_t i = 0; i < answers.size(); ++i) {
       const Slot& slot = stack.slots[i];
       window.answers[static_cast<size_t>(slot.item)][static_cast<size_t>(slot.question)] = std::move(answers[i]);
+      if (--window.open_of_item[static_cast<size_t>(slot.item)] == 0) ++stats_.decoded;
     }
     window.open -= static_cast<int64_t>(answers.size());
     emit_finished(emit);
@@ -28,19 +30,18 @@ bool Pipeline::run(int64_t limit, const Emit& emit, const Refuse& refuse) {
   return finished;
 }
 
-bool Pipeline::read_window(int64_t limit, const Refuse& refuse) {
+bool Pipeline::read_window(const Refuse& refuse) {
   Window window;
   window.number = stats_.windows;
   bool more = true;
   {
     const Stopwatch watch(stats_.read_seconds);
-    for (int32_t rows = 0; rows < window_rows_ && (limit == 0 || rows_read_ < limit); ++rows) {
+    for (int32_t rows = 0; rows < window_rows_; ++rows) {
       auto row = corpus_.next();
       if (!row) {
         more = false;
         break;
       }
-      ++rows_read_;
       if (auto* item = std::get_if<Item>(&*row)) {
         window.items.push_back(std::move(*item));
       } else {
@@ -48,7 +49,6 @@ bool Pipeline::read_window(int64_t limit, const Refuse& refuse) {
         ++stats_.rejects;
       }
     }
-    if (limit > 0 && rows_read_ >= limit) more = false;
   }
   const Stopwatch watch(stats_.plan_seconds);
   Plan plan = planner_.plan(window.items);
@@ -59,6 +59,7 @@ bool Pipeline::read_window(int64_t limit, const Refuse& refuse) {
     window.refused[static_cast<size_t>(index)] = true;
     ++stats_.rejects;
   }
+  window.open_of_item = plan.slots_of_item;
   for (int32_t slots : plan.slots_of_item) window.answers.emplace_back(static_cast<size_t>(slots));
   for (Stack& stack : plan.stacks) {
     stack.window = window.number;

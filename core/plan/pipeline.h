@@ -12,6 +12,7 @@ namespace sheaf {
 
 struct PipelineStats {
   int64_t items = 0;      ///< rows that gave answers
+  int64_t decoded = 0;    ///< rows whose answers are complete, written or not yet
   int64_t rejects = 0;
   int64_t windows = 0;
   double read_seconds = 0;
@@ -29,28 +30,30 @@ class Pipeline {
   Pipeline(Corpus& corpus, Planner& planner, Engine& engine, int32_t window_rows)
       : corpus_(corpus), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
-  /// Reads at most `limit` rows (0: all of them). Returns false when interrupted.
-  bool run(int64_t limit, const Emit& emit, const Refuse& refuse);
+  /// Returns false when interrupted.
+  bool run(const Emit& emit, const Refuse& refuse);
 
   const PipelineStats& stats() const { return stats_; }
+  /// Sees every stack just before the engine gets it.
+  std::function<void(Stack&)> on_stack;
 
  private:
   struct Window {
     int64_t number = 0;
     std::vector<Item> items;
     std::vector<std::vector<Answer>> answers;  ///< per item and question
+    std::vector<int32_t> open_of_item;         ///< answers still to come, per item
     std::vector<bool> refused;
     int64_t open = 0;  ///< answers still to come
   };
 
-  bool read_window(int64_t limit, const Refuse& refuse);
+  bool read_window(const Refuse& refuse);
   void emit_finished(const Emit& emit);
 
   Corpus& corpus_;
   Planner& planner_;
   Engine& engine_;
   int32_t window_rows_;
-  int64_t rows_read_ = 0;
   bool drained_ = false;
   std::deque<Window> windows_;   ///< in flight, oldest first
   std::deque<Stack> stacks_;     ///< planned, not yet taken by the engine

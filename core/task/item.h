@@ -42,6 +42,8 @@ class Corpus {
   virtual ~Corpus() = default;
   /// The next row, good or bad; nothing at the end. Throws only for what ends the job.
   virtual std::optional<std::variant<Item, Reject>> next() = 0;
+  /// How many rows there are, where that is known without reading them.
+  virtual std::optional<int64_t> rows_expected() const { return std::nullopt; }
 };
 
 }  // namespace sheaf

@@ -1,0 +1,27 @@
+#include "app/job_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "app/job_file.h"
+
+namespace sheaf {
+
+void JobOptions::add_to(CLI::App& command) {
+  command.add_option("JOB", path, "The job file (YAML; docs/job.md explains every key)")->required();
+  command.add_option("--set", overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
+      ->allow_extra_args(false);
+  command.add_option("--limit", limit, "Read at most N rows of the corpus (0: as the job says)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::NonNegativeNumber);
+  command.add_flag("--json", json, "Print the result as JSON on standard output");
+  command.add_flag("--quiet,-q", quiet, "No progress and no report on the terminal");
+}
+
+Job JobOptions::read() const {
+  Job job = read_job(path, overrides);
+  if (limit > 0) job.input.limit = limit;
+  if (threads >= 0) job.engine.threads = threads;
+  return job;
+}
+
+}  // namespace sheaf

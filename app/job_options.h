@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/job.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sheaf {
+
+/// The options that every command on a job has.
+struct JobOptions {
+  std::string path;
+  std::vector<std::string> overrides;
+  int64_t limit = 0;
+  int32_t threads = -1;
+  bool json = false;
+  bool quiet = false;
+
+  void add_to(CLI::App& command);
+  /// The job file with the options applied.
+  Job read() const;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_options.h"
+#include "app/workbench.h"
+#include "core/error.h"
+#include "core/plan/counting_backend.h"
+#include "core/plan/pipeline.h"
+
+namespace sheaf {
+namespace {
+
+struct PlanOptions : JobOptions {
+  int64_t dump = 0;
+  std::string dump_path = "-";
+  int32_t answer_tokens = 8;
+};
+
+int plan(const PlanOptions& options) {
+  install_interrupt();
+  Workbench bench(options.read());
+  const Job& job = bench.job();
+  CountingBackend backend(bench.model().config, EngineOptions{}.rows_per_step);
+  const EngineOptions engine_options = bench.engine_options(backend);
+  const StopRules rules(bench.model().config.vocab, {});  // every answer takes the assumed number of tokens
+  Engine engine(backend, rules, engine_options);
+
+  std::ofstream file;
+  if (options.dump > 0 && options.dump_path != "-") {
+    file.open(options.dump_path);
+    if (!file) refuse("--dump-to: {} cannot be written", options.dump_path);
+  }
+  std::ostream& dump = options.dump_path == "-" ? std::cout : file;
+  int64_t dumped = 0;
+
+  const auto task = bench.task(job);
+  // The planner sees the stacks as they are; the loop then runs them with the assumed answer lengths.
+  Planner planner(*task, make_builder(job.method), bench.limits(engine));
+  const auto corpus = bench.corpus();
+  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  pipeline.on_stack = [&](Stack& stack) {
+    if (dumped < options.dump) {
+      dump << dump_stack(stack) << '\n';
+      ++dumped;
+    }
+    for (Slot& slot : stack.slots) slot.max_tokens = std::min(slot.max_tokens, options.answer_tokens);
+  };
+  if (!pipeline.run([](const Item&, const std::vector<Answer>&) {}, [](const Reject&) {})) return 130;
+
+  const EngineStats& stats = engine.stats();
+  const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
+  const double share = stats.rows() > 0 ? static_cast<double>(stats.alone_rows) / static_cast<double>(stats.rows()) : 0;
+  int64_t stacks = 0;
+  for (const auto& [name, bin] : planner.bins()) stacks += bin.stacks;
+  // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
+  std::ostream& out = options.dump > 0 && options.dump_path == "-" ? std::cerr : std::cout;
+  if (options.json) {
+    nlohmann::ordered_json json{{"items", pipeline.stats().items},
+                                {"rejects", pipeline.stats().rejects},
+                                {"answers", stats.answers},
+                                {"stacks", stacks},
+                                {"tokens_computed", stats.rows()},
+                                {"tokens_one_prompt_per_question", stats.alone_rows},
+                                {"assumed_answer_tokens", options.answer_tokens},
+                                {"expected_steps", stats.steps},
+                                {"kv_bytes_peak", stats.peak_pages * page_bytes},
+                                {"kv_bytes_pool", engine_options.pages * page_bytes}};
+    for (const auto& [name, bin] : planner.bins()) json["bins"][name] = {{"items", bin.items}, {"stacks", bin.stacks}};
+    out << json.dump(2) << '\n';
+  } else if (!options.quiet) {
+    out << fmt::format("{} items in {} bins, {} prompts, {} answers wanted, {} rejects\n", pipeline.stats().items,
+                       planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
+    for (const auto& [name, bin] : planner.bins())
+      out << fmt::format("  {:24} {:6} items {:6} prompts\n", name, bin.items, bin.stacks);
+    out << fmt::format("tokens   {} computed; if nothing were shared {} ({:.1f}x)\n", stats.rows(), stats.alone_rows, share);
+    out << fmt::format("steps    {} of at most {} rows, if every answer takes {} tokens\n", stats.steps,
+                       engine_options.rows_per_step, options.answer_tokens);
+    out << fmt::format("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB\n",
+                       static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
+                       static_cast<double>(engine_options.pages * page_bytes) / 1e6);
+  }
+  return pipeline.stats().rejects > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("plan", "What a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
+  auto options = std::make_shared<PlanOptions>();
+  options->add_to(*command);
+  command->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--dump-to", options->dump_path, "Where the graphs go (default: standard output)");
+  command->add_option("--answer-tokens", options->answer_tokens, "Tokens an answer is assumed to take")
+      ->check(CLI::PositiveNumber)->capture_default_str();
+  command->callback([options, &exit_code] { exit_code = plan(*options); });
+}
+
+}  // namespace sheaf

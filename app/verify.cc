@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_options.h"
+#include "app/progress.h"
+#include "app/workbench.h"
+#include "core/error.h"
+#include "core/plan/pipeline.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kShown = 5;  // differences printed
+
+struct Decoded {
+  std::vector<Item> items;
+  std::vector<std::vector<Answer>> answers;  // per item
+  bool finished = false;
+};
+
+Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool quiet, const char* what) {
+  const auto backend = bench.backend();
+  Engine engine(*backend, bench.stop_rules(), bench.engine_options(*backend));
+  const auto task = bench.task(job);
+  Planner planner(*task, builder, bench.limits(engine));
+  const auto corpus = bench.corpus();
+  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  Progress progress(quiet, std::nullopt);
+  engine.on_step = [&](const EngineStats&) { progress.update(pipeline.stats().decoded, pipeline.stats().rejects, 0); };
+  Decoded decoded;
+  decoded.finished = pipeline.run(
+      [&](const Item& item, const std::vector<Answer>& answers) {
+        decoded.items.push_back(item);
+        decoded.answers.push_back(answers);
+      },
+      [](const Reject&) {});
+  progress.close();
+  if (!quiet && decoded.finished)
+    std::cerr << fmt::format("{}: {} answers, {} tokens computed in {:.1f} s\n", what, engine.stats().answers,
+                             engine.stats().rows(), engine.stats().step_seconds);
+  return decoded;
+}
+
+std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
+  if (bench.job().task.kind == "ask") return item.questions[question].text;
+  const Category* category = bench.schema().find(item.category);
+  return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
+}
+
+int verify(const JobOptions& options) {
+  install_interrupt();
+  Job sample = options.read();
+  if (options.limit == 0 && (sample.input.limit == 0 || sample.input.limit > 20)) sample.input.limit = 20;
+  Workbench bench(sample);
+  const bool quiet = options.quiet || options.json;
+
+  // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without them.
+  Job alone = bench.job();
+  alone.method.stacking = "isolated";
+  const Decoded packed = decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
+  if (!packed.finished) return 130;
+  const Decoded separate = decode(bench, alone, make_separate_builder(), quiet, "one prompt per question");
+  if (!separate.finished) return 130;
+  if (packed.items.size() != separate.items.size())
+    fail("{} items were decoded by the method and {} one by one", packed.items.size(), separate.items.size());
+
+  int64_t answers = 0, same = 0;
+  nlohmann::ordered_json differences = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < packed.items.size(); ++i) {
+    for (size_t q = 0; q < packed.answers[i].size(); ++q) {
+      ++answers;
+      const Answer &a = packed.answers[i][q], &b = separate.answers[i][q];
+      if (a.tokens == b.tokens && a.ending == b.ending) {
+        ++same;
+      } else if (differences.size() < kShown) {
+        differences.push_back({{"id", packed.items[i].id},
+                               {"question", question_name(bench, packed.items[i], q, packed.answers[i].size())},
+                               {"method", valid_utf8(bench.tokenizer().decode(a.tokens))},
+                               {"alone", valid_utf8(bench.tokenizer().decode(b.tokens))}});
+      }
+    }
+  }
+  const double match = answers > 0 ? static_cast<double>(same) / static_cast<double>(answers) : 1.0;
+  if (options.json) {
+    const nlohmann::ordered_json json{{"items", packed.items.size()}, {"answers", answers}, {"exact_match", match},
+                                      {"differences", differences}};
+    std::cout << json.dump(2) << '\n';
+  } else {
+    std::cout << fmt::format("{} items, {} answers, exact match {:.4f}\n", packed.items.size(), answers, match);
+    for (const auto& difference : differences)
+      std::cout << fmt::format("  {} {}\n    method {}\n    alone  {}\n", difference["id"].dump(),
+                               difference["question"].get<std::string>(), difference["method"].dump(),
+                               difference["alone"].dump());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "verify", "Decode a sample (20 items unless --limit says otherwise) both ways, as the job's method does and one prompt\n"
+                "per question, and count the answers that are the same token for token");
+  auto options = std::make_shared<JobOptions>();
+  options->add_to(*command);
+  command->callback([options, &exit_code] { exit_code = verify(*options); });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,93 @@
+#include "app/workbench.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "core/error.h"
+#include "core/stopwatch.h"
+#include "cpu/cpu_backend.h"
+#include "io/corpus.h"
+#include "io/model_files.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int32_t kPageSize = 16;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+/// A quarter of the machine's memory, at most 4 GiB.
+int64_t automatic_kv_bytes() {
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::min(memory / 4, 4 * kGiB);
+}
+
+}  // namespace
+
+std::atomic<bool> interrupted = false;
+
+void install_interrupt() {
+  auto handler = [](int signal) {
+    if (interrupted.exchange(true)) std::_Exit(128 + signal);
+  };
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
+}
+
+Workbench::Workbench(Job job) : job_(std::move(job)) {
+  const Stopwatch watch(open_seconds_);
+  if (job_.engine.device.starts_with("cuda"))
+    refuse("engine.device: {} was asked for and this version has no CUDA engine; use cpu or auto", job_.engine.device);
+  if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  model_ = load_model(job_.model.path, job_.model.adapter);
+  LoadedTokenizer loaded = load_tokenizer(job_.model.path);
+  tokenizer_ = std::move(loaded.tokenizer);
+  if (tokenizer_->vocab_size() > model_.config.vocab)
+    refuse("{}: the tokenizer has {} tokens and the model {}; they do not belong together", job_.model.path,
+           tokenizer_->vocab_size(), model_.config.vocab);
+  chat_name_ = job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
+}
+
+const StopRules& Workbench::stop_rules() {
+  if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_);
+  return *stop_rules_;
+}
+
+std::unique_ptr<Corpus> Workbench::corpus() const {
+  return open_corpus(job_, job_.task.kind == "extract" ? &schema_ : nullptr);
+}
+
+std::unique_ptr<Backend> Workbench::backend() const {
+  if (job_.engine.kernels == "reference") return make_reference_backend(model_);
+  const int threads = job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
+  return make_quick_backend(model_, std::max(1, threads));
+}
+
+std::unique_ptr<Task> Workbench::task(const Job& job) const {
+  return make_task({*tokenizer_, chat_template(chat_name_), job}, schema_);
+}
+
+EngineOptions Workbench::engine_options(const Backend& backend) const {
+  EngineOptions options;
+  options.page_size = kPageSize;
+  options.rows_per_step = job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
+  const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
+  const int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
+  const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
+  // Slot numbers are 32-bit.
+  options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));
+  options.temperature = job_.method.temperature;
+  options.top_k = job_.method.top_k;
+  options.top_p = job_.method.top_p;
+  options.seed = job_.method.seed;
+  options.interrupted = &interrupted;
+  return options;
+}
+
+PlanLimits Workbench::limits(const Engine& engine) const {
+  return {model_.config.context, job_.method.prompt_tokens, [&engine](const Stack& stack) { return engine.fits(stack); }};
+}
+
+}  // namespace sheaf

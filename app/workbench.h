@@ -1,0 +1,50 @@
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "core/engine/engine.h"
+#include "core/job.h"
+#include "core/model/model.h"
+#include "core/plan/planner.h"
+#include "core/task/schema.h"
+#include "core/task/task.h"
+#include "core/tokenizer/tokenizer.h"
+
+namespace sheaf {
+
+/// Everything a job needs laid out: model, tokenizer, task. Made once per command.
+class Workbench {
+ public:
+  explicit Workbench(Job job);
+
+  const Job& job() const { return job_; }
+  const Model& model() const { return model_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Schema& schema() const { return schema_; }
+  const std::string& chat_name() const { return chat_name_; }
+  const StopRules& stop_rules();
+
+  std::unique_ptr<Corpus> corpus() const;
+  std::unique_ptr<Backend> backend() const;
+  /// The task as `job` words it: this job, or a variant of it.
+  std::unique_ptr<Task> task(const Job& job) const;
+  EngineOptions engine_options(const Backend& backend) const;
+  PlanLimits limits(const Engine& engine) const;
+
+  double open_seconds() const { return open_seconds_; }
+
+ private:
+  Job job_;
+  double open_seconds_ = 0;
+  Model model_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::string chat_name_;
+  Schema schema_;
+  std::unique_ptr<StopRules> stop_rules_;
+};
+
+/// Set by SIGINT and SIGTERM once install_interrupt() was called; a second signal ends the program at once.
+extern std::atomic<bool> interrupted;
+void install_interrupt();
+
+}  // namespace sheaf
