@@ -1,5 +1,4 @@
 #pragma once
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +16,5 @@ std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowM
 /// Refuses a mapped column that is not among `columns`, with the nearest.
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
                   const std::string& file, const std::string& where);
-
-/// One JSON line as an object; `keep` picks the keys worth storing. Throws std::string: the reason it is no
-/// row.
-nlohmann::json parse_json_line(std::string_view line, const std::function<bool(const std::string&)>& keep);
 
 }  // namespace sheaf

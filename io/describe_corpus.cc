@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <functional>
 
 #include "core/text/utf8.h"
-#include "io/corpus_formats.h"
 #include "io/globs.h"
+#include "io/json_line.h"
 #include "io/line_reader.h"
 #include "io/parquet_file.h"
 #include "io/spelling.h"

@@ -1,22 +1,17 @@
-#include <functional>
 #include <unordered_set>
 
 #include "core/error.h"
-#include "core/text/utf8.h"
 #include "io/corpus_formats.h"
+#include "io/json_line.h"
 #include "io/line_reader.h"
-#include "io/spelling.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
 
-constexpr int kMostDepth = 32;
 constexpr int kProbedLines = 100;
 constexpr size_t kProbedColumns = 1000;
-
-struct TooDeep {};
 
 bool blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -90,31 +85,6 @@ std::vector<std::string> probe_columns(const std::string& file) {
 }
 
 }  // namespace
-
-json parse_json_line(std::string_view line, const std::function<bool(const std::string&)>& keep) {
-  if (const size_t good = valid_prefix(line); good < line.size())
-    throw fmt::format("not valid UTF-8 at byte {}", good + 1);
-  // A line that is no object must not be built first: sixteen megabytes of "[[[[" are gigabytes of values.
-  const size_t first = line.find_first_not_of(" \t\r\n");
-  const bool is_object = first != std::string_view::npos && line[first] == '{';
-  const auto filter = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMostDepth) throw TooDeep{};
-    if (event == json::parse_event_t::key && depth == 1) return keep(parsed.get_ref<const std::string&>());
-    return is_object;
-  };
-  try {
-    json value = json::parse(line.begin(), line.end(), filter);
-    if (!is_object) throw std::string("not a JSON object");
-    return value;
-  } catch (const json::exception& error) {
-    std::string_view message = error.what();
-    if (const size_t bracket = message.find("] "); bracket != std::string_view::npos)
-      message.remove_prefix(bracket + 2);
-    throw "not valid JSON: " + shorten_text(message, 200);
-  } catch (const TooDeep&) {
-    throw fmt::format("nested more than {} levels deep", kMostDepth);
-  }
-}
 
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
                                           const std::string& where) {

@@ -13,8 +13,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 LineReader::LineReader(const std::string& path) : source_(open_bytes(path)) {}
 
-bool LineReader::fill() {
-  if (ended_) return false;
+void LineReader::fill() {
   if (begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -25,7 +24,6 @@ bool LineReader::fill() {
   const size_t count = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   ended_ = count == 0;
   end_ += count;
-  return count > 0;
 }
 
 std::optional<LineReader::Line> LineReader::next() {
@@ -35,7 +33,8 @@ std::optional<LineReader::Line> LineReader::next() {
     const char* from = buffer_.data() + begin_;
     const size_t have = end_ - begin_;
     const void* found = have > searched ? std::memchr(from + searched, '\n', have - searched) : nullptr;
-    if (!found && fill()) {
+    if (!found && !ended_) {
+      fill();
       searched = have;
       if (have > kLongestLine) {
         too_long = true;

@@ -24,7 +24,7 @@ class LineReader {
   std::optional<Line> next();
 
  private:
-  bool fill();
+  void fill();
 
   std::unique_ptr<ByteSource> source_;
   std::string buffer_;  // [begin_, end_) is what was read and not yet given out

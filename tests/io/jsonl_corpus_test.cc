@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include "io/line_reader.h"
+#include "tests/io/corpus_rows.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+const Schema kSchema = two_categories();
+
+std::string reason_of(const std::string& line) {
+  TempFolder folder;
+  const std::string good = R"({"sku": 1, "category": "Tea", "title": "t", "text": "x"})";
+  const std::string path = folder.write("c.jsonl", good + "\n" + line + "\n" + good + "\n");
+  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  EXPECT_EQ(rows.items.size(), 2u) << "the neighbours of a bad line are read";
+  if (rows.rejects.size() != 1) return "not one reject";
+  EXPECT_EQ(rows.rejects[0].place.file, path);
+  EXPECT_EQ(rows.rejects[0].place.row, 2);
+  return rows.rejects[0].reason;
+}
+
+TEST(JsonlCorpus, MapsColumns) {
+  TempFolder folder;
+  const std::string path =
+      folder.write("c.jsonl",
+                   "\xEF\xBB\xBF"
+                   R"({"sku": "a", "category": "Coffee", "title": "Dark", "text": "Roast", "x": [1]})"
+                   "\r\n\n"
+                   R"({"sku": 7, "category": "Tea", "title": 5.5, "text": null})"
+                   "\n"
+                   R"({"text": "z\u0000z", "title": "  ", "sku": 18446744073709551615, "category": "Tea"})");
+  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  ASSERT_EQ(rows.items.size(), 3u);
+  EXPECT_TRUE(rows.rejects.empty());
+  EXPECT_EQ(rows.items[0].id, json("a"));
+  EXPECT_EQ(rows.items[0].category, "Coffee");
+  EXPECT_EQ(rows.items[0].document, "Dark\nRoast");
+  EXPECT_EQ(rows.items[1].id, json(7));
+  EXPECT_EQ(rows.items[1].document, "5.5");
+  EXPECT_EQ(rows.items[1].place.row, 3);
+  EXPECT_EQ(rows.items[2].document, std::string("z\0z", 3));
+  EXPECT_EQ(rows.items[2].id, json(18446744073709551615ull));
+}
+
+TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
+  EXPECT_TRUE(reason_of("{\"sku\": 1,").starts_with("not valid JSON: parse error"))
+      << reason_of("{\"sku\": 1,");
+  EXPECT_TRUE(reason_of("nonsense").starts_with("not valid JSON: "));
+  EXPECT_TRUE(reason_of(R"({"sku": 1} {"sku": 2})").starts_with("not valid JSON: "));
+  EXPECT_TRUE(reason_of(R"({"sku": "\ud800"})").starts_with("not valid JSON: "));
+  EXPECT_EQ(reason_of("{\"sku\": \"\xff\"}"), "not valid UTF-8 at byte 10");
+  EXPECT_EQ(reason_of("[1, 2]"), "not a JSON object");
+  EXPECT_EQ(reason_of("5"), "not a JSON object");
+  EXPECT_EQ(reason_of("null"), "not a JSON object");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": "t"})"), "column \"text\" is missing");
+  EXPECT_EQ(reason_of(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
+  EXPECT_EQ(reason_of(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
+            "column \"sku\" is null, not text or a number");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": ["t"], "text": "x"})"),
+            "column \"title\" is a list, not text");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": null, "text": " \n"})"),
+            "the document is empty");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Cofee", "title": "t", "text": "x"})"),
+            "category \"Cofee\" is not in the schema; did you mean \"Coffee\"?");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": null, "title": "t", "text": "x"})"),
+            "column \"category\" is null, not text");
+  EXPECT_EQ(reason_of("{\"a\": " + std::string(50, '[') + std::string(50, ']') + "}"),
+            "nested more than 32 levels deep");
+  EXPECT_EQ(reason_of(std::string(3 << 20, '[')), "not a JSON object");
+  const std::string half(6 << 20, 'x');
+  EXPECT_EQ(reason_of(json{{"sku", 1}, {"category", "Tea"}, {"title", half}, {"text", half}}.dump()),
+            "the document has 12582913 bytes; the most is 10485760");
+  EXPECT_EQ(reason_of("{\"sku\": \"" + std::string(LineReader::kLongestLine, 'x') + "\"}"),
+            "the line has more than 16 MB");
+  EXPECT_EQ(reason_of(std::string(40 << 20, 'x')), "the line has more than 16 MB");
+}
+
+TEST(JsonlCorpus, ARejectKeepsTheIdWhereItIsKnown) {
+  TempFolder folder;
+  const std::string path =
+      folder.write("c.jsonl", R"({"sku": "a-1", "category": "Bread", "title": "t", "text": "x"})"
+                              "\n{\n");
+  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  ASSERT_EQ(rows.rejects.size(), 2u);
+  EXPECT_EQ(rows.rejects[0].id, json("a-1"));
+  EXPECT_TRUE(rows.rejects[1].id.is_null());
+}
+
+TEST(JsonlCorpus, WithoutAnIdColumnTheRowNumberIsTheIdAcrossFiles) {
+  TempFolder folder;
+  for (const char* name : {"b.jsonl", "a.jsonl", "c.txt"})
+    folder.write(name, fmt::format("{{\"text\": \"{0}1\"}}\n\n{{\"text\": \"{0}2\"}}\n", name));
+  Job job = extract_job(folder.path());
+  job.input.id.clear();
+  job.input.category.clear();
+  job.input.document = {"text"};
+  Schema one = kSchema;
+  one.categories.pop_back();
+  const CorpusRows rows = read_all(job, &one);
+  ASSERT_EQ(rows.items.size(), 4u);
+  EXPECT_EQ(rows.items[0].document, "a.jsonl1");
+  EXPECT_EQ(rows.items[2].document, "b.jsonl1");
+  EXPECT_EQ(rows.items[2].id, json(3));
+  EXPECT_EQ(rows.items[3].place.row, 3);
+  EXPECT_EQ(rows.items[3].category, "Coffee");
+  EXPECT_EQ(
+      error_of([&] { open_corpus(job, &kSchema); }),
+      "job.yaml: the schema has 2 categories; name the column that holds the category with input.category");
+  job.input.limit = 3;
+  EXPECT_EQ(read_all(job, &one).items.size(), 3u);
+}
+
+TEST(JsonlCorpus, RefusesAColumnThatNoRowHas) {
+  TempFolder folder;
+  const std::string path =
+      folder.write("c.jsonl", "broken\n{\"sku\": 1, \"titel\": \"t\", \"category\": 1}\n{\"text\": 2}\n");
+  EXPECT_EQ(
+      error_of([&] { open_corpus(extract_job(path), &kSchema); }),
+      fmt::format("job.yaml: input.document: {} has no column \"title\"; did you mean \"titel\"?", path));
+  EXPECT_EQ(error_of([&] { open_corpus(extract_job(folder.write("d.jsonl", "broken\n")), &kSchema); }),
+            "no error");
+}
+
+TEST(JsonlCorpus, FindsFilesAndRefusesMixes) {
+  TempFolder folder;
+  folder.write("a.jsonl", "{\"text\": \"a\"}\n");
+  folder.write("b.parquet", "not really");
+  Job job = extract_job(folder.path());
+  EXPECT_NE(error_of([&] { open_corpus(job, &kSchema); }).find("are of different formats"),
+            std::string::npos);
+  job.input.path = folder.path("none*.jsonl");
+  EXPECT_EQ(error_of([&] { open_corpus(job, &kSchema); }),
+            fmt::format("job.yaml: input.path: {}: no file matches", job.input.path));
+  job.input.path = folder.write("rows.txt", "{\"text\": \"a\"}\n");
+  EXPECT_NE(error_of([&] { open_corpus(job, &kSchema); }).find("say which with input.format"),
+            std::string::npos);
+  job.input.format = "jsonl";
+  job.input.id.clear();
+  job.input.document = {"text"};
+  job.input.category = "text";
+  EXPECT_EQ(error_of([&] { open_corpus(job, &kSchema); }), "no error");
+  job.input.path = folder.write("odd[1].jsonl", "{\"text\": \"a\"}\n");
+  EXPECT_EQ(error_of([&] { open_corpus(job, &kSchema); }), "no error");
+}
+
+TEST(JsonlCorpus, ReadsQuestionsOfEveryShape) {
+  TempFolder folder;
+  const std::string path = folder.write("q.jsonl", R"({"context": "c", "questions": ["Who?", 5]}
+{"context": "c", "questions": [{"id": 7, "question": "Which?", "options": ["a", 2], "answer": {"x": 1}}, {"question": "What?", "id": null}]}
+{"context": "c", "questions": []}
+{"context": "c", "questions": "Who?"}
+{"context": "c", "questions": [{"id": 7}]}
+{"context": "c", "questions": [" "]}
+{"context": "c", "questions": [{"question": "q", "options": ["a", ""]}]}
+{"context": "", "questions": ["q"]}
+{"context": "c", "questions": [{"question": "q", "id": [1]}]}
+)");
+  const CorpusRows rows = read_all(ask_job(path), nullptr);
+  ASSERT_EQ(rows.items.size(), 2u);
+  EXPECT_EQ(rows.items[0].questions[0].text, "Who?");
+  EXPECT_EQ(rows.items[0].questions[1].text, "5");
+  EXPECT_EQ(rows.items[1].questions[0].id, json(7));
+  EXPECT_EQ(rows.items[1].questions[0].options, (std::vector<std::string>{"a", "2"}));
+  EXPECT_TRUE(rows.items[1].questions[1].id.is_null());
+  std::vector<std::string> reasons;
+  for (const Reject& reject : rows.rejects) reasons.push_back(reject.reason);
+  EXPECT_EQ(reasons, (std::vector<std::string>{
+                         "there are no questions", "column \"questions\" is text, not a list of questions",
+                         "a question has no \"question\"", "a question is empty",
+                         "an entry of the options of a question is empty", "the context is empty",
+                         "the id of a question is a list, not text or a number"}));
+}
+
+TEST(JsonlCorpus, ReadsOneQuestionARow) {
+  TempFolder folder;
+  Job job = ask_job(folder.write("q.jsonl", R"({"context": "c", "q": "Which?", "choices": ["a", "b"]}
+{"context": "c", "q": "Free?", "choices": null}
+{"context": "c", "q": "", "choices": null}
+)"));
+  job.input.questions.clear();
+  job.input.question = "q";
+  job.input.options = "choices";
+  const CorpusRows rows = read_all(job, nullptr);
+  ASSERT_EQ(rows.items.size(), 2u);
+  EXPECT_EQ(rows.items[0].questions[0].options.size(), 2u);
+  EXPECT_TRUE(rows.items[1].questions[0].options.empty());
+  ASSERT_EQ(rows.rejects.size(), 1u);
+  EXPECT_EQ(rows.rejects[0].reason, "the question is empty");
+}
+
+TEST(LineReader, HandlesLinesAcrossChunks) {
+  TempFolder folder;
+  std::string text;
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < 300; ++i) {
+    lines.emplace_back((i * 7919) % 9000, static_cast<char>('a' + i % 26));
+    text += lines.back() + (i % 3 ? "\n" : "\r\n");
+  }
+  LineReader reader(folder.write("l.txt", text));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto line = reader.next();
+    ASSERT_TRUE(line);
+    EXPECT_EQ(line->text, lines[i]);
+    EXPECT_EQ(line->number, static_cast<int64_t>(i) + 1);
+  }
+  EXPECT_FALSE(reader.next());
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(LineReader, TheLongestLineIsTheLimit) {
+  TempFolder folder;
+  const std::string most(LineReader::kLongestLine, 'x');
+  LineReader reader(folder.write("l.txt", most + "\n" + most + "y\nz"));
+  EXPECT_EQ(reader.next()->text.size(), most.size());
+  EXPECT_TRUE(reader.next()->too_long);
+  EXPECT_EQ(reader.next()->text, "z");
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(JsonlCorpus, RealRowsAllMap) {
+  const std::string path = "../shared/datasets/oa-mine/test.jsonl";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  Job job = extract_job(path);
+  job.input.id.clear();
+  job.input.document = {"input"};
+  const Schema schema = read_schema("configs/schemas/oa-mine.yaml");
+  const CorpusRows rows = read_all(job, &schema);
+  EXPECT_EQ(rows.items.size(), 491u);
+  EXPECT_TRUE(rows.rejects.empty());
+}
+
+}  // namespace
+}  // namespace sheaf

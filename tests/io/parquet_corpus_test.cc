@@ -1,0 +1,195 @@
+#include <gtest/gtest.h>
+
+#include "io/parquet_file.h"
+#include "tests/io/corpus_rows.h"
+#include "tests/io/parquet_sample.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+const Schema kSchema = two_categories();
+
+std::vector<SampleColumn> many_rows(int count, const std::string& text_type = "string") {
+  std::vector<SampleColumn> columns = {
+      {"sku", "int64", json::array()},
+      {"category", "string", json::array()},
+      {"title", text_type, json::array()},
+      {"text", "string", json::array()},
+  };
+  for (int i = 0; i < count; ++i) {
+    columns[0].values.push_back(i);
+    columns[1].values.push_back(i % 3 ? "Tea" : "Coffee");
+    columns[2].values.push_back(fmt::format("title {}", i));
+    columns[3].values.push_back(i % 5 ? json(std::string(static_cast<size_t>(i % 90), 'x')) : json(nullptr));
+  }
+  return columns;
+}
+
+TEST(ParquetCorpus, ReadsEveryKindOfText) {
+  TempFolder folder;
+  for (const char* type : {"string", "large_string", "dictionary", "binary"}) {
+    const std::string path = folder.path(std::string(type) + ".parquet");
+    write_parquet(path, many_rows(200, type), {.rows_per_group = 70});
+    const CorpusRows rows = read_all(extract_job(path), &kSchema);
+    ASSERT_EQ(rows.items.size(), 200u)
+        << type << ": " << (rows.rejects.empty() ? "" : rows.rejects[0].reason);
+    EXPECT_EQ(rows.items[7].id, json(7));
+    EXPECT_EQ(rows.items[7].document, "title 7\nxxxxxxx");
+    EXPECT_EQ(rows.items[10].document, "title 10");
+    EXPECT_EQ(rows.items[199].place.row, 200);
+    EXPECT_EQ(rows.items[199].place.file, path);
+  }
+}
+
+TEST(ParquetCorpus, ReadsOtherCellsAsText) {
+  TempFolder folder;
+  const std::string path = folder.path("c.parquet");
+  write_parquet(path, {{"sku", "double", {1.5, nullptr, 2.0}},
+                       {"category", "dictionary", {"Tea", "Tea", "Coffee"}},
+                       {"title", "date", {0, 0, 19000}},
+                       {"text", "int64", {42, 43, nullptr}}});
+  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  ASSERT_EQ(rows.items.size(), 2u);
+  EXPECT_EQ(rows.items[0].document, "1970-01-01\n42");
+  EXPECT_EQ(rows.items[0].id, json(1.5));
+  ASSERT_EQ(rows.rejects.size(), 1u);
+  EXPECT_EQ(rows.rejects[0].place.row, 2);
+  EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is null, not text or a number");
+}
+
+TEST(ParquetCorpus, BytesThatAreNoTextAreARowOfTheirOwn) {
+  TempFolder folder;
+  const std::string path = folder.path("c.parquet");
+  write_parquet(path, {{"sku", "string", {"a", "b", "c"}},
+                       {"category", "string", {"Tea", "Tea", "Tee"}},
+                       {"title", "binary", {"good", "bad \xC3(", "good"}},
+                       {"text", "string", {"x", "x", "x"}}});
+  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  EXPECT_EQ(rows.items.size(), 1u);
+  ASSERT_EQ(rows.rejects.size(), 2u);
+  EXPECT_EQ(rows.rejects[0].reason, "column \"title\" is not valid UTF-8 at byte 5");
+  EXPECT_EQ(rows.rejects[0].id, json("b"));
+  EXPECT_EQ(rows.rejects[1].reason, "category \"Tee\" is not in the schema; did you mean \"Tea\"?");
+}
+
+TEST(ParquetCorpus, ReadsQuestions) {
+  TempFolder folder;
+  const std::string path = folder.path("q.parquet");
+  write_parquet(path, {{"context", "string", {"c1", "c2", "c3"}},
+                       {"questions",
+                        "questions",
+                        {{{{"id", 1}, {"question", "Who?"}, {"options", {"a", "b"}}},
+                          {{"id", nullptr}, {"question", "What?"}, {"options", nullptr}}},
+                         nullptr,
+                         json::array()}},
+                       {"plain", "strings", {{"p", "q"}, json::array({"r"}), nullptr}}});
+  const CorpusRows rows = read_all(ask_job(path), nullptr);
+  ASSERT_EQ(rows.items.size(), 1u);
+  ASSERT_EQ(rows.items[0].questions.size(), 2u);
+  EXPECT_EQ(rows.items[0].questions[0].options, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(rows.items[0].questions[0].id, json(1));
+  EXPECT_TRUE(rows.items[0].questions[1].id.is_null());
+  ASSERT_EQ(rows.rejects.size(), 2u);
+  EXPECT_EQ(rows.rejects[0].reason, "column \"questions\" is null, not a list of questions");
+  EXPECT_EQ(rows.rejects[1].reason, "there are no questions");
+  Job job = ask_job(path);
+  job.input.questions = "plain";
+  const CorpusRows plain = read_all(job, nullptr);
+  ASSERT_EQ(plain.items.size(), 2u);
+  EXPECT_EQ(plain.items[0].questions[1].text, "q");
+}
+
+TEST(ParquetCorpus, RefusesColumnsThatDoNotFit) {
+  TempFolder folder;
+  const std::string path = folder.path("c.parquet");
+  write_parquet(path, {{"sku", "int64", {1}},
+                       {"Category", "string", {"a"}},
+                       {"title", "strings", {{"t"}}},
+                       {"text", "string", {"t"}}});
+  Job job = extract_job(path);
+  const auto error = [&] { return error_of([&] { open_corpus(job, &kSchema); }); };
+  EXPECT_EQ(error(),
+            fmt::format("job.yaml: input.category: {} has no column \"category\"; did you mean \"Category\"?",
+                        path));
+  job.input.category = "Category";
+  EXPECT_EQ(
+      error(),
+      fmt::format(
+          "job.yaml: input.document: column \"title\" of {} is list<element: string>, not text or a number",
+          path));
+  Job ask = ask_job(path);
+  ask.input.context = ask.input.questions = "text";
+  EXPECT_EQ(error_of([&] { open_corpus(ask, nullptr); }),
+            fmt::format("job.yaml: input.questions: column \"text\" of {} is string, not a list", path));
+}
+
+TEST(ParquetCorpus, ABrokenFooterNamesTheFile) {
+  TempFolder folder;
+  const std::string good = folder.path("a.parquet");
+  write_parquet(good, many_rows(20));
+  const std::string bytes = read_file(good);
+  const auto error = [&](const std::string& name, const std::string& content) {
+    const std::string path = folder.write(name, content);
+    const std::string message = error_of([&] { open_corpus(extract_job(path), &kSchema); });
+    EXPECT_TRUE(message.starts_with(path + ": not a readable Parquet file: ")) << message;
+  };
+  error("empty.parquet", "");
+  error("short.parquet", "PAR1");
+  error("cut.parquet", bytes.substr(0, bytes.size() / 2));
+  error("text.parquet", "{\"text\": \"hello\"}\n");
+  std::string footer = bytes;
+  for (size_t i = bytes.size() - 60; i < bytes.size() - 8; ++i) footer[i] = '\xff';
+  for (size_t i = bytes.size() - 400; i < bytes.size() - 300; ++i) footer[i] = '\x55';
+  error("footer.parquet", footer);
+}
+
+TEST(ParquetCorpus, ABrokenRowGroupCostsOnlyItsRows) {
+  TempFolder folder;
+  const std::string path = folder.path("a.parquet");
+  write_parquet(path, many_rows(3000), {.rows_per_group = 1000, .checksums = true});
+  std::string bytes = read_file(path);
+  const size_t at = bytes.find("title 1500");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] ^= 1;
+  const CorpusRows rows = read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema);
+  ASSERT_EQ(rows.rejects.size(), 1u);
+  const Reject& lost = rows.rejects[0];
+  const int64_t first = lost.place.row;
+  EXPECT_GE(first, 1001);
+  EXPECT_LE(first, 1501);
+  EXPECT_TRUE(lost.reason.starts_with(fmt::format("rows {}-2000 cannot be read: ", first))) << lost.reason;
+  EXPECT_EQ(rows.items.size(), static_cast<size_t>(first - 1 + 1000));
+  EXPECT_EQ(rows.items.back().id, json(2999));
+  EXPECT_EQ(rows.items.back().place.row, 3000);
+}
+
+TEST(ParquetCorpus, ReadsOnlyTheColumnsItNeeds) {
+  TempFolder folder;
+  const std::string path = folder.path("a.parquet");
+  auto columns = many_rows(50);
+  columns.push_back({"other", "string", json(std::vector<std::string>(50, "unwanted value"))});
+  write_parquet(path, columns, {.checksums = true});
+  std::string bytes = read_file(path);
+  bytes[bytes.find("unwanted value")] ^= 1;
+  EXPECT_EQ(read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema).items.size(), 50u);
+}
+
+TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
+  TempFolder folder;
+  write_parquet(folder.path("a.parquet"), many_rows(0));
+  write_parquet(folder.path("b.parquet"), many_rows(130), {.compress = true, .dictionary = true});
+  write_parquet(folder.path("c.parquet"), many_rows(0));
+  write_parquet(folder.path("d.parquet"), many_rows(1));
+  Job job = extract_job(folder.path("*.parquet"));
+  job.input.id.clear();
+  const CorpusRows rows = read_all(job, &kSchema);
+  ASSERT_EQ(rows.items.size(), 131u);
+  EXPECT_EQ(rows.items.back().id, json(131));
+  EXPECT_EQ(rows.items.back().place.row, 1);
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,77 @@
+#include "tests/io/parquet_sample.h"
+
+#include <arrow/array.h>
+#include <arrow/builder.h>
+#include <arrow/io/file.h>
+#include <arrow/json/from_string.h>
+#include <arrow/table.h>
+#include <parquet/arrow/writer.h>
+#include <stdexcept>
+
+namespace sheaf {
+namespace {
+
+void check(const arrow::Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.ToString());
+}
+
+template <class Value>
+Value check(arrow::Result<Value> result) {
+  check(result.status());
+  return std::move(result).ValueUnsafe();
+}
+
+std::shared_ptr<arrow::DataType> type_of(const std::string& name) {
+  if (name == "string") return arrow::utf8();
+  if (name == "large_string") return arrow::large_utf8();
+  if (name == "dictionary") return arrow::dictionary(arrow::int32(), arrow::utf8());
+  if (name == "binary") return arrow::binary();
+  if (name == "int64") return arrow::int64();
+  if (name == "double") return arrow::float64();
+  if (name == "bool") return arrow::boolean();
+  if (name == "date") return arrow::date32();
+  if (name == "strings") return arrow::list(arrow::utf8());
+  if (name == "questions")
+    return arrow::list(
+        arrow::struct_({arrow::field("id", arrow::int64()), arrow::field("question", arrow::utf8()),
+                        arrow::field("options", arrow::list(arrow::utf8()))}));
+  throw std::runtime_error("no sample type " + name);
+}
+
+/// Built by hand, because the bytes need not be UTF-8.
+std::shared_ptr<arrow::Array> binary_array(const nlohmann::json& values) {
+  arrow::BinaryBuilder builder;
+  for (const auto& value : values)
+    check(value.is_null() ? builder.AppendNull() : builder.Append(value.get_ref<const std::string&>()));
+  return check(builder.Finish());
+}
+
+std::shared_ptr<arrow::Array> array_of(const SampleColumn& column) {
+  if (column.type == "binary") return binary_array(column.values);
+  return check(arrow::json::ArrayFromJSONString(type_of(column.type), column.values.dump()));
+}
+
+}  // namespace
+
+void write_parquet(const std::string& path, const std::vector<SampleColumn>& columns,
+                   const SampleLayout& layout) {
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (const SampleColumn& column : columns) {
+    arrays.push_back(array_of(column));
+    fields.push_back(arrow::field(column.name, arrays.back()->type()));
+  }
+  parquet::WriterProperties::Builder properties;
+  properties.compression(layout.compress ? arrow::Compression::ZSTD : arrow::Compression::UNCOMPRESSED);
+  layout.dictionary ? properties.enable_dictionary() : properties.disable_dictionary();
+  if (layout.checksums) properties.enable_page_checksum();
+  properties.data_pagesize(4096);
+  const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+  auto sink = check(arrow::io::FileOutputStream::Open(path));
+  check(parquet::arrow::WriteTable(*arrow::Table::Make(arrow::schema(fields), arrays),
+                                   arrow::default_memory_pool(), sink, layout.rows_per_group,
+                                   properties.build(), arrow_properties));
+  check(sink->Close());
+}
+
+}  // namespace sheaf
