@@ -1,0 +1,250 @@
+#include "app/job_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/io/fuzz.h"
+
+namespace sheaf {
+namespace {
+
+/// A folder with everything a job needs; the job's paths are inside it.
+class JobFile : public testing::Test {
+ protected:
+  JobFile() {
+    folder_.write("model.gguf", "x");
+    folder_.write("rows.jsonl", "{}\n");
+    folder_.write("schema.yaml", "x");
+  }
+
+  std::string full(const std::string& text) const {
+    std::string out = text;
+    const std::string folder = folder_.path() + "/";
+    for (size_t at = 0; (at = out.find('@', at)) != std::string::npos; at += folder.size())
+      out.replace(at, 1, folder);
+    return out;
+  }
+
+  Job read(const std::string& text, const std::vector<std::string>& overrides = {}) const {
+    std::vector<std::string> full_overrides;
+    for (const std::string& one : overrides) full_overrides.push_back(full(one));
+    return read_job(folder_.write("job.yaml", full(text)), full_overrides);
+  }
+
+  /// The error of a job file, with the folder cut out of it.
+  std::string error(const std::string& text, const std::vector<std::string>& overrides = {}) const {
+    std::string message = error_of([&] { read(text, overrides); });
+    for (size_t at; (at = message.find(folder_.path() + "/")) != std::string::npos;)
+      message.erase(at, folder_.path().size() + 1);
+    return message;
+  }
+
+  std::string override_error(const std::string& text) const { return error(kExtract, {text}); }
+  std::string ask_error(const std::string& text) const { return error(kAsk, {text}); }
+
+  const std::string kExtract = R"(model: {path: '@model.gguf'}
+input:
+  path: '@rows.jsonl'
+  document: [title, text]
+task:
+  kind: extract
+  schema: '@schema.yaml'
+output: {path: out}
+)";
+  const std::string kAsk = R"(model: {path: '@model.gguf'}
+input: {path: '@rows.jsonl', context: c, questions: q}
+task: {kind: ask}
+method: {name: ippd}
+output: {path: out}
+)";
+  TempFolder folder_;
+};
+
+TEST_F(JobFile, KeepsTheDefaults) {
+  const Job job = read(kExtract), none;
+  EXPECT_EQ(job.file, folder_.path("job.yaml"));
+  EXPECT_EQ(job.input.document, (std::vector<std::string>{"title", "text"}));
+  EXPECT_EQ(job.method.name, none.method.name);
+  EXPECT_EQ(job.method.documents, none.method.documents);
+  EXPECT_EQ(job.engine.window, none.engine.window);
+  EXPECT_EQ(job.model.adapter, "");
+  EXPECT_EQ(job.cost.devices, 1);
+}
+
+TEST_F(JobFile, ReadsEveryKey) {
+  folder_.write("adapter/x", "");
+  const Job job = read(R"(
+model: {path: '@model.gguf', adapter: '@adapter', dtype: f32, chat: chatml}
+input: {path: '@*.jsonl', format: jsonl, limit: 9, id: i, category: c, document: d}
+task: {kind: extract, schema: '@schema.yaml', instruction: "Do it."}
+method: {name: hpd, values: positional, stacking: joint, documents: 3, prompt_tokens: 100, max_value_tokens: 7,
+         temperature: 0.5, top_k: 4, top_p: 0.25, seed: 18446744073709551615}
+engine: {device: "cuda:1", kernels: reference, threads: 2, rows_per_step: 64, kv_memory_gb: 1.5, window: 10}
+output: {path: o, format: jsonl, logprobs: true, raw: true}
+cost: {usd_per_hour: 2.5, devices: 8}
+)");
+  EXPECT_EQ(job.model.dtype + job.model.chat, "f32chatml");
+  EXPECT_EQ(job.input.limit, 9);
+  EXPECT_EQ(job.input.id + job.input.category + job.input.document[0], "icd");
+  EXPECT_EQ(job.task.instruction, "Do it.");
+  EXPECT_EQ(job.method.values + job.method.stacking, "positionaljoint");
+  EXPECT_EQ(job.method.documents + job.method.prompt_tokens + job.method.max_value_tokens + job.method.top_k,
+            114);
+  EXPECT_EQ(job.method.temperature, 0.5f);
+  EXPECT_EQ(job.method.top_p, 0.25f);
+  EXPECT_EQ(job.method.seed, 18446744073709551615u);
+  EXPECT_EQ(job.engine.device + job.engine.kernels, "cuda:1reference");
+  EXPECT_EQ(job.engine.threads + job.engine.rows_per_step + job.engine.window, 76);
+  EXPECT_EQ(job.engine.kv_memory_gb, 1.5);
+  EXPECT_TRUE(job.output.logprobs && job.output.raw);
+  EXPECT_EQ(job.cost.usd_per_hour, 2.5);
+  EXPECT_EQ(job.cost.devices, 8);
+}
+
+TEST_F(JobFile, TakesNullAndAuto) {
+  const Job job = read(kExtract, {"model.adapter=null", "model.dtype=~", "engine.rows_per_step=auto",
+                                  "engine.kv_memory_gb=auto", "cost=null", "input.id="});
+  EXPECT_EQ(job.model.adapter, "");
+  EXPECT_EQ(job.model.dtype, "auto");
+  EXPECT_EQ(job.engine.rows_per_step, 0);
+  EXPECT_EQ(job.engine.kv_memory_gb, 0);
+}
+
+TEST_F(JobFile, ErrorsHaveFileLineAndTheNearestKey) {
+  std::string text = kExtract;
+  text.replace(text.find("document:"), 9, "documnet:");
+  EXPECT_EQ(error(text), "job.yaml:4: unknown key \"documnet\"; did you mean \"document\"?");
+  EXPECT_EQ(error(kExtract + "methd: {}\n"), "job.yaml:9: unknown key \"methd\"; did you mean \"method\"?");
+  EXPECT_EQ(error(kExtract + "output: {}\n"), "job.yaml:9: the key \"output\" appears twice; remove one");
+  EXPECT_EQ(error("model: {path: x}\n"), "job.yaml:1: the key \"input\" is missing; add it");
+  EXPECT_EQ(error(""), "job.yaml:1: the key \"model\" is missing; add it");
+  EXPECT_EQ(error("just text"), "job.yaml:1: the file must be a map of keys and values, not \"just text\"");
+  EXPECT_EQ(error(kExtract + "method:\n  documents: -1\n"),
+            "job.yaml:10: method.documents must be at least 0, not -1");
+  EXPECT_EQ(error(kExtract + "method: [1\n").rfind("job.yaml:", 0), 0u);
+  EXPECT_TRUE(error_of([] { read_job("no/such.yaml", {}); }).starts_with("no/such.yaml: cannot be read: "));
+}
+
+TEST_F(JobFile, ErrorsOfOverridesNameTheOverride) {
+  EXPECT_EQ(override_error("method.nme=hpd"),
+            "--set method.nme=hpd: unknown key \"nme\"; did you mean \"name\"?");
+  EXPECT_EQ(override_error("method.documents=six"),
+            "--set method.documents=six: method.documents must be a whole number, not \"six\"");
+  EXPECT_EQ(override_error("nonsense"),
+            "--set nonsense: write it as key.path=value, for example method.documents=4");
+  EXPECT_EQ(override_error("=5"), "--set =5: write it as key.path=value, for example method.documents=4");
+  EXPECT_EQ(override_error("method..x=5"), "--set method..x=5: the key is empty");
+  EXPECT_EQ(override_error("model.path.x=5"),
+            "--set model.path.x=5: \"x\" would go into \"model.gguf\", not a map");
+  EXPECT_TRUE(override_error("method.documents=[1").starts_with("--set method.documents=[1: "));
+  EXPECT_EQ(override_error("a.b.c.d.e.f.g.h.i.j.k=1"),
+            "--set a.b.c.d.e.f.g.h.i.j.k=1: the key has too many parts");
+  EXPECT_EQ(read(kExtract, {"method.documents=2", "method.documents=4"}).method.documents, 4);
+  EXPECT_EQ(read(kExtract, {"input.document=[x]"}).input.document, (std::vector<std::string>{"x"}));
+}
+
+TEST_F(JobFile, ChecksRanges) {
+  const auto message = [&](const std::string& set, const std::string& rest) {
+    EXPECT_EQ(override_error(set), "--set " + set + ": " + set.substr(0, set.find('=')) + " " + rest);
+  };
+  message("method.max_value_tokens=0", "must be at least 1, not 0");
+  message("method.max_value_tokens=4097", "must be at most 4096, not 4097");
+  message("method.temperature=-0.1", "must be at least 0, not -0.1");
+  message("method.top_p=0", "must be above 0 and at most 1, not 0");
+  message("method.top_p=1.5", "must be at most 1, not 1.5");
+  message("method.top_k=-1", "must be at least 0, not -1");
+  message("method.prompt_tokens=0", "must be at least 1, not 0");
+  message("method.documents=3000000000", "must be at most 2147483647, not 3000000000");
+  message("engine.threads=-2", "must be at least 0, not -2");
+  message("engine.window=0", "must be at least 1, not 0");
+  message("engine.kv_memory_gb=-1", "must be at least 0, not -1");
+  message("engine.device=gpu", "cannot be \"gpu\"; choose auto, cpu, cuda or cuda:N");
+  message("engine.device='cuda:'", "cannot be \"cuda:\"; choose auto, cpu, cuda or cuda:N");
+  message("engine.device='cuda:x'", "cannot be \"cuda:x\"; choose auto, cpu, cuda or cuda:N");
+  message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
+  message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
+  message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");
+  message("output.format=csv", "cannot be \"csv\"; known are jsonl");
+  message("output.raw=yes", "must be true or false, not \"yes\"");
+  message("cost.devices=0", "must be at least 1, not 0");
+  message("cost.usd_per_hour=-1", "must be at least 0, not -1");
+  message("input.limit=-1", "must be at least 0, not -1");
+  message("input.document=[]", "is an empty list");
+  message("model.path=7", "must be text, not the number 7; put it in quotes if it is text");
+}
+
+TEST_F(JobFile, ChecksThatFilesExist) {
+  EXPECT_EQ(override_error("model.path=none.gguf"),
+            "--set model.path=none.gguf: model.path: no such file or folder: none.gguf");
+  EXPECT_EQ(override_error("model.adapter=none"),
+            "--set model.adapter=none: model.adapter: no such file or folder: none");
+  EXPECT_EQ(override_error("task.schema=none.yaml"),
+            "--set task.schema=none.yaml: task.schema: no such file or folder: none.yaml");
+  EXPECT_EQ(override_error("input.path=none*.jsonl"),
+            "--set input.path=none*.jsonl: input.path: none*.jsonl: no file matches");
+  std::string text = kExtract;
+  text.replace(text.find("rows.jsonl"), 10, "raws.jsonl");
+  EXPECT_EQ(error(text), "job.yaml:3: input.path: raws.jsonl: no such file");
+}
+
+TEST_F(JobFile, ChecksThatKeysFitTogether) {
+  EXPECT_EQ(override_error("task.schema=null"),
+            "--set task.schema=null: task.kind extract needs the key \"task.schema\"");
+  EXPECT_EQ(override_error("input.document=null"),
+            "--set input.document=null: task.kind extract needs the key \"input.document\"");
+  EXPECT_EQ(override_error("input.context=c"),
+            "--set input.context=c: input.context is only for task.kind ask; remove it");
+  EXPECT_EQ(override_error("task.kind=aks"),
+            "--set task.kind=aks: task.kind cannot be \"aks\"; did you mean \"ask\"?");
+  EXPECT_EQ(override_error("method.name=ippd"),
+            "--set method.name=ippd: method.name ippd is only for task.kind ask; for extract choose one of "
+            "hpd, standard, "
+            "separate, prefix");
+  EXPECT_EQ(
+      error(kExtract, {"method.name=prefix", "method.values=positional"}),
+      "--set method.values=positional: method.values positional is only for method.name hpd, not prefix");
+  EXPECT_EQ(error(kExtract, {"method.name=standard", "method.stacking=joint"}),
+            "--set method.stacking=joint: method.stacking joint is only for method.name hpd, not standard");
+  EXPECT_EQ(error(kAsk), "no error");
+  EXPECT_EQ(error(kAsk, {"input.questions=null", "input.question=q", "input.options=o"}), "no error");
+  EXPECT_EQ(ask_error("input.question=q"),
+            "--set input.question=q: input.questions and input.question are both given; keep one");
+  EXPECT_EQ(ask_error("input.questions=null"),
+            "--set input.questions=null: task.kind ask needs the key \"input.questions\"");
+  EXPECT_EQ(ask_error("input.options=o"),
+            "--set input.options=o: input.options is only for input.question; remove it");
+  EXPECT_EQ(ask_error("input.context=null"),
+            "--set input.context=null: task.kind ask needs the key \"input.context\"");
+  EXPECT_EQ(ask_error("input.category=c"),
+            "--set input.category=c: input.category is only for task.kind extract; remove it");
+  EXPECT_EQ(ask_error("task.schema=s"),
+            "--set task.schema=s: task.schema is only for task.kind extract; remove it");
+  EXPECT_EQ(ask_error("method=null"),
+            "--set method=null: method.name hpd (the default) is only for task.kind extract; for ask choose "
+            "one of ippd, "
+            "parallel-prompting, standard, separate, prefix");
+  for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
+    EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
+}
+
+TEST_F(JobFile, SurvivesAnything) {
+  const std::vector<std::string_view> words = {
+      "- ",     ": ",    "&a ", "*a", "<<: ", "{",    "}",  "[",     "]",    "\n",      "  ",       "? ",
+      "!!int ", "---\n", "\"",  "'",  "null", "auto", "-1", "1e400", "true", "method:", "kind: ask"};
+  int64_t refused = 0;
+  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+    const std::string message = error(mutate(random() % 2 ? kExtract : kAsk, random, words),
+                                      {mutate("method.documents=4", random, words)});
+    refused += message != "no error";
+  });
+  EXPECT_GT(rounds, 100);
+  EXPECT_GT(refused, rounds / 4);
+}
+
+TEST(ShippedJobs, AreGood) {
+  if (!std::filesystem::exists("build/models/smollm2.gguf")) GTEST_SKIP() << "the default model is not here";
+  for (const char* job : {"configs/demo.yaml", "configs/extract.yaml", "configs/ask.yaml"})
+    EXPECT_EQ(error_of([&] { read_job(job, {}); }), "no error");
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,151 @@
+// Whatever a file holds, reading it ends in rows, rejects or a sheaf::Error; anything else fails these tests
+// or the sanitizers under them. SHEAF_FUZZ_SECONDS makes them longer.
+#include "tests/io/fuzz.h"
+
+#include <gtest/gtest.h>
+
+#include "io/describe_corpus.h"
+#include "io/yaml_reader.h"
+#include "tests/io/corpus_rows.h"
+#include "tests/io/parquet_sample.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+const Schema kSchema = two_categories();
+
+TEST(Fuzz, SchemaFiles) {
+  TempFolder folder;
+  const std::vector<std::string> seeds = {
+      read_file("configs/schemas/catalog.yaml"),
+      "attributes: {A: &a {type: text, description: 'it''s'}, B: {<<: *a, description: \"b\\n\"}}\n"
+      "categories:\n  X: &x [A, B, {name: C, type: enum, options: [1, two, 'null']}]\n  ? Y\n  : *x\n"
+      "  Z:\n  - name: D\n    description: |\n      several\n      lines\n"};
+  for (const std::string& seed : seeds)
+    EXPECT_EQ(error_of([&] { read_schema(folder.write("s.yaml", seed)); }), "no error");
+  const std::vector<std::string_view> words = {
+      "- ",    ": ", "&a ", "*a", "<<: ", "{", "}",    "[",    "]",    "\n",      "  ",   "? ", "!!str ",
+      "---\n", "\"", "'",   "|",  ">",    "#", "name", "type", "enum", "options", "null", "\t"};
+  int64_t refused = 0;
+  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+    const std::string path = folder.write("s.yaml", mutate(seeds[random() % seeds.size()], random, words));
+    const std::string message = error_of([&] { read_schema(path); });
+    refused += message != "no error";
+    if (message != "no error") {
+      EXPECT_TRUE(message.starts_with(path)) << message;
+    }
+  });
+  EXPECT_GT(rounds, 20);
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, rounds);
+}
+
+TEST(Fuzz, JsonLines) {
+  TempFolder folder;
+  const std::vector<std::string> seeds = {
+      R"({"sku": "a-1", "category": "Coffee", "title": "Dark roast", "text": "Ünïcode \u00fc and a \ud83d\ude00 face", "x": {"y": [1, 2.5e3, null]}})",
+      R"({"sku": 17, "category": "Tea", "title": null, "text": "green", "context": "c", "questions": ["a", {"id": 1, "question": "b", "options": ["c", "d"]}]})",
+  };
+  const std::vector<std::string_view> words = {"{",
+                                               "}",
+                                               "[",
+                                               "]",
+                                               ",",
+                                               ":",
+                                               "\"",
+                                               "\\",
+                                               "\\u",
+                                               "\\ud800",
+                                               "null",
+                                               "true",
+                                               "1e999",
+                                               "-",
+                                               "0.1",
+                                               "\xff",
+                                               "\xed\xa0\x80",
+                                               "\"sku\":",
+                                               "\"category\":",
+                                               "\"questions\":",
+                                               "\r",
+                                               "\t"};
+  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+    std::string text;
+    std::vector<int64_t> expected;
+    for (int64_t line = 1; line <= 20; ++line) {
+      std::string row = mutate(seeds[random() % seeds.size()], random, words);
+      std::erase(row, '\n');
+      if (row.find_first_not_of(" \t\r") != std::string::npos) expected.push_back(line);
+      text += row + "\n";
+    }
+    // The first line is whole, so that the mapped columns are found; every row is then an item or a reject,
+    // in order.
+    text = seeds[1] + "\n" + text;
+    for (int64_t& line : expected) ++line;
+    expected.insert(expected.begin(), 1);
+    const std::string path = folder.write("c.jsonl", text);
+    EXPECT_EQ(read_all(extract_job(path), &kSchema).order, expected);
+    EXPECT_EQ(read_all(ask_job(path), nullptr).order, expected);
+    EXPECT_EQ(describe_corpus(path)["rows"], expected.size());
+  });
+  EXPECT_GT(rounds, 20);
+}
+
+/// Rows of a table that was damaged are still given at most once and in order.
+void expect_ascending(const CorpusRows& rows) {
+  for (size_t i = 1; i < rows.order.size(); ++i) EXPECT_LT(rows.order[i - 1], rows.order[i]);
+}
+
+TEST(Fuzz, ParquetFiles) {
+  TempFolder folder;
+  std::vector<SampleColumn> columns = {
+      {"sku", "int64", json::array()},      {"category", "dictionary", json::array()},
+      {"title", "string", json::array()},   {"text", "large_string", json::array()},
+      {"context", "binary", json::array()}, {"questions", "questions", json::array()}};
+  for (int i = 0; i < 300; ++i) {
+    columns[0].values.push_back(i);
+    columns[1].values.push_back(i % 2 ? "Tea" : "Coffee");
+    columns[2].values.push_back(i % 7 ? json(fmt::format("title {}", i)) : json(nullptr));
+    columns[3].values.push_back(std::string(static_cast<size_t>(i % 40), 'y'));
+    columns[4].values.push_back("context");
+    columns[5].values.push_back(json::array({{{"id", i}, {"question", "q?"}, {"options", {"a", "b"}}}}));
+  }
+  std::vector<std::string> seeds;
+  for (const SampleLayout& layout :
+       {SampleLayout{100, false, false, false}, SampleLayout{100, true, true, false},
+        SampleLayout{150, false, true, true}}) {
+    const std::string path = folder.path("seed.parquet");
+    write_parquet(path, columns, layout);
+    EXPECT_EQ(read_all(ask_job(path), nullptr).items.size(), 300u);
+    seeds.push_back(read_file(path));
+  }
+  int64_t whole = 0, refused = 0;
+  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+    std::string bytes = seeds[random() % seeds.size()];
+    switch (random() % 4) {
+      case 0:
+        bytes.resize(random() % bytes.size());
+        break;
+      case 1:  // the footer
+        for (int i = 0; i < 3; ++i)
+          bytes[bytes.size() - 9 - random() % 1500] ^= static_cast<char>(1 << (random() % 8));
+        break;
+      default:
+        for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] ^= static_cast<char>(1 << (random() % 8));
+    }
+    const std::string path = folder.write("f.parquet", bytes);
+    const std::string message = error_of([&] {
+      expect_ascending(read_all(extract_job(path), &kSchema));
+      expect_ascending(read_all(ask_job(path), nullptr));
+      describe_corpus(path).dump();
+    });
+    ++(message == "no error" ? whole : refused);
+  });
+  EXPECT_GT(rounds, 20);
+  EXPECT_GT(whole, 0);
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace sheaf
