@@ -1,8 +1,11 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/token.h"
 
@@ -13,6 +16,13 @@ namespace sheaf {
 struct TextPiece {
   std::string text;
   bool markup = false;
+};
+
+/// A special token found in text[begin, end).
+struct SpecialSpan {
+  size_t begin;
+  size_t end;
+  TokenId id;
 };
 
 /// Text to token ids and back. Thread-safe once built.
@@ -38,13 +48,23 @@ class Tokenizer {
   virtual std::string describe() const = 0;
 
   /// Ids of pieces of one prompt part: markup is parsed for special tokens, text between two special tokens is
-  /// encoded as one run, so that the result is what encoding the joined text would give.
-  void encode_pieces(std::span<const TextPiece> pieces, Tokens& out) const;
+  /// encoded as one run, so that the result is what encoding the joined text would give. A part that `continues` a
+  /// prompt gets no space in front where the model puts one before the first word of a text.
+  void encode_pieces(std::span<const TextPiece> pieces, Tokens& out, bool continues = false) const;
 
   std::optional<TokenId> bos;       ///< beginning of text
   std::optional<TokenId> eos;       ///< end of text
   Tokens end_tokens;                ///< every id that ends an answer: eos, end of turn, ...
   bool starts_with_bos = false;     ///< a prompt starts with bos
+
+ protected:
+  /// What stands before a run of text.
+  enum class Before : uint8_t { nothing, special, text };
+
+  /// Appends the special tokens spelled out in text[begin, end).
+  virtual void find_special(std::string_view text, size_t begin, size_t end, std::vector<SpecialSpan>& out) const;
+  /// Appends the ids of a run of text, in which no special token is looked for.
+  virtual void encode_run(std::string_view run, Before before, Tokens& out) const;
 };
 
 }  // namespace sheaf

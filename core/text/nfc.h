@@ -1,0 +1,10 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+/// `text` (valid UTF-8) in Unicode normalization form C: itself where it is already, otherwise a copy in `storage`.
+std::string_view normalize_nfc(std::string_view text, std::string& storage);
+
+}  // namespace sheaf

@@ -1,0 +1,122 @@
+#include "core/tokenizer/chat_template.h"
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+ChatTemplate chatml(std::string name, std::string default_system, std::string_view after_header = "") {
+  return {std::move(name),
+          "<|im_start|>system\n",
+          "<|im_end|>\n",
+          "<|im_start|>user\n",
+          std::string("<|im_end|>\n<|im_start|>assistant\n").append(after_header),
+          std::move(default_system)};
+}
+
+ChatTemplate llama3(std::string name, std::string default_system) {
+  return {std::move(name),
+          "<|start_header_id|>system<|end_header_id|>\n\n",
+          "<|eot_id|>",
+          "<|start_header_id|>user<|end_header_id|>\n\n",
+          "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+          std::move(default_system)};
+}
+
+const std::vector<ChatTemplate>& all_templates() {
+  static const std::vector<ChatTemplate> all = {
+      chatml("chatml", ""),
+      chatml("smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
+      chatml("qwen2.5", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
+      // An empty thought switches thinking off.
+      chatml("qwen3", "", "<think>\n\n</think>\n\n"),
+      llama3("llama3", ""),
+      // Llama 3.1's template always opens with these two lines; the date is its fixed default.
+      llama3("llama3.1", "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"),
+      {"llama2", "<<SYS>>\n", "\n<</SYS>>\n\n", "[INST] ", " [/INST]", "", true},
+      {"mistral", "", "\n\n", "[INST]", "[/INST]", "", true},
+      {"mistral-v1", "", "\n\n", "[INST] ", " [/INST]", "", true},
+      {"mistral-v3", "", "\n\n", "[INST] ", "[/INST]", "", true},
+      {"phi", "<|system|>\n", "<|end|>\n", "<|user|>\n", "<|end|>\n<|assistant|>\n", ""},
+      {"phi4", "<|im_start|>system<|im_sep|>", "<|im_end|>", "<|im_start|>user<|im_sep|>",
+       "<|im_end|><|im_start|>assistant<|im_sep|>", ""},
+      {"phi4-mini", "<|system|>", "<|end|>", "<|user|>", "<|end|><|assistant|>", ""},
+      {"olmo2", "<|system|>\n", "\n", "<|user|>\n", "\n<|assistant|>\n", ""},
+      {"plain", "", "", "", "", ""},
+  };
+  return all;
+}
+
+std::string by_jinja(std::string_view jinja) {
+  const auto has = [jinja](std::string_view text) { return jinja.find(text) != std::string_view::npos; };
+  if (has("<|im_sep|>")) return "phi4";
+  if (has("<|im_start|>")) {
+    if (has("named SmolLM")) return "smollm2";
+    if (has("enable_thinking") || has("<think>")) return "qwen3";
+    return has("You are Qwen") ? "qwen2.5" : "chatml";
+  }
+  if (has("<|start_header_id|>")) return has("Cutting Knowledge Date") ? "llama3.1" : "llama3";
+  if (has("<<SYS>>")) return "llama2";
+  if (has("[INST]")) {
+    if (!has("[INST] ")) return "mistral";
+    return has(" [/INST]") ? "mistral-v1" : "mistral-v3";
+  }
+  if (has("<|end|>") && has("<|assistant|>")) return has("<|user|>") ? "phi" : "phi4-mini";
+  if (has("<|user|>") && has("<|assistant|>")) return "olmo2";
+  return {};
+}
+
+std::string by_tokens(const Tokenizer& tokenizer) {
+  const auto has = [&tokenizer](std::string_view piece) { return tokenizer.find(piece).has_value(); };
+  const auto special = [&tokenizer](std::string_view piece) {
+    const auto id = tokenizer.find(piece);
+    return id && tokenizer.is_special(*id);
+  };
+  if (special("<|im_sep|>")) return "phi4";
+  if (special("<|im_start|>")) return has("<think>") ? "qwen3" : "chatml";
+  if (special("<|start_header_id|>")) return "llama3";
+  if (special("[INST]")) return "mistral";
+  if (special("<|end|>") && special("<|assistant|>")) return "phi";
+  return "plain";
+}
+
+}  // namespace
+
+const ChatTemplate& chat_template(std::string_view name) {
+  std::string names;
+  for (const ChatTemplate& chat : all_templates()) {
+    if (chat.name == name) return chat;
+    if (!names.empty()) names += ", ";
+    names += chat.name;
+  }
+  refuse("no chat template is called \"{}\"; there are {}", name, names);
+}
+
+std::vector<std::string> chat_template_names() {
+  std::vector<std::string> names;
+  for (const ChatTemplate& chat : all_templates()) names.push_back(chat.name);
+  return names;
+}
+
+std::string detect_chat_template(std::string_view jinja, const Tokenizer& tokenizer) {
+  if (std::string name = by_jinja(jinja); !name.empty()) return name;
+  return by_tokens(tokenizer);
+}
+
+std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user) {
+  std::vector<TextPiece> pieces;
+  const auto add_system = [&] {
+    if (system.empty()) return;
+    pieces.push_back({chat.system_open, true});
+    pieces.push_back({std::string(system), false});
+    pieces.push_back({chat.system_close, true});
+  };
+  if (!chat.system_in_user) add_system();
+  pieces.push_back({chat.user_open, true});
+  if (chat.system_in_user) add_system();
+  pieces.push_back({std::string(user), false});
+  pieces.push_back({chat.turn, true});
+  return pieces;
+}
+
+}  // namespace sheaf

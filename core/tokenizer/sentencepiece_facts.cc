@@ -1,0 +1,109 @@
+#include "core/tokenizer/sentencepiece_model.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace sheaf {
+namespace {
+
+// Walks the fields of a protocol buffer message.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+
+  /// Moves to the next field; false at the end or where the bytes make no sense (then broken() is true).
+  bool next() {
+    if (bytes_.empty() || broken_) return false;
+    const auto tag = varint();
+    if (!tag) return fail();
+    number = *tag >> 3;
+    text = {};
+    value = 0;
+    switch (*tag & 7) {
+      case 0: {
+        const auto v = varint();
+        if (!v) return fail();
+        value = *v;
+        return true;
+      }
+      case 1: return skip(8);
+      case 2: {
+        const auto length = varint();
+        if (!length || *length > bytes_.size()) return fail();
+        text = bytes_.substr(0, static_cast<size_t>(*length));
+        return skip(text.size());
+      }
+      case 5: return skip(4);
+      default: return fail();
+    }
+  }
+  bool broken() const { return broken_; }
+
+  uint64_t number = 0;
+  uint64_t value = 0;
+  std::string_view text;
+
+ private:
+  bool fail() {
+    broken_ = true;
+    return false;
+  }
+  bool skip(size_t count) {
+    if (count > bytes_.size()) return fail();
+    bytes_.remove_prefix(count);
+    return true;
+  }
+  std::optional<uint64_t> varint() {
+    uint64_t v = 0;
+    for (int shift = 0; shift < 64 && !bytes_.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes_.front());
+      bytes_.remove_prefix(1);
+      v |= uint64_t{byte & 0x7Fu} << shift;
+      if (!(byte & 0x80)) return v;
+    }
+    return std::nullopt;
+  }
+
+  std::string_view bytes_;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+// ModelProto: trainer_spec = 2 (model_type = 3, BPE = 2; treat_whitespace_as_suffix = 24),
+// normalizer_spec = 3 (precompiled_charsmap = 2, add_dummy_prefix = 3, remove_extra_whitespaces = 4,
+// escape_whitespaces = 5).
+SentencePieceFacts sentencepiece_facts(std::string_view model) {
+  SentencePieceFacts facts;
+  bool charsmap = false, suffix = false, front = true, removes = true, escapes = true, pieces = false;
+  Fields top(model);
+  while (top.next()) {
+    if (top.number == 1) pieces = true;
+    if (top.number == 2) {
+      Fields spec(top.text);
+      while (spec.next()) {
+        if (spec.number == 3) facts.bpe = spec.value == 2;
+        if (spec.number == 24) suffix = spec.value != 0;
+      }
+      if (spec.broken()) return {};
+    }
+    if (top.number == 3) {
+      Fields spec(top.text);
+      while (spec.next()) {
+        if (spec.number == 2) charsmap = !spec.text.empty();
+        if (spec.number == 3) front = spec.value != 0;
+        if (spec.number == 4) removes = spec.value != 0;
+        if (spec.number == 5) escapes = spec.value != 0;
+      }
+      if (spec.broken()) return {};
+    }
+  }
+  if (top.broken() || !pieces) return {};
+  facts.readable = true;
+  facts.plain_text = !charsmap && escapes && !suffix;
+  facts.space_in_front = front;
+  facts.keeps_spaces = !removes;
+  return facts;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,46 @@
+#include "core/tokenizer/vocabulary.h"
+
+namespace sheaf {
+
+void Vocabulary::resize(size_t count) {
+  bytes_.resize(count);
+  size_t slots = 64;
+  while (slots < count * 2) slots *= 2;
+  if (slots > slots_.size()) grow(slots);
+}
+
+void Vocabulary::grow(size_t slots) {
+  std::vector<TokenId> before(slots, -1);
+  std::swap(before, slots_);
+  for (const TokenId id : before)
+    if (id >= 0) insert(id);
+}
+
+void Vocabulary::insert(TokenId id) {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = hash_bytes(bytes(id)) & mask;
+  while (slots_[slot] >= 0) slot = (slot + 1) & mask;
+  slots_[slot] = id;
+}
+
+void Vocabulary::set(TokenId id, std::string bytes, bool findable) {
+  bytes_[static_cast<size_t>(id)] = std::move(bytes);
+  if (!findable || this->bytes(id).empty() || find_id(this->bytes(id)) >= 0) return;
+  if (++used_ * 2 > slots_.size()) grow(slots_.size() * 2);
+  insert(id);
+}
+
+TokenId Vocabulary::find_id(std::string_view bytes) const {
+  if (slots_.empty()) return -1;
+  const size_t mask = slots_.size() - 1;
+  for (size_t slot = hash_bytes(bytes) & mask; slots_[slot] >= 0; slot = (slot + 1) & mask)
+    if (this->bytes(slots_[slot]) == bytes) return slots_[slot];
+  return -1;
+}
+
+std::optional<TokenId> Vocabulary::find(std::string_view bytes) const {
+  const TokenId id = find_id(bytes);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+}  // namespace sheaf
