@@ -1,0 +1,80 @@
+#include "core/task/value.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+const Attribute kText{"Brand", "", ValueType::text, {}};
+const Attribute kNumber{"Weight", "", ValueType::number, {}};
+const Attribute kEnum{"Roast", "", ValueType::enumeration, {"light", "Dark"}};
+const Attribute kList{"Notes", "", ValueType::list, {}};
+
+struct Case {
+  const Attribute& attribute;
+  std::string text;
+  bool cut;
+  json value;
+  bool noted;
+};
+
+TEST(Value, ReadsWhatModelsWrite) {
+  const std::vector<Case> cases{
+      {kText, " \"Diesel\",\n", false, "Diesel", false},
+      {kText, " \"Diesel\"\n}", false, "Diesel", false},
+      {kText, " null,\n", false, nullptr, false},
+      {kText, " \"N/A\",\n", false, nullptr, false},
+      {kText, " \"say \\\"hi\\\"\",\n", false, "say \"hi\"", false},
+      {kText, " 12,\n", false, "12", false},
+      {kText, " [\"a\", \"b\"],\n", false, "a, b", false},
+      {kText, " \"a very long value that is cu", true, "a very long value that is cu", true},
+      {kText, " Diesel,\n", false, "Diesel", true},
+      {kText, "", false, nullptr, true},
+      {kText, " {\"a\": 1},\n", false, nullptr, true},
+      {kText, " \"Dies\" and more\n", false, "Dies", true},
+      {kNumber, " 12,\n", false, 12, false},
+      {kNumber, " 12.5\n", false, 12.5, false},
+      {kNumber, " \"1,200 g\",\n", false, 1200, false},
+      {kNumber, " \"about .5 oz\",\n", false, 0.5, false},
+      {kNumber, " \"heavy\",\n", false, nullptr, true},
+      {kNumber, " true,\n", false, nullptr, true},
+      {kEnum, " \"dark\",\n", false, "Dark", false},
+      {kEnum, " \"darkish\",\n", false, nullptr, true},
+      {kList, " [\"a\", \"b\"],\n", false, json::array({"a", "b"}), false},
+      {kList, " \"a\",\n", false, json::array({"a"}), false},
+      {kList, " [\"a\", \"b", true, json::array({"a", "b"}), true},
+      {kList, " [\"a\", ", true, json::array({"a"}), true},
+      {kList, " [],\n", false, nullptr, false},
+      {kList, " [{}],\n", false, nullptr, true},
+  };
+  for (const Case& c : cases) {
+    const Value value = read_value(c.attribute, c.text, c.cut);
+    EXPECT_EQ(value.json, c.value) << c.text;
+    EXPECT_EQ(!value.note.empty(), c.noted) << c.text << ": " << value.note;
+  }
+}
+
+TEST(Value, IsOfItsTypeOrNullWhateverTheModelWrote) {
+  std::mt19937 random(1);
+  const std::string pieces[] = {"\"", "{", "}", "[", "]", ",", ":", "\\", "1", "e9", "-", ".", "null", "a", "\n", " ", "\xff",
+                                "\xe2\x82", "\xe2\x82\xac", "\\u12", "true", std::string(1, '\0')};
+  for (int round = 0; round < 40000; ++round) {
+    std::string text;
+    for (size_t n = random() % 12; n > 0; --n) text += pieces[random() % std::size(pieces)];
+    const bool cut = round % 2;
+    const Value a = read_value(kText, text, cut), n = read_value(kNumber, text, cut), e = read_value(kEnum, text, cut),
+                l = read_value(kList, text, cut);
+    ASSERT_TRUE(a.json.is_null() || a.json.is_string()) << text;
+    ASSERT_TRUE(n.json.is_null() || n.json.is_number()) << text;
+    ASSERT_TRUE(e.json.is_null() || e.json == "light" || e.json == "Dark") << text;
+    ASSERT_TRUE(l.json.is_null() || (l.json.is_array() && !l.json.empty())) << text;
+    ASSERT_NO_THROW((void)json({a.json, n.json, l.json, a.note}).dump()) << text;  // throws on invalid UTF-8
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
