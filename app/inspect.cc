@@ -1,0 +1,164 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/describe_model.h"
+#include "core/error.h"
+#include "io/describe_corpus.h"
+#include "io/gguf.h"
+#include "io/mapped_file.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+struct InspectOptions {
+  std::string path;
+  bool json = false;
+};
+
+bool starts_with_gguf(const std::string& path) {
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+bool has_tokenizer_file(const fs::path& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "tokenizer.tiktoken", "qwen.tiktoken"}) {
+    if (fs::exists(folder / name)) return true;
+  }
+  return false;
+}
+
+ordered_json inspect(const std::string& path) {
+  ordered_json about{{"path", path}};
+  if (fs::is_directory(path) && (fs::exists(fs::path(path) / "config.json") || has_tokenizer_file(path))) {
+    if (fs::exists(fs::path(path) / "config.json")) about["model"] = describe_model(path);
+    if (has_tokenizer_file(path)) about["tokenizer"] = describe_tokenizer(path);
+  } else if (fs::is_regular_file(path) && starts_with_gguf(path)) {
+    const GgufFile file = GgufFile::open(path);
+    if (!file.tensors().empty()) about["model"] = describe_model(path);
+    if (file.has("tokenizer.ggml.model")) about["tokenizer"] = describe_tokenizer(path);
+    if (!about.contains("model") && !about.contains("tokenizer"))
+      refuse("{}: holds neither tensors nor a tokenizer", path);
+  } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
+    about["model"] = describe_model(path);
+  } else if (path.ends_with(".json") || path.ends_with(".model") || path.ends_with(".tiktoken")) {
+    about["tokenizer"] = describe_tokenizer(path);
+  } else {
+    about["corpus"] = describe_corpus(path);
+  }
+  return about;
+}
+
+std::string bytes_text(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (value < 1e3) return fmt::format("{} B", bytes);
+  if (value < 1e6) return fmt::format("{:.1f} kB", value / 1e3);
+  if (value < 1e9) return fmt::format("{:.1f} MB", value / 1e6);
+  return fmt::format("{:.2f} GB", value / 1e9);
+}
+
+std::string count_text(int64_t count) {
+  const auto value = static_cast<double>(count);
+  if (value < 1e6) return fmt::format("{}", count);
+  return value < 1e9 ? fmt::format("{:.1f} M", value / 1e6) : fmt::format("{:.2f} G", value / 1e9);
+}
+
+void line(const char* label, const std::string& text) {
+  fmt::print("  {:<11} {}\n", label, text);
+}
+
+int64_t whole(const ordered_json& about, const char* key) {
+  return about[key].get<int64_t>();
+}
+
+void print_model(const ordered_json& about) {
+  line("model",
+       fmt::format("{}: {} layers, hidden {}, MLP {}, {} heads on {} key/value heads of {}, vocabulary {}{}",
+                   about["family"].get<std::string>(), whole(about, "layers"), whole(about, "hidden"),
+                   whole(about, "ffn"), whole(about, "heads"), whole(about, "kv_heads"),
+                   whole(about, "head_dim"), whole(about, "vocab"),
+                   about["tied_output"].get<bool>() ? ", tied output" : ""));
+  std::string types;
+  int64_t bytes = 0;
+  for (const auto& type : about["tensor_types"]) {
+    bytes += whole(type, "bytes");
+    types += fmt::format("{}{} {} ({})", types.empty() ? "" : ", ", whole(type, "tensors"),
+                         type["type"].get<std::string>(), bytes_text(whole(type, "bytes")));
+  }
+  line("parameters", fmt::format("{}, {} in the file: {}", count_text(whole(about, "parameters")),
+                                 bytes_text(bytes), types));
+  line("context", fmt::format("{} tokens, {} of keys and values a token in fp32", whole(about, "context"),
+                              bytes_text(whole(about, "kv_bytes_per_token"))));
+  line("memory", fmt::format("{} as fp32", bytes_text(whole(about, "fp32_bytes"))));
+}
+
+std::string token_text(const ordered_json& token) {
+  if (token.is_null()) return "none";
+  return fmt::format("{} {}", whole(token, "id"), shown(token["text"].get<std::string>()));
+}
+
+std::string token_list(const ordered_json& tokens) {
+  std::string text;
+  for (const auto& token : tokens) text += (text.empty() ? "" : ", ") + token_text(token);
+  return text.empty() ? "none" : text;
+}
+
+void print_tokenizer(const ordered_json& about) {
+  line("tokenizer", about["kind"].get<std::string>());
+  line("begin, end", fmt::format("{}{}; {}", token_text(about["bos"]),
+                                 about["starts_with_bos"].get<bool>() ? " (starts every prompt)" : "",
+                                 token_list(about["end_tokens"])));
+  const auto more = whole(about, "specials") - static_cast<int64_t>(about["first_specials"].size());
+  line("specials", token_list(about["first_specials"]) + (more > 0 ? fmt::format(" and {} more", more) : ""));
+  line("chat", about["chat_template"].get<std::string>());
+}
+
+void print_corpus(const ordered_json& about) {
+  line("corpus", fmt::format("{} rows in {} {} file{}", about["rows"].dump(), about["files"].dump(),
+                             about["format"].get<std::string>(), about["files"] == 1 ? "" : "s"));
+  for (const auto& column : about["columns"]) {
+    const std::string name = column["name"].get<std::string>();
+    std::string first = "-";
+    if (about["first"].is_object() && about["first"].contains(name)) {
+      first = about["first"][name].dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    }
+    fmt::print("    {:<20} {:<12} {}\n", name, column["type"].get<std::string>(), first);
+  }
+}
+
+void print(const ordered_json& about) {
+  fmt::print("{}\n", about["path"].get<std::string>());
+  if (about.contains("model")) print_model(about["model"]);
+  if (about.contains("tokenizer")) print_tokenizer(about["tokenizer"]);
+  if (about.contains("corpus")) print_corpus(about["corpus"]);
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "A model, tokenizer or corpus in a few lines");
+  command
+      ->add_option("path", options->path,
+                   "a GGUF file, model folder, tokenizer file, Parquet or JSON-lines corpus")
+      ->required();
+  command->add_flag("--json", options->json, "one JSON object instead");
+  command->callback([options] {
+    const ordered_json about = inspect(options->path);
+    if (options->json) {
+      fmt::print("{}\n", about.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    } else {
+      print(about);
+    }
+  });
+}
+
+}  // namespace sheaf
