@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cstddef>
-#include <new>
 
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
 #include "core/error.h"
 #include "cpu/cpu_backend.h"
+#include "cpu/float_buffer.h"
 #include "cpu/reference/ops.h"
 
 namespace sheaf {
@@ -57,14 +57,13 @@ class ReferenceBackend final : public Backend {
     if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);
     pages_ = pages;
     page_size_ = page_size;
-    try {
-      for (Layer& layer : layers_) {
-        layer.keys.assign(static_cast<size_t>(int64_t{pages} * page_size * kv_size()), 0.0f);
-        layer.values.assign(layer.keys.size(), 0.0f);
-      }
-    } catch (const std::exception&) {
-      fail("key/value pool of {} tokens needs {} MB, more than this machine gives; lower engine.kv_memory_gb",
-           int64_t{pages} * page_size, int64_t{pages} * page_size * kv_bytes_per_token() / 1000000);
+    const int64_t slots = int64_t{pages} * page_size;
+    if (slots > int64_t{1} << 40) fail("key/value pool of {} tokens is more than any machine holds", slots);
+    check_memory(slots * config_.kv_floats_per_token(),
+                 "the key/value pool (engine.kv_memory_gb sets its size)");
+    for (Layer& layer : layers_) {
+      layer.keys.assign(static_cast<size_t>(slots * kv_size()), 0.0f);
+      layer.values.assign(layer.keys.size(), 0.0f);
     }
   }
 

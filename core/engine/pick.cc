@@ -38,8 +38,9 @@ float highest(std::span<const float> logits) {
 
 TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allowed, float top) {
   if (allowed.empty()) {
+    if (top == kNever) return 0;  // NaN and minus infinity are one tie
     const auto found = std::find(logits.begin(), logits.end(), top);
-    return found == logits.end() ? 0 : static_cast<TokenId>(found - logits.begin());
+    return static_cast<TokenId>(found - logits.begin());
   }
   TokenId best = allowed.front();
   for (const TokenId token : allowed) {

@@ -1,0 +1,150 @@
+#include "cpu/attention_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+
+namespace sheaf {
+namespace {
+
+// Scores of a block that stay in the second cache, and rows beyond which sharing a span's reads gains nothing
+// more.
+constexpr int64_t kScoresPerBlock = 128 * 1024;
+constexpr int32_t kMostRowsPerBlock = 64;
+
+struct RowLook {
+  int32_t tile;
+  int32_t visible;
+  int32_t offset;
+};
+
+/// What each row looks at, row by row.
+struct RowLooks {
+  std::vector<int32_t> first;  ///< [rows + 1], index into looks
+  std::vector<RowLook> looks;
+
+  std::span<const RowLook> of(int32_t row) const {
+    const auto r = static_cast<size_t>(row);
+    return std::span(looks).subspan(static_cast<size_t>(first[r]),
+                                    static_cast<size_t>(first[r + 1] - first[r]));
+  }
+};
+
+RowLooks sort_by_row(const StepBatch& batch, std::vector<int32_t>& keys) {
+  RowLooks result;
+  const size_t rows = batch.tokens.size();
+  result.first.assign(rows + 1, 0);
+  keys.assign(rows, 0);
+  const auto each_look = [&](auto&& body) {
+    for (size_t t = 0; t < batch.tiles.size(); ++t) {
+      const AttentionTile& tile = batch.tiles[t];
+      for (int32_t i = 0; i < tile.row_count; ++i) {
+        const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + i)];
+        if (entry.visible > 0) body(static_cast<int32_t>(t), entry);
+      }
+    }
+  };
+  each_look([&](int32_t, const TileRow& entry) { ++result.first[static_cast<size_t>(entry.row) + 1]; });
+  std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+  result.looks.resize(static_cast<size_t>(result.first.back()));
+  std::vector<int32_t> next(result.first.begin(), result.first.end() - 1);
+  each_look([&](int32_t tile, const TileRow& entry) {
+    const auto row = static_cast<size_t>(entry.row);
+    result.looks[static_cast<size_t>(next[row]++)] = {tile, entry.visible, keys[row]};
+    keys[row] += entry.visible;
+  });
+  return result;
+}
+
+std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeySpan& span,
+                                              const KvPool& pool) {
+  std::vector<AttentionPlan::Run> runs;
+  const int32_t page_size = pool.page_size();
+  for (int32_t key = 0; key < span.keys; key += page_size) {
+    const int64_t page = batch.pages[static_cast<size_t>(span.first_page + key / page_size)];
+    const int32_t in_page = std::min(page_size, span.keys - key);
+    for (int32_t offset = 0; offset < in_page;) {
+      const int64_t place = pool.place(page, offset);
+      const bool joins = !runs.empty() && runs.back().place + runs.back().keys == place &&
+                         runs.back().keys % kPanel == 0 && runs.back().keys < AttentionPlan::kLongestRun;
+      const int32_t room = AttentionPlan::kLongestRun - (joins ? runs.back().keys : 0);
+      const int32_t taken = std::min(in_page - offset, room);
+      if (joins)
+        runs.back().keys += taken;
+      else
+        runs.push_back({key + offset, taken, place});
+      offset += taken;
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
+                             int threads) {
+  AttentionPlan plan;
+  const RowLooks by_row = sort_by_row(batch, plan.keys);
+  plan.rows.resize(batch.tokens.size());
+  std::iota(plan.rows.begin(), plan.rows.end(), 0);
+  std::stable_sort(plan.rows.begin(), plan.rows.end(), [&](int32_t a, int32_t b) {
+    const auto left = by_row.of(a);
+    const auto right = by_row.of(b);
+    return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end(),
+                                        [](const RowLook& x, const RowLook& y) { return x.tile < y.tile; });
+  });
+
+  std::vector<std::pair<int32_t, int32_t>> runs_of_span(batch.spans.size(), {-1, 0});
+  const auto find_runs = [&](int32_t span) {
+    auto& place = runs_of_span[static_cast<size_t>(span)];
+    if (place.first < 0) {
+      const auto runs = cut_into_runs(batch, batch.spans[static_cast<size_t>(span)], pool);
+      place = {static_cast<int32_t>(plan.runs.size()), static_cast<int32_t>(runs.size())};
+      plan.runs.insert(plan.runs.end(), runs.begin(), runs.end());
+    }
+    return place;
+  };
+
+  // Enough blocks that all threads have work to the end.
+  const int64_t rows = batch.rows();
+  const auto fair = static_cast<int32_t>(std::max<int64_t>(4, rows * kv_heads / (int64_t{4} * threads)));
+  const int32_t most_rows = std::min(kMostRowsPerBlock, fair);
+  struct BlockLook {
+    int32_t tile;
+    AttentionPlan::Look look;
+  };
+  std::vector<BlockLook> block_looks;
+  for (int32_t first = 0; first < rows;) {
+    AttentionPlan::Block block{first, 0, static_cast<int32_t>(plan.parts.size()), 0, 0};
+    block_looks.clear();
+    while (first + block.rows < rows && block.rows < most_rows) {
+      const int32_t row = plan.rows[static_cast<size_t>(first + block.rows)];
+      const int32_t most_keys = std::max(block.most_keys, plan.keys[static_cast<size_t>(row)]);
+      if (block.rows > 0 && int64_t{most_keys} * group * (block.rows + 1) > kScoresPerBlock) break;
+      block.most_keys = most_keys;
+      for (const RowLook& look : by_row.of(row))
+        block_looks.push_back({look.tile, {block.rows, look.visible, look.offset}});
+      ++block.rows;
+    }
+    std::stable_sort(block_looks.begin(), block_looks.end(), [](const BlockLook& a, const BlockLook& b) {
+      return a.tile != b.tile ? a.tile < b.tile : a.look.visible > b.look.visible;
+    });
+    int32_t tile = -1;
+    for (const BlockLook& entry : block_looks) {
+      if (entry.tile != tile) {
+        tile = entry.tile;
+        const auto [first_run, runs] = find_runs(batch.tiles[static_cast<size_t>(tile)].span);
+        plan.parts.push_back({first_run, runs, static_cast<int32_t>(plan.looks.size()), 0});
+        ++block.parts;
+      }
+      plan.looks.push_back(entry.look);
+      ++plan.parts.back().looks;
+    }
+    plan.blocks.push_back(block);
+    first += block.rows;
+  }
+  return plan;
+}
+
+}  // namespace sheaf

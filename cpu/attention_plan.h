@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/step_batch.h"
+#include "cpu/kv_pool.h"
+
+namespace sheaf {
+
+/// How the attention of a step is cut into work, the same for every layer and head. Rows that see the same
+/// spans come together in blocks; a block reads each of its spans once for all its rows.
+struct AttentionPlan {
+  /// Keys of a span that lie in a row, at most kLongestRun.
+  struct Run {
+    int32_t first_key;
+    int32_t keys;
+    int64_t place;
+  };
+  static constexpr int32_t kLongestRun = 128;
+
+  /// A row looking at the first `visible` keys of a span; they are keys offset, offset + 1 … of all that the
+  /// row sees.
+  struct Look {
+    int32_t row_in_block;
+    int32_t visible;
+    int32_t offset;
+  };
+
+  /// A span and the rows of a block that look at it, those that see most first.
+  struct Part {
+    int32_t first_run, runs;
+    int32_t first_look, looks;
+  };
+
+  struct Block {
+    int32_t first_row, rows;  ///< in `rows`
+    int32_t first_part, parts;
+    int32_t most_keys;  ///< of any row
+  };
+
+  std::vector<int32_t> rows;  ///< rows of the batch in the order of the blocks
+  std::vector<int32_t> keys;  ///< keys that each row of the batch sees
+  std::vector<Run> runs;
+  std::vector<Look> looks;
+  std::vector<Part> parts;
+  std::vector<Block> blocks;
+};
+
+/// `group` query heads share a key/value head; `kv_heads` × blocks is the number of pieces to share among
+/// threads.
+AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
+                             int threads);
+
+}  // namespace sheaf

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+
+namespace sheaf {
+
+/// Columns of a packed panel; every vector width divides it, and all sums over it use this many lanes, so
+/// that every instruction set with fused multiply-add gives the same bits.
+inline constexpr int64_t kPanel = 16;
+
+constexpr int64_t round_up_to_panel(int64_t count) {
+  return (count + kPanel - 1) / kPanel * kPanel;
+}
+
+/// The inner loops of the quick backend for one instruction set.
+struct Kernels {
+  const char* name;
+
+  /// c[i][16p + j] (+)= Σₖ a[i][k] · b[p · panel_stride + k · row_stride + j], k rising from 0 to depth, one
+  /// fused multiply-add each: the result is the same however rows, panels and depth are cut into calls.
+  void (*multiply)(const float* const* a, float* const* c, int64_t rows, const float* b, int64_t row_stride,
+                   int64_t panel_stride, int64_t depth, int64_t panels, bool accumulate);
+
+  /// Replaces n scores by exp(score - highest) and returns their sum. There must be room for n rounded up to
+  /// kPanel.
+  float (*softmax)(float* scores, int64_t n);
+
+  /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
+  void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
+
+  /// out = silu(gate) * up; out may be gate.
+  void (*gated_silu)(const float* gate, const float* up, int64_t n, float* out);
+};
+
+/// The best kernels this machine can run.
+const Kernels& best_kernels();
+
+const Kernels& base_kernels();
+#if defined(__x86_64__)
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+#endif
+
+}  // namespace sheaf

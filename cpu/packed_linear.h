@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+
+#include "core/model/model.h"
+#include "cpu/float_buffer.h"
+#include "cpu/kernels.h"
+#include "cpu/thread_pool.h"
+
+namespace sheaf {
+
+/// One or more weight matrices with the same inputs, stacked, as fp32 panels [outputs / 16][inputs][16].
+struct PackedLinear {
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  FloatBuffer panels;
+};
+
+PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& pool);
+
+/// y[row][n] = Σₖ x[row][k] · W[n][k]; y has room for outputs rounded up to kPanel in every row.
+void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
+           int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
+
+}  // namespace sheaf

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "core/engine/check_batch.h"
+#include "core/engine/pick.h"
+#include "core/error.h"
+#include "cpu/attention.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/packed_linear.h"
+#include "cpu/rope_angles.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kPicksAtOnce = 64;  // rows of logits held at once
+constexpr int kMostThreads = 256;
+
+struct Layer {
+  std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
+  std::vector<float> qkv_bias;  ///< [(heads + 2 · kv_heads) × head_dim] or empty
+  PackedLinear qkv;             ///< queries, keys, values
+  PackedLinear o;
+  PackedLinear gate_up;  ///< gate, up
+  PackedLinear down;
+};
+
+std::vector<float> read_vector(const Matrix& matrix) {
+  return matrix.empty() ? std::vector<float>{} : matrix.read_all();
+}
+
+Layer read_layer(const LayerWeights& weights, ThreadPool& threads) {
+  Layer layer;
+  layer.attention_norm = weights.attention_norm.read_all();
+  layer.mlp_norm = weights.mlp_norm.read_all();
+  layer.q_norm = read_vector(weights.q_norm);
+  layer.k_norm = read_vector(weights.k_norm);
+  if (!weights.q_bias.empty() || !weights.k_bias.empty() || !weights.v_bias.empty())
+    for (const auto& [bias, matrix] : {std::pair{&weights.q_bias, &weights.q},
+                                       {&weights.k_bias, &weights.k},
+                                       {&weights.v_bias, &weights.v}}) {
+      std::vector<float> values = read_vector(*bias);
+      values.resize(static_cast<size_t>(matrix->rows), 0.0f);
+      layer.qkv_bias.insert(layer.qkv_bias.end(), values.begin(), values.end());
+    }
+  layer.qkv = pack({&weights.q, &weights.k, &weights.v}, threads);
+  layer.o = pack({&weights.o}, threads);
+  layer.gate_up = pack({&weights.gate, &weights.up}, threads);
+  layer.down = pack({&weights.down}, threads);
+  return layer;
+}
+
+void add(const float* y, int64_t n, float* x) {
+  for (int64_t i = 0; i < n; ++i) x[i] += y[i];
+}
+
+class QuickBackend final : public Backend {
+ public:
+  QuickBackend(const Model& model, int threads)
+      : config_(model.config),
+        embedding_(model.embedding),
+        files_(model.files),
+        threads_(threads),
+        kernels_(best_kernels()),
+        final_norm_(model.final_norm.read_all()),
+        attention_(config_, kernels_, threads_) {
+    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, threads_));
+    output_ = pack({&model.output}, threads_);
+  }
+
+  const ModelConfig& config() const override { return config_; }
+  std::string describe() const override {
+    return fmt::format("CPU, fp32, {}, {} thread{}", kernels_.name, threads_.size(),
+                       threads_.size() == 1 ? "" : "s");
+  }
+  int64_t kv_bytes_per_token() const override {
+    return int64_t{config_.layers} * config_.kv_heads *
+           (config_.head_dim + round_up_to_panel(config_.head_dim)) * int64_t{sizeof(float)};
+  }
+  int32_t preferred_rows() const override { return 128; }
+
+  void allocate_kv(int32_t pages, int32_t page_size) override { pool_ = KvPool(config_, pages, page_size); }
+
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    check_batch(batch, config_, pool_.pages(), pool_.page_size());
+    if (picked.size() != batch.picks.size())
+      fail("step: {} picks, room for {}", batch.picks.size(), picked.size());
+    if (!logits.empty() && logits.size() != picked.size() * static_cast<size_t>(config_.vocab))
+      fail("step: room for {} logits of {} picks × {}", logits.size(), picked.size(), config_.vocab);
+    if (batch.rows() == 0) return;
+    rows_ = batch.rows();
+    plan_ = plan_attention(batch, pool_, config_.heads / config_.kv_heads, config_.kv_heads, threads_.size());
+    make_room();
+    each_row([&](int64_t row) {
+      embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
+      fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * config_.rotary_dim);
+    });
+    for (size_t i = 0; i < layers_.size(); ++i) run_layer(batch, static_cast<int64_t>(i));
+    pick_all(batch, picked, logits);
+  }
+
+ private:
+  int64_t q_size() const { return int64_t{config_.heads} * config_.head_dim; }
+  int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
+  int64_t hidden_stride() const { return round_up_to_panel(config_.hidden); }
+  int64_t qkv_stride() const { return round_up_to_panel(q_size() + 2 * kv_size()); }
+  int64_t gate_up_stride() const { return round_up_to_panel(int64_t{2} * config_.ffn); }
+
+  void make_room() {
+    x_.reserve(rows_ * config_.hidden, "hidden rows");
+    angles_.reserve(rows_ * config_.rotary_dim, "rotary angles");
+    normed_.reserve(rows_ * config_.hidden, "normed rows");
+    y_.reserve(rows_ * hidden_stride(), "projected rows");
+    qkv_.reserve(rows_ * qkv_stride(), "queries, keys and values");
+    mixed_.reserve(rows_ * q_size(), "attention rows");
+    gate_up_.reserve(rows_ * gate_up_stride(), "MLP rows");
+  }
+
+  template <class Body>
+  void each_row(Body&& body) {
+    // Rows in bundles: one alone is too little to hand to a thread.
+    constexpr int64_t kBundle = 4;
+    threads_.run((rows_ + kBundle - 1) / kBundle, [&](int64_t task, int) {
+      const int64_t end = std::min((task + 1) * kBundle, rows_);
+      for (int64_t row = task * kBundle; row < end; ++row) body(row);
+    });
+  }
+
+  void fill_angles(int32_t position, float* angles) const {
+    const int32_t half = config_.rotary_dim / 2;
+    for (int32_t i = 0; i < half; ++i)
+      std::tie(angles[i], angles[half + i]) = rope_angle(config_, position, i);
+  }
+
+  void rotate(const float* angles, float* head) const {
+    const int32_t half = config_.rotary_dim / 2;
+    for (int32_t i = 0; i < half; ++i) {
+      const float first = head[i];
+      const float second = head[i + half];
+      head[i] = first * angles[i] - second * angles[half + i];
+      head[i + half] = second * angles[i] + first * angles[half + i];
+    }
+  }
+
+  void normalize_heads(float* heads, int64_t size, const std::vector<float>& weight) const {
+    if (config_.qk_norm == QkNorm::none) return;
+    const int64_t part = config_.qk_norm == QkNorm::whole ? size : config_.head_dim;
+    for (int64_t i = 0; i < size; i += part)
+      kernels_.rms_norm(heads + i, weight.data(), part, config_.norm_eps, heads + i);
+  }
+
+  /// Norms and rotates a row's queries and keys, and stores its key and value.
+  void place_row(const Layer& layer, int64_t index, int64_t row, int32_t slot) {
+    float* queries = qkv_.data() + row * qkv_stride();
+    float* keys = queries + q_size();
+    const float* values = keys + kv_size();
+    if (!layer.qkv_bias.empty()) add(layer.qkv_bias.data(), q_size() + 2 * kv_size(), queries);
+    normalize_heads(queries, q_size(), layer.q_norm);
+    normalize_heads(keys, kv_size(), layer.k_norm);
+    const float* angles = angles_.data() + row * config_.rotary_dim;
+    for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, queries + i);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+    for (int64_t i = 0; i < q_size(); ++i) queries[i] *= scale;
+    const int64_t place = pool_.place_of_slot(slot);
+    for (int64_t head = 0; head < config_.kv_heads; ++head) {
+      rotate(angles, keys + head * config_.head_dim);
+      pool_.write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
+    }
+  }
+
+  /// Adds the block's result y to the residual stream.
+  void add_residual(int64_t row, const std::vector<float>& norm) {
+    float* y = y_.data() + row * hidden_stride();
+    if (config_.post_norm) kernels_.rms_norm(y, norm.data(), config_.hidden, config_.norm_eps, y);
+    add(y, config_.hidden, x_.data() + row * config_.hidden);
+  }
+
+  void normalize_row(int64_t row, const std::vector<float>& norm) {
+    kernels_.rms_norm(x_.data() + row * config_.hidden, norm.data(), config_.hidden, config_.norm_eps,
+                      normed_.data() + row * config_.hidden);
+  }
+
+  void run_layer(const StepBatch& batch, int64_t index) {
+    const Layer& layer = layers_[static_cast<size_t>(index)];
+    const bool post = config_.post_norm;
+    const float* inputs = post ? x_.data() : normed_.data();
+    if (index == 0 && !post) each_row([&](int64_t row) { normalize_row(row, layer.attention_norm); });
+    apply(layer.qkv, kernels_, threads_, inputs, config_.hidden, rows_, qkv_.data(), qkv_stride());
+    each_row([&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
+    attention_.run(plan_, pool_, index, qkv_.data(), qkv_stride(), mixed_.data());
+    apply(layer.o, kernels_, threads_, mixed_.data(), q_size(), rows_, y_.data(), hidden_stride());
+    each_row([&](int64_t row) {
+      add_residual(row, layer.attention_norm);
+      if (!post) normalize_row(row, layer.mlp_norm);
+    });
+    apply(layer.gate_up, kernels_, threads_, inputs, config_.hidden, rows_, gate_up_.data(),
+          gate_up_stride());
+    each_row([&](int64_t row) {
+      float* gate = gate_up_.data() + row * gate_up_stride();
+      kernels_.gated_silu(gate, gate + config_.ffn, config_.ffn, gate);
+    });
+    apply(layer.down, kernels_, threads_, gate_up_.data(), gate_up_stride(), rows_, y_.data(),
+          hidden_stride());
+    const bool last = static_cast<size_t>(index) + 1 == layers_.size();
+    each_row([&](int64_t row) {
+      add_residual(row, layer.mlp_norm);
+      if (!post && !last) normalize_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
+    });
+  }
+
+  void pick_all(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
+    const int64_t stride = round_up_to_panel(config_.vocab);
+    const auto picks = static_cast<int64_t>(batch.picks.size());
+    logits_.reserve(std::min(picks, kPicksAtOnce) * stride, "logits");
+    const std::span allowed(batch.allowed);
+    for (int64_t first = 0; first < picks; first += kPicksAtOnce) {
+      const int64_t count = std::min(kPicksAtOnce, picks - first);
+      for (int64_t i = 0; i < count; ++i)
+        kernels_.rms_norm(
+            x_.data() + int64_t{batch.picks[static_cast<size_t>(first + i)].row} * config_.hidden,
+            final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.data() + i * config_.hidden);
+      apply(output_, kernels_, threads_, normed_picks_.data(), config_.hidden, count, logits_.data(), stride);
+      threads_.run(count, [&](int64_t i, int) {
+        const auto index = static_cast<size_t>(first + i);
+        const Pick& pick = batch.picks[index];
+        const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
+        if (!logits.empty()) std::copy(row.begin(), row.end(), logits.subspan(index * row.size()).begin());
+        picked[index] = pick_token(row, pick,
+                                   allowed.subspan(static_cast<size_t>(pick.first_allowed),
+                                                   static_cast<size_t>(pick.allowed_count)));
+      });
+    }
+  }
+
+  ModelConfig config_;
+  Matrix embedding_;
+  std::vector<std::shared_ptr<const void>> files_;  ///< what the embedding points into
+  ThreadPool threads_;
+  const Kernels& kernels_;
+  std::vector<float> final_norm_;
+  std::vector<Layer> layers_;
+  PackedLinear output_;
+  KvPool pool_;
+  Attention attention_;
+  AttentionPlan plan_;
+
+  int64_t rows_ = 0;
+  FloatBuffer x_;        ///< [rows, hidden], the residual stream
+  FloatBuffer angles_;   ///< [rows, rotary_dim], cosines then sines
+  FloatBuffer normed_;   ///< [rows, hidden]
+  FloatBuffer y_;        ///< [rows, hidden]
+  FloatBuffer qkv_;      ///< [rows, (heads + 2 · kv_heads) × head_dim]
+  FloatBuffer mixed_;    ///< [rows, heads × head_dim]
+  FloatBuffer gate_up_;  ///< [rows, 2 · ffn]
+  FloatBuffer normed_picks_ = FloatBuffer(kPicksAtOnce * config_.hidden, "picked rows");
+  FloatBuffer logits_;  ///< [picks, vocab]
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::make_unique<QuickBackend>(model, std::clamp(threads > 0 ? threads : cores, 1, kMostThreads));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,243 @@
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "core/error.h"
+#include "cpu/cpu_backend.h"
+#include "tests/cpu/dense_model.h"
+#include "tests/cpu/graph_runner.h"
+#include "tests/random_model.h"
+
+namespace sheaf::test {
+namespace {
+
+struct Variant {
+  const char* name;
+  RandomModelShape shape;
+};
+
+std::vector<Variant> variants() {
+  using S = RandomModelShape;
+  return {
+      {"plain", S{}},
+      {"tied", S{.tied_output = true}},
+      {"group1_biases", S{.heads = 2, .kv_heads = 2, .head_dim = 16, .biases = true}},
+      {"group3_odd_sizes",
+       S{.hidden = 30, .ffn = 50, .heads = 3, .kv_heads = 1, .head_dim = 10, .vocab = 37}},
+      {"group4_per_head_norm",
+       S{.hidden = 48, .heads = 8, .kv_heads = 2, .head_dim = 20, .qk_norm = QkNorm::per_head}},
+      {"whole_norm_post_norm",
+       S{.heads = 4, .kv_heads = 4, .head_dim = 8, .qk_norm = QkNorm::whole, .post_norm = true}},
+      {"partial_rotary",
+       S{.layers = 3, .heads = 6, .kv_heads = 3, .head_dim = 24, .rotary_dim = 6, .biases = true}},
+      {"wide_head", S{.layers = 1, .hidden = 24, .heads = 2, .kv_heads = 1, .head_dim = 72}},
+      {"deep_sums", S{.layers = 1, .hidden = 40, .ffn = 1100, .heads = 2, .kv_heads = 1, .head_dim = 16}},
+  };
+}
+
+enum class Kind { reference, quick };
+
+std::unique_ptr<Backend> make_backend(Kind kind, const Model& model, int threads) {
+  return kind == Kind::reference ? make_reference_backend(model) : make_quick_backend(model, threads);
+}
+
+bool same_bits(const GraphLogits& a, const GraphLogits& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t s = 0; s < a.size(); ++s) {
+    if (a[s].size() != b[s].size()) return false;
+    for (size_t i = 0; i < a[s].size(); ++i)
+      if (std::memcmp(a[s][i].data(), b[s][i].data(), a[s][i].size() * sizeof(float)) != 0) return false;
+  }
+  return true;
+}
+
+/// The largest difference, as a share of the row's own spread.
+double difference(const GraphLogits& a, const GraphLogits& b) {
+  double worst = 0;
+  for (size_t s = 0; s < a.size(); ++s)
+    for (size_t i = 0; i < a[s].size(); ++i) {
+      double spread = 0;
+      for (const float value : b[s][i]) spread = std::max(spread, std::abs(static_cast<double>(value)));
+      for (size_t n = 0; n < a[s][i].size(); ++n) {
+        const double gap = std::abs(static_cast<double>(a[s][i][n]) - static_cast<double>(b[s][i][n]));
+        worst = std::isnan(gap) ? 1e9 : std::max(worst, gap / spread);
+      }
+    }
+  return worst;
+}
+
+class EveryVariant : public ::testing::TestWithParam<int> {
+ protected:
+  Variant variant = variants()[static_cast<size_t>(GetParam())];
+  Model model = make_random_model(variant.shape, 17);
+  std::mt19937 random{static_cast<uint32_t>(GetParam())};
+};
+
+TEST_P(EveryVariant, AgreesWithDenseMaskInDoublePrecision) {
+  for (int round = 0; round < 3; ++round) {
+    const Graph graph = random_graph(random, 5, 12, model.config.vocab);
+    const GraphLogits expected = DenseModel(model).run(graph);
+    for (const Kind kind : {Kind::reference, Kind::quick}) {
+      const auto backend = make_backend(kind, model, 2);
+      const RunLayout layout{random(), 3, 20, true, true};
+      EXPECT_LT(difference(run_graph(*backend, graph, layout), expected), 2e-5) << backend->describe();
+    }
+  }
+}
+
+TEST_P(EveryVariant, QuickAgreesWithReferenceOnLongSpans) {
+  const Graph graph = random_graph(random, 4, 300, model.config.vocab);
+  const auto reference = make_reference_backend(model);
+  const auto quick = make_quick_backend(model, 2);
+  EXPECT_LT(difference(run_graph(*quick, graph, {}), run_graph(*reference, graph, {})), 1e-4);
+}
+
+TEST_P(EveryVariant, ResultsDoNotDependOnTheBatch) {
+  const Graph graph = random_graph(random, 8, 90, model.config.vocab);
+  for (const Kind kind : {Kind::reference, Kind::quick}) {
+    const auto first = make_backend(kind, model, 1);
+    const GraphLogits expected = run_graph(*first, graph, {});
+    for (int round = 0; round < 8; ++round) {
+      const auto backend = make_backend(kind, model, 1 + round % 3);
+      const int32_t page_sizes[] = {1, 5, 16, 17, 32, 256, 40, 16};
+      const int32_t most_rows[] = {1 << 20, 1, 3, 17, 64, 200, 7, 33};
+      const RunLayout layout{random(), page_sizes[round], most_rows[round], round % 4 != 1, round % 3 != 0};
+      EXPECT_TRUE(same_bits(run_graph(*backend, graph, layout), expected))
+          << backend->describe() << ", pages of " << layout.page_size << ", up to " << layout.most_rows
+          << " rows";
+    }
+  }
+}
+
+TEST_P(EveryVariant, ResultsDoNotDependOnHowThePromptIsCut) {
+  const Tokens tokens = random_tokens(random, 150, model.config.vocab);
+  for (const Kind kind : {Kind::reference, Kind::quick}) {
+    const auto whole = make_backend(kind, model, 2);
+    const Graph one{{tokens, 4, {}}};
+    const std::vector<std::vector<float>> expected = run_graph(*whole, one, {})[0];
+    for (int round = 0; round < 4; ++round) {
+      Graph chain;
+      std::vector<int32_t> before;
+      for (size_t begin = 0; begin < tokens.size();) {
+        const size_t end = std::min(tokens.size(), begin + random() % 40);
+        const auto at = [&](size_t i) { return tokens.begin() + static_cast<std::ptrdiff_t>(i); };
+        chain.push_back({Tokens(at(begin), at(end)), 4 + static_cast<int32_t>(begin), before});
+        before.push_back(static_cast<int32_t>(before.size()));
+        begin = end;
+      }
+      // Another prompt that shares the steps.
+      chain.push_back({random_tokens(random, 33, model.config.vocab), 0, {}});
+      const auto backend = make_backend(kind, model, 2);
+      GraphLogits cut = run_graph(*backend, chain, {random(), 16, 50, true, true});
+      cut.pop_back();
+      std::vector<std::vector<float>> joined;
+      for (auto& segment : cut) joined.insert(joined.end(), segment.begin(), segment.end());
+      EXPECT_TRUE(same_bits({joined}, {expected}))
+          << backend->describe() << ", " << chain.size() << " segments";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryVariant, ::testing::Range(0, static_cast<int>(variants().size())),
+                         [](const auto& variant) {
+                           return std::string(variants()[static_cast<size_t>(variant.param)].name);
+                         });
+
+class BothBackends : public ::testing::TestWithParam<Kind> {
+ protected:
+  Model model = make_random_model({}, 3);
+  std::unique_ptr<Backend> backend = make_backend(GetParam(), model, 2);
+};
+
+TEST_P(BothBackends, RowThatSeesNothingIsFinite) {
+  backend->allocate_kv(2, 16);
+  StepBatch batch;
+  batch.tokens = {5};
+  batch.positions = {0};
+  batch.kv_slots = {3};
+  batch.picks.resize(1);
+  std::vector<Picked> picked(1);
+  std::vector<float> logits(static_cast<size_t>(model.config.vocab));
+  backend->step(batch, picked, logits);
+  for (const float logit : logits) EXPECT_TRUE(std::isfinite(logit));
+  batch.clear();
+  picked.clear();
+  backend->step(batch, picked);
+}
+
+TEST_P(BothBackends, ForeignGarbageInAPageDoesNotLeak) {
+  // Slots of the span's last page that the row does not see hold NaN from an earlier tenant.
+  const Graph graph{{{1, 2, 3, 4, 5}, 0, {}}};
+  const GraphLogits expected = run_graph(*make_backend(GetParam(), model, 2), graph, {});
+  Model poisoned_model = make_random_model({}, 3);
+  std::vector<float> embedding = model.embedding.read_all();
+  for (int32_t i = 0; i < model.config.hidden; ++i)
+    embedding[static_cast<size_t>(60 * model.config.hidden + i)] = std::nanf("");
+  poisoned_model.embedding.data = reinterpret_cast<const std::byte*>(embedding.data());
+  const auto poisoned = make_backend(GetParam(), poisoned_model, 2);
+  GraphRunner runner(*poisoned, graph, {});
+  StepBatch batch;
+  for (int32_t slot = 0; slot < 32; ++slot) {
+    batch.tokens.push_back(60);
+    batch.positions.push_back(0);
+    batch.kv_slots.push_back(slot);
+  }
+  poisoned->step(batch, {});
+  EXPECT_TRUE(same_bits(runner.run(), expected));
+}
+
+TEST_P(BothBackends, MalformedBatchesAreErrors) {
+  StepBatch good;
+  good.tokens = {1, 2};
+  good.positions = {0, 1};
+  good.kv_slots = {0, 1};
+  good.pages = {0};
+  good.spans = {{0, 2}};
+  good.tile_rows = {{0, 1}, {1, 2}};
+  good.tiles = {{0, 0, 2}};
+  good.picks.resize(1);
+  good.picks[0].row = 1;
+  good.allowed = {1, 4};
+  std::vector<Picked> picked(1);
+  EXPECT_THROW(backend->step(good, picked), Error) << "no pool yet";
+  backend->allocate_kv(2, 4);
+  EXPECT_NO_THROW(backend->step(good, picked));
+  const auto refuses = [&](auto&& spoil) {
+    StepBatch batch = good;
+    spoil(batch);
+    EXPECT_THROW(backend->step(batch, picked), Error);
+  };
+  refuses([](StepBatch& b) { b.tokens[0] = 61; });
+  refuses([](StepBatch& b) { b.tokens[0] = -1; });
+  refuses([](StepBatch& b) { b.positions[1] = -1; });
+  refuses([](StepBatch& b) { b.positions.pop_back(); });
+  refuses([](StepBatch& b) { b.kv_slots[1] = 8; });
+  refuses([](StepBatch& b) { b.pages[0] = 2; });
+  refuses([](StepBatch& b) { b.spans[0].keys = 5; });
+  refuses([](StepBatch& b) { b.spans[0].first_page = 1; });
+  refuses([](StepBatch& b) { b.tiles[0].span = 1; });
+  refuses([](StepBatch& b) { b.tiles[0].row_count = 3; });
+  refuses([](StepBatch& b) { b.tile_rows[1].row = 2; });
+  refuses([](StepBatch& b) { b.tile_rows[1].row = 0; });
+  refuses([](StepBatch& b) { b.tile_rows[1].visible = 3; });
+  refuses([](StepBatch& b) { b.picks[0].row = 2; });
+  refuses([](StepBatch& b) { b.picks[0].allowed_count = 3; });
+  refuses([](StepBatch& b) { b.allowed[0] = 61; });
+  picked.resize(2);
+  EXPECT_THROW(backend->step(good, picked), Error) << "room for more picks than there are";
+}
+
+TEST_P(BothBackends, TooLargeAPoolIsAnError) {
+  EXPECT_THROW(backend->allocate_kv(1 << 30, 1 << 10), Error);
+  EXPECT_THROW(backend->allocate_kv(2147483647, 2147483647), Error);
+  EXPECT_THROW(backend->allocate_kv(0, 16), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, BothBackends, ::testing::Values(Kind::reference, Kind::quick),
+                         [](const auto& kind) { return kind.param == Kind::quick ? "quick" : "reference"; });
+
+}  // namespace
+}  // namespace sheaf::test

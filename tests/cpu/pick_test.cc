@@ -1,0 +1,151 @@
+#include "core/engine/pick.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const float kNan = std::nanf("");
+
+std::vector<float> random_logits(size_t count, std::mt19937::result_type seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> logits(count);
+  for (float& logit : logits) logit = normal(random);
+  return logits;
+}
+
+double exact_logprob(const std::vector<float>& logits, TokenId token) {
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
+  return static_cast<double>(logits[static_cast<size_t>(token)]) - std::log(sum);
+}
+
+Pick sampled(float temperature, float uniform, int32_t top_k = 0, float top_p = 1) {
+  Pick pick;
+  pick.temperature = temperature;
+  pick.uniform = uniform;
+  pick.top_k = top_k;
+  pick.top_p = top_p;
+  return pick;
+}
+
+TEST(Pick, GreedyTakesTheHighestWithTheLowestId) {
+  for (const size_t size : {1, 15, 16, 17, 100, 1003}) {
+    std::vector<float> logits = random_logits(size, size);
+    for (size_t i = 0; i < size; ++i) {
+      std::vector<float> raised = logits;
+      raised[i] = 50;
+      raised.back() = 50;
+      EXPECT_EQ(pick_token(raised, {}, {}).token, static_cast<TokenId>(i));
+    }
+  }
+}
+
+TEST(Pick, LogProbabilityIsOverTheWholeVocabulary) {
+  for (const size_t size : {1, 5, 33, 50000}) {
+    const std::vector<float> logits = random_logits(size, 7);
+    const Picked picked = pick_token(logits, {}, {});
+    EXPECT_NEAR(static_cast<double>(picked.logprob), exact_logprob(logits, picked.token), 1e-6);
+    const Tokens allowed{static_cast<TokenId>(size / 2)};
+    const Picked forced = pick_token(logits, sampled(0.7f, 0.5f), allowed);
+    EXPECT_EQ(forced.token, allowed[0]);
+    EXPECT_NEAR(static_cast<double>(forced.logprob), exact_logprob(logits, allowed[0]), 1e-5);
+  }
+}
+
+TEST(Pick, OnlyAllowedTokensAreChosen) {
+  const std::vector<float> logits{9, 1, 5, 5, 0, 8};
+  const Tokens allowed{1, 2, 3, 4};
+  EXPECT_EQ(pick_token(logits, {}, allowed).token, 2);
+  for (int i = 0; i < 100; ++i) {
+    const TokenId token = pick_token(logits, sampled(2, static_cast<float>(i) / 100), allowed).token;
+    EXPECT_TRUE(token >= 1 && token <= 4);
+  }
+  const Tokens outside{1, 6};
+  EXPECT_THROW(pick_token(logits, {}, outside), Error);
+}
+
+TEST(Pick, NanCountsAsMinusInfinity) {
+  EXPECT_EQ(pick_token(std::vector<float>{kNan, 1, kNan, 2}, {}, {}).token, 3);
+  EXPECT_NEAR(pick_token(std::vector<float>{kNan, 2, kNan, 2}, {}, {}).logprob, std::log(0.5f), 1e-6f);
+  EXPECT_EQ(pick_token(std::vector<float>{kNan, -kInfinity, kNan}, {}, {}).token, 0);
+  EXPECT_EQ(pick_token(std::vector<float>{kNan, kNan, kNan}, sampled(1, 0.9f), {}).token, 0);
+  const Tokens allowed{1, 2};
+  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, kNan}, {}, allowed).token, 1);
+  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -100}, {}, allowed).token, 2);
+  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -kInfinity}, {}, allowed).logprob, -kInfinity);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(
+        pick_token(std::vector<float>{kNan, 0, -kInfinity}, sampled(1, static_cast<float>(i) / 20), {}).token,
+        1);
+}
+
+TEST(Pick, InfiniteLogitTakesAll) {
+  const std::vector<float> logits{1, kInfinity, 3, kInfinity};
+  EXPECT_EQ(pick_token(logits, {}, {}).token, 1);
+  EXPECT_FLOAT_EQ(pick_token(logits, {}, {}).logprob, std::log(0.5f));
+  EXPECT_EQ(pick_token(logits, sampled(1, 0.9f), {}).token, 3);
+  EXPECT_EQ(pick_token(logits, sampled(1, 0.1f), {}).token, 1);
+}
+
+/// The definition, sorted in full: falling probability, rising id, inverse of the running sum.
+TokenId sample_plainly(const std::vector<float>& logits, const Pick& pick) {
+  std::vector<std::pair<double, TokenId>> sorted;
+  for (size_t i = 0; i < logits.size(); ++i)
+    sorted.emplace_back(-static_cast<double>(logits[i]), static_cast<TokenId>(i));
+  std::sort(sorted.begin(), sorted.end());
+  if (pick.top_k > 0 && sorted.size() > static_cast<size_t>(pick.top_k))
+    sorted.resize(static_cast<size_t>(pick.top_k));
+  double total = 0;
+  for (const auto& [logit, token] : sorted) total += std::exp(-logit / static_cast<double>(pick.temperature));
+  double kept = 0;
+  size_t count = 0;
+  while (count < sorted.size() && kept < static_cast<double>(pick.top_p) * total)
+    kept += std::exp(-sorted[count++].first / static_cast<double>(pick.temperature));
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    sum += std::exp(-sorted[i].first / static_cast<double>(pick.temperature));
+    if (sum > static_cast<double>(pick.uniform) * kept) return sorted[i].second;
+  }
+  return sorted[count - 1].second;
+}
+
+TEST(Pick, SamplesAsTheDefinitionSays) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<float> logits = random_logits(1 + random() % 3000, random());
+    for (size_t j = 0; j < logits.size(); j += 3) logits[j] = std::round(logits[j]);  // ties
+    const int32_t ks[] = {0, 1, 2, 40, 5000};
+    const float ps[] = {1, 0.9f, 0.5f, 0.05f};
+    const Pick pick =
+        sampled(0.2f + 2 * uniform(random), uniform(random), ks[random() % 5], ps[random() % 4]);
+    EXPECT_EQ(pick_token(logits, pick, {}).token, sample_plainly(logits, pick)) << i;
+  }
+}
+
+TEST(Pick, SamplesInProportion) {
+  const std::vector<float> logits{std::log(0.5f), std::log(0.2f), std::log(0.3f)};
+  int counts[3] = {};
+  for (int i = 0; i < 1000; ++i)
+    ++counts[pick_token(logits, sampled(1, (static_cast<float>(i) + 0.5f) / 1000), {}).token];
+  EXPECT_NEAR(counts[0], 500, 1);
+  EXPECT_NEAR(counts[1], 200, 1);
+  EXPECT_NEAR(counts[2], 300, 1);
+}
+
+TEST(Pick, TinyTemperatureIsGreedy) {
+  const std::vector<float> logits = random_logits(500, 11);
+  EXPECT_EQ(pick_token(logits, sampled(1e-30f, 0.999f), {}).token, pick_token(logits, {}, {}).token);
+}
+
+}  // namespace
+}  // namespace sheaf
