@@ -102,7 +102,7 @@ ordered_json describe_model(const std::string& path) {
 ordered_json describe_tokenizer(const std::string& path) {
   const LoadedTokenizer loaded = load_tokenizer(path);
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  constexpr size_t shown_specials = 16;
+  constexpr size_t shown_specials = 8;
   ordered_json about{{"kind", tokenizer.describe()}, {"vocab", tokenizer.vocab_size()}};
   about["bos"] = tokenizer.bos ? token(tokenizer, *tokenizer.bos) : ordered_json();
   about["eos"] = tokenizer.eos ? token(tokenizer, *tokenizer.eos) : ordered_json();

@@ -1,0 +1,111 @@
+#include "io/gguf_config.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "tests/model/expect_refusal.h"
+#include "tests/model/gguf_bytes.h"
+#include "tests/model/golden.h"
+#include "tests/model/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+/// The metadata of a small model and its embedding; enough for its description.
+class GgufConfig : public testing::Test {
+ protected:
+  GgufConfig() { start("qwen2"); }
+
+  void start(const std::string& arch) {
+    made_ = {};
+    arch_ = arch;
+    made_.text("general.architecture", arch);
+    for (const auto& [key, value] : {std::pair{"block_count", 2U},
+                                     {"embedding_length", 32U},
+                                     {"feed_forward_length", 64U},
+                                     {"attention.head_count", 4U},
+                                     {"attention.head_count_kv", 2U},
+                                     {"context_length", 1000U}}) {
+      u32(key, value);
+    }
+    f32("attention.layer_norm_rms_epsilon", 1e-5f);
+    made_.tensor("token_embd.weight", {32, 10}, 1, 0);
+    made_.data.resize(640);
+  }
+  void u32(const std::string& key, uint32_t value) { made_.u32(arch_ + "." + key, value); }
+  void f32(const std::string& key, float value) { made_.f32(arch_ + "." + key, value); }
+  void text(const std::string& key, const std::string& value) { made_.text(arch_ + "." + key, value); }
+  ModelConfig read() {
+    return read_gguf_config(GgufFile::open(folder_.write("model.gguf", made_.bytes()))).config;
+  }
+  void refused(const std::vector<std::string>& parts) {
+    expect_refusal([&] { read(); }, parts);
+    start("qwen2");
+  }
+
+  GgufBytes made_;
+  std::string arch_;
+  TempFolder folder_;
+};
+
+TEST_F(GgufConfig, ReadsSizesAndDefaults) {
+  f32("rope.freq_base", 100.0f);
+  const ModelConfig config = read();
+  EXPECT_EQ(config.family, "qwen2");
+  EXPECT_EQ(config.layers, 2);
+  EXPECT_EQ(config.head_dim, 8);
+  EXPECT_EQ(config.rotary_dim, 8);
+  EXPECT_EQ(config.vocab, 10);
+  EXPECT_TRUE(config.tied_output);
+  EXPECT_NEAR(config.rope_freqs[2], 0.1f, 1e-6f);
+}
+
+TEST_F(GgufConfig, ScalesRope) {
+  const ModelConfig plain = read();
+  start("qwen2");
+  text("rope.scaling.type", "linear");
+  f32("rope.scaling.factor", 4.0f);
+  EXPECT_FLOAT_EQ(read().rope_freqs[3], plain.rope_freqs[3] / 4);
+  start("qwen2");
+  text("rope.scaling.type", "yarn");
+  f32("rope.scaling.factor", 4.0f);
+  u32("rope.scaling.original_context_length", 250);
+  const ModelConfig yarn = read();
+  EXPECT_FLOAT_EQ(yarn.rope_freqs[0], plain.rope_freqs[0]);
+  EXPECT_FLOAT_EQ(yarn.rope_freqs[3], plain.rope_freqs[3] / 4);
+  EXPECT_NEAR(yarn.rope_scale, 0.1 * std::log(4) + 1, 1e-6);
+}
+
+TEST_F(GgufConfig, WindowCapsTheContext) {
+  u32("attention.sliding_window", 300);
+  EXPECT_EQ(read().context, 300);
+}
+
+TEST_F(GgufConfig, RefusesByName) {
+  u32("expert_count", 8);
+  refused({"qwen2.expert_count is 8"});
+  f32("final_logit_softcapping", 30);
+  refused({"qwen2.final_logit_softcapping"});
+  text("rope.scaling.type", "longrope");
+  refused({"rope scaling \"longrope\""});
+  f32("rope.scaling.yarn_log_multiplier", 0.1f);
+  refused({"qwen2.rope.scaling.yarn_log_multiplier"});
+  u32("attention.value_length", 16);
+  refused({"keys have 8 dimensions and values 16"});
+  start("llama");
+  u32("rope.dimension_count", 6);
+  refused({"6 of 8 dimensions rotate"});
+  made_.tensors.clear();
+  refused({"no tensor token_embd.weight", "vocabulary only"});
+  made_.tensor("rope_freqs.weight", {3}, 0, 640);
+  made_.data.resize(672);
+  refused({"rope_freqs.weight", "[4]"});
+  made_.tensor("rope_freqs.weight", {4}, 0, 640);
+  made_.data.resize(672);
+  refused({"rope_freqs.weight holds 0"});
+  made_.values.erase(made_.values.begin() + 1);
+  refused({"\"qwen2.block_count\" is missing"});
+}
+
+}  // namespace
+}  // namespace sheaf
