@@ -41,20 +41,27 @@ constexpr int kLanes = sizeof(Vec) / sizeof(float);
 constexpr int kPerPanel = static_cast<int>(kPanel) / kLanes;  // vectors that make up a panel's width
 typedef int32_t IntVec __attribute__((vector_size(sizeof(Vec))));
 
+// An unaligned vector in memory. Through memcpy the compiler would keep the multiply's sums on the stack.
+typedef float InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)), may_alias));
+
 [[gnu::always_inline]] inline Vec load(const float* from) {
-  Vec v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
+  return *reinterpret_cast<const InMemory*>(from);
 }
 
 [[gnu::always_inline]] inline void store(float* to, Vec v) {
-  std::memcpy(to, &v, sizeof v);
+  *reinterpret_cast<InMemory*>(to) = v;
 }
 
 [[gnu::always_inline]] inline Vec broadcast(float value) {
-  Vec v{};
-  for (int i = 0; i < kLanes; ++i) v[i] = value;
-  return v;
+#if defined(__aarch64__)
+  return vdupq_n_f32(value);
+#elif defined(__AVX512F__)
+  return _mm512_set1_ps(value);
+#elif defined(__AVX2__)
+  return _mm256_set1_ps(value);
+#else
+  return Vec{value, value, value, value};
+#endif
 }
 
 /// a · b + c, rounded once (twice on x86 without FMA, where everything else is the same).
