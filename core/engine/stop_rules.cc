@@ -20,6 +20,7 @@ StopRules::StopRules(const Tokenizer& tokenizer)
     const std::string text = tokenizer.decode(std::span(&id, 1));
     uint8_t& flags = flags_[static_cast<size_t>(id)];
     if (text.find('\n') != std::string::npos) flags |= kNewline;
+    if (text.find_first_of("\",]}") != std::string::npos) flags |= kMark;
     if (text.find('}') != std::string::npos) flags |= kBrace;
   }
   for (TokenId id : tokenizer.end_tokens) flags_[static_cast<size_t>(id)] |= kEnd;
@@ -31,8 +32,35 @@ StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_ca
 
 bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
-  if (stop == Stop::line) return flags & kNewline;
+  if (stop != Stop::object && (flags & kNewline)) return true;
+  if (stop == Stop::line) return false;
+  if (stop == Stop::value) return (flags & kMark) && value_complete(tokenizer_->decode(tokens));
   return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
+}
+
+bool value_complete(std::string_view text) {
+  const size_t start = text.find_first_not_of(' ');
+  if (start == std::string_view::npos) return false;
+  text.remove_prefix(start);
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      if (c == '"' && depth == 0) return true;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[') {
+      ++depth;
+    } else if (c == ']') {
+      if (--depth <= 0) return true;
+    } else if ((c == ',' && depth == 0) || c == '}') {
+      return true;
+    }
+  }
+  return false;
 }
 
 size_t object_end(std::string_view text) {

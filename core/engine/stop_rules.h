@@ -10,7 +10,7 @@ namespace sheaf {
 /// Why an answer ended.
 enum class Ending : uint8_t {
   end_of_text,  ///< the model ended its turn
-  delimiter,    ///< a newline, or the brace that closes the object
+  delimiter,    ///< the newline, literal or brace that completes it
   chosen,       ///< an allowed answer was complete
   length,       ///< max_tokens reached: the answer is cut
 };
@@ -28,10 +28,14 @@ class StopRules {
   bool ends_answer(Stop stop, std::span<const TokenId> tokens) const;
 
  private:
-  static constexpr uint8_t kEnd = 1, kNewline = 2, kBrace = 4;
+  static constexpr uint8_t kEnd = 1, kNewline = 2, kBrace = 4, kMark = 8;
   const Tokenizer* tokenizer_ = nullptr;
   std::vector<uint8_t> flags_;  ///< [vocab]
 };
+
+/// Whether `text`, after its leading spaces, starts with a JSON literal that is complete: a closed string or list, or
+/// anything else up to a comma or a closing brace.
+bool value_complete(std::string_view text);
 
 /// The byte after the brace that closes an object opened before `text` starts; npos where it stays open.
 size_t object_end(std::string_view text);

@@ -19,6 +19,15 @@ const char* role_name(Role role) {
   return "?";
 }
 
+const char* stop_name(Stop stop) {
+  switch (stop) {
+    case Stop::line: return "line";
+    case Stop::value: return "value";
+    case Stop::object: return "object";
+  }
+  return "?";
+}
+
 SegmentId Stack::add(Segment segment) {
   segments.push_back(std::move(segment));
   return static_cast<SegmentId>(segments.size() - 1);
@@ -84,7 +93,7 @@ std::string dump_stack(const Stack& stack) {
                                  {"answer", slot.answer},
                                  {"first_position", stack.end_position(slot.answer)},
                                  {"max_tokens", slot.max_tokens},
-                                 {"stop", slot.stop == Stop::line ? "line" : "object"},
+                                 {"stop", stop_name(slot.stop)},
                                  {"item", slot.item},
                                  {"question", slot.question}};
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();

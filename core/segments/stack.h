@@ -35,8 +35,11 @@ struct Segment {
 /// When an answer is complete, besides its length limit, its trie and the end-of-text tokens.
 enum class Stop : uint8_t {
   line,    ///< at a newline
+  value,   ///< at a newline, or once the JSON literal it starts with is complete
   object,  ///< at the brace that closes the JSON object opened before the answer
 };
+
+const char* stop_name(Stop stop);
 
 /// One answer to decode.
 struct Slot {

@@ -126,6 +126,7 @@ class ExtractTask : public Task {
     QuestionParts question;
     question.tokens = encode(key_text(attribute));
     question.max_tokens = job_.method.max_value_tokens;
+    question.stop = Stop::value;
     if (attribute.type == ValueType::enumeration) {
       std::vector<Tokens> answers;
       for (const std::string& option : attribute.options) answers.push_back(encode(" " + json(option).dump()));

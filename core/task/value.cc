@@ -90,6 +90,8 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   if (rest.front() == '"') {
     const size_t close = rest.find('"', 1);
     rest = close == std::string_view::npos ? rest.substr(1) : rest.substr(1, close - 1);
+  } else if (rest.front() == '{') {
+    return {nullptr, "an object: " + in_quotes(text)};
   } else if (rest.front() == '[') {
     std::string closed(rest);
     closed.erase(closed.find_last_not_of(" ,") + 1);

@@ -92,6 +92,13 @@ TEST(Residents, EveryPageComesBack) {
   EXPECT_LE(residents.peak_pages(), 40);
 }
 
+TEST(StopRules, KnowACompleteLiteral) {
+  for (const char* text : {" \"a\"", "\"a\",", " 12,", " null}", " [\"a\", \"]\"]", " [1], x", " \"a\\\"b\""})
+    EXPECT_TRUE(value_complete(text)) << text;
+  for (const char* text : {"", " ", " \"a", " 12", " null", " [\"a\", \"]", " [1, 2", " \"a, b", " \"a\\\""})
+    EXPECT_FALSE(value_complete(text)) << text;
+}
+
 TEST(StopRules, FindTheBraceThatClosesTheObject) {
   EXPECT_EQ(object_end("\"a\": 1}"), 7u);
   EXPECT_EQ(object_end("\"a\": \"}\"} x"), 9u);

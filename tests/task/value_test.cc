@@ -50,6 +50,7 @@ TEST(Value, ReadsWhatModelsWrite) {
       {kList, " [\"a\", ", true, json::array({"a"}), true},
       {kList, " [],\n", false, nullptr, false},
       {kList, " [{}],\n", false, nullptr, true},
+      {kList, " {\n", false, nullptr, true},
   };
   for (const Case& c : cases) {
     const Value value = read_value(c.attribute, c.text, c.cut);
