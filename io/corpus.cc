@@ -13,15 +13,20 @@ namespace {
 /// The first rows of another corpus, bad ones counted.
 class FirstRows : public Corpus {
  public:
-  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), left_(most) {}
+  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), most_(most), left_(most) {}
   std::optional<Row> next() override {
     if (left_ == 0) return std::nullopt;
     --left_;
     return all_->next();
   }
+  std::optional<int64_t> rows_expected() const override {
+    const auto all = all_->rows_expected();
+    return all ? std::min(*all, most_) : all;
+  }
 
  private:
   std::unique_ptr<Corpus> all_;
+  int64_t most_;
   int64_t left_;
 };
 

@@ -9,8 +9,8 @@ namespace {
 
 class ParquetCorpus : public Corpus {
  public:
-  ParquetCorpus(std::vector<std::string> files, RowMapper mapper)
-      : files_(std::move(files)), mapper_(std::move(mapper)) {
+  ParquetCorpus(std::vector<std::string> files, RowMapper mapper, int64_t rows)
+      : files_(std::move(files)), mapper_(std::move(mapper)), rows_(rows) {
     for (const MappedColumn& column : mapper_.columns()) names_.push_back(column.name);
   }
 
@@ -22,6 +22,8 @@ class ParquetCorpus : public Corpus {
     Place place{files_[index_], batch_.first_row + static_cast<int64_t>(given_)};
     return mapper_.map(std::move(place), batch_.cells[given_++], ++row_);
   }
+
+  std::optional<int64_t> rows_expected() const override { return rows_; }
 
  private:
   /// Reads the next batch of the current file, or goes on to the next file. A batch that cannot be read is
@@ -49,6 +51,7 @@ class ParquetCorpus : public Corpus {
 
   std::vector<std::string> files_;
   RowMapper mapper_;
+  int64_t rows_;
   std::vector<std::string> names_;
   size_t index_ = 0;
   std::unique_ptr<ParquetFile> file_;
@@ -78,8 +81,13 @@ void check_columns(const ParquetFile& file, const std::string& path, const RowMa
 
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper,
                                             const std::string& where) {
-  for (const std::string& path : files) check_columns(ParquetFile(path), path, mapper, where);
-  return std::make_unique<ParquetCorpus>(std::move(files), std::move(mapper));
+  int64_t rows = 0;
+  for (const std::string& path : files) {
+    const ParquetFile file(path);
+    check_columns(file, path, mapper, where);
+    rows += file.rows();
+  }
+  return std::make_unique<ParquetCorpus>(std::move(files), std::move(mapper), rows);
 }
 
 }  // namespace sheaf

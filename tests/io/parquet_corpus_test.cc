@@ -185,10 +185,14 @@ TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
   write_parquet(folder.path("d.parquet"), many_rows(1));
   Job job = extract_job(folder.path("*.parquet"));
   job.input.id.clear();
+  EXPECT_EQ(open_corpus(job, &kSchema)->rows_expected(), 131);
   const CorpusRows rows = read_all(job, &kSchema);
   ASSERT_EQ(rows.items.size(), 131u);
   EXPECT_EQ(rows.items.back().id, json(131));
   EXPECT_EQ(rows.items.back().place.row, 1);
+  job.input.limit = 100;
+  EXPECT_EQ(open_corpus(job, &kSchema)->rows_expected(), 100);
+  EXPECT_EQ(read_all(job, &kSchema).items.size(), 100u);
 }
 
 }  // namespace
