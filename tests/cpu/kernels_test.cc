@@ -1,0 +1,169 @@
+#include "cpu/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+namespace sheaf {
+namespace {
+
+/// Every set of kernels that this machine can run.
+std::vector<const Kernels*> all_kernels() {
+  std::vector<const Kernels*> all{&base_kernels()};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(&avx2_kernels());
+  if (__builtin_cpu_supports("avx512f")) all.push_back(&avx512_kernels());
+#endif
+  return all;
+}
+
+std::vector<float> random_floats(size_t count, unsigned seed, float spread = 1) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+std::vector<float> product(const Kernels& kernels, const std::vector<float>& a, const std::vector<float>& b,
+                           int64_t rows, int64_t depth, int64_t panels) {
+  std::vector<float> c(static_cast<size_t>(rows * panels * kPanel), 7.0f);
+  std::vector<const float*> from;
+  std::vector<float*> to;
+  for (int64_t i = 0; i < rows; ++i) {
+    from.push_back(a.data() + i * depth);
+    to.push_back(c.data() + i * panels * kPanel);
+  }
+  kernels.multiply(from.data(), to.data(), rows, b.data(), kPanel, kPanel * depth, depth, panels, false);
+  return c;
+}
+
+TEST(Kernels, MultiplyIsTheSumOfProducts) {
+  for (const Kernels* kernels : all_kernels())
+    for (int64_t rows = 1; rows <= 13; ++rows)
+      for (const int64_t depth : {1, 3, 4, 7, 64, 129})
+        for (const int64_t panels : {1, 2, 3, 5, 8}) {
+          const auto a = random_floats(static_cast<size_t>(rows * depth), 1);
+          const auto b = random_floats(static_cast<size_t>(panels * depth * kPanel), 2);
+          const auto c = product(*kernels, a, b, rows, depth, panels);
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t n = 0; n < panels * kPanel; ++n) {
+              double sum = 0;
+              for (int64_t k = 0; k < depth; ++k)
+                sum += static_cast<double>(a[static_cast<size_t>(i * depth + k)]) *
+                       static_cast<double>(
+                           b[static_cast<size_t>((n / kPanel * depth + k) * kPanel + n % kPanel)]);
+              ASSERT_NEAR(static_cast<double>(c[static_cast<size_t>(i * panels * kPanel + n)]), sum, 2e-5)
+                  << kernels->name << ", " << rows << " rows, depth " << depth << ", panel " << n / kPanel;
+            }
+        }
+}
+
+TEST(Kernels, MultiplyGivesTheSameBitsHoweverItIsCut) {
+  constexpr int64_t kDepth = 77;
+  constexpr int64_t kRows = 11;
+  const auto a = random_floats(kRows * kDepth, 3);
+  const auto b = random_floats(5 * kDepth * kPanel, 4);
+  for (const Kernels* kernels : all_kernels()) {
+    const auto expected = product(*kernels, a, b, kRows, kDepth, 5);
+    for (int64_t cut = 1; cut < kDepth; ++cut)
+      for (int64_t row = 0; row < kRows; ++row)
+        for (int64_t panel = 0; panel < 5; ++panel) {
+          float c[kPanel];
+          float* to = c;
+          const float* from = a.data() + row * kDepth;
+          const float* column = b.data() + panel * kDepth * kPanel;
+          kernels->multiply(&from, &to, 1, column, kPanel, 0, cut, 1, false);
+          from += cut;
+          kernels->multiply(&from, &to, 1, column + cut * kPanel, kPanel, 0, kDepth - cut, 1, true);
+          ASSERT_EQ(std::memcmp(c, expected.data() + (row * 5 + panel) * kPanel, sizeof c), 0)
+              << kernels->name << ", cut at " << cut;
+        }
+  }
+}
+
+TEST(Kernels, SoftmaxIsAccurate) {
+  for (const Kernels* kernels : all_kernels())
+    for (const int64_t n : {1, 2, 15, 16, 17, 100, 1000}) {
+      const auto scores = random_floats(static_cast<size_t>(n), 5, 10);
+      std::vector<float> weights(static_cast<size_t>(round_up_to_panel(n)), 1e30f);
+      std::copy(scores.begin(), scores.end(), weights.begin());
+      const float sum = kernels->softmax(weights.data(), n);
+      const double highest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
+      double expected_sum = 0;
+      for (size_t i = 0; i < scores.size(); ++i) {
+        const double expected = std::exp(static_cast<double>(scores[i] - static_cast<float>(highest)));
+        expected_sum += expected;
+        EXPECT_NEAR(static_cast<double>(weights[i]) / expected, 1, 3e-7)
+            << kernels->name << " at " << scores[i];
+      }
+      EXPECT_NEAR(static_cast<double>(sum) / expected_sum, 1, 1e-6);
+    }
+}
+
+TEST(Kernels, SoftmaxOfFarScoresIsZero) {
+  for (const Kernels* kernels : all_kernels()) {
+    std::vector<float> scores(kPanel);
+    scores[0] = 5;
+    scores[1] = -200;
+    scores[2] = -INFINITY;
+    EXPECT_EQ(kernels->softmax(scores.data(), 3), 1);
+    EXPECT_EQ(scores[0], 1);
+    EXPECT_EQ(scores[1], 0);
+    EXPECT_EQ(scores[2], 0);
+    EXPECT_EQ(kernels->softmax(scores.data(), 0), 0);
+  }
+}
+
+TEST(Kernels, NormAndActivationAreAccurate) {
+  for (const Kernels* kernels : all_kernels())
+    for (const size_t n : {1, 7, 16, 30, 64, 577}) {
+      const auto x = random_floats(n, 6, 3);
+      const auto y = random_floats(n, 7, 3);
+      std::vector<float> out(n);
+      kernels->rms_norm(x.data(), y.data(), static_cast<int64_t>(n), 1e-5f, out.data());
+      double squares = 0;
+      for (const float value : x) squares += static_cast<double>(value) * static_cast<double>(value);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + 1e-5);
+      for (size_t i = 0; i < n; ++i)
+        EXPECT_NEAR(static_cast<double>(out[i]),
+                    static_cast<double>(x[i]) * static_cast<double>(y[i]) * scale, 1e-5);
+      kernels->gated_silu(x.data(), y.data(), static_cast<int64_t>(n), out.data());
+      for (size_t i = 0; i < n; ++i) {
+        const auto gate = static_cast<double>(x[i]);
+        EXPECT_NEAR(static_cast<double>(out[i]), gate / (1 + std::exp(-gate)) * static_cast<double>(y[i]),
+                    1e-5);
+      }
+    }
+}
+
+TEST(Kernels, ActivationOfExtremesIsFinite) {
+  for (const Kernels* kernels : all_kernels()) {
+    const std::vector<float> gate{-1e30f, -200, 200, 1e30f};
+    const std::vector<float> up(4, 1.0f);
+    std::vector<float> out(4);
+    kernels->gated_silu(gate.data(), up.data(), 4, out.data());
+    EXPECT_NEAR(out[0], 0, 1e-6f);
+    EXPECT_NEAR(out[1], 0, 1e-6f);
+    EXPECT_EQ(out[2], 200);
+    EXPECT_EQ(out[3], 1e30f);
+  }
+}
+
+TEST(Kernels, InstructionSetsWithFusedMultiplyAddAgreeToTheBit) {
+  const auto kernels = all_kernels();
+  if (kernels.size() < 3) GTEST_SKIP() << "needs a machine with both AVX2 and AVX-512";
+  const auto a = random_floats(7 * 130, 8);
+  const auto b = random_floats(5 * 130 * kPanel, 9);
+  EXPECT_EQ(product(*kernels[1], a, b, 7, 130, 5), product(*kernels[2], a, b, 7, 130, 5));
+  std::vector<float> first = random_floats(1024, 10, 5);
+  std::vector<float> second = first;
+  EXPECT_EQ(kernels[1]->softmax(first.data(), 1001), kernels[2]->softmax(second.data(), 1001));
+  EXPECT_EQ(first, second);
+}
+
+}  // namespace
+}  // namespace sheaf
