@@ -76,7 +76,11 @@ void encode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
     }
     if (options.eos) ids.push_back(*tokenizer.eos);
     row = "[";
-    for (size_t i = 0; i < ids.size(); ++i) fmt::format_to(std::back_inserter(row), "{}{}", i == 0 ? "" : ", ", ids[i]);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (i > 0) row += ", ";
+      const fmt::format_int number(ids[i]);
+      row.append(number.data(), number.size());
+    }
     row += "]\n";
     write_out(row);
   }

@@ -13,6 +13,10 @@ namespace {
 constexpr std::string_view block = "\xE2\x96\x81";  // U+2581
 constexpr size_t longest_token = 1024;
 
+size_t pair(char before, char after) {
+  return static_cast<size_t>(static_cast<unsigned char>(before)) << 8 | static_cast<unsigned char>(after);
+}
+
 }  // namespace
 
 std::string spaces_from_blocks(std::string_view text) {
@@ -94,10 +98,10 @@ CharBpe::CharBpe(CharBpeParts parts)
   for (TokenId id = 0; id < tokens_; ++id) {
     const std::string& bytes = vocabulary().bytes(id);
     if (vocabulary().find_id(bytes) != id) continue;
-    for (size_t at = 1; at < bytes.size(); ++at)
-      if (bytes[at] == ' ') joins_space_[static_cast<unsigned char>(bytes[at - 1])] = true;
+    for (size_t at = 1; at < bytes.size(); ++at) joined_[pair(bytes[at - 1], bytes[at])] = true;
   }
-  joins_space_[' '] = true;
+  const bool all_bytes = std::ranges::none_of(byte_tokens_, [](TokenId id) { return id < 0; });
+  cuts_ = all_bytes || !unknown_ || !fuse_unknown_;
 }
 
 void CharBpe::encode_gap(std::string_view gap, Before before, Tokens& out) const {
@@ -127,10 +131,13 @@ void CharBpe::encode_gap(std::string_view gap, Before before, Tokens& out) const
   }
 }
 
-// A cut before a space changes nothing where no token holds that space with the character before it.
+// A cut between two characters that no token holds side by side changes nothing.
 size_t CharBpe::word_end(std::string_view text, size_t begin) const {
-  for (size_t at = begin + 1; at < text.size(); ++at)
-    if (text[at] == ' ' && (cut_at_spaces_ || !joins_space_[static_cast<unsigned char>(text[at - 1])])) return at;
+  for (size_t at = begin + 1; at < text.size(); ++at) {
+    const bool inside_character = (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+    if (inside_character) continue;
+    if ((cuts_ && !joined_[pair(text[at - 1], text[at])]) || (cut_at_spaces_ && text[at] == ' ')) return at;
+  }
   return text.size();
 }
 

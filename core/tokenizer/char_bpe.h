@@ -2,7 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <unordered_set>
+#include <vector>
 
 #include "core/tokenizer/merges.h"
 #include "core/tokenizer/splitting_tokenizer.h"
@@ -78,7 +78,8 @@ class CharBpe final : public SplittingTokenizer {
   bool fuse_unknown_;
   std::string name_;
   std::array<TokenId, 128> ascii_tokens_;
-  std::array<bool, 256> joins_space_{};  // last bytes of characters that some token has before a space
+  bool cuts_ = true;                      // unknown characters that fuse must stay together
+  std::vector<bool> joined_ = std::vector<bool>(65536);  // [last byte of a character][first of the next] in some token
   mutable ScratchPool<Scratch> scratch_;
 };
 

@@ -70,15 +70,21 @@ class Fields {
 
 }  // namespace
 
-// ModelProto: trainer_spec = 2 (model_type = 3, BPE = 2; treat_whitespace_as_suffix = 24),
+// ModelProto: pieces = 1 (type = 3, user-defined = 4, unused = 5), trainer_spec = 2 (model_type = 3, BPE = 2; treat_whitespace_as_suffix = 24),
 // normalizer_spec = 3 (precompiled_charsmap = 2, add_dummy_prefix = 3, remove_extra_whitespaces = 4,
 // escape_whitespaces = 5).
 SentencePieceFacts sentencepiece_facts(std::string_view model) {
   SentencePieceFacts facts;
-  bool charsmap = false, suffix = false, front = true, removes = true, escapes = true, pieces = false;
+  bool charsmap = false, suffix = false, front = true, removes = true, escapes = true, pieces = false, plain = true;
   Fields top(model);
   while (top.next()) {
-    if (top.number == 1) pieces = true;
+    if (top.number == 1) {
+      pieces = true;
+      Fields piece(top.text);
+      while (piece.next())
+        if (piece.number == 3 && (piece.value == 4 || piece.value == 5)) plain = false;
+      if (piece.broken()) return {};
+    }
     if (top.number == 2) {
       Fields spec(top.text);
       while (spec.next()) {
@@ -100,9 +106,9 @@ SentencePieceFacts sentencepiece_facts(std::string_view model) {
   }
   if (top.broken() || !pieces) return {};
   facts.readable = true;
-  facts.plain_text = !charsmap && escapes && !suffix;
+  facts.plain_text = !charsmap && escapes && !suffix && !removes;
+  facts.plain_pieces = plain;
   facts.space_in_front = front;
-  facts.keeps_spaces = !removes;
   return facts;
 }
 

@@ -7,18 +7,20 @@
 
 namespace sheaf {
 
-/// Reads a SentencePiece .model; the sentencepiece library does the encoding. Control tokens such as <s> and </s> are
-/// special tokens.
-std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source);
-
-/// What decides whether text may be cut at spaces before it is encoded (and its words remembered).
+/// What decides who encodes: a plain BPE model is encoded by CharBpe (several times as fast, the same ids), any other by
+/// the sentencepiece library.
 struct SentencePieceFacts {
-  bool bpe = false;
-  bool plain_text = false;    ///< the normalizer changes nothing but spaces
-  bool space_in_front = false;
-  bool keeps_spaces = false;  ///< runs of spaces stay as they are
   bool readable = false;      ///< the model could be read as the protocol buffer it should be
+  bool bpe = false;
+  bool plain_text = false;    ///< the normalizer changes nothing but spaces, and keeps all of those
+  bool plain_pieces = false;  ///< no user-defined and no unused pieces
+  bool space_in_front = false;
 };
 SentencePieceFacts sentencepiece_facts(std::string_view model);
+
+/// Reads a SentencePiece .model. Control tokens such as <s> and </s> are special tokens. With `library_only` the library
+/// encodes whatever the model is.
+std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source,
+                                                       bool library_only = false);
 
 }  // namespace sheaf
