@@ -26,15 +26,16 @@ constexpr int64_t kMostMemory = 2LL << 30;  // of one file's pages and batches; 
 constexpr int kMostDepth = 8;
 constexpr int64_t kMostRows = 1LL << 40;
 
-std::string reason_of(const arrow::Status& status) {
-  std::string text = status.message();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  const size_t good = valid_prefix(text);
-  return shorten_text(std::string_view(text).substr(0, good), 200);
+/// Text out of the file or of Arrow, fit for a message: one line, valid, not long.
+std::string fit_to_print(std::string_view text) {
+  std::string line = shorten_text(replace_invalid(text), 200);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
 }
 
-template <class ListArray>
-json list_cell(const arrow::Array& array, int64_t row, int depth);
+std::string reason_of(const arrow::Status& status) {
+  return fit_to_print(status.message());
+}
 
 json cell_value(const arrow::Array& array, int64_t row, int depth);
 
@@ -61,7 +62,8 @@ json struct_cell(const arrow::Array& array, int64_t row, int depth) {
   const auto& record = static_cast<const arrow::StructArray&>(array);
   json cells = json::object();
   for (int i = 0; i < record.num_fields(); ++i)
-    cells[record.struct_type()->field(i)->name()] = cell_value(*record.field(i), row, depth + 1);
+    cells[replace_invalid(record.struct_type()->field(i)->name())] =
+        cell_value(*record.field(i), row, depth + 1);
   return cells;
 }
 
@@ -186,7 +188,7 @@ void ParquetFile::Reader::open() {
   if (!built.ok()) refuse("{}: not a readable Parquet file: {}", path, reason_of(built.status()));
   file = std::move(built).ValueUnsafe();
   for (const auto& field : file->manifest().schema_fields)
-    columns.push_back({field.field->name(), shorten_text(field.field->type()->ToString(), 200),
+    columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
                        shape_of(*field.field->type())});
   const auto metadata = file->parquet_reader()->metadata();
   int64_t total = 0;
@@ -237,7 +239,7 @@ std::optional<ParquetFile::Batch> ParquetFile::Reader::step() {
   batch.cells.assign(static_cast<size_t>(batch.rows), json::object());
   for (int c = 0; c < read->num_columns(); ++c) {
     const std::shared_ptr<arrow::Array> array = read->column(c);
-    const std::string& name = read->schema()->field(c)->name();
+    const std::string name = replace_invalid(read->schema()->field(c)->name());
     for (int64_t row = 0; row < batch.rows; ++row)
       batch.cells[static_cast<size_t>(row)][name] = cell_value(*array, row, 0);
   }
@@ -252,7 +254,7 @@ ParquetFile::ParquetFile(const std::string& path) : reader_(std::make_unique<Rea
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // parquet throws where a footer is broken
-    refuse("{}: not a readable Parquet file: {}", path, shorten_text(error.what(), 200));
+    refuse("{}: not a readable Parquet file: {}", path, fit_to_print(error.what()));
   }
 }
 
@@ -285,7 +287,7 @@ std::optional<ParquetFile::Batch> ParquetFile::next() {
     try {
       if (auto batch = reader_->step()) return batch;
     } catch (const std::exception& error) {  // parquet throws where a page is broken
-      if (reader_->group == group) return reader_->lose_rest(shorten_text(error.what(), 200));
+      if (reader_->group == group) return reader_->lose_rest(fit_to_print(error.what()));
     }
   }
   return std::nullopt;
