@@ -221,6 +221,24 @@ TEST(LineReader, TheLongestLineIsTheLimit) {
   EXPECT_FALSE(reader.next());
 }
 
+TEST(LineReader, ReadsCompressedFilesAndNamesTheBroken) {
+  TempFolder folder;
+  const std::string packed(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x2a\x49\xad\x28\x51\xb2\x52\x4a\x54\xaa\xe5\xaa\x86"
+      "\x71\x92\x80\x1c\x00\x49\x34\x78\x5a\x1a\x00\x00\x00",
+      38);
+  LineReader whole(folder.write("l.jsonl.gz", packed));
+  EXPECT_EQ(whole.next()->text, "{\"text\":\"a\"}");
+  EXPECT_EQ(whole.next()->text, "{\"text\":\"b\"}");
+  EXPECT_FALSE(whole.next());
+  const std::string broken = folder.write("b.jsonl.gz", packed.substr(0, 20));
+  const std::string message = error_of([&] {
+    LineReader reader(broken);
+    while (reader.next()) continue;
+  });
+  EXPECT_TRUE(message.starts_with(broken + ": cannot be read: ")) << message;
+}
+
 TEST(JsonlCorpus, RealRowsAllMap) {
   const std::string path = "../shared/datasets/oa-mine/test.jsonl";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
