@@ -89,17 +89,18 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
   const std::string type = fields.text("rope.scaling.type", "none");
   const double factor = fields.positive("rope.scaling.factor", fields.positive("rope.scale_linear", 1));
   const double original = fields.positive("rope.scaling.original_context_length", config.context);
+  const double attention_factor = fields.positive("rope.scaling.attn_factor", 1);
 
   if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
     RopeTable table = divided_rope(base, dim, shorter);
-    table.scale = static_cast<float>(fields.positive("rope.scaling.attn_factor", 1));
+    table.scale = static_cast<float>(attention_factor);
     // The long factors belong to prompts past the original context, which the context excludes.
     if (original < config.context) config.context = static_cast<int32_t>(original);
     return table;
   }
   const auto per_pair = divisors(gguf, "rope_freqs.weight", dim / 2);
   if (type == "yarn" && per_pair.empty()) {
-    const double scale = yarn_attention_factor(factor) * fields.positive("rope.scaling.attn_factor", 1);
+    const double scale = yarn_attention_factor(factor) * attention_factor;
     return yarn_rope(base, dim, {.factor = factor, .original_context = original, .attention_factor = scale});
   }
   if (type != "none" && type != "linear") {
@@ -109,6 +110,7 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
         gguf.path(), shown(type));
   }
   RopeTable table = per_pair.empty() ? plain_rope(base, dim) : divided_rope(base, dim, per_pair);
+  table.scale = static_cast<float>(attention_factor);
   if (type == "linear" || !fields.has("rope.scaling.type")) {
     for (float& frequency : table.freqs) frequency /= static_cast<float>(factor);
   }
@@ -123,6 +125,10 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   if (family == nullptr) {
     refuse("{}: architecture {} is not supported (supported: {})", gguf.path(), shown(arch),
            gguf_family_names());
+  }
+  if (gguf.uint("split.count", 1) > 1) {
+    refuse("{}: is one part of {}; merge the parts into one file first (llama-gguf-split --merge)",
+           gguf.path(), gguf.uint("split.count"));
   }
   const ArchFields fields(gguf, arch);
   refuse_unsupported(fields);

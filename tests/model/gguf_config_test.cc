@@ -82,6 +82,8 @@ TEST_F(GgufConfig, WindowCapsTheContext) {
 }
 
 TEST_F(GgufConfig, RefusesByName) {
+  made_.u32("split.count", 3);
+  refused({"one part of 3"});
   u32("expert_count", 8);
   refused({"qwen2.expert_count is 8"});
   f32("final_logit_softcapping", 30);

@@ -1,0 +1,66 @@
+#include <array>
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <sys/wait.h>
+
+namespace {
+
+struct Result {
+  int exit_code = -1;
+  std::string out;  ///< standard output and standard error
+};
+
+Result inspect(const std::string& arguments) {
+  Result result;
+  std::FILE* pipe = popen((std::string(SHEAF_BINARY) + " inspect " + arguments + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return result;
+  std::array<char, 4096> buffer{};
+  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    result.out.append(buffer.data(), got);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  return result;
+}
+
+TEST(Inspect, ModelAsJson) {
+  const Result result = inspect("--json tests/model/goldens/phi3");
+  ASSERT_EQ(result.exit_code, 0) << result.out;
+  const auto model = nlohmann::json::parse(result.out)["model"];
+  EXPECT_EQ(model["family"], "phi3");
+  EXPECT_EQ(model["layers"], 2);
+  EXPECT_EQ(model["parameters"], 18080);
+  EXPECT_EQ(model["tensor_types"][0]["type"], "BF16");
+  EXPECT_EQ(model["tensor_types"][0]["tensors"], 15) << "a fused tensor counts once";
+  EXPECT_EQ(model["tensor_types"][0]["bytes"], 2 * 18080);
+  EXPECT_EQ(model["kv_bytes_per_token"], 4 * 2 * 2 * 2 * 8);
+}
+
+TEST(Inspect, ModelAsText) {
+  const Result result = inspect("tests/model/goldens/llama_quantized_gguf/model.gguf");
+  ASSERT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_NE(result.out.find("llama: 2 layers"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("Q4_0"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("context     256 tokens"), std::string::npos) << result.out;
+}
+
+TEST(Inspect, Corpus) {
+  const Result result = inspect("--json datasets/catalog/catalog.parquet");
+  ASSERT_EQ(result.exit_code, 0) << result.out;
+  const auto corpus = nlohmann::json::parse(result.out)["corpus"];
+  EXPECT_GE(corpus["rows"], 200);
+  EXPECT_EQ(corpus["columns"][0]["name"], "sku");
+}
+
+TEST(Inspect, WhatIsNotThereIsAnInputError) {
+  for (const char* path :
+       {"none.gguf", "none.safetensors", "none.jsonl", "tests/model/goldens/dtypes.json"}) {
+    const Result result = inspect(path);
+    EXPECT_EQ(result.exit_code, 2) << path << ": " << result.out;
+    EXPECT_NE(result.out.find(path), std::string::npos) << result.out;
+  }
+}
+
+}  // namespace
