@@ -7,7 +7,8 @@
 namespace sheaf {
 
 const Kernels& avx512_kernels() {
-  static constexpr Kernels kernels{kInstructionSet, multiply, softmax, rms_norm, gated_silu};
+  static constexpr Kernels kernels{kInstructionSet, panels_at_once(kMostRows), multiply, softmax, rms_norm,
+                                   gated_silu};
   return kernels;
 }
 

@@ -59,7 +59,7 @@ void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool,
            int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
   // Few rows take several panels at once; many rows make one panel enough work for a task.
-  const int64_t per_task = rows >= 16 ? 1 : rows >= 3 ? 2 : 4;
+  const int64_t per_task = std::max<int64_t>(kernels.panels_at_once, rows >= 16 ? 1 : rows >= 3 ? 2 : 4);
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t first = task * per_task;
     const int64_t count = std::min(per_task, panels - first);
