@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -51,19 +50,21 @@ TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allo
   return best;
 }
 
-/// e^x for x <= 0 to about 1e-14, without branches so that a loop over it becomes vector code (std::exp is a
-/// call).
-double exp_of_negative(double x) {
-  constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
-  x = x > -700.0 ? x : -700.0;                   // also catches NaN
-  const double shifted = x * 1.4426950408889634 + kShift;
-  const double n = shifted - kShift;
-  const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  double p = 1.0 / 39916800;
-  p = p * r + 1.0 / 3628800;
-  p = p * r + 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
+// Two doubles, the width that every 64-bit machine has. Written out because the compiler does not find it
+// itself (11 ns a logit instead of 2).
+typedef double Pair __attribute__((vector_size(16)));
+typedef int64_t IntPair __attribute__((vector_size(16)));
+
+/// e^x for x <= 0 to about 1e-10 of itself; NaN and all below -700 count as -700, next to nothing.
+Pair exp_of_negative(Pair x) {
+  constexpr double kRound =
+      6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, left in the low bits
+  const Pair lowest = {-700.0, -700.0};
+  x = x > lowest ? x : lowest;
+  const Pair shifted = x * 1.4426950408889634 + kRound;
+  const Pair n = shifted - kRound;
+  const Pair r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  Pair p = r * (1.0 / 40320) + 1.0 / 5040;
   p = p * r + 1.0 / 720;
   p = p * r + 1.0 / 120;
   p = p * r + 1.0 / 24;
@@ -71,17 +72,27 @@ double exp_of_negative(double x) {
   p = p * r + 0.5;
   p = p * r + 1.0;
   p = p * r + 1.0;
-  return p * std::bit_cast<double>((std::bit_cast<uint64_t>(shifted) + 1023) << 52);
+  return p * std::bit_cast<Pair>((std::bit_cast<IntPair>(shifted) + 1023) << 52);
+}
+
+double exp_of_negative(double x) {
+  return exp_of_negative(Pair{x, x})[0];
 }
 
 double sum_of_exp(std::span<const float> logits, float top) {
-  double lanes[kLanes] = {};
+  Pair lanes[kLanes / 2] = {};
   size_t i = 0;
   for (; i + kLanes <= logits.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      lanes[lane] += exp_of_negative(static_cast<double>(logits[i + lane]) - top);
-  for (; i < logits.size(); ++i) lanes[0] += exp_of_negative(static_cast<double>(logits[i]) - top);
-  return std::accumulate(lanes, lanes + kLanes, 0.0);
+#pragma GCC unroll 8
+    for (size_t lane = 0; lane < kLanes; lane += 2) {
+      const Pair pair = {static_cast<double>(logits[i + lane]), static_cast<double>(logits[i + lane + 1])};
+      lanes[lane / 2] += exp_of_negative(pair - static_cast<double>(top));
+    }
+  double sum = 0;
+  for (const Pair& lane : lanes) sum += lane[0] + lane[1];
+  for (; i < logits.size(); ++i)
+    sum += exp_of_negative(static_cast<double>(logits[i]) - static_cast<double>(top));
+  return sum;
 }
 
 float log_probability(std::span<const float> logits, TokenId token, float top) {
