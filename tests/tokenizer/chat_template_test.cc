@@ -1,0 +1,77 @@
+#include "core/tokenizer/chat_template.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/tokenizer/tokenizer_json.h"
+#include "tests/tokenizer/tiny_tokenizer.h"
+
+namespace sheaf {
+namespace {
+
+std::string joined(const std::vector<TextPiece>& pieces) {
+  std::string text;
+  for (const TextPiece& piece : pieces) text += piece.text;
+  return text;
+}
+
+TEST(ChatTemplate, EqualsTheModelsOwn) {
+  std::ifstream file("tests/tokenizer/goldens/chat.json");
+  const auto goldens = nlohmann::json::parse(file);
+  ASSERT_EQ(goldens.size(), 5u);
+  for (const auto& golden : goldens) {
+    const ChatTemplate& chat = chat_template(golden.at("template").get<std::string>());
+    std::string system = golden.at("system");
+    if (system.empty()) system = chat.default_system;
+    EXPECT_EQ(joined(chat_pieces(chat, system, "How many\nlegs?")), golden.at("text")) << chat.name;
+  }
+}
+
+TEST(ChatTemplate, RefusesAnUnknownNameAndListsTheKnown) {
+  try {
+    chat_template("chattml");
+    FAIL();
+  } catch (const Error& e) {
+    const std::string message = e.what();
+    for (const char* name : {"chattml", "chatml", "qwen3", "llama3", "mistral", "phi", "plain"})
+      EXPECT_NE(message.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(ChatTemplate, IsFoundByTheLookOfTheModelsOwn) {
+  auto file = tiny_json({});
+  const auto plain = read_tokenizer_json(file.dump(), "", "tiny");
+  EXPECT_EQ(detect_chat_template("", *plain), "plain");
+  EXPECT_EQ(detect_chat_template("{{ '<|im_start|>' }}", *plain), "chatml");
+  EXPECT_EQ(detect_chat_template("{% if enable_thinking %}<|im_start|>", *plain), "qwen3");
+  EXPECT_EQ(detect_chat_template("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by", *plain), "smollm2");
+  EXPECT_EQ(detect_chat_template("'<|start_header_id|>'", *plain), "llama3");
+  EXPECT_EQ(detect_chat_template("'[INST]' + x + '[/INST]'", *plain), "mistral");
+  EXPECT_EQ(detect_chat_template("'[INST] ' + x + ' [/INST]'", *plain), "mistral-v1");
+  EXPECT_EQ(detect_chat_template("'<|user|>' + '\\n' + x + '<|end|>' + '<|assistant|>'", *plain), "phi");
+  EXPECT_EQ(detect_chat_template("<|im_start|>user<|im_sep|>", *plain), "phi4");
+  file["added_tokens"].push_back({{"id", 300}, {"content", "<|im_start|>"}, {"special", true}});
+  EXPECT_EQ(detect_chat_template("", *read_tokenizer_json(file.dump(), "", "tiny")), "chatml");
+}
+
+TEST(EncodePieces, TextNeverBecomesASpecialToken) {
+  const auto t = read_tokenizer_json(tiny_json({{"a", "b"}}).dump(), "", "tiny");
+  const TokenId end = *t->find("<|end|>");
+  Tokens ids;
+  t->encode_pieces(std::vector<TextPiece>{{"x<|end|>", false}, {"<|end|>", true}, {"<|en", true}, {"d|>", false}}, ids);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), end), 1);
+  EXPECT_EQ(t->decode(ids, false), "x<|end|><|end|><|end|>");
+}
+
+TEST(EncodePieces, TextBetweenSpecialTokensIsOneRun) {
+  const auto t = read_tokenizer_json(tiny_json({{"a", "b"}}).dump(), "", "tiny");
+  Tokens ids;
+  t->encode_pieces(std::vector<TextPiece>{{"<|end|>a", true}, {"b", false}, {"a", false}, {"b<|e", true}, {"nd|>", true}}, ids);
+  EXPECT_EQ(ids, ids_of(*t, "<|end|>abab<|end|>"));
+}
+
+}  // namespace
+}  // namespace sheaf
