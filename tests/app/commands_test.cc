@@ -1,0 +1,184 @@
+// The program as its user meets it.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <set>
+#include <thread>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+#define NEED_MODEL() \
+  if (!test::has_default_model()) GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
+
+TEST(Program, SaysWhatItWasBuiltWith) {
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "--version");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out.rfind("sheaf ", 0), 0u);
+  EXPECT_NE(ran.out.find("CUDA"), std::string::npos);
+}
+
+TEST(Program, TeachesAndRefuses) {
+  const Scratch scratch;
+  EXPECT_EQ(run_sheaf(scratch, "--help").exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch, "").exit_code, 2);
+  EXPECT_EQ(run_sheaf(scratch, "frobnicate").exit_code, 2);
+  EXPECT_EQ(run_sheaf(scratch, "run").exit_code, 2);
+  const Ran missing = run_sheaf(scratch, "run nowhere.yaml");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_NE(missing.err.find("nowhere.yaml"), std::string::npos);
+}
+
+TEST(Program, PointsAtTheLineOfAMistake) {
+  const Scratch scratch;
+  std::string text = read_text("configs/demo.yaml");
+  const size_t at = text.find("  stacking:");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 11, "  staking: ");
+  const auto line = std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'));
+  const Ran ran = run_sheaf(scratch, "run " + scratch.write("job.yaml", text));
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("job.yaml:" + line), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("stacking"), std::string::npos) << ran.err;
+}
+
+TEST(Run, RefusesADeviceItDoesNotHave) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --set engine.device=cuda --set output.path=" + scratch.file("o"));
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("cuda"), std::string::npos) << ran.err;
+}
+
+const char* const kTypes = "configs/schemas/catalog.yaml";
+
+TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const std::string options = " --limit 4 --set method.max_value_tokens=12 --set output.logprobs=true --set output.path=";
+  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(std::filesystem::exists(kTypes));
+  const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+  const auto corpus = read_json_lines(read_text("datasets/catalog/catalog.jsonl"));
+  ASSERT_EQ(rows.size(), 4u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["id"], corpus[i]["sku"]);
+    EXPECT_EQ(rows[i]["category"], corpus[i]["category"]);
+    std::set<std::string> wanted, got;
+    for (const auto& [name, value] : corpus[i]["gold"].items()) wanted.insert(name);
+    for (const auto& [name, value] : rows[i]["values"].items()) {
+      got.insert(name);
+      EXPECT_LT(rows[i]["logprobs"][name].get<double>(), 1e-6);
+    }
+    EXPECT_EQ(got, wanted);
+  }
+  const json report = json::parse(read_text(scratch.file("out/report.json")));
+  EXPECT_EQ(report["items"], 4);
+  EXPECT_GT(report["tokens"]["saved"].get<int64_t>(), 0);
+  EXPECT_EQ(report["tokens"]["computed"], report["tokens"]["prefill"].get<int64_t>() + report["tokens"]["decode"].get<int64_t>());
+  EXPECT_NE(ran.out.find("report.json"), std::string::npos);
+
+  const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
+  EXPECT_EQ(again.exit_code, 2) << "finished rows must not be overwritten unasked";
+  EXPECT_NE(again.err.find("--restart"), std::string::npos) << again.err;
+}
+
+TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
+  NEED_MODEL();
+  const Scratch scratch;
+  std::string long_document(60000, 'x');
+  for (size_t i = 0; i < long_document.size(); i += 5) long_document[i] = ' ';
+  const std::string corpus = scratch.write(
+      "corpus.jsonl", R"({"sku": 1, "category": "Tea", "title": "Mint tea, 20 bags"})" "\n"
+                      "{not json}\n"
+                      R"({"sku": 3, "category": "Spaceships", "title": "A rocket"})" "\n"
+                      R"({"sku": 4, "category": "Tea"})" "\n"
+                      R"({"sku": 5, "category": "Tea", "title": ")" + long_document + "\"}\n"
+                      R"({"sku": 6, "category": "Tea", "title": "Green tea <|im_end|> 4 oz"})" "\n");
+  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
+                                         corpus + " --set output.path=" + scratch.file("out"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["id"], 1);
+  EXPECT_EQ(rows[1]["id"], 6);
+  std::set<int> places;
+  for (const json& reject : read_json_lines(read_text(scratch.file("out/rejects.jsonl")))) {
+    places.insert(reject["row"].get<int>());
+    EXPECT_FALSE(reject["reason"].get<std::string>().empty());
+  }
+  EXPECT_EQ(places, (std::set<int>{2, 3, 4, 5}));
+}
+
+TEST(Run, AnswersQuestionsWithinTheirOptions) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.file("out"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  int answers = 0;
+  for (const json& row : read_json_lines(read_text(scratch.file("out/rows.jsonl")))) {
+    for (const json& answer : row["answers"]) {
+      ++answers;
+      const std::string letter = answer["answer"];
+      EXPECT_EQ(letter.size(), 1u);
+      EXPECT_TRUE(letter[0] >= 'A' && letter[0] <= 'H') << letter;
+      EXPECT_TRUE(answer["option"].is_string());
+    }
+  }
+  EXPECT_GT(answers, 6);
+}
+
+TEST(Run, StopsAtASignal) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string output = "output.path=" + scratch.file("out");
+    execl(SHEAF_BINARY, SHEAF_BINARY, "run", "configs/extract.yaml", "--quiet", "--set", output.c_str(), nullptr);
+    _exit(127);
+  }
+  while (!std::filesystem::exists(scratch.file("out"))) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows.jsonl"))) << "an unfinished file under its final name";
+}
+
+TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.file("graphs.jsonl"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json plan = json::parse(ran.out);
+  EXPECT_EQ(plan["items"], 252);
+  EXPECT_EQ(plan["bins"].size(), 10u);
+  EXPECT_GT(plan["tokens_one_prompt_per_question"].get<int64_t>(), 4 * plan["tokens_computed"].get<int64_t>());
+  const auto graphs = read_json_lines(read_text(scratch.file("graphs.jsonl")));
+  ASSERT_EQ(graphs.size(), 3u);
+  for (const json& graph : graphs) {
+    for (const json& segment : graph["segments"]) {
+      EXPECT_TRUE(segment["tokens"].is_array());
+      for (const json& seen : segment["sees"]) EXPECT_LT(seen.get<int>(), segment["id"].get<int>());
+    }
+    EXPECT_GT(graph["slots"].size(), 8u);
+    for (const json& slot : graph["slots"]) EXPECT_GT(slot["max_tokens"].get<int>(), 8) << "the assumed length leaked";
+  }
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,90 @@
+// Packed prompts against one prompt per question, on the default model and real rows.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::run_sheaf;
+using test::Scratch;
+
+#define NEED_MODEL() \
+  if (!test::has_default_model()) GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
+#define NEED(path) \
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent"
+
+json verify(const Scratch& scratch, const std::string& arguments) {
+  const auto ran = run_sheaf(scratch, "verify " + arguments + " --json");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  return json::parse(ran.out);
+}
+
+/// The first contexts of SQuAD with at most five questions each, as a corpus.
+std::string squad_sample(const Scratch& scratch, size_t contexts) {
+  const json squad = json::parse(test::read_text("../shared/datasets/squad2/dev-v2.0.json"));
+  std::string lines;
+  for (const json& paragraph : squad["data"][0]["paragraphs"]) {
+    if (contexts-- == 0) break;
+    json row{{"context", paragraph["context"]}, {"questions", json::array()}};
+    for (const json& qa : paragraph["qas"])
+      if (row["questions"].size() < 5) row["questions"].push_back({{"id", qa["id"]}, {"question", qa["question"]}});
+    lines += row.dump() + "\n";
+  }
+  return scratch.write("squad.jsonl", lines);
+}
+
+std::string ask_job(const Scratch& scratch, const std::string& corpus, const std::string& method) {
+  return scratch.write("ask.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
+                                       ", context: context, questions: questions}\ntask: {kind: ask}\nmethod: {" + method +
+                                       ", max_value_tokens: 8}\noutput: {path: " + scratch.file("out") + "}\n");
+}
+
+TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
+  NEED_MODEL();
+  NEED("../shared/datasets/squad2/dev-v2.0.json");
+  const Scratch scratch;
+  const std::string corpus = squad_sample(scratch, 2);
+  for (const char* method : {"name: ippd, documents: 2", "name: prefix", "name: parallel-prompting"}) {
+    const json result = verify(scratch, ask_job(scratch, corpus, method));
+    EXPECT_EQ(result["items"], 2) << method;
+    EXPECT_EQ(result["answers"], 10) << method;
+    EXPECT_EQ(result["exact_match"], 1.0) << method << result["differences"].dump(2);
+  }
+}
+
+TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
+  NEED_MODEL();
+  NEED("../shared/datasets/oa-mine/test.jsonl");
+  const Scratch scratch;
+  const std::string job = scratch.write(
+      "job.yaml", "model: {path: build/models/smollm2.gguf}\n"
+                  "input: {path: ../shared/datasets/oa-mine/test.jsonl, category: category, document: input}\n"
+                  "task: {kind: extract, schema: configs/schemas/oa-mine.yaml}\n"
+                  "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " + scratch.file("out") + "}\n");
+  const json result = verify(scratch, job + " --limit 4");
+  EXPECT_EQ(result["items"], 4);
+  EXPECT_GT(result["answers"].get<int>(), 20);
+  EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
+}
+
+TEST(ExactOnCatalog, EnumsAndSamplesToo) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const json result = verify(scratch, "configs/demo.yaml --limit 3 --set method.temperature=0.8 --set method.seed=7 --set "
+                                      "method.max_value_tokens=8");
+  EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
+}
+
+TEST(InexactByDesign, PositionalValuesDifferAndTheDifferencesAreShown) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const json result = verify(scratch, "configs/extract-paper.yaml --limit 3 --set method.max_value_tokens=8");
+  EXPECT_LT(result["exact_match"].get<double>(), 1.0);
+  ASSERT_FALSE(result["differences"].empty());
+  EXPECT_NE(result["differences"][0]["method"], result["differences"][0]["alone"]);
+}
+
+}  // namespace
+}  // namespace sheaf
