@@ -18,9 +18,10 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
 }
 
 bool Engine::fits(const Stack& stack) const {
-  // Counted against an empty pool: shared segments that happen to be resident now may be gone when it is admitted.
-  PagePool pool(options_.pages, options_.page_size);
-  return Residents(pool).pages_needed(stack) <= options_.pages;
+  // Shared segments that happen to be resident now may be gone when it is admitted, so all of it is counted.
+  int64_t pages = 0;
+  for (int32_t keys : stack.most_keys()) pages += pool_.pages_for(keys);
+  return pages <= pool_.total();
 }
 
 bool Engine::run(const Source& next, const Sink& done) {

@@ -5,18 +5,6 @@
 #include "core/engine/random_stream.h"
 
 namespace sheaf {
-namespace {
-
-/// Most keys each segment of a stack can come to hold. The last token of an answer is never fed back.
-std::vector<int32_t> final_keys(const Stack& stack) {
-  std::vector<int32_t> keys;
-  for (const Segment& segment : stack.segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
-  for (const Slot& slot : stack.slots) keys[static_cast<size_t>(slot.answer)] += slot.max_tokens - 1;
-  return keys;
-}
-
-}  // namespace
-
 size_t Residents::KeyHash::operator()(const Key& key) const {
   uint64_t hash = static_cast<uint64_t>(key.first_position);
   for (uint64_t serial : key.sees) hash = mix(hash, serial);
@@ -36,7 +24,7 @@ std::optional<Residents::Key> Residents::key_of(const Segment& segment, const st
 }
 
 int32_t Residents::pages_needed(const Stack& stack) const {
-  const std::vector<int32_t> keys = final_keys(stack);
+  const std::vector<int32_t> keys = stack.most_keys();
   std::vector<Resident*> residents;
   int32_t needed = 0;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
@@ -53,7 +41,7 @@ int32_t Residents::pages_needed(const Stack& stack) const {
 }
 
 std::vector<Resident*> Residents::admit(const Stack& stack) {
-  const std::vector<int32_t> keys = final_keys(stack);
+  const std::vector<int32_t> keys = stack.most_keys();
   std::vector<Resident*> residents;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const Segment& segment = stack.segments[i];

@@ -19,10 +19,10 @@ int64_t token_cost(const ItemParts& item) {
 
 /// Puts items with equal documents next to each other, otherwise in input order.
 void gather_equal_documents(std::vector<ItemParts>& items) {
-  std::map<Tokens, int32_t> first;
-  std::vector<std::pair<int32_t, size_t>> order;
-  for (size_t i = 0; i < items.size(); ++i)
-    order.emplace_back(first.try_emplace(items[i].document, static_cast<int32_t>(i)).first->second, i);
+  auto less = [](const Tokens* a, const Tokens* b) { return *a < *b; };
+  std::map<const Tokens*, size_t, decltype(less)> first(less);
+  std::vector<std::pair<size_t, size_t>> order;
+  for (size_t i = 0; i < items.size(); ++i) order.emplace_back(first.try_emplace(&items[i].document, i).first->second, i);
   std::stable_sort(order.begin(), order.end());
   std::vector<ItemParts> sorted;
   for (const auto& [_, i] : order) sorted.push_back(std::move(items[i]));

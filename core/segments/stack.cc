@@ -47,9 +47,16 @@ int64_t Stack::prompt_tokens() const {
 int32_t Stack::positions() const {
   int32_t end = 0;
   for (size_t i = 0; i < segments.size(); ++i) end = std::max(end, end_position(static_cast<SegmentId>(i)));
-  // The last token of an answer is never fed back, so it takes no position.
+  // The last token of an answer is never fed back, so it takes no position and no key.
   for (const Slot& slot : slots) end = std::max(end, end_position(slot.answer) + slot.max_tokens - 1);
   return end;
+}
+
+std::vector<int32_t> Stack::most_keys() const {
+  std::vector<int32_t> keys;
+  for (const Segment& segment : segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
+  for (const Slot& slot : slots) keys[static_cast<size_t>(slot.answer)] += slot.max_tokens - 1;
+  return keys;
 }
 
 void check_stack(const Stack& stack) {

@@ -64,6 +64,7 @@ struct Stack {
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token
   int64_t prompt_tokens() const;             ///< known tokens of all segments
   int32_t positions() const;                 ///< one more than the highest position any token can take
+  std::vector<int32_t> most_keys() const;    ///< per segment, the most keys it can come to hold
 };
 
 /// Throws a fatal error where the graph breaks its rules: sights of later segments, unordered sights, an answer that is

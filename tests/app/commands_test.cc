@@ -95,6 +95,19 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   EXPECT_NE(again.err.find("--restart"), std::string::npos) << again.err;
 }
 
+TEST(Run, WholeObjectsBecomeTypedRowsToo) {
+  NEED_MODEL();
+  const Scratch scratch;
+  for (const char* method : {"standard", "prefix"}) {
+    const Ran ran = run_sheaf(scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.max_value_tokens=2") +
+                                           " --set method.name=" + method + " --set output.path=" + scratch.file("out"));
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+    ASSERT_EQ(rows.size(), 2u);
+    for (const json& row : rows) EXPECT_GE(row["values"].size(), 8u);
+  }
+}
+
 TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
   NEED_MODEL();
   const Scratch scratch;
