@@ -14,7 +14,7 @@ constexpr int64_t round_up_to_panel(int64_t count) {
 /// The inner loops of the quick backend for one instruction set.
 struct Kernels {
   const char* name;
-  int64_t panels_at_once;  ///< that many rows' multiply takes together
+  int64_t panels_at_once;  ///< panels that a multiply of many rows takes together
 
   /// c[i][16p + j] (+)= Σₖ a[i][k] · b[p · panel_stride + k · row_stride + j], k rising from 0 to depth, one
   /// fused multiply-add each: the result is the same however rows, panels and depth are cut into calls.
