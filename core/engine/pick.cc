@@ -121,11 +121,22 @@ class Candidates {
       for (size_t i = 0; i < logits.size(); ++i) add(static_cast<TokenId>(i));
     else
       for (const TokenId token : allowed) add(token);
-    for (Entry& entry : entries_) {
-      const double below = entry.logit == top ? 0.0 : (static_cast<double>(entry.logit) - top) / temperature;
-      entry.weight = exp_of_negative(below);
-      total_ += entry.weight;
+    const auto below = [&](const Entry& entry) {
+      return entry.logit == top ? 0.0
+                                : (static_cast<double>(entry.logit) - static_cast<double>(top)) / temperature;
+    };
+    for (size_t i = 0; i < entries_.size(); i += 2) {
+      Entry& first = entries_[i];
+      Entry& second = entries_[std::min(i + 1, entries_.size() - 1)];
+      const Pair weights = exp_of_negative(Pair{below(first), below(second)});
+      first.weight = weights[0];
+      second.weight = weights[1];
+      total_ += &first == &second ? weights[0] : weights[0] + weights[1];
     }
+    // Most samples fall among the few likely candidates: part them first, so that only they are ever sorted.
+    const auto likely = [&](const Entry& entry) { return entry.weight > 1e-5 * total_; };
+    likely_ =
+        static_cast<size_t>(std::partition(entries_.begin(), entries_.end(), likely) - entries_.begin());
   }
 
   bool empty() const { return entries_.empty(); }
@@ -135,6 +146,7 @@ class Candidates {
     if (static_cast<size_t>(count) >= entries_.size()) return;
     sort_first(static_cast<size_t>(count));
     entries_.resize(static_cast<size_t>(count));
+    likely_ = std::min(likely_, entries_.size());
     total_ = 0;
     for (const Entry& entry : entries_) total_ += entry.weight;
   }
@@ -171,23 +183,27 @@ class Candidates {
   };
 
   const Entry& at(size_t i) {
-    if (i >= sorted_) sort_first(std::min(entries_.size(), std::max<size_t>(64, 8 * i)));
+    const size_t most = i < likely_ ? likely_ : entries_.size();
+    if (i >= sorted_) sort_first(std::min(most, std::max<size_t>(64, 8 * i)));
     return entries_[i];
   }
 
   void sort_first(size_t count) {
+    if (count <= sorted_) return;
     const auto before = [](const Entry& a, const Entry& b) {
       return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
     };
     const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(sorted_);
     const auto middle = entries_.begin() + static_cast<std::ptrdiff_t>(count);
-    if (count <= sorted_) return;
-    if (middle != entries_.end()) std::nth_element(first, middle, entries_.end(), before);
+    const auto last =
+        entries_.begin() + static_cast<std::ptrdiff_t>(count <= likely_ ? likely_ : entries_.size());
+    if (middle != last) std::nth_element(first, middle, last, before);
     std::sort(first, middle, before);
     sorted_ = count;
   }
 
   std::vector<Entry> entries_;
+  size_t likely_ = 0;  ///< candidates before all others
   size_t sorted_ = 0;
   double total_ = 0;
 };
