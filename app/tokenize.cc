@@ -122,14 +122,17 @@ void tokenize(const TokenizeOptions& options) {
 void add_tokenize_command(CLI::App& app) {
   auto options = std::make_shared<TokenizeOptions>();
   CLI::App* command = app.add_subcommand("tokenize", "Text lines on standard input to token ids, or back");
-  command->add_option("--model", options->model,
-                      "GGUF file, tokenizer.json, SentencePiece .model, tiktoken file or model folder")
+  command
+      ->add_option("--model", options->model,
+                   "GGUF file, tokenizer.json, SentencePiece .model, tiktoken file or model folder")
       ->required();
-  command->add_flag("--json-lines", options->json_lines, "Text is one JSON string a line, so that it may hold newlines");
+  command->add_flag("--json-lines", options->json_lines,
+                    "Text is one JSON string a line, so that it may hold newlines");
   command->add_flag("--bos", options->bos, "Put the beginning-of-text token first");
   command->add_flag("--eos", options->eos, "Put the end-of-text token last");
   command->add_flag("--raw", options->raw, "Do not look for special tokens in the text");
-  command->add_flag("--decode", options->decode, "JSON arrays of ids in, text out (special tokens spelled out)");
+  command->add_flag("--decode", options->decode,
+                    "JSON arrays of ids in, text out (special tokens spelled out)");
   command->callback([options] { tokenize(*options); });
 }
 

@@ -22,13 +22,16 @@ class GgufVocabulary {
     if (!types_.empty() && types_.size() != texts_.size())
       refuse("{}: {} token types for {} tokens", file.path(), types_.size(), texts_.size());
     for (size_t i = 0; i < texts_.size(); ++i)
-      if (valid_prefix(texts_[i]) != texts_[i].size()) refuse("{}: token {} is not valid UTF-8", file.path(), i);
+      if (valid_prefix(texts_[i]) != texts_[i].size())
+        refuse("{}: token {} is not valid UTF-8", file.path(), i);
   }
 
   size_t count() const { return texts_.size(); }
   std::string_view text(size_t id) const { return texts_[id]; }
   int64_t type(size_t id) const { return types_.empty() ? int64_t{normal} : types_[id]; }
-  bool is_added(size_t id) const { return type(id) == control || type(id) == unknown || type(id) == user_defined; }
+  bool is_added(size_t id) const {
+    return type(id) == control || type(id) == unknown || type(id) == user_defined;
+  }
 
   AddedToken added(size_t id, bool rstrip = false) const {
     return {std::string(texts_[id]), static_cast<TokenId>(id), type(id) != user_defined, false, rstrip};
@@ -109,11 +112,13 @@ std::unique_ptr<SplittingTokenizer> sentencepiece(const GgufFile& file, const Gg
       parts.vocabulary.set(id, token.content, false);
       parts.added.add(std::move(token));
     } else {
-      parts.vocabulary.set(id, spaces_from_blocks(text), words.type(i) == normal && text.find(' ') == std::string_view::npos);
+      parts.vocabulary.set(id, spaces_from_blocks(text),
+                           words.type(i) == normal && text.find(' ') == std::string_view::npos);
     }
   }
   const auto scores = file.floats("tokenizer.ggml.scores");
-  if (scores.size() != words.count()) refuse("{}: {} scores for {} tokens", file.path(), scores.size(), words.count());
+  if (scores.size() != words.count())
+    refuse("{}: {} scores for {} tokens", file.path(), scores.size(), words.count());
   parts.unknown = words.id("unknown_token_id");
   merges_from_scores(parts, scores, file.path());
   return std::make_unique<CharBpe>(std::move(parts));
@@ -122,7 +127,8 @@ std::unique_ptr<SplittingTokenizer> sentencepiece(const GgufFile& file, const Gg
 }  // namespace
 
 std::unique_ptr<SplittingTokenizer> read_gguf_tokenizer(const GgufFile& file) {
-  if (!file.has("tokenizer.ggml.model")) refuse("{}: holds no tokenizer (tokenizer.ggml.model is missing)", file.path());
+  if (!file.has("tokenizer.ggml.model"))
+    refuse("{}: holds no tokenizer (tokenizer.ggml.model is missing)", file.path());
   const std::string kind(file.string("tokenizer.ggml.model"));
   if (kind != "gpt2" && kind != "llama")
     refuse("{}: tokenizer kind \"{}\" is not known to sheaf; known are gpt2 and llama", file.path(), kind);
@@ -132,12 +138,14 @@ std::unique_ptr<SplittingTokenizer> read_gguf_tokenizer(const GgufFile& file) {
   tokenizer->eos = words.id("eos_token_id");
   tokenizer->collect_end_tokens();
   for (const char* key : {"eot_token_id", "eom_token_id"})
-    if (const auto id = words.id(key); id && std::ranges::find(tokenizer->end_tokens, *id) == tokenizer->end_tokens.end())
+    if (const auto id = words.id(key);
+        id && std::ranges::find(tokenizer->end_tokens, *id) == tokenizer->end_tokens.end())
       tokenizer->end_tokens.push_back(*id);
   // Where the file does not say: SentencePiece models and Llama 3 start with bos.
   const bool usual = kind == "llama" || file.string("tokenizer.ggml.pre", "") == "llama-bpe" ||
                      file.string("tokenizer.ggml.pre", "") == "tekken";
-  tokenizer->starts_with_bos = file.boolean("tokenizer.ggml.add_bos_token", usual) && tokenizer->bos.has_value();
+  tokenizer->starts_with_bos =
+      file.boolean("tokenizer.ggml.add_bos_token", usual) && tokenizer->bos.has_value();
   return tokenizer;
 }
 

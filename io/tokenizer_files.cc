@@ -24,8 +24,8 @@ std::string text_beside(const fs::path& path, const char* name) {
   return std::string(MappedFile::open(file.string())->text());
 }
 
-// The Jinja text beside a tokenizer: chat_template.jinja, or chat_template in tokenizer_config.json (a string, or a list
-// of named ones).
+// The Jinja text beside a tokenizer: chat_template.jinja, or chat_template in tokenizer_config.json (a
+// string, or a list of named ones).
 std::string chat_template_beside(const fs::path& path, const std::string& config_text) {
   if (std::string text = text_beside(path, "chat_template.jinja"); !text.empty()) return text;
   const json config = json::parse(config_text, nullptr, false);
@@ -34,7 +34,8 @@ std::string chat_template_beside(const fs::path& path, const std::string& config
   if (chat.is_string()) return chat.get<std::string>();
   if (!chat.is_array()) return {};
   for (const json& named : chat)
-    if (named.is_object() && named.value("name", json()) == "default" && named.value("template", json()).is_string())
+    if (named.is_object() && named.value("name", json()) == "default" &&
+        named.value("template", json()).is_string())
       return named["template"].get<std::string>();
   return {};
 }
@@ -47,9 +48,11 @@ void read_end_tokens(const fs::path& path, Tokenizer& tokenizer) {
   if (!config.is_object() || !config.contains("eos_token_id")) return;
   const json& ids = config["eos_token_id"];
   for (const json& id : ids.is_array() ? ids : json::array({ids})) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size()) continue;
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size())
+      continue;
     const auto token = id.get<TokenId>();
-    if (std::ranges::find(tokenizer.end_tokens, token) == tokenizer.end_tokens.end()) tokenizer.end_tokens.push_back(token);
+    if (std::ranges::find(tokenizer.end_tokens, token) == tokenizer.end_tokens.end())
+      tokenizer.end_tokens.push_back(token);
   }
 }
 
@@ -74,8 +77,10 @@ LoadedTokenizer load_file(const fs::path& path) {
   } else if (sentencepiece_facts(text).readable) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
-    refuse("{}: not a tokenizer sheaf knows: a GGUF file, a tokenizer.json, a SentencePiece .model or a tiktoken rank file",
-           name);
+    refuse(
+        "{}: not a tokenizer sheaf knows: a GGUF file, a tokenizer.json, a SentencePiece .model or a "
+        "tiktoken rank file",
+        name);
   }
   out.chat_template = chat_template_beside(path, config);
   read_end_tokens(path, *out.tokenizer);
@@ -90,7 +95,8 @@ LoadedTokenizer load_tokenizer(const std::string& path) {
   if (!fs::exists(given, error)) refuse("{}: no such file or folder", path);
   if (!fs::is_directory(given, error)) {
     // A weights file has its tokenizer beside it.
-    if (given.extension() == ".safetensors") return load_tokenizer(given.has_parent_path() ? given.parent_path().string() : ".");
+    if (given.extension() == ".safetensors")
+      return load_tokenizer(given.has_parent_path() ? given.parent_path().string() : ".");
     return load_file(given);
   }
   for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json", "tiktoken.model"}) {
@@ -107,7 +113,8 @@ LoadedTokenizer load_tokenizer(const std::string& path) {
       found.push_back(entry.path());
   if (found.size() == 1) return load_file(found[0]);
   if (found.empty())
-    refuse("{}: no tokenizer in this folder (tokenizer.json, tokenizer.model, *.gguf, *.model or *.tiktoken)", path);
+    refuse("{}: no tokenizer in this folder (tokenizer.json, tokenizer.model, *.gguf, *.model or *.tiktoken)",
+           path);
   std::ranges::sort(found);
   refuse("{}: several tokenizers in this folder; name one of them, e.g. {}", path, found[0].string());
 }

@@ -76,19 +76,22 @@ const Tables& tables() {
 uint32_t compose_pair(const Tables& t, uint32_t a, uint32_t b) {
   if (a - lead_base < leads && b - vowel_base < vowels)
     return syllable_base + ((a - lead_base) * vowels + (b - vowel_base)) * tails;
-  if (a - syllable_base < syllables && (a - syllable_base) % tails == 0 && b > tail_base && b < tail_base + tails)
+  if (a - syllable_base < syllables && (a - syllable_base) % tails == 0 && b > tail_base &&
+      b < tail_base + tails)
     return a + (b - tail_base);
   const auto it = t.compose.find(uint64_t{a} << 32 | b);
   return it == t.compose.end() ? 0 : it->second;
 }
 
-// Sorts the marks after `from` by class and composes what can be composed; `run` starts with a starter or is all marks.
+// Sorts the marks after `from` by class and composes what can be composed; `run` starts with a starter or is
+// all marks.
 void compose_run(const Tables& t, std::vector<uint32_t>& run) {
   const auto cls = [&t](uint32_t c) { return static_cast<uint8_t>(t.info[c] & class_mask); };
   for (size_t i = 0; i < run.size();) {
     size_t end = i;
     while (end < run.size() && cls(run[end]) != 0) ++end;
-    std::stable_sort(run.begin() + static_cast<std::ptrdiff_t>(i), run.begin() + static_cast<std::ptrdiff_t>(end),
+    std::stable_sort(run.begin() + static_cast<std::ptrdiff_t>(i),
+                     run.begin() + static_cast<std::ptrdiff_t>(end),
                      [&](uint32_t a, uint32_t b) { return cls(a) < cls(b); });
     i = end + 1;
   }

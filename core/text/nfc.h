@@ -4,7 +4,8 @@
 
 namespace sheaf {
 
-/// `text` (valid UTF-8) in Unicode normalization form C: itself where it is already, otherwise a copy in `storage`.
+/// `text` (valid UTF-8) in Unicode normalization form C: itself where it is already, otherwise a copy in
+/// `storage`.
 std::string_view normalize_nfc(std::string_view text, std::string& storage);
 
 }  // namespace sheaf

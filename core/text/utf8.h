@@ -32,7 +32,8 @@ void append_utf8(uint32_t point, std::string& out);
 /// Bytes of the longest valid prefix; text.size() when all of it is valid.
 size_t valid_prefix(std::string_view text);
 
-/// The text with each maximal invalid part of a sequence replaced by U+FFFD, as Python's errors="replace" does.
+/// The text with each maximal invalid part of a sequence replaced by U+FFFD, as Python's errors="replace"
+/// does.
 std::string replace_invalid(std::string_view text);
 
 /// `text` itself where it is valid, otherwise its repaired copy in `storage`.

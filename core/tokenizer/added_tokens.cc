@@ -9,7 +9,9 @@
 namespace sheaf {
 namespace {
 
-uint64_t edge_key(uint32_t node, char byte) { return uint64_t{node} << 8 | static_cast<unsigned char>(byte); }
+uint64_t edge_key(uint32_t node, char byte) {
+  return uint64_t{node} << 8 | static_cast<unsigned char>(byte);
+}
 
 size_t strip_left(std::string_view text, size_t at, size_t floor) {
   const uint8_t* classes = char_classes();
@@ -37,10 +39,12 @@ size_t strip_right(std::string_view text, size_t at) {
 void AddedTokens::add(AddedToken token) {
   if (token.content.empty()) return;
   if (token.content.size() > longest_content)
-    refuse("added token {} is {} bytes long; sheaf takes at most {}", token.id, token.content.size(), longest_content);
+    refuse("added token {} is {} bytes long; sheaf takes at most {}", token.id, token.content.size(),
+           longest_content);
   uint32_t node = 0;
   for (const char byte : token.content) {
-    const auto [it, fresh] = edges_.try_emplace(edge_key(node, byte), static_cast<uint32_t>(node_token_.size()));
+    const auto [it, fresh] =
+        edges_.try_emplace(edge_key(node, byte), static_cast<uint32_t>(node_token_.size()));
     if (fresh) node_token_.push_back(-1);
     node = it->second;
   }

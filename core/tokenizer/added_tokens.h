@@ -15,9 +15,9 @@ namespace sheaf {
 struct AddedToken {
   std::string content;
   TokenId id = 0;
-  bool special = true;   ///< only found where special tokens are parsed
-  bool lstrip = false;   ///< takes the white space before it along
-  bool rstrip = false;   ///< takes the white space after it along
+  bool special = true;  ///< only found where special tokens are parsed
+  bool lstrip = false;  ///< takes the white space before it along
+  bool rstrip = false;  ///< takes the white space after it along
 };
 
 /// Finds added tokens in text: the leftmost, of those the longest.
@@ -25,13 +25,15 @@ class AddedTokens {
  public:
   static constexpr size_t longest_content = 1024;
 
-  /// A token of the same content replaces the earlier one. Empty contents are ignored; refuses an overlong one.
+  /// A token of the same content replaces the earlier one. Empty contents are ignored; refuses an overlong
+  /// one.
   void add(AddedToken token);
   bool empty() const { return tokens_.empty(); }
 
-  /// Appends the tokens found in text[begin, end), left to right and disjoint; stripping may reach outside that range.
-  /// Where `special` is false, special tokens are passed over.
-  void find(std::string_view text, size_t begin, size_t end, bool special, std::vector<SpecialSpan>& out) const;
+  /// Appends the tokens found in text[begin, end), left to right and disjoint; stripping may reach outside
+  /// that range. Where `special` is false, special tokens are passed over.
+  void find(std::string_view text, size_t begin, size_t end, bool special,
+            std::vector<SpecialSpan>& out) const;
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
   const AddedToken* find_content(std::string_view content) const;

@@ -25,7 +25,9 @@ constexpr std::array<int16_t, 0x144> alphabet = [] {
 
 }  // namespace
 
-int byte_of_char(uint32_t point) { return point < alphabet.size() ? alphabet[point] : -1; }
+int byte_of_char(uint32_t point) {
+  return point < alphabet.size() ? alphabet[point] : -1;
+}
 
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
@@ -56,7 +58,8 @@ ByteBpe::ByteBpe(ByteBpeParts parts)
 }
 
 void ByteBpe::encode_gap(std::string_view gap, Before, Tokens& out) const {
-  if (gap.size() > std::numeric_limits<int32_t>::max()) refuse("a text of {} bytes is too long to tokenize", gap.size());
+  if (gap.size() > std::numeric_limits<int32_t>::max())
+    refuse("a text of {} bytes is too long to tokenize", gap.size());
   typename ScratchPool<Scratch>::Lease scratch(scratch_);
   encode_words(nfc_ ? normalize_nfc(gap, scratch->normalized) : gap, *scratch, out);
 }
@@ -112,7 +115,8 @@ std::string ByteBpe::decode(std::span<const TokenId> ids, bool skip_special) con
 }
 
 std::string ByteBpe::describe() const {
-  return fmt::format("byte-level BPE ({}), {} tokens", words_.name().empty() ? "whole text" : words_.name(), vocab_size());
+  return fmt::format("byte-level BPE ({}), {} tokens", words_.name().empty() ? "whole text" : words_.name(),
+                     vocab_size());
 }
 
 }  // namespace sheaf

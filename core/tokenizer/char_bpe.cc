@@ -34,7 +34,9 @@ std::string spaces_from_blocks(std::string_view text) {
 
 int byte_of_spelling(std::string_view s) {
   if (s.size() != 6 || !s.starts_with("<0x") || s[5] != '>') return -1;
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
   const int high = digit(s[3]), low = digit(s[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
@@ -48,7 +50,8 @@ void merges_from_scores(CharBpeParts& parts, std::span<const float> scores, cons
     const float score = scores[static_cast<size_t>(id)];
     if (!std::isfinite(score)) refuse("{}: the score of token {} is not a number", source, id);
     if (vocabulary.bytes(id).size() > longest_token)
-      refuse("{}: token {} is {} bytes long; sheaf takes at most {}", source, id, vocabulary.bytes(id).size(), longest_token);
+      refuse("{}: token {} is {} bytes long; sheaf takes at most {}", source, id, vocabulary.bytes(id).size(),
+             longest_token);
     pieces.push_back(id);
     order.push_back(score);
   }
@@ -105,14 +108,16 @@ CharBpe::CharBpe(CharBpeParts parts)
 }
 
 void CharBpe::encode_gap(std::string_view gap, Before before, Tokens& out) const {
-  if (gap.size() >= std::numeric_limits<int32_t>::max()) refuse("a text of {} bytes is too long to tokenize", gap.size());
+  if (gap.size() >= std::numeric_limits<int32_t>::max())
+    refuse("a text of {} bytes is too long to tokenize", gap.size());
   typename ScratchPool<Scratch>::Lease scratch(scratch_);
   std::string& text = scratch->text;
   const bool wanted = space_in_front_ == CharBpeParts::Space::always  ? before != Before::text
                       : space_in_front_ == CharBpeParts::Space::first ? before == Before::nothing
                                                                       : false;
   text.clear();
-  if (wanted && (space_before_space_ || !(gap.starts_with(' ') || gap.starts_with(block)))) text.push_back(' ');
+  if (wanted && (space_before_space_ || !(gap.starts_with(' ') || gap.starts_with(block))))
+    text.push_back(' ');
   if (gap.find(block) == std::string_view::npos)
     text.append(gap);
   else
@@ -188,6 +193,8 @@ std::optional<TokenId> CharBpe::find(std::string_view piece) const {
   return std::nullopt;
 }
 
-std::string CharBpe::describe() const { return fmt::format("{}, {} tokens", name_, tokens_); }
+std::string CharBpe::describe() const {
+  return fmt::format("{}, {} tokens", name_, tokens_);
+}
 
 }  // namespace sheaf

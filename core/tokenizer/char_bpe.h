@@ -10,20 +10,20 @@
 
 namespace sheaf {
 
-/// Everything a BPE tokenizer over characters is made of. SentencePiece writes a space as U+2581 and takes a U+2581 in
-/// the text for a space; here both are a plain space throughout.
+/// Everything a BPE tokenizer over characters is made of. SentencePiece writes a space as U+2581 and takes a
+/// U+2581 in the text for a space; here both are a plain space throughout.
 struct CharBpeParts {
   enum class Space : uint8_t { never, first, always };  ///< always: after special tokens, too
 
-  Vocabulary vocabulary;            ///< the bytes of every token; after `tokens`, characters that only occur in merges
-  int32_t tokens = 0;               ///< ids of the model
+  Vocabulary vocabulary;  ///< the bytes of every token; after `tokens`, characters that only occur in merges
+  int32_t tokens = 0;     ///< ids of the model
   Merges merges;
   AddedTokens added;
   Space space_in_front = Space::always;
-  bool space_before_space = true;   ///< the space in front is put even before a space
-  bool cut_at_spaces = false;       ///< merges never cross the start of a space
+  bool space_before_space = true;                     ///< the space in front is put even before a space
+  bool cut_at_spaces = false;                         ///< merges never cross the start of a space
   std::array<TokenId, 256> byte_tokens = no_bytes();  ///< for characters without a token; -1: none
-  std::optional<TokenId> unknown;   ///< for characters that have no byte tokens either; nothing: dropped
+  std::optional<TokenId> unknown;  ///< for characters that have no byte tokens either; nothing: dropped
   bool fuse_unknown = true;
   std::string name;
 
@@ -39,9 +39,10 @@ std::string spaces_from_blocks(std::string_view text);
 /// The byte that "<0x41>" stands for, or -1.
 int byte_of_spelling(std::string_view spelling);
 
-/// A SentencePiece BPE model has scores instead of merges: any two neighbours whose text is a token merge, the best score
-/// first. Fills `merges` (and adds the characters that only occur inside tokens) from the findable tokens;
-/// `scores` has one entry per token. Refuses scores that are not numbers and tokens of absurd length.
+/// A SentencePiece BPE model has scores instead of merges: any two neighbours whose text is a token merge,
+/// the best score first. Fills `merges` (and adds the characters that only occur inside tokens) from the
+/// findable tokens; `scores` has one entry per token. Refuses scores that are not numbers and tokens of
+/// absurd length.
 void merges_from_scores(CharBpeParts& parts, std::span<const float> scores, const std::string& source);
 
 /// BPE over characters with byte fallback: Llama 2, Mistral, Phi-3.
@@ -78,8 +79,9 @@ class CharBpe final : public SplittingTokenizer {
   bool fuse_unknown_;
   std::string name_;
   std::array<TokenId, 128> ascii_tokens_;
-  bool cuts_ = true;                      // unknown characters that fuse must stay together
-  std::vector<bool> joined_ = std::vector<bool>(65536);  // [last byte of a character][first of the next] in some token
+  bool cuts_ = true;  // unknown characters that fuse must stay together
+  std::vector<bool> joined_ =
+      std::vector<bool>(65536);  // [last byte of a character][first of the next] in some token
   mutable ScratchPool<Scratch> scratch_;
 };
 

@@ -8,28 +8,28 @@
 namespace sheaf {
 
 /// One of a fixed, named set of chat layouts; code in a model file's own template is never run.
-/// A prompt is: [bos] user_open + user text + turn, and the model's answer follows. Where there is a system text,
-/// system_open + system text + system_close stand before user_open (or after it, see system_in_user).
+/// A prompt is: [bos] user_open + user text + turn, and the model's answer follows. Where there is a system
+/// text, system_open + system text + system_close stand before user_open (or after it, see system_in_user).
 struct ChatTemplate {
-  std::string name;           ///< chatml, qwen3, llama3, mistral, phi, plain, ...; docs/tokenizers.md lists them
-  std::string system_open;    ///< before the system text, e.g. "<|im_start|>system\n"
-  std::string system_close;   ///< after it, e.g. "<|im_end|>\n"
-  std::string user_open;      ///< before the user text, e.g. "<|im_start|>user\n"
-  std::string turn;           ///< after it and before the answer, e.g. "<|im_end|>\n<|im_start|>assistant\n"
-  std::string default_system; ///< the model's own system text where the job gives none; may be empty
+  std::string name;  ///< chatml, qwen3, llama3, mistral, phi, plain, ...; docs/tokenizers.md lists them
+  std::string system_open;     ///< before the system text, e.g. "<|im_start|>system\n"
+  std::string system_close;    ///< after it, e.g. "<|im_end|>\n"
+  std::string user_open;       ///< before the user text, e.g. "<|im_start|>user\n"
+  std::string turn;            ///< after it and before the answer, e.g. "<|im_end|>\n<|im_start|>assistant\n"
+  std::string default_system;  ///< the model's own system text where the job gives none; may be empty
   bool system_in_user = false;  ///< the system text stands inside the user's turn, right after user_open
 };
 
-/// The prompt of one user turn (without bos): markup as markup, `system` and `user` as text. An empty `system` leaves
-/// the system turn out; pass chat.default_system for the model's own.
+/// The prompt of one user turn (without bos): markup as markup, `system` and `user` as text. An empty
+/// `system` leaves the system turn out; pass chat.default_system for the model's own.
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user);
 
 /// The template called `name`; refuses an unknown name and lists the known ones.
 const ChatTemplate& chat_template(std::string_view name);
 std::vector<std::string> chat_template_names();
 
-/// Names the template that fits a model: by the text of its own Jinja template where the file carries one (only
-/// looked at, never run), else by its tokens. "plain" when nothing fits.
+/// Names the template that fits a model: by the text of its own Jinja template where the file carries one
+/// (only looked at, never run), else by its tokens. "plain" when nothing fits.
 std::string detect_chat_template(std::string_view jinja, const Tokenizer& tokenizer);
 
 }  // namespace sheaf

@@ -7,7 +7,8 @@
 
 namespace sheaf {
 
-/// Which two neighbouring symbols become one, and in what order: the lowest rank first, the leftmost of equals.
+/// Which two neighbouring symbols become one, and in what order: the lowest rank first, the leftmost of
+/// equals.
 class Merges {
  public:
   struct Merge {

@@ -8,7 +8,8 @@
 namespace sheaf {
 namespace {
 
-// A place in valid text: the class of the code point there and its length; past the end, class 0 and length 0.
+// A place in valid text: the class of the code point there and its length; past the end, class 0 and length
+// 0.
 struct Here {
   uint32_t point = 0;
   uint32_t bytes = 0;
@@ -42,16 +43,26 @@ class Scan {
   const uint8_t* classes_;
 };
 
-bool is_newline(uint32_t point) { return point == '\n' || point == '\r'; }
-bool is_letter_here(Here h) { return h.cls & is_letter; }
-bool is_number_here(Here h) { return h.cls & is_number; }
-bool is_other(Here h) { return h.bytes != 0 && !(h.cls & (is_letter | is_number | is_space)); }
+bool is_newline(uint32_t point) {
+  return point == '\n' || point == '\r';
+}
+bool is_letter_here(Here h) {
+  return h.cls & is_letter;
+}
+bool is_number_here(Here h) {
+  return h.cls & is_number;
+}
+bool is_other(Here h) {
+  return h.bytes != 0 && !(h.cls & (is_letter | is_number | is_space));
+}
 
 // Bytes of 's 't 're 've 'm 'll 'd at p, or 0.
 template <bool ignore_case>
 size_t contraction(const Scan& s, const char* p) {
   if (*p != '\'' || p + 1 == s.end()) return 0;
-  const auto lower = [](char c) { return ignore_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto lower = [](char c) {
+    return ignore_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  };
   const char a = lower(p[1]);
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 2;
   // The long s folds to s when case is ignored.
@@ -125,8 +136,12 @@ const char* next_cl100k(const Scan& s, const char* p) {
   return punctuation<false>(s, p);
 }
 
-bool in_head(Here h) { return (h.cls & is_mark) || (h.cls & (is_letter | is_lower)) == is_letter; }
-bool in_tail(Here h) { return (h.cls & is_mark) || (h.cls & (is_letter | is_upper)) == is_letter; }
+bool in_head(Here h) {
+  return (h.cls & is_mark) || (h.cls & (is_letter | is_lower)) == is_letter;
+}
+bool in_tail(Here h) {
+  return (h.cls & is_mark) || (h.cls & (is_letter | is_upper)) == is_letter;
+}
 
 // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ at p, or null.
 const char* head_then_tail(const Scan& s, const char* p) {
@@ -191,8 +206,8 @@ template <bool backtick>
 const char* next_punct(const Scan& s, const char* p) {
   return next_run(s, p, [](Here h) {
     const uint32_t c = h.point;
-    return (h.cls & is_punct) || c == '$' || c == '+' || c == '<' || c == '=' || c == '>' || c == '^' || c == '~' ||
-           c == '|' || (backtick && c == '`');
+    return (h.cls & is_punct) || c == '$' || c == '+' || c == '<' || c == '=' || c == '>' || c == '^' ||
+           c == '~' || c == '|' || (backtick && c == '`');
   });
 }
 
@@ -210,24 +225,39 @@ void cut(std::string_view text, const std::vector<size_t>& before, std::vector<s
   }
 }
 
-void cut_by(CutRule rule, std::string_view text, const std::vector<size_t>& before, std::vector<size_t>& ends) {
+void cut_by(CutRule rule, std::string_view text, const std::vector<size_t>& before,
+            std::vector<size_t>& ends) {
   const auto by = [&](auto next) { cut(text, before, ends, next); };
   // Lambdas rather than function pointers, so that each scanner is inlined into its loop.
   switch (rule) {
-    case CutRule::gpt2: return by([](const Scan& s, const char* p) { return next_gpt2(s, p); });
-    case CutRule::cl100k: return by([](const Scan& s, const char* p) { return next_cl100k<3>(s, p); });
-    case CutRule::qwen2: return by([](const Scan& s, const char* p) { return next_cl100k<1>(s, p); });
-    case CutRule::tekken: return by([](const Scan& s, const char* p) { return next_cased<1, false>(s, p); });
-    case CutRule::o200k: return by([](const Scan& s, const char* p) { return next_cased<3, true>(s, p); });
-    case CutRule::digits_each: return by([](const Scan& s, const char* p) { return next_each<is_digit>(s, p); });
-    case CutRule::number_each: return by([](const Scan& s, const char* p) { return next_each<is_number>(s, p); });
+    case CutRule::gpt2:
+      return by([](const Scan& s, const char* p) { return next_gpt2(s, p); });
+    case CutRule::cl100k:
+      return by([](const Scan& s, const char* p) { return next_cl100k<3>(s, p); });
+    case CutRule::qwen2:
+      return by([](const Scan& s, const char* p) { return next_cl100k<1>(s, p); });
+    case CutRule::tekken:
+      return by([](const Scan& s, const char* p) { return next_cased<1, false>(s, p); });
+    case CutRule::o200k:
+      return by([](const Scan& s, const char* p) { return next_cased<3, true>(s, p); });
+    case CutRule::digits_each:
+      return by([](const Scan& s, const char* p) { return next_each<is_digit>(s, p); });
+    case CutRule::number_each:
+      return by([](const Scan& s, const char* p) { return next_each<is_number>(s, p); });
     case CutRule::digits_run:
-      return by([](const Scan& s, const char* p) { return next_run(s, p, [](Here h) { return (h.cls & is_digit) != 0; }); });
+      return by([](const Scan& s, const char* p) {
+        return next_run(s, p, [](Here h) { return (h.cls & is_digit) != 0; });
+      });
     case CutRule::number_run:
-      return by([](const Scan& s, const char* p) { return next_run(s, p, [](Here h) { return (h.cls & is_number) != 0; }); });
-    case CutRule::ascii_triples: return by([](const Scan& s, const char* p) { return next_triple(s, p); });
-    case CutRule::punct: return by([](const Scan& s, const char* p) { return next_punct<false>(s, p); });
-    case CutRule::punct_falcon: return by([](const Scan& s, const char* p) { return next_punct<true>(s, p); });
+      return by([](const Scan& s, const char* p) {
+        return next_run(s, p, [](Here h) { return (h.cls & is_number) != 0; });
+      });
+    case CutRule::ascii_triples:
+      return by([](const Scan& s, const char* p) { return next_triple(s, p); });
+    case CutRule::punct:
+      return by([](const Scan& s, const char* p) { return next_punct<false>(s, p); });
+    case CutRule::punct_falcon:
+      return by([](const Scan& s, const char* p) { return next_punct<true>(s, p); });
   }
 }
 

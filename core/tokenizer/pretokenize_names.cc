@@ -41,7 +41,8 @@ const std::vector<KnownPre>& known_pres() {
   using enum CutRule;
   static const std::vector<KnownPre> known = [] {
     std::vector<KnownPre> all;
-    const auto add = [&all](const std::vector<CutRule>& rules, bool whole, std::initializer_list<std::string_view> names) {
+    const auto add = [&all](const std::vector<CutRule>& rules, bool whole,
+                            std::initializer_list<std::string_view> names) {
       for (const std::string_view name : names) all.push_back({name, rules, whole});
     };
     add({punct, gpt2, number_run, ascii_triples}, false, {"default"});
@@ -49,7 +50,8 @@ const std::vector<KnownPre>& known_pres() {
     add({cl100k}, true, {"llama-bpe", "llama3", "llama-v3", "falcon3"});
     add({cl100k}, false, {"dbrx", "smaug-bpe", "chatglm-bpe", "glm4", "cl100k"});
     add({qwen2}, false, {"qwen2", "qwen3", "deepseek-r1-qwen", "stablelm2", "megrez"});
-    add({digits_each, gpt2}, false, {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"});
+    add({digits_each, gpt2}, false,
+        {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"});
     add({punct_falcon, gpt2, ascii_triples}, false, {"falcon"});
     add({tekken}, true, {"tekken"});
     add({o200k}, false, {"gpt-4o", "llama4"});

@@ -1,7 +1,10 @@
-#include "core/tokenizer/sentencepiece_model.h"
-
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <vector>
+
+#include "core/tokenizer/sentencepiece_model.h"
 
 namespace sheaf {
 namespace {
@@ -26,21 +29,28 @@ class Fields {
         value = *v;
         return true;
       }
-      case 1: return skip(8);
+      case 1:
+        return skip(8);
       case 2: {
         const auto length = varint();
         if (!length || *length > bytes_.size()) return fail();
         text = bytes_.substr(0, static_cast<size_t>(*length));
         return skip(text.size());
       }
-      case 5: return skip(4);
-      default: return fail();
+      case 5: {
+        if (bytes_.size() < 4) return fail();
+        std::memcpy(&single, bytes_.data(), 4);
+        return skip(4);
+      }
+      default:
+        return fail();
     }
   }
   bool broken() const { return broken_; }
 
   uint64_t number = 0;
   uint64_t value = 0;
+  float single = 0;
   std::string_view text;
 
  private:
@@ -68,21 +78,47 @@ class Fields {
   bool broken_ = false;
 };
 
+// The library walks a normalizer's character map without looking at its bounds; this does. The map is the
+// size of a double-array trie in bytes, the trie's 32-bit units, and the replacement texts, each ending in a
+// zero byte.
+bool is_sound_charsmap(std::string_view map) {
+  uint32_t trie_bytes = 0;
+  if (map.size() < 4) return false;
+  std::memcpy(&trie_bytes, map.data(), 4);
+  if (trie_bytes % 4 != 0 || trie_bytes < 1024 || trie_bytes >= map.size() - 4) return false;
+  std::vector<uint32_t> units(trie_bytes / 4);
+  std::memcpy(units.data(), map.data() + 4, trie_bytes);
+  const size_t texts = map.size() - 4 - trie_bytes;
+  if (map.back() != '\0') return false;
+  for (size_t i = 0; i < units.size(); ++i) {
+    const uint32_t unit = units[i];
+    if (unit >> 31) continue;  // a leaf: never walked from
+    const size_t base = i ^ static_cast<size_t>((unit >> 10) << ((unit & 0x200) >> 6));
+    if ((base | 0xFF) >= units.size()) return false;
+    const bool has_leaf = unit >> 8 & 1;
+    if (has_leaf && (units[base] & 0x7FFFFFFF) >= texts) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-// ModelProto: pieces = 1 (type = 3, user-defined = 4, unused = 5), trainer_spec = 2 (model_type = 3, BPE = 2; treat_whitespace_as_suffix = 24),
-// normalizer_spec = 3 (precompiled_charsmap = 2, add_dummy_prefix = 3, remove_extra_whitespaces = 4,
-// escape_whitespaces = 5).
+// ModelProto: pieces = 1 (type = 3, user-defined = 4, unused = 5), trainer_spec = 2 (model_type = 3, BPE = 2;
+// treat_whitespace_as_suffix = 24), normalizer_spec = 3 (precompiled_charsmap = 2, add_dummy_prefix = 3,
+// remove_extra_whitespaces = 4, escape_whitespaces = 5).
 SentencePieceFacts sentencepiece_facts(std::string_view model) {
   SentencePieceFacts facts;
-  bool charsmap = false, suffix = false, front = true, removes = true, escapes = true, pieces = false, plain = true;
+  bool charsmap = false, suffix = false, front = true, removes = true, escapes = true, pieces = false,
+       plain = true;
   Fields top(model);
   while (top.next()) {
     if (top.number == 1) {
       pieces = true;
       Fields piece(top.text);
-      while (piece.next())
+      while (piece.next()) {
+        if (piece.number == 2 && !std::isfinite(piece.single)) return {};
         if (piece.number == 3 && (piece.value == 4 || piece.value == 5)) plain = false;
+      }
       if (piece.broken()) return {};
     }
     if (top.number == 2) {
@@ -93,10 +129,19 @@ SentencePieceFacts sentencepiece_facts(std::string_view model) {
       }
       if (spec.broken()) return {};
     }
+    if (top.number == 5) {  // denormalizer_spec
+      Fields spec(top.text);
+      while (spec.next())
+        if (spec.number == 2 && !spec.text.empty() && !is_sound_charsmap(spec.text)) return {};
+      if (spec.broken()) return {};
+    }
     if (top.number == 3) {
       Fields spec(top.text);
       while (spec.next()) {
-        if (spec.number == 2) charsmap = !spec.text.empty();
+        if (spec.number == 2) {
+          charsmap = !spec.text.empty();
+          if (charsmap && !is_sound_charsmap(spec.text)) return {};
+        }
         if (spec.number == 3) front = spec.value != 0;
         if (spec.number == 4) removes = spec.value != 0;
         if (spec.number == 5) escapes = spec.value != 0;

@@ -1,8 +1,8 @@
 #include "core/tokenizer/sentencepiece_model.h"
 
-#include <sentencepiece_processor.h>
-
+#include <exception>
 #include <limits>
+#include <sentencepiece_processor.h>
 
 #include "core/error.h"
 #include "core/text/utf8.h"
@@ -21,7 +21,9 @@ class SentencePieceTokenizer final : public SplittingTokenizer {
  public:
   SentencePieceTokenizer(std::unique_ptr<SentencePieceProcessor> processor, const SentencePieceFacts& facts,
                          Vocabulary vocabulary, AddedTokens added)
-      : SplittingTokenizer(std::move(vocabulary), std::move(added)), processor_(std::move(processor)), facts_(facts) {}
+      : SplittingTokenizer(std::move(vocabulary), std::move(added)),
+        processor_(std::move(processor)),
+        facts_(facts) {}
 
   std::string decode(std::span<const TokenId> ids, bool skip_special) const override {
     std::string text;
@@ -39,12 +41,14 @@ class SentencePieceTokenizer final : public SplittingTokenizer {
   }
 
   std::string describe() const override {
-    return fmt::format("SentencePiece ({}, by the library), {} tokens", facts_.bpe ? "BPE" : "unigram", vocab_size());
+    return fmt::format("SentencePiece ({}, by the library), {} tokens", facts_.bpe ? "BPE" : "unigram",
+                       vocab_size());
   }
 
  protected:
   void encode_gap(std::string_view gap, Before, Tokens& out) const override {
-    if (gap.size() >= std::numeric_limits<int32_t>::max() / 4) refuse("a text of {} bytes is too long to tokenize", gap.size());
+    if (gap.size() >= std::numeric_limits<int32_t>::max() / 4)
+      refuse("a text of {} bytes is too long to tokenize", gap.size());
     std::vector<int> ids;
     if (const auto status = processor_->Encode(gap, &ids); !status.ok())
       fail("sentencepiece could not encode: {}", status.ToString());
@@ -56,8 +60,9 @@ class SentencePieceTokenizer final : public SplittingTokenizer {
   SentencePieceFacts facts_;
 };
 
-std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& processor, const SentencePieceFacts& facts,
-                                               Vocabulary vocabulary, AddedTokens added, const std::string& source) {
+std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& processor,
+                                               const SentencePieceFacts& facts, Vocabulary vocabulary,
+                                               AddedTokens added, const std::string& source) {
   CharBpeParts parts;
   parts.name = "SentencePiece (BPE)";
   parts.vocabulary = std::move(vocabulary);
@@ -68,7 +73,8 @@ std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& pro
   std::vector<float> scores;
   for (int id = 0; id < parts.tokens; ++id) {
     scores.push_back(processor.GetScore(id));
-    if (const int byte = byte_of_piece(processor, id); byte >= 0) parts.byte_tokens[static_cast<size_t>(byte)] = id;
+    if (const int byte = byte_of_piece(processor, id); byte >= 0)
+      parts.byte_tokens[static_cast<size_t>(byte)] = id;
   }
   merges_from_scores(parts, scores, source);
   return std::make_unique<CharBpe>(std::move(parts));
@@ -76,12 +82,19 @@ std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& pro
 
 }  // namespace
 
-std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source, bool library_only) {
+std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source,
+                                                       bool library_only) {
   const SentencePieceFacts facts = sentencepiece_facts(model);
-  if (!facts.readable) refuse("{}: not a SentencePiece model", source);
+  if (!facts.readable) refuse("{}: not a sound SentencePiece model", source);
   auto processor = std::make_unique<SentencePieceProcessor>();
-  if (const auto status = processor->LoadFromSerializedProto(model); !status.ok())
-    refuse("{}: sentencepiece does not take this model: {}", source, status.ToString());
+  try {
+    if (const auto status = processor->LoadFromSerializedProto(model); !status.ok())
+      refuse("{}: sentencepiece does not take this model: {}", source, status.ToString());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {  // its trie throws its own kind
+    refuse("{}: sentencepiece does not take this model: {}", source, e.what());
+  }
 
   Vocabulary vocabulary;
   AddedTokens added;
@@ -103,7 +116,8 @@ std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, c
   if (facts.bpe && facts.plain_text && facts.plain_pieces && !library_only)
     tokenizer = own_engine(*processor, facts, std::move(vocabulary), std::move(added), source);
   else
-    tokenizer = std::make_unique<SentencePieceTokenizer>(std::move(processor), facts, std::move(vocabulary), std::move(added));
+    tokenizer = std::make_unique<SentencePieceTokenizer>(std::move(processor), facts, std::move(vocabulary),
+                                                         std::move(added));
   tokenizer->bos = bos;
   tokenizer->eos = eos;
   tokenizer->starts_with_bos = bos.has_value();

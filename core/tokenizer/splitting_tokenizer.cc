@@ -23,7 +23,8 @@ void SplittingTokenizer::encode_run(std::string_view run, Before before, Tokens&
   encode_split(valid_text(run, repaired), false, before, out);
 }
 
-void SplittingTokenizer::encode_split(std::string_view text, bool parse_special, Before before, Tokens& out) const {
+void SplittingTokenizer::encode_split(std::string_view text, bool parse_special, Before before,
+                                      Tokens& out) const {
   std::vector<SpecialSpan> spans;
   added_.find(text, 0, text.size(), parse_special, spans);
   size_t at = 0;
@@ -55,8 +56,8 @@ void SplittingTokenizer::collect_end_tokens() {
     if (std::ranges::find(end_tokens, id) == end_tokens.end()) end_tokens.push_back(id);
   };
   if (eos) add(*eos);
-  for (const char* name : {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|end|>",
-                           "</s>", "<end_of_turn>", "<|return|>"}) {
+  for (const char* name : {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",
+                           "<|end|>", "</s>", "<end_of_turn>", "<|return|>"}) {
     const AddedToken* token = added_.find_content(name);
     if (token != nullptr && token->special) add(token->id);
   }

@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-/// A tokenizer that first looks for its added tokens and encodes the text between them: what the byte-level, the
-/// character-level and the SentencePiece kinds have in common.
+/// A tokenizer that first looks for its added tokens and encodes the text between them: what the byte-level,
+/// the character-level and the SentencePiece kinds have in common.
 class SplittingTokenizer : public Tokenizer {
  public:
   void encode(std::string_view text, bool parse_special, Tokens& out) const override;
@@ -18,7 +18,8 @@ class SplittingTokenizer : public Tokenizer {
   std::optional<TokenId> find(std::string_view piece) const override;
   bool is_special(TokenId id) const override;
 
-  /// Adds eos and the known end-of-turn tokens to `end_tokens`, where they are special tokens of this vocabulary.
+  /// Adds eos and the known end-of-turn tokens to `end_tokens`, where they are special tokens of this
+  /// vocabulary.
   void collect_end_tokens();
 
  protected:
@@ -27,7 +28,8 @@ class SplittingTokenizer : public Tokenizer {
   /// Appends the ids of valid text that holds no special token to look for.
   virtual void encode_gap(std::string_view gap, Before before, Tokens& out) const = 0;
 
-  void find_special(std::string_view text, size_t begin, size_t end, std::vector<SpecialSpan>& out) const override;
+  void find_special(std::string_view text, size_t begin, size_t end,
+                    std::vector<SpecialSpan>& out) const override;
   void encode_run(std::string_view run, Before before, Tokens& out) const override;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }

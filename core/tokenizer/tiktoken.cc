@@ -18,12 +18,18 @@ std::optional<std::string> decode_base64(std::string_view text) {
   while (text.ends_with('=')) text.remove_suffix(1);
   for (const char c : text) {
     uint32_t value;
-    if (c >= 'A' && c <= 'Z') value = static_cast<uint32_t>(c - 'A');
-    else if (c >= 'a' && c <= 'z') value = static_cast<uint32_t>(c - 'a' + 26);
-    else if (c >= '0' && c <= '9') value = static_cast<uint32_t>(c - '0' + 52);
-    else if (c == '+') value = 62;
-    else if (c == '/') value = 63;
-    else return std::nullopt;
+    if (c >= 'A' && c <= 'Z')
+      value = static_cast<uint32_t>(c - 'A');
+    else if (c >= 'a' && c <= 'z')
+      value = static_cast<uint32_t>(c - 'a' + 26);
+    else if (c >= '0' && c <= '9')
+      value = static_cast<uint32_t>(c - '0' + 52);
+    else if (c == '+')
+      value = 62;
+    else if (c == '/')
+      value = 63;
+    else
+      return std::nullopt;
     bits = bits << 6 | value;
     count += 6;
     if (count >= 8) {
@@ -68,11 +74,14 @@ struct Special {
 
 std::vector<Special> llama3_special() {
   constexpr TokenId base = 128000;
-  std::vector<Special> all = {{"<|begin_of_text|>", base},          {"<|end_of_text|>", base + 1},
-                              {"<|start_header_id|>", base + 6},    {"<|end_header_id|>", base + 7},
+  std::vector<Special> all = {{"<|begin_of_text|>", base},
+                              {"<|end_of_text|>", base + 1},
+                              {"<|start_header_id|>", base + 6},
+                              {"<|end_header_id|>", base + 7},
                               {"<|eot_id|>", base + 9},
                               // Llama 3.1 gave names to three reserved tokens; both names are read.
-                              {"<|finetune_right_pad_id|>", base + 4}, {"<|eom_id|>", base + 8},
+                              {"<|finetune_right_pad_id|>", base + 4},
+                              {"<|eom_id|>", base + 8},
                               {"<|python_tag|>", base + 10}};
   int reserved = 0;
   for (TokenId id = base + 2; id < base + 256; ++id)
@@ -84,8 +93,11 @@ std::vector<Special> llama3_special() {
 std::vector<Special> special_of(size_t ranks) {
   if (ranks == 128000) return llama3_special();
   if (ranks == 100256)
-    return {{"<|endoftext|>", 100257}, {"<|fim_prefix|>", 100258}, {"<|fim_middle|>", 100259},
-            {"<|fim_suffix|>", 100260}, {"<|endofprompt|>", 100276}};
+    return {{"<|endoftext|>", 100257},
+            {"<|fim_prefix|>", 100258},
+            {"<|fim_middle|>", 100259},
+            {"<|fim_suffix|>", 100260},
+            {"<|endofprompt|>", 100276}};
   if (ranks == 199998) return {{"<|endoftext|>", 199999}, {"<|endofprompt|>", 200018}};
   return {};
 }
@@ -109,7 +121,8 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
     if (entry->rank < 0 || entry->rank >= Vocabulary::most_tokens)
       refuse("{}:{}: rank {} is out of range", source, number, entry->rank);
     if (entry->bytes.size() > longest_token)
-      refuse("{}:{}: a token of {} bytes; sheaf takes at most {}", source, number, entry->bytes.size(), longest_token);
+      refuse("{}:{}: a token of {} bytes; sheaf takes at most {}", source, number, entry->bytes.size(),
+             longest_token);
     highest = std::max(highest, entry->rank);
     lines.push_back(std::move(*entry));
   }
@@ -147,8 +160,9 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
       vocabulary.set(s.id, s.content, false);
     parts.added.add({s.content, s.id});
   }
-  parts.words = lines.size() == 199998 ? PreTokenizer("o200k", {CutRule::o200k})
-                                       : PreTokenizer(lines.size() == 128000 ? "llama3" : "cl100k", {CutRule::cl100k});
+  parts.words = lines.size() == 199998
+                    ? PreTokenizer("o200k", {CutRule::o200k})
+                    : PreTokenizer(lines.size() == 128000 ? "llama3" : "cl100k", {CutRule::cl100k});
   parts.whole_words_first = true;
   auto tokenizer = std::make_unique<ByteBpe>(std::move(parts));
   tokenizer->bos = tokenizer->find("<|begin_of_text|>");

@@ -4,7 +4,9 @@ namespace sheaf {
 
 void Tokenizer::find_special(std::string_view, size_t, size_t, std::vector<SpecialSpan>&) const {}
 
-void Tokenizer::encode_run(std::string_view run, Before, Tokens& out) const { encode(run, false, out); }
+void Tokenizer::encode_run(std::string_view run, Before, Tokens& out) const {
+  encode(run, false, out);
+}
 
 void Tokenizer::encode_pieces(std::span<const TextPiece> pieces, Tokens& out, bool continues) const {
   std::string text;

@@ -30,8 +30,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Appends the ids of `text`. With `parse_special`, special tokens spelled out in the text become their ids.
-  /// No beginning- or end-of-text token is added. Invalid UTF-8 is treated as docs/tokenizers.md says.
+  /// Appends the ids of `text`. With `parse_special`, special tokens spelled out in the text become their
+  /// ids. No beginning- or end-of-text token is added. Invalid UTF-8 is treated as docs/tokenizers.md says.
   virtual void encode(std::string_view text, bool parse_special, Tokens& out) const = 0;
 
   /// The bytes that `ids` stand for. Special tokens are spelled out unless `skip_special`.
@@ -47,22 +47,23 @@ class Tokenizer {
   /// A short description: "byte-level BPE (smollm), 49152 tokens".
   virtual std::string describe() const = 0;
 
-  /// Ids of pieces of one prompt part: markup is parsed for special tokens, text between two special tokens is
-  /// encoded as one run, so that the result is what encoding the joined text would give. A part that `continues` a
-  /// prompt gets no space in front where the model puts one before the first word of a text.
+  /// Ids of pieces of one prompt part: markup is parsed for special tokens, text between two special tokens
+  /// is encoded as one run, so that the result is what encoding the joined text would give. A part that
+  /// `continues` a prompt gets no space in front where the model puts one before the first word of a text.
   void encode_pieces(std::span<const TextPiece> pieces, Tokens& out, bool continues = false) const;
 
-  std::optional<TokenId> bos;       ///< beginning of text
-  std::optional<TokenId> eos;       ///< end of text
-  Tokens end_tokens;                ///< every id that ends an answer: eos, end of turn, ...
-  bool starts_with_bos = false;     ///< a prompt starts with bos
+  std::optional<TokenId> bos;    ///< beginning of text
+  std::optional<TokenId> eos;    ///< end of text
+  Tokens end_tokens;             ///< every id that ends an answer: eos, end of turn, ...
+  bool starts_with_bos = false;  ///< a prompt starts with bos
 
  protected:
   /// What stands before a run of text.
   enum class Before : uint8_t { nothing, special, text };
 
   /// Appends the special tokens spelled out in text[begin, end).
-  virtual void find_special(std::string_view text, size_t begin, size_t end, std::vector<SpecialSpan>& out) const;
+  virtual void find_special(std::string_view text, size_t begin, size_t end,
+                            std::vector<SpecialSpan>& out) const;
   /// Appends the ids of a run of text, in which no special token is looked for.
   virtual void encode_run(std::string_view run, Before before, Tokens& out) const;
 };

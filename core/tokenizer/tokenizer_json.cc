@@ -67,13 +67,15 @@ class Builder {
       if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= Vocabulary::most_tokens)
         refuse("{}: an added token has no id in range", source_);
       if (flag_of(entry, "single_word"))
-        refuse("{}: added token \"{}\" asks for single_word, which is not supported", source_, text_of(entry, "content"));
+        refuse("{}: added token \"{}\" asks for single_word, which is not supported", source_,
+               text_of(entry, "content"));
       added_.push_back({text_of(entry, "content"), id.get<TokenId>(), flag_of(entry, "special"),
                         flag_of(entry, "lstrip"), flag_of(entry, "rstrip")});
       last = std::max(last, id.get<int64_t>());
     }
     const auto tokens = static_cast<int64_t>(file_.vocabulary.size() + added_.size());
-    if (last >= tokens * 2 + 1024) refuse("{}: token id {} is out of proportion to {} tokens", source_, last, tokens);
+    if (last >= tokens * 2 + 1024)
+      refuse("{}: token id {} is out of proportion to {} tokens", source_, last, tokens);
     count_ = static_cast<size_t>(last + 1);
   }
 
@@ -83,7 +85,8 @@ class Builder {
       if (type == "ByteLevel") {
         byte_level_ = true;
         if (flag_of(*step, "add_prefix_space", true)) {
-          if (!rules_.empty()) refuse("{}: ByteLevel adds a space in front after other pre-tokenizers", source_);
+          if (!rules_.empty())
+            refuse("{}: ByteLevel adds a space in front after other pre-tokenizers", source_);
           space_in_front_ = true;
         }
         if (flag_of(*step, "use_regex", true)) rules_.push_back(CutRule::gpt2);
@@ -94,8 +97,9 @@ class Builder {
       } else if (type == "Metaspace") {
         metaspace_ = step;
       } else {
-        refuse("{}: pre-tokenizer \"{}\" is not known to sheaf; known are Split, ByteLevel, Digits, Metaspace", source_,
-               type);
+        refuse(
+            "{}: pre-tokenizer \"{}\" is not known to sheaf; known are Split, ByteLevel, Digits, Metaspace",
+            source_, type);
       }
     }
   }
@@ -103,8 +107,8 @@ class Builder {
   void read_split(const json& step) {
     const json& pattern = member(step, "pattern");
     const std::string regex = text_of(pattern, "Regex");
-    if (regex.empty() && text_of(pattern, "String") == " " && text_of(step, "behavior") == "MergedWithPrevious" &&
-        !flag_of(step, "invert"))
+    if (regex.empty() && text_of(pattern, "String") == " " &&
+        text_of(step, "behavior") == "MergedWithPrevious" && !flag_of(step, "invert"))
       return;  // Gemma's: changes nothing once spaces have been replaced
     // Every known pattern matches all of a text, so matches isolated and gaps removed are the same thing.
     const std::string behavior = text_of(step, "behavior");
@@ -112,8 +116,10 @@ class Builder {
     if (!(behavior == "Isolated" || (behavior == "Removed" && invert)))
       refuse("{}: Split with behavior \"{}\" is not supported", source_, behavior);
     const CutRule rule = rule_of_regex(regex, source_);
-    const bool leaves_gaps = rule == CutRule::number_each || rule == CutRule::number_run || rule == CutRule::ascii_triples;
-    if (behavior == "Removed" && leaves_gaps) refuse("{}: Split with behavior \"Removed\" would drop text", source_);
+    const bool leaves_gaps =
+        rule == CutRule::number_each || rule == CutRule::number_run || rule == CutRule::ascii_triples;
+    if (behavior == "Removed" && leaves_gaps)
+      refuse("{}: Split with behavior \"Removed\" would drop text", source_);
     rules_.push_back(rule);
   }
 
@@ -146,7 +152,8 @@ class Builder {
       const std::string &left = file_.merges[i], &right = file_.merges[i + 1];
       joined.assign(left).append(right);
       const TokenId a = id_of(left), b = id_of(right), c = id_of(joined);
-      if (a < 0 || b < 0 || c < 0) refuse("{}: merge {} makes or uses a token that is not in the vocabulary", source_, i / 2);
+      if (a < 0 || b < 0 || c < 0)
+        refuse("{}: merge {} makes or uses a token that is not in the vocabulary", source_, i / 2);
       merges.add(a, b, static_cast<uint32_t>(i / 2), c);
     }
   }
@@ -175,7 +182,8 @@ class Builder {
     parts.unknown = unknown_of(model);
     parts.fuse_unknown = flag_of(model, "fuse_unk");
     if (metaspace_ != nullptr) refuse("{}: Metaspace together with ByteLevel is not supported", source_);
-    if (flag_of(model, "byte_fallback")) refuse("{}: byte_fallback together with ByteLevel is not supported", source_);
+    if (flag_of(model, "byte_fallback"))
+      refuse("{}: byte_fallback together with ByteLevel is not supported", source_);
     parts.vocabulary.resize(count_);
     for (const auto& [word, id] : file_.vocabulary) {
       auto bytes = bytes_of_spelling(word);
@@ -202,12 +210,15 @@ class Builder {
                  text_of(*step, "content") == "\u2581") {
         replaced = true;
       } else {
-        refuse("{}: normalizer \"{}\" is not known to sheaf for this kind; known are Prepend and Replace of spaces",
-               source_, type);
+        refuse(
+            "{}: normalizer \"{}\" is not known to sheaf for this kind; known are Prepend and Replace of "
+            "spaces",
+            source_, type);
       }
     }
     if (metaspace_ != nullptr) {
-      if (text_of(*metaspace_, "replacement") != "\u2581") refuse("{}: Metaspace with another mark than U+2581", source_);
+      if (text_of(*metaspace_, "replacement") != "\u2581")
+        refuse("{}: Metaspace with another mark than U+2581", source_);
       std::string scheme = text_of(*metaspace_, "prepend_scheme");
       if (scheme.empty()) scheme = flag_of(*metaspace_, "add_prefix_space", true) ? "always" : "never";
       parts.space_in_front = scheme == "always"  ? CharBpeParts::Space::always
@@ -216,14 +227,16 @@ class Builder {
       parts.space_before_space = false;
       parts.cut_at_spaces = flag_of(*metaspace_, "split", true);
     }
-    if (!replaced) refuse("{}: a BPE over characters that does not write spaces as U+2581 is not supported", source_);
+    if (!replaced)
+      refuse("{}: a BPE over characters that does not write spaces as U+2581 is not supported", source_);
   }
 
   std::unique_ptr<SplittingTokenizer> build_char_level(const json& model) {
     CharBpeParts parts;
     read_space_normalizers(parts);
     if (!rules_.empty()) refuse("{}: a pre-tokenizer over characters is not supported", source_);
-    if (flag_of(model, "ignore_merges")) refuse("{}: ignore_merges is only supported with ByteLevel", source_);
+    if (flag_of(model, "ignore_merges"))
+      refuse("{}: ignore_merges is only supported with ByteLevel", source_);
     const bool fallback = flag_of(model, "byte_fallback");
     parts.name = "BPE over characters";
     parts.unknown = unknown_of(model);
@@ -264,7 +277,8 @@ std::string token_text(const json& v) {
   return text_of(v, "content");
 }
 
-void read_config(SplittingTokenizer& tokenizer, const json& file, std::string_view config_text, const std::string& source) {
+void read_config(SplittingTokenizer& tokenizer, const json& file, std::string_view config_text,
+                 const std::string& source) {
   // A template that puts a special token before the text: that is the beginning of text.
   for (const json* step : steps_of(member(file, "post_processor"), "processors")) {
     const json& single = member(*step, "single");
@@ -277,9 +291,12 @@ void read_config(SplittingTokenizer& tokenizer, const json& file, std::string_vi
   if (!config_text.empty()) {
     const json config = json::parse(config_text, nullptr, false);
     if (config.is_discarded()) refuse("{}: not valid JSON", source);
-    if (const std::string name = token_text(member(config, "bos_token")); !name.empty()) tokenizer.bos = tokenizer.find(name);
-    if (const std::string name = token_text(member(config, "eos_token")); !name.empty()) tokenizer.eos = tokenizer.find(name);
-    tokenizer.starts_with_bos = flag_of(config, "add_bos_token", tokenizer.starts_with_bos) && tokenizer.bos.has_value();
+    if (const std::string name = token_text(member(config, "bos_token")); !name.empty())
+      tokenizer.bos = tokenizer.find(name);
+    if (const std::string name = token_text(member(config, "eos_token")); !name.empty())
+      tokenizer.eos = tokenizer.find(name);
+    tokenizer.starts_with_bos =
+        flag_of(config, "add_bos_token", tokenizer.starts_with_bos) && tokenizer.bos.has_value();
   }
   if (!tokenizer.eos) {
     for (const char* name : {"<|end_of_text|>", "<|endoftext|>", "</s>", "<|im_end|>"}) {

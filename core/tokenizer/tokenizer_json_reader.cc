@@ -105,8 +105,8 @@ class Handler : public json::json_sax_t {
     return true;
   }
 
-  // Puts a value where the parser stands. A tree node never moves while its children are read: only the innermost
-  // container grows.
+  // Puts a value where the parser stands. A tree node never moves while its children are read: only the
+  // innermost container grows.
   json* put(json v) {
     if (stack_.empty()) {
       out_.rest = std::move(v);
@@ -146,7 +146,8 @@ class Handler : public json::json_sax_t {
     refuse("{}: merge {} is not two parts", source_, out_.merges.size() / 2);
   }
   [[noreturn]] void wrong_table() const {
-    refuse("{}: model.{} holds a value of the wrong type", source_, table_ == Table::merges ? "merges" : "vocab");
+    refuse("{}: model.{} holds a value of the wrong type", source_,
+           table_ == Table::merges ? "merges" : "vocab");
   }
 
   TokenizerJson& out_;

@@ -39,7 +39,8 @@ class Vocabulary {
 
   /// Makes room for ids below `count`; those not set are holes.
   void resize(size_t count);
-  /// Gives `id` its bytes. Where `findable`, find() gives `id` for them, unless an earlier token has them already.
+  /// Gives `id` its bytes. Where `findable`, find() gives `id` for them, unless an earlier token has them
+  /// already.
   void set(TokenId id, std::string bytes, bool findable);
 
   std::optional<TokenId> find(std::string_view bytes) const;

@@ -1,11 +1,10 @@
 // `sheaf tokenize` as a user calls it.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 
 #include "tests/io/temp_folder.h"
 
@@ -22,7 +21,8 @@ struct Outcome {
 Outcome tokenize(const std::string& options, const std::string& input) {
   const TempFolder folder;
   const std::string file = folder.write("in", input);
-  const std::string command = std::string(SHEAF_BINARY) + " tokenize --model " + options + " < " + file + " 2>&1";
+  const std::string command =
+      std::string(SHEAF_BINARY) + " tokenize --model " + options + " < " + file + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   std::string out;
   char buffer[4096];
@@ -38,7 +38,8 @@ class Tokenize : public ::testing::Test {
 };
 
 TEST_F(Tokenize, LinesOfText) {
-  EXPECT_EQ(tokenize(model, "The capital of France is Paris.\n\nThe").out, "[504, 3575, 282, 4649, 314, 7042, 30]\n[]\n[504]\n");
+  EXPECT_EQ(tokenize(model, "The capital of France is Paris.\n\nThe").out,
+            "[504, 3575, 282, 4649, 314, 7042, 30]\n[]\n[504]\n");
 }
 
 TEST_F(Tokenize, SpecialTokens) {

@@ -1,8 +1,8 @@
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <random>
+#include <thread>
 
 #include "core/error.h"
 #include "core/tokenizer/char_bpe.h"
@@ -51,7 +51,8 @@ TEST(Merges, ScanAndHeapFollowTheDefinition) {
     for (int i = 0; i < 40; ++i) {
       const auto left = static_cast<TokenId>(random() % static_cast<unsigned>(next));
       const auto right = static_cast<TokenId>(random() % static_cast<unsigned>(next));
-      if (merges.find(left, right).rank == Merges::none) merges.add(left, right, static_cast<uint32_t>(random() % 30), next++);
+      if (merges.find(left, right).rank == Merges::none)
+        merges.add(left, right, static_cast<uint32_t>(random() % 30), next++);
     }
     Tokens symbols(random() % 150);
     for (TokenId& s : symbols) s = static_cast<TokenId>(random() % static_cast<unsigned>(letters));
@@ -63,7 +64,8 @@ TEST(Merges, ScanAndHeapFollowTheDefinition) {
 }
 
 TEST(ByteBpe, MergesByRank) {
-  const auto t = read_tokenizer_json(tiny_json({{"b", "c"}, {"a", "b"}, {"a", "bc"}, {" ", "abc"}}).dump(), "", "tiny");
+  const auto t =
+      read_tokenizer_json(tiny_json({{"b", "c"}, {"a", "b"}, {"a", "bc"}, {" ", "abc"}}).dump(), "", "tiny");
   EXPECT_EQ(ids_of(*t, "abc abc"), (Tokens{258, 259}));
   EXPECT_EQ(ids_of(*t, "ab"), (Tokens{257}));
   EXPECT_EQ(t->find(" abc"), 259);
@@ -109,9 +111,10 @@ TEST(ByteBpe, ABytesWithoutATokenIsUnknownOrDropped) {
 
 TEST(AddedTokens, LongestFirstAndStripped) {
   auto file = tiny_json({});
-  file["added_tokens"] = {{{"id", 256}, {"content", "<a>"}, {"special", true}},
-                          {{"id", 257}, {"content", "<a><b>"}, {"special", false}},
-                          {{"id", 258}, {"content", "<s>"}, {"special", true}, {"lstrip", true}, {"rstrip", true}}};
+  file["added_tokens"] = {
+      {{"id", 256}, {"content", "<a>"}, {"special", true}},
+      {{"id", 257}, {"content", "<a><b>"}, {"special", false}},
+      {{"id", 258}, {"content", "<s>"}, {"special", true}, {"lstrip", true}, {"rstrip", true}}};
   const auto t = read_tokenizer_json(file.dump(), "", "tiny");
   EXPECT_EQ(ids_of(*t, "<a><b><a>"), (Tokens{257, 256}));
   EXPECT_EQ(ids_of(*t, "x \n<s> \t y"), (Tokens{'x', 258, 'y'}));
@@ -123,7 +126,8 @@ TEST(AddedTokens, LongestFirstAndStripped) {
 
 TEST(TokenizerJson, RefusesWhatWouldChangeIds) {
   auto file = tiny_json({});
-  file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "\\p{Han}+"}}}, {"behavior", "Isolated"}};
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", "\\p{Han}+"}}}, {"behavior", "Isolated"}};
   EXPECT_NE(refusal(file).find("\\p{Han}+"), std::string::npos);
   EXPECT_NE(refusal(file).find("GPT-2"), std::string::npos);
   file["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
@@ -146,17 +150,21 @@ TEST(TokenizerJson, RefusesWhatWouldChangeIds) {
 }
 
 TEST(CharBpe, SpacesAndByteFallback) {
-  nlohmann::json vocab = {{"<unk>", 0}, {"\u2581", 1}, {"a", 2}, {"b", 3}, {"ab", 4}, {"\u2581ab", 5}, {"\u2581\u2581", 6}};
+  nlohmann::json vocab = {{"<unk>", 0}, {"\u2581", 1},   {"a", 2},           {"b", 3},
+                          {"ab", 4},    {"\u2581ab", 5}, {"\u2581\u2581", 6}};
   for (int byte = 0; byte < 256; ++byte) vocab[fmt::format("<0x{:02X}>", byte)] = 7 + byte;
-  nlohmann::json file = {
-      {"normalizer",
-       {{"type", "Sequence"},
-        {"normalizers",
-         {{{"type", "Prepend"}, {"prepend", "\u2581"}},
-          {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}}},
-      {"model",
-       {{"type", "BPE"}, {"unk_token", "<unk>"}, {"byte_fallback", true}, {"fuse_unk", true}, {"vocab", vocab},
-        {"merges", {"a b", "\u2581 ab", "\u2581 \u2581"}}}}};
+  nlohmann::json file = {{"normalizer",
+                          {{"type", "Sequence"},
+                           {"normalizers",
+                            {{{"type", "Prepend"}, {"prepend", "\u2581"}},
+                             {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}}}}}},
+                         {"model",
+                          {{"type", "BPE"},
+                           {"unk_token", "<unk>"},
+                           {"byte_fallback", true},
+                           {"fuse_unk", true},
+                           {"vocab", vocab},
+                           {"merges", {"a b", "\u2581 ab", "\u2581 \u2581"}}}}};
   const auto t = read_tokenizer_json(file.dump(), "", "tiny");
   EXPECT_EQ(ids_of(*t, "ab ab"), (Tokens{5, 5}));
   EXPECT_EQ(ids_of(*t, " ab"), (Tokens{1, 5}));
@@ -179,6 +187,19 @@ TEST(Tiktoken, RanksDecide) {
   EXPECT_THROW(read_tiktoken("YQ== 3000000\n", "ranks"), Error);
   EXPECT_TRUE(looks_like_tiktoken("YQ== 0\n"));
   EXPECT_FALSE(looks_like_tiktoken("{\"a\": 1}"));
+}
+
+TEST(ByteBpe, ManyThreadsGetTheSameIds) {
+  const auto t = read_tokenizer_json(tiny_json({{"a", "b"}, {" ", "ab"}}).dump(), "", "tiny");
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += fmt::format(" ab{} ba", i);
+  const Tokens wanted = ids_of(*t, text);
+  std::vector<Tokens> got(4);
+  {
+    std::vector<std::jthread> threads;
+    for (Tokens& ids : got) threads.emplace_back([&] { ids = ids_of(*t, text); });
+  }
+  for (const Tokens& ids : got) EXPECT_EQ(ids, wanted);
 }
 
 TEST(DefaultModel, AMegabyteWithoutASpaceTakesLinearTime) {

@@ -1,8 +1,7 @@
 #include "core/tokenizer/chat_template.h"
 
-#include <gtest/gtest.h>
-
 #include <fstream>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -47,7 +46,9 @@ TEST(ChatTemplate, IsFoundByTheLookOfTheModelsOwn) {
   EXPECT_EQ(detect_chat_template("", *plain), "plain");
   EXPECT_EQ(detect_chat_template("{{ '<|im_start|>' }}", *plain), "chatml");
   EXPECT_EQ(detect_chat_template("{% if enable_thinking %}<|im_start|>", *plain), "qwen3");
-  EXPECT_EQ(detect_chat_template("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by", *plain), "smollm2");
+  EXPECT_EQ(detect_chat_template(
+                "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by", *plain),
+            "smollm2");
   EXPECT_EQ(detect_chat_template("'<|start_header_id|>'", *plain), "llama3");
   EXPECT_EQ(detect_chat_template("'[INST]' + x + '[/INST]'", *plain), "mistral");
   EXPECT_EQ(detect_chat_template("'[INST] ' + x + ' [/INST]'", *plain), "mistral-v1");
@@ -61,7 +62,8 @@ TEST(EncodePieces, TextNeverBecomesASpecialToken) {
   const auto t = read_tokenizer_json(tiny_json({{"a", "b"}}).dump(), "", "tiny");
   const TokenId end = *t->find("<|end|>");
   Tokens ids;
-  t->encode_pieces(std::vector<TextPiece>{{"x<|end|>", false}, {"<|end|>", true}, {"<|en", true}, {"d|>", false}}, ids);
+  t->encode_pieces(
+      std::vector<TextPiece>{{"x<|end|>", false}, {"<|end|>", true}, {"<|en", true}, {"d|>", false}}, ids);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), end), 1);
   EXPECT_EQ(t->decode(ids, false), "x<|end|><|end|><|end|>");
 }
@@ -69,7 +71,9 @@ TEST(EncodePieces, TextNeverBecomesASpecialToken) {
 TEST(EncodePieces, TextBetweenSpecialTokensIsOneRun) {
   const auto t = read_tokenizer_json(tiny_json({{"a", "b"}}).dump(), "", "tiny");
   Tokens ids;
-  t->encode_pieces(std::vector<TextPiece>{{"<|end|>a", true}, {"b", false}, {"a", false}, {"b<|e", true}, {"nd|>", true}}, ids);
+  t->encode_pieces(
+      std::vector<TextPiece>{{"<|end|>a", true}, {"b", false}, {"a", false}, {"b<|e", true}, {"nd|>", true}},
+      ids);
   EXPECT_EQ(ids, ids_of(*t, "<|end|>abab<|end|>"));
 }
 

@@ -1,7 +1,9 @@
 // Damaged tokenizer files and random text: only sheaf::Error may come out, and never a crash or a hang.
-#include <gtest/gtest.h>
+#include "tests/io/fuzz.h"
 
+#include <cstring>
 #include <filesystem>
+#include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "core/tokenizer/sentencepiece_model.h"
@@ -9,7 +11,6 @@
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/gguf_tokenizer.h"
 #include "io/mapped_file.h"
-#include "tests/io/fuzz.h"
 #include "tests/tokenizer/tiny_gguf.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
@@ -18,7 +19,8 @@ namespace {
 
 std::string random_bytes(std::mt19937_64& random) {
   std::string text;
-  for (size_t i = random() % 60; i > 0; --i) text.push_back(static_cast<char>(random() % (random() % 2 ? 256 : 128)));
+  for (size_t i = random() % 60; i > 0; --i)
+    text.push_back(static_cast<char>(random() % (random() % 2 ? 256 : 128)));
   if (random() % 4 == 0) text += "<|end|> </s> \u2581 <0x41>";
   return text;
 }
@@ -52,10 +54,20 @@ void fuzz_reader(const std::string& sample, const std::vector<std::string_view>&
 
 TEST(FuzzTokenizer, TokenizerJson) {
   auto file = tiny_json({{"a", "b"}, {"ab", "c"}});
-  file["post_processor"] = {{"type", "TemplateProcessing"}, {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}}}};
-  const std::vector<std::string_view> words = {"\"byte_fallback\":true,", "\"ignore_merges\":true,", "null", "-1",
-                                               "99999999999999999999", "{", "[", "\"NFC\"", "\\ud800", "\"unk_token\":\"a\","};
-  fuzz_reader(file.dump(), words, [](const std::string& text) { return read_tokenizer_json(text, text, "fuzz"); });
+  file["post_processor"] = {{"type", "TemplateProcessing"},
+                            {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}}}};
+  const std::vector<std::string_view> words = {"\"byte_fallback\":true,",
+                                               "\"ignore_merges\":true,",
+                                               "null",
+                                               "-1",
+                                               "99999999999999999999",
+                                               "{",
+                                               "[",
+                                               "\"NFC\"",
+                                               "\\ud800",
+                                               "\"unk_token\":\"a\","};
+  fuzz_reader(file.dump(), words,
+              [](const std::string& text) { return read_tokenizer_json(text, text, "fuzz"); });
 }
 
 TEST(FuzzTokenizer, Tiktoken) {
@@ -69,16 +81,46 @@ TEST(FuzzTokenizer, Tiktoken) {
 
 TEST(FuzzTokenizer, GgufByteLevel) {
   const TempFolder folder;
-  fuzz_reader(tiny_gpt2_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)}, [&](const std::string& bytes) {
-    return read_gguf_tokenizer(GgufFile::open(folder.write("fuzz.gguf", bytes)));
-  });
+  fuzz_reader(tiny_gpt2_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)},
+              [&](const std::string& bytes) {
+                return read_gguf_tokenizer(GgufFile::open(folder.write("fuzz.gguf", bytes)));
+              });
 }
 
 TEST(FuzzTokenizer, GgufSentencePiece) {
   const TempFolder folder;
-  fuzz_reader(tiny_llama_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)}, [&](const std::string& bytes) {
-    return read_gguf_tokenizer(GgufFile::open(folder.write("fuzz.gguf", bytes)));
-  });
+  fuzz_reader(tiny_llama_gguf(), {"\xFF\xFF\xFF\xFF", std::string_view("\0\0\0\0", 4)},
+              [&](const std::string& bytes) {
+                return read_gguf_tokenizer(GgufFile::open(folder.write("fuzz.gguf", bytes)));
+              });
+}
+
+// A SentencePiece model by hand: pieces {piece, score, type}, the model type, and a normalizer that keeps
+// spaces.
+std::string tiny_sentencepiece(char model_type) {
+  const auto field = [](char tag, const std::string& body) {
+    return std::string(1, tag) + static_cast<char>(body.size()) + body;
+  };
+  std::string out;
+  float score = 0;
+  const auto piece = [&](const std::string& text, char type) {
+    std::string bytes(4, '\0');
+    std::memcpy(bytes.data(), &score, 4);
+    score -= 1;
+    out += field('\x0a', field('\x0a', text) + '\x15' + bytes + '\x18' + type);
+  };
+  piece("<unk>", 2);
+  piece("<s>", 3);
+  piece("</s>", 3);
+  for (const char* text : {"\u2581", "a", "b", "ab", "\u2581ab", "\u2581\u2581", "\u00e9"}) piece(text, 1);
+  out += field('\x12', std::string("\x18") + model_type);
+  return out + field('\x1a', std::string("\x18\x01\x20\0", 4));
+}
+
+TEST(FuzzTokenizer, SentencePiece) {
+  for (const char model_type : {'\1', '\2'})
+    fuzz_reader(tiny_sentencepiece(model_type), {"\xFF\xFF\xFF\xFF", "\x18\x04", "\x18\x05"},
+                [](const std::string& bytes) { return read_sentencepiece(bytes, "fuzz"); });
 }
 
 TEST(FuzzTokenizer, RandomTextThroughTheDefaultModel) {

@@ -38,7 +38,8 @@ TEST(CutRule, Cl100kAndQwen) {
 }
 
 TEST(CutRule, Cased) {
-  EXPECT_EQ(cut({CutRule::tekken}, "camelCase HTTPServer 42"), (Words{"camel", "Case", " HTTPServer", " ", "4", "2"}));
+  EXPECT_EQ(cut({CutRule::tekken}, "camelCase HTTPServer 42"),
+            (Words{"camel", "Case", " HTTPServer", " ", "4", "2"}));
   EXPECT_EQ(cut({CutRule::o200k}, "don't DON'T 1234/\n"), (Words{"don't", " DON'T", " ", "123", "4", "/\n"}));
 }
 

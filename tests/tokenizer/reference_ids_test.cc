@@ -1,9 +1,8 @@
-// Ids that the reference tokenizers give, written by tools/make_tokenizer_goldens.py, and the vocabulary checks that come
-// with the GGUF files.
-#include <gtest/gtest.h>
-
+// Ids that the reference tokenizers give, written by tools/make_tokenizer_goldens.py, and the vocabulary
+// checks that come with the GGUF files.
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -50,8 +49,8 @@ TEST_P(ReferenceIds, EqualOnHostileText) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceIds,
-                         ::testing::Values("smollm2", "gpt-2", "qwen2", "llama-spm", "qwen3", "olmo2", "llama3", "llama2",
-                                           "mistral-v1"),
+                         ::testing::Values("smollm2", "gpt-2", "qwen2", "llama-spm", "qwen3", "olmo2",
+                                           "llama3", "llama2", "mistral-v1"),
                          [](const auto& chosen) {
                            std::string name = chosen.param;
                            std::erase(name, '-');
@@ -83,11 +82,12 @@ TEST_P(GgufChecks, Pass) {
   EXPECT_GT(compared, 40);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GgufChecks, ::testing::Values("gpt-2", "llama-spm", "qwen2"), [](const auto& chosen) {
-  std::string name = chosen.param;
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Files, GgufChecks, ::testing::Values("gpt-2", "llama-spm", "qwen2"),
+                         [](const auto& chosen) {
+                           std::string name = chosen.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 TEST(DefaultModel, SpecialTokens) {
   if (!std::filesystem::exists(files.at("smollm2"))) GTEST_SKIP() << "no default model; run tools/setup";

@@ -1,12 +1,10 @@
 // Our own engine for plain SentencePiece BPE models against the library, which is the definition.
-#include "core/tokenizer/sentencepiece_model.h"
-
-#include <gtest/gtest.h>
-
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <random>
 
 #include "core/error.h"
+#include "core/tokenizer/sentencepiece_model.h"
 #include "io/mapped_file.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
@@ -22,8 +20,9 @@ TEST_P(Engines, GiveTheSameIds) {
   const auto ours = read_sentencepiece(file->text(), path);
   const auto library = read_sentencepiece(file->text(), path, true);
   ASSERT_NE(ours->describe(), library->describe());
-  const std::vector<std::string> parts = {" ", "  ", "\n", "the", " quick", "tion", "Ab", "12", ",", "\u2581", "\u00e9",
-                                          "\u65e5\u672c", "\U0001F999", "\u0301", "<s>", "</s>", "<0x41>", "\t", "'s"};
+  const std::vector<std::string> parts = {
+      " ",      "  ",           "\n",         "the",    " quick", "tion", "Ab",     "12", ",", "\u2581",
+      "\u00e9", "\u65e5\u672c", "\U0001F999", "\u0301", "<s>",    "</s>", "<0x41>", "\t", "'s"};
   std::mt19937 random(3);
   for (int round = 0; round < 3000; ++round) {
     std::string text;

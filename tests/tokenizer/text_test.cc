@@ -16,10 +16,10 @@ TEST(Utf8, ReplacesMaximalInvalidParts) {
   const std::string bad = "\uFFFD";
   EXPECT_EQ(replace_invalid("plain \u00e9 \U0001F999"), "plain \u00e9 \U0001F999");
   EXPECT_EQ(replace_invalid("a\x80z"), "a" + bad + "z");
-  EXPECT_EQ(replace_invalid("\xF0\x9F\xA6"), bad);                  // a cut sequence is one
+  EXPECT_EQ(replace_invalid("\xF0\x9F\xA6"), bad);  // a cut sequence is one
   EXPECT_EQ(replace_invalid("\xF0\x9F\xA6z"), bad + "z");
-  EXPECT_EQ(replace_invalid("\xED\xA0\x80"), bad + bad + bad);      // a surrogate is three
-  EXPECT_EQ(replace_invalid("\xC0\xAF"), bad + bad);                // overlong
+  EXPECT_EQ(replace_invalid("\xED\xA0\x80"), bad + bad + bad);  // a surrogate is three
+  EXPECT_EQ(replace_invalid("\xC0\xAF"), bad + bad);            // overlong
   EXPECT_EQ(replace_invalid("\xF4\x90\x80\x80"), bad + bad + bad + bad);
   EXPECT_EQ(replace_invalid("\xE2\x82"), bad);
   EXPECT_EQ(replace_invalid("\xE2\xE2\x82\xAC"), bad + "\u20ac");
@@ -47,7 +47,7 @@ TEST(Nfc, ComposesAndOrders) {
   EXPECT_EQ(nfc("\u1100\u1161\u11a8"), "\uac01");
   EXPECT_EQ(nfc("\uac00\u11a8"), "\uac01");
   EXPECT_EQ(nfc("\uac01\u11a8"), "\uac01\u11a8");
-  EXPECT_EQ(nfc("\u0958"), "\u0915\u093c");       // excluded from composition
+  EXPECT_EQ(nfc("\u0958"), "\u0915\u093c");  // excluded from composition
   EXPECT_EQ(nfc("a\u0300\u0300"), "\u00e0\u0300");
   EXPECT_EQ(nfc("\u0301a"), "\u0301a");
   EXPECT_EQ(nfc("plain \u00e9"), "plain \u00e9");
