@@ -1,5 +1,20 @@
-# Arrow and Parquet for C++ from a pyarrow wheel: the one tools/setup unpacked under build/deps, else the one python3 has.
-# Defines the imported targets PyArrow::arrow and PyArrow::parquet.
+# Arrow and Parquet for C++: a system installation that is new enough, else the pyarrow wheel that tools/setup unpacked
+# under build/deps, else the pyarrow of python3. Defines the imported targets PyArrow::arrow and PyArrow::parquet.
+include(FindPackageHandleStandardArgs)
+find_package(Arrow ${PyArrow_FIND_VERSION} CONFIG QUIET)
+find_package(Parquet ${PyArrow_FIND_VERSION} CONFIG QUIET)
+if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared)
+  find_package_handle_standard_args(PyArrow REQUIRED_VARS Arrow_DIR Parquet_DIR VERSION_VAR Arrow_VERSION)
+  foreach(lib arrow:Arrow::arrow_shared parquet:Parquet::parquet_shared)
+    string(REGEX MATCH "^([a-z]+):(.+)$" _ ${lib})
+    if(NOT TARGET PyArrow::${CMAKE_MATCH_1})
+      add_library(PyArrow::${CMAKE_MATCH_1} INTERFACE IMPORTED)
+      target_link_libraries(PyArrow::${CMAKE_MATCH_1} INTERFACE ${CMAKE_MATCH_2})
+    endif()
+  endforeach()
+  return()
+endif()
+
 set(_wheel "${CMAKE_SOURCE_DIR}/build/deps/pyarrow/pyarrow")
 if(NOT EXISTS "${_wheel}/include/arrow/api.h")
   execute_process(COMMAND python3 -c "import pyarrow,os;print(os.path.dirname(pyarrow.__file__),end='')"
@@ -8,12 +23,15 @@ if(NOT EXISTS "${_wheel}/include/arrow/api.h")
     set(_wheel "")
   endif()
 endif()
+set(PyArrow_INCLUDE_DIR "${_wheel}/include")
 file(GLOB PyArrow_ARROW "${_wheel}/libarrow.so.*")
 file(GLOB PyArrow_PARQUET "${_wheel}/libparquet.so.*")
-file(GLOB PyArrow_COMPUTE "${_wheel}/libarrow_compute.so.*")
-set(PyArrow_INCLUDE_DIR "${_wheel}/include")
-include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(PyArrow REQUIRED_VARS PyArrow_ARROW PyArrow_PARQUET PyArrow_INCLUDE_DIR
+set(PyArrow_VERSION "")
+if(EXISTS "${PyArrow_INCLUDE_DIR}/arrow/util/config.h")
+  file(STRINGS "${PyArrow_INCLUDE_DIR}/arrow/util/config.h" _line REGEX "ARROW_VERSION_STRING")
+  string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" PyArrow_VERSION "${_line}")
+endif()
+find_package_handle_standard_args(PyArrow REQUIRED_VARS PyArrow_ARROW PyArrow_PARQUET VERSION_VAR PyArrow_VERSION
                                   REASON_FAILURE_MESSAGE "run tools/setup, which unpacks the pyarrow wheel under build/deps")
 foreach(lib arrow parquet)
   string(TOUPPER ${lib} _up)
