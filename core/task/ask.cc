@@ -29,7 +29,7 @@ class AskTask : public Task {
   ItemParts parts(const Item& item) override {
     ItemParts parts;
     parts.bin = bin_;
-    tokenizer_.encode(item.document, false, parts.document);
+    parts.document = encode_part(tokenizer_, item.document);
     for (const Question& question : item.questions) parts.own_questions.push_back(make_question(question));
     return parts;
   }

@@ -45,7 +45,7 @@ class ExtractTask : public Task {
     if (!bin) bin = make_bin(category_of(item));
     ItemParts parts;
     parts.bin = bin;
-    tokenizer_.encode(item.document, false, parts.document);
+    parts.document = encode_part(tokenizer_, item.document);
     return parts;
   }
 

@@ -4,7 +4,7 @@ namespace sheaf {
 
 Tokens encode_part(const Tokenizer& tokenizer, const std::vector<TextPiece>& pieces) {
   Tokens tokens;
-  tokenizer.encode_pieces(pieces, tokens);
+  tokenizer.encode_pieces(pieces, tokens, true);
   return tokens;
 }
 
@@ -13,14 +13,11 @@ Tokens encode_part(const Tokenizer& tokenizer, const std::string& text) {
 }
 
 Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text) {
-  std::vector<TextPiece> pieces;
-  if (!chat.default_system.empty())
-    pieces = {{chat.system_open, true}, {chat.default_system, false}, {chat.system_close, true}};
-  pieces.push_back({chat.user_open, true});
-  pieces.push_back({text, false});
+  std::vector<TextPiece> pieces = chat_pieces(chat, chat.default_system, text);
+  pieces.pop_back();  // the turn to the model comes after the question
   Tokens tokens;
   if (tokenizer.starts_with_bos && tokenizer.bos) tokens.push_back(*tokenizer.bos);
-  append(tokens, encode_part(tokenizer, pieces));
+  tokenizer.encode_pieces(pieces, tokens);
   return tokens;
 }
 

@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// The tokens of one prompt part.
+/// The tokens of a prompt part that others stand before.
 Tokens encode_part(const Tokenizer& tokenizer, const std::vector<TextPiece>& pieces);
 Tokens encode_part(const Tokenizer& tokenizer, const std::string& text);
 
