@@ -11,8 +11,8 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--set", overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
       ->allow_extra_args(false);
   command.add_option("--limit", limit, "Read at most N rows of the corpus (0: as the job says)")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
+  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::Range(0, 4096));
   command.add_flag("--json", json, "Print the result as JSON on standard output");
   command.add_flag("--quiet,-q", quiet, "No progress and no report on the terminal");
 }

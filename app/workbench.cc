@@ -51,7 +51,7 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
 }
 
 const StopRules& Workbench::stop_rules() {
-  if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_);
+  if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_, model_.config.vocab);
   return *stop_rules_;
 }
 

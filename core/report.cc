@@ -44,8 +44,8 @@ nlohmann::ordered_json report_json(const Report& r) {
             {"answers", r.engine.answer_tokens}}},
           {"steps", r.engine.steps},
           {"tokens_per_step", ratio(static_cast<double>(r.engine.rows()), static_cast<double>(r.engine.steps))},
-          {"answers_in_flight_per_step",
-           ratio(static_cast<double>(r.engine.slot_steps), static_cast<double>(r.engine.steps))},
+          {"answer_tokens_per_step",
+           ratio(static_cast<double>(r.engine.answer_tokens), static_cast<double>(r.engine.steps))},
           {"kv_peak_mb", kv_peak_mb(r)},
           {"seconds",
            {{"total", r.total_seconds},
@@ -68,9 +68,9 @@ std::string report_text(const Report& r) {
   text += fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n", e.rows(),
                       e.prefill_rows, e.decode_rows, e.alone_rows,
                       ratio(static_cast<double>(e.alone_rows), static_cast<double>(e.rows())));
-  text += fmt::format("  steps    {}, {:.1f} tokens and {:.1f} answers a step; keys and values at most {:.0f} MB\n", e.steps,
+  text += fmt::format("  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} MB\n", e.steps,
                       ratio(static_cast<double>(e.rows()), static_cast<double>(e.steps)),
-                      ratio(static_cast<double>(e.slot_steps), static_cast<double>(e.steps)), kv_peak_mb(r));
+                      ratio(static_cast<double>(e.answer_tokens), static_cast<double>(e.steps)), kv_peak_mb(r));
   text += fmt::format("  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, model {:.2f}, rows {:.2f}\n", r.open_seconds,
                       r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds, r.pipeline.emit_seconds);
   if (r.usd_per_hour > 0)

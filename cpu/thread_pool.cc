@@ -56,8 +56,11 @@ void ThreadPool::run_tasks(int64_t tasks, Call call, void* context) {
 void ThreadPool::work(int thread) {
   uint64_t done = 0;  // the last loop this worker took part in
   auto idle_since = std::chrono::steady_clock::now();
-  while (!stop_.load(std::memory_order_relaxed)) {
+  while (true) {
+    // The gate first: the destructor moves it after setting stop_, so a worker that misses stop_ here sees another
+    // gate than the one it waits on.
     uint64_t gate = gate_.load(std::memory_order_acquire);
+    if (stop_.load()) return;
     if ((gate & kOpen) != 0 && gate / kLoop != done) {
       if (!gate_.compare_exchange_weak(gate, gate + kWorker, std::memory_order_acq_rel)) continue;
       done = gate / kLoop;

@@ -37,9 +37,11 @@ inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint3
     bin->opening = random_tokens(random, 3, wanted.vocab);
     for (int32_t q = 0; q < wanted.questions; ++q) bin->questions.push_back(question());
   }
+  std::vector<DocumentLabel> labels;
   for (int32_t j = 0; j < wanted.items; ++j)
-    bin->labels.push_back({random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab),
-                           random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab)});
+    labels.push_back({random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab),
+                      random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab)});
+  bin->label = [labels](size_t j) { return labels[j]; };
   std::vector<ItemParts> items;
   for (int32_t j = 0; j < wanted.items; ++j) {
     ItemParts item;

@@ -28,9 +28,9 @@ bool Engine::run(const Source& next, const Sink& done) {
   drained_ = false;
   std::vector<Picked> picked;
   while (true) {
-    if (options_.interrupted && *options_.interrupted) return false;
+    if (interrupted()) return false;
     admit(next);
-    if (flights_.empty()) return true;
+    if (flights_.empty()) return !interrupted();
 
     batch_.clear();
     wanted_.clear();
@@ -46,7 +46,6 @@ bool Engine::run(const Source& next, const Sink& done) {
       backend_.step(batch_, picked);
     }
     ++stats_.steps;
-    stats_.slot_steps += open_slots_;
 
     for (size_t i = 0; i < wanted_.size(); ++i) take(wanted_[i], picked[i]);
     for (auto flight = flights_.begin(); flight != flights_.end();) {
@@ -206,7 +205,8 @@ void Engine::take(Wanted wanted, Picked picked) {
   } else if (rules_.ends_answer(asked.stop, answer.tokens)) {
     return close_slot(flight, wanted.slot, Ending::delimiter);
   }
-  if (static_cast<int32_t>(answer.tokens.size()) == asked.max_tokens)
+  const auto tokens = static_cast<int32_t>(answer.tokens.size());
+  if (tokens == asked.max_tokens || tokens == options_.assumed_tokens)
     return close_slot(flight, wanted.slot, Ending::length);
   state.waiting = true;
 }

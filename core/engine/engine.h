@@ -28,6 +28,7 @@ struct EngineOptions {
   int32_t top_k = 0;
   float top_p = 1;
   uint64_t seed = 0;
+  int32_t assumed_tokens = 0;   ///< not 0: an answer ends after so many tokens, as planning without a model assumes
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
 };
 
@@ -38,7 +39,6 @@ struct EngineStats {
   int64_t answers = 0;
   int64_t answer_tokens = 0;
   int64_t alone_rows = 0;       ///< rows that one prompt per question would have computed
-  int64_t slot_steps = 0;       ///< sum over steps of the answers being decoded
   int32_t peak_pages = 0;
   double step_seconds = 0;      ///< inside the backend
   int64_t rows() const { return prefill_rows + decode_rows; }
@@ -60,6 +60,7 @@ class Engine {
   bool fits(const Stack& stack) const;
 
   const EngineStats& stats() const { return stats_; }
+  bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
 
  private:

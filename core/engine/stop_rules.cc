@@ -14,11 +14,11 @@ const char* ending_name(Ending ending) {
   return "?";
 }
 
-StopRules::StopRules(const Tokenizer& tokenizer)
-    : tokenizer_(&tokenizer), flags_(static_cast<size_t>(tokenizer.vocab_size()), 0) {
+StopRules::StopRules(const Tokenizer& tokenizer, int32_t vocab)
+    : tokenizer_(&tokenizer), flags_(static_cast<size_t>(vocab), kEnd) {
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
     const std::string text = tokenizer.decode(std::span(&id, 1));
-    uint8_t& flags = flags_[static_cast<size_t>(id)];
+    uint8_t& flags = flags_[static_cast<size_t>(id)] = 0;
     if (text.find('\n') != std::string::npos) flags |= kNewline;
     if (text.find_first_of("\",]}") != std::string::npos) flags |= kMark;
     if (text.find('}') != std::string::npos) flags |= kBrace;
@@ -34,33 +34,32 @@ bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;
-  if (stop == Stop::value) return (flags & kMark) && value_complete(tokenizer_->decode(tokens));
+  if (stop == Stop::value) return (flags & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
   return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
 }
 
-bool value_complete(std::string_view text) {
+size_t literal_end(std::string_view text) {
   const size_t start = text.find_first_not_of(' ');
-  if (start == std::string_view::npos) return false;
-  text.remove_prefix(start);
   int depth = 0;
   bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = start; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
       if (c == '\\') ++i;
       if (c == '"') quoted = false;
-      if (c == '"' && depth == 0) return true;
+      if (c == '"' && depth == 0) return i + 1;
     } else if (c == '"') {
-      quoted = true;
+      // Only a literal that starts with a quote is a string; elsewhere a quote is just a character.
+      quoted = depth > 0 || i == start;
     } else if (c == '[') {
       ++depth;
     } else if (c == ']') {
-      if (--depth <= 0) return true;
-    } else if ((c == ',' && depth == 0) || c == '}') {
-      return true;
+      if (--depth <= 0) return i + 1;
+    } else if ((c == ',' && depth == 0) || c == '}' || c == '\n') {
+      return i;
     }
   }
-  return false;
+  return std::string_view::npos;
 }
 
 size_t object_end(std::string_view text) {

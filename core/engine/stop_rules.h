@@ -19,7 +19,8 @@ const char* ending_name(Ending ending);
 /// Knows which tokens end an answer. One table per tokenizer, looked up at every decoded token.
 class StopRules {
  public:
-  explicit StopRules(const Tokenizer& tokenizer);
+  /// `vocab`: ids the model can give. Those past the tokenizer's end have no text; they end an answer.
+  StopRules(const Tokenizer& tokenizer, int32_t vocab);
   /// No token but the given ones ends an answer: for token-level work without a tokenizer.
   StopRules(int32_t vocab, const Tokens& end_tokens);
 
@@ -33,9 +34,9 @@ class StopRules {
   std::vector<uint8_t> flags_;  ///< [vocab]
 };
 
-/// Whether `text`, after its leading spaces, starts with a JSON literal that is complete: a closed string or list, or
-/// anything else up to a comma or a closing brace.
-bool value_complete(std::string_view text);
+/// The byte after the JSON literal that `text` starts with, leading spaces apart: a closed string or list, or anything else up to a comma,
+/// a closing brace or a newline; npos where it is not complete.
+size_t literal_end(std::string_view text);
 
 /// The byte after the brace that closes an object opened before `text` starts; npos where it stays open.
 size_t object_end(std::string_view text);

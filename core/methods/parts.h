@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct BinParts {
   Tokens instruction;
   Tokens opening;                         ///< after a document: the end of the user's turn and the start of the answer
   std::vector<QuestionParts> questions;   ///< the attributes' keys; empty where every item has questions of its own
-  std::vector<DocumentLabel> labels;      ///< joint stacking only: one per document of a prompt
+  std::function<DocumentLabel(size_t)> label;  ///< joint stacking only: of the j-th document of a prompt, from 0
 };
 
 /// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has the same

@@ -45,9 +45,10 @@ void build_positional(std::span<const ItemParts> items, bool joint, std::vector<
 
   Chain chain{{{instruction}}, {}, stack.end_position(instruction)};
   for (size_t j = 0; j < items.size(); ++j) {
-    Tokens tokens = bin.labels[j].open;
+    const DocumentLabel label = bin.label(j);
+    Tokens tokens = label.open;
     append(tokens, items[j].document);
-    append(tokens, bin.labels[j].close);
+    append(tokens, label.close);
     if (j + 1 == items.size()) append(tokens, bin.opening);
     chain.keys.push_back({stack.add({Role::document, std::move(tokens), chain.position, chain.keys, false})});
     chain.position = stack.end_position(chain.keys.back().segment);
@@ -56,7 +57,7 @@ void build_positional(std::span<const ItemParts> items, bool joint, std::vector<
   for (size_t j = 0; j < items.size(); ++j) {
     for (size_t q = 0; q < items[j].questions().size(); ++q) {
       Tokens tokens;
-      if (q == 0) tokens = j == 0 ? bin.labels[j].section : bin.labels[j].next_section;
+      if (q == 0) tokens = j == 0 ? bin.label(j).section : bin.label(j).next_section;
       append(tokens, items[j].questions()[q].tokens);
       add_key(stack, chain, items[j], q, std::move(tokens));
     }

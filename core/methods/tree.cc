@@ -8,11 +8,11 @@ SegmentId add_instruction(Stack& stack, const BinParts& bin) {
 }
 
 /// instruction ← document, the opening of the answer included.
-SegmentId add_document(Stack& stack, SegmentId instruction, const ItemParts& item, bool shared) {
+SegmentId add_document(Stack& stack, SegmentId instruction, const ItemParts& item) {
   Tokens tokens = item.document;
   append(tokens, item.bin->opening);
   return stack.add({item.own_questions.empty() ? Role::document : Role::context, std::move(tokens),
-                    stack.end_position(instruction), {{instruction}}, shared});
+                    stack.end_position(instruction), {{instruction}}, true});
 }
 
 /// A question that sees `sees`; its answer continues it.
@@ -31,7 +31,7 @@ void build_prefix(std::span<const ItemParts> items, std::vector<Stack>& out) {
     for (size_t q = 0; q < item.questions().size(); ++q) {
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *item.bin);
-      const SegmentId document = add_document(stack, instruction, item, true);
+      const SegmentId document = add_document(stack, instruction, item);
       add_question(stack, item, q, {{instruction}, {document}}, item.questions()[q].tokens);
     }
   }
@@ -44,7 +44,7 @@ void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out) {
   for (size_t i = 0; i < items.size(); ++i) {
     const ItemParts& item = items[i];
     // Rows about the same context (one row per question) come one after the other and share it.
-    if (i == 0 || item.document != items[i - 1].document) document = add_document(stack, instruction, item, false);
+    if (i == 0 || item.document != items[i - 1].document) document = add_document(stack, instruction, item);
     for (size_t q = 0; q < item.questions().size(); ++q)
       add_question(stack, item, q, {{instruction}, {document}}, item.questions()[q].tokens);
   }
@@ -53,8 +53,9 @@ void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out) {
 void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out) {
   Stack& stack = out.emplace_back();
   std::vector<Sight> sees{{add_instruction(stack, *items.front().bin)}};
-  const std::vector<DocumentLabel>& labels = items.front().bin->labels;
+  std::vector<DocumentLabel> labels;
   for (size_t j = 0; j < items.size(); ++j) {
+    labels.push_back(items[j].bin->label(j));
     Tokens tokens = labels[j].open;
     append(tokens, items[j].document);
     append(tokens, labels[j].close);

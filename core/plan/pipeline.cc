@@ -8,7 +8,10 @@ namespace sheaf {
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   auto next = [&]() -> std::optional<Stack> {
-    while (stacks_.empty() && !drained_) drained_ = !read_window(refuse);
+    while (stacks_.empty() && !drained_ && !engine_.interrupted()) {
+      drained_ = !read_window(refuse);
+      emit_finished(emit);  // a window may have nothing to decode
+    }
     if (stacks_.empty()) return std::nullopt;
     Stack stack = std::move(stacks_.front());
     stacks_.pop_front();
@@ -25,9 +28,7 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     window.open -= static_cast<int64_t>(answers.size());
     emit_finished(emit);
   };
-  const bool finished = engine_.run(next, done);
-  if (finished) emit_finished(emit);
-  return finished;
+  return engine_.run(next, done);
 }
 
 bool Pipeline::read_window(const Refuse& refuse) {
@@ -36,7 +37,7 @@ bool Pipeline::read_window(const Refuse& refuse) {
   bool more = true;
   {
     const Stopwatch watch(stats_.read_seconds);
-    for (int32_t rows = 0; rows < window_rows_; ++rows) {
+    for (int32_t rows = 0; rows < window_rows_ && !engine_.interrupted(); ++rows) {
       auto row = corpus_.next();
       if (!row) {
         more = false;
@@ -57,6 +58,7 @@ bool Pipeline::read_window(const Refuse& refuse) {
     const Item& item = window.items[static_cast<size_t>(index)];
     refuse({item.place, item.id, reason});
     window.refused[static_cast<size_t>(index)] = true;
+    window.items[static_cast<size_t>(index)] = {};
     ++stats_.rejects;
   }
   window.open_of_item = plan.slots_of_item;

@@ -9,12 +9,20 @@
 namespace sheaf {
 namespace {
 
-/// Prompt and answer tokens an item adds to a stack.
-int64_t token_cost(const ItemParts& item) {
-  auto cost = static_cast<int64_t>(item.document.size() + item.bin->opening.size());
+/// Prompt and answer tokens an item adds to a stack; a document that stands there already costs nothing.
+int64_t token_cost(const ItemParts& item, bool known_document) {
+  int64_t cost = known_document ? 0 : static_cast<int64_t>(item.document.size() + item.bin->opening.size());
   for (const QuestionParts& question : item.questions())
     cost += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
   return cost;
+}
+
+/// Positions of the longest prompt that asks one of the item's questions alone.
+int64_t least_positions(const ItemParts& item) {
+  int64_t longest = 0;
+  for (const QuestionParts& question : item.questions())
+    longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() + item.bin->opening.size()) + longest;
 }
 
 /// Puts items with equal documents next to each other, otherwise in input order.
@@ -65,11 +73,13 @@ void Planner::stack_bin(const std::string& name, std::vector<ItemParts> items, P
   size_t start = 0;
   while (start < items.size()) {
     size_t end = start + 1;
-    int64_t cost = head + token_cost(items[start]);
-    while (end < items.size() && (builder_.documents == 0 || end - start < static_cast<size_t>(builder_.documents))) {
-      cost += token_cost(items[end]);
+    int32_t documents = 1;
+    int64_t cost = head + token_cost(items[start], false);
+    for (; end < items.size(); ++end) {
+      const bool known = items[end].document == items[end - 1].document;
+      if (!known && ++documents > builder_.documents && builder_.documents != 0) break;
+      cost += token_cost(items[end], known);
       if (cost > limits_.prompt_tokens) break;
-      ++end;
     }
     stack_group(std::span(items).subspan(start, end - start), plan, count);
     start = end;
@@ -78,8 +88,9 @@ void Planner::stack_bin(const std::string& name, std::vector<ItemParts> items, P
 
 void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count) {
   const size_t before = plan.stacks.size();
-  builder_.build(group, plan.stacks);
-  std::string reason;
+  // A row that no prompt can hold is found before its prompts are built, however many questions it has.
+  std::string reason = group.size() == 1 ? too_long(least_positions(group[0])) : "";
+  if (reason.empty()) builder_.build(group, plan.stacks);
   for (size_t i = before; i < plan.stacks.size() && reason.empty(); ++i) reason = unfit(plan.stacks[i]);
   if (reason.empty()) {
     count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
@@ -95,10 +106,14 @@ void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount
   stack_group(group.subspan(group.size() / 2), plan, count);
 }
 
+std::string Planner::too_long(int64_t positions) const {
+  if (positions <= limits_.context) return {};
+  return fmt::format("its prompt needs {} positions and the model has {}; shorten the document or ask for less", positions,
+                     limits_.context);
+}
+
 std::string Planner::unfit(const Stack& stack) const {
-  if (stack.positions() > limits_.context)
-    return fmt::format("its prompt needs {} positions and the model has {}; shorten the document or ask for less",
-                       stack.positions(), limits_.context);
+  if (std::string reason = too_long(stack.positions()); !reason.empty()) return reason;
   if (!limits_.fits(stack))
     return fmt::format("its prompt of {} tokens does not fit the key/value memory; raise engine.kv_memory_gb",
                        stack.prompt_tokens());

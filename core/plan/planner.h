@@ -44,6 +44,8 @@ class Planner {
  private:
   void stack_bin(const std::string& name, std::vector<ItemParts> items, Plan& plan);
   void stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count);
+  /// Why it cannot be decoded; empty where it can.
+  std::string too_long(int64_t positions) const;
   std::string unfit(const Stack& stack) const;
 
   Task& task_;

@@ -88,14 +88,9 @@ class AskTask : public Task {
       out["answer"] = letter(static_cast<size_t>(option));
       out["option"] = question.options[static_cast<size_t>(option)];
     } else {
-      const Attribute free_text{"answer", "", ValueType::text, {}};
-      const std::string line = text.substr(0, text.find('\n'));
-      Value value = coerce_value(free_text, valid_utf8(line));
+      Value value = read_line(text, answer.ending == Ending::length);
       out["answer"] = std::move(value.json);
-      if (answer.ending == Ending::length) value.note = "cut at the length limit";
-      if (out["answer"].is_null() && line.find_first_not_of(" \t\r") == std::string::npos)
-        value.note = "the model wrote nothing";
-      if (!value.note.empty()) out["note"] = value.note;
+      if (!value.note.empty()) out["note"] = std::move(value.note);
     }
     if (job_.output.logprobs) out["logprob"] = answer.logprob;
     if (job_.output.raw) out["raw"] = valid_utf8(text);

@@ -113,13 +113,13 @@ class ExtractTask : public Task {
     }
     bin->opening = turn;
     for (const Attribute& attribute : category.attributes) bin->questions.push_back(make_question(attribute));
-    // `documents: 0` lets the token budget decide, and no budget holds more documents than it has tokens.
-    const int32_t labels = job_.method.documents > 0 ? job_.method.documents : job_.method.prompt_tokens / 8 + 1;
-    for (int32_t j = 1; joint_ && j <= labels; ++j) {
-      bin->labels.push_back({encode(fmt::format("<product id=\"{}\">\n", j)), encode("\n</product>\n"),
-                             encode(fmt::format("\"{}\": {{\n", j)), encode(fmt::format("}},\n\"{}\": {{\n", j))});
-    }
+    if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
     return bin;
+  }
+
+  DocumentLabel make_label(size_t number) const {
+    return {encode(fmt::format("<product id=\"{}\">\n", number)), encode("\n</product>\n"),
+            encode(fmt::format("\"{}\": {{\n", number)), encode(fmt::format("}},\n\"{}\": {{\n", number))};
   }
 
   QuestionParts make_question(const Attribute& attribute) const {

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/engine/stop_rules.h"
+
 namespace sheaf {
 namespace {
 
@@ -23,50 +25,72 @@ bool same_letters(std::string_view a, std::string_view b) {
 }
 
 /// Words that models write where null was meant.
-bool means_nothing(std::string_view text) {
-  for (std::string_view word : {"", "null", "none", "n/a", "na", "unknown", "not specified", "not mentioned", "-"})
+bool stands_for_null(std::string_view text) {
+  for (std::string_view word : {"", "none", "n/a", "unknown", "not specified", "not mentioned", "-"})
     if (same_letters(trim(text), word)) return true;
   return false;
 }
 
-/// The first number in a text: "12 oz" is 12, "1,000" is 1000.
-json first_number(std::string_view text) {
+std::string in_quotes(std::string_view text) { return '"' + valid_utf8(text.substr(0, 60)) + '"'; }
+
+Value null_for(std::string_view text) { return {nullptr, in_quotes(trim(text)) + " taken for null"}; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The one number in a text: "12 oz" is 12, "1,200" is 1200; null where there is none, or where it is not clear which: "1,5",
+/// "8,9,10", "1/2", "10-20".
+json only_number(std::string_view text) {
   const size_t at = text.find_first_of("0123456789");
   if (at == std::string_view::npos) return nullptr;
   std::string digits;
-  if (at > 0 && text[at - 1] == '-') digits = "-";
-  if (at > 0 && text[at - 1] == '.') digits += "0.";
-  for (size_t i = at; i < text.size(); ++i) {
-    const char c = text[i];
-    const bool digit_next = i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9';
-    if (c >= '0' && c <= '9')
-      digits += c;
-    else if (c == '.' && digit_next && digits.find('.') == std::string::npos)
-      digits += c;
-    else if (!(c == ',' && digit_next))
+  // A minus counts at the start of a word only: "X-5" is no negative number.
+  const size_t before = at > 0 && text[at - 1] == '.' ? at - 1 : at;
+  if (before > 0 && text[before - 1] == '-' && (before == 1 || text[before - 2] == ' ' || text[before - 2] == '(')) digits = "-";
+  if (before < at) digits += "0.";
+  size_t i = at;
+  const auto thousands = [&](size_t comma) {
+    return comma + 3 < text.size() && is_digit(text[comma + 1]) && is_digit(text[comma + 2]) && is_digit(text[comma + 3]) &&
+           (comma + 4 == text.size() || !is_digit(text[comma + 4]));
+  };
+  for (; i < text.size(); ++i) {
+    const bool digit_next = i + 1 < text.size() && is_digit(text[i + 1]);
+    if (is_digit(text[i]))
+      digits += text[i];
+    else if (text[i] == '.' && digit_next && digits.find('.') == std::string::npos)
+      digits += text[i];
+    else if (!(text[i] == ',' && thousands(i)))
       break;
   }
+  const bool goes_on = i + 1 < text.size() && is_digit(text[i + 1]) && std::string_view(",./-eE").find(text[i]) != std::string_view::npos;
   double number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) return nullptr;
+  if (goes_on || error != std::errc() || !std::isfinite(number)) return nullptr;
   if (number == std::floor(number) && std::abs(number) < 9e15) return static_cast<int64_t>(number);
   return number;
 }
 
-Value text_value(std::string_view text) {
-  if (means_nothing(text)) return {nullptr, {}};
-  return {valid_utf8(trim(text)), {}};
+std::string text_of(const json& part) { return part.is_string() ? part.get<std::string>() : part.dump(); }
+
+/// The texts of a list, or of a single text or number; null where something else is in it.
+json texts_of(const json& raw) {
+  json texts = json::array();
+  for (const json& part : raw.is_array() ? raw : json::array({raw})) {
+    if (!part.is_string() && !part.is_number()) return nullptr;
+    const std::string text = text_of(part);
+    if (!same_letters(trim(text), "null") && !stands_for_null(text)) texts.push_back(valid_utf8(trim(text)));
+  }
+  return texts;
 }
 
-std::string in_quotes(std::string_view text) { return '"' + valid_utf8(text.substr(0, 60)) + '"'; }
-
-/// Strips what JSON would have around the text when it was not good JSON: quotes and a comma.
-std::string_view bare(std::string_view text) {
-  text = trim(text);
-  if (!text.empty() && text.back() == ',') text = trim(text.substr(0, text.size() - 1));
-  if (!text.empty() && text.front() == '"') text.remove_prefix(1);
-  if (!text.empty() && text.back() == '"') text.remove_suffix(1);
-  return trim(text);
+/// What is left of a list that was cut short.
+json closed_list(std::string_view text) {
+  std::string open(text);
+  open.erase(open.find_last_not_of(" ,") + 1);
+  for (const char* ending : {"]", "\"]"}) {
+    json list = json::parse(open + ending, nullptr, false);
+    if (!list.is_discarded()) return list;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -78,72 +102,69 @@ std::string valid_utf8(std::string_view text) {
 }
 
 Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
-  text = trim(text.substr(0, text.find('\n')));
-  if (!text.empty() && text.back() == ',') text = trim(text.substr(0, text.size() - 1));
+  text = text.substr(0, text.find('\n'));
+  const size_t end = literal_end(text);
+  text = trim(text.substr(0, end));
   if (text.empty()) return {nullptr, cut ? "cut at the length limit" : "the model wrote nothing"};
+  const std::string broken = cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
 
-  const json parsed = json::parse(text, nullptr, false);
+  json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_discarded()) return coerce_value(attribute, parsed);
-
-  // Not a JSON literal: a value cut short, a stray word after the closing quote, or no quotes at all.
-  std::string_view rest = text;
-  if (rest.front() == '"') {
-    const size_t close = rest.find('"', 1);
-    rest = close == std::string_view::npos ? rest.substr(1) : rest.substr(1, close - 1);
-  } else if (rest.front() == '{') {
-    return {nullptr, "an object: " + in_quotes(text)};
-  } else if (rest.front() == '[') {
-    std::string closed(rest);
-    closed.erase(closed.find_last_not_of(" ,") + 1);
-    for (std::string_view ending : {"]", "\"]"}) {
-      const json list = json::parse(closed + std::string(ending), nullptr, false);
-      if (list.is_discarded()) continue;
-      Value value = coerce_value(attribute, list);
-      if (value.note.empty()) value.note = cut ? "cut at the length limit" : "the list was not closed";
-      return value;
-    }
+  if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
+  if (text.front() == '[') {
+    parsed = closed_list(text);
+    if (parsed.is_null()) return {nullptr, "not a list: " + in_quotes(text)};
+  } else {
+    // A string that was cut or holds a bad escape, or a text without quotes.
+    if (text.front() == '"') text.remove_prefix(1);
+    if (!text.empty() && text.back() == '"') text.remove_suffix(1);
+    parsed = valid_utf8(trim(text));
   }
-  Value value = coerce_value(attribute, valid_utf8(bare(rest)));
-  if (value.note.empty()) value.note = cut ? "cut at the length limit" : "not written as JSON";
+  Value value = coerce_value(attribute, parsed);
+  if (value.note.empty()) value.note = broken;
   return value;
 }
 
+Value read_line(std::string_view text, bool cut) {
+  text = trim(text.substr(0, text.find('\n')));
+  if (text.empty()) return {nullptr, "the model wrote nothing"};
+  const std::string note = cut ? "cut at the length limit" : "";
+  if (same_letters(text, "null")) return {nullptr, note};
+  return {valid_utf8(text), note};
+}
+
 Value coerce_value(const Attribute& attribute, const json& raw) {
-  if (raw.is_null()) return {nullptr, {}};
-  if (raw.is_string() && means_nothing(raw.get_ref<const std::string&>())) return {nullptr, {}};
-  const std::string text = raw.is_string() ? raw.get<std::string>() : raw.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string text =
+      raw.is_string() ? raw.get<std::string>() : raw.dump(-1, ' ', false, json::error_handler_t::replace);
+  // An option may itself be "none", so options come before the words for null.
+  if (attribute.type == ValueType::enumeration)
+    for (const std::string& option : attribute.options)
+      if (same_letters(trim(text), option)) return {option, {}};
+  if (raw.is_null() || (raw.is_string() && same_letters(trim(text), "null"))) return {nullptr, {}};
+  if (raw.is_string() && stands_for_null(text)) return null_for(text);
 
   switch (attribute.type) {
-    case ValueType::text:
-      if (raw.is_string() || raw.is_number()) return text_value(text);
-      if (raw.is_array() && !raw.empty()) {
-        std::string joined;
-        for (const json& part : raw) {
-          if (!part.is_string() && !part.is_number()) return {nullptr, "not a text: " + in_quotes(text)};
-          joined += (joined.empty() ? "" : ", ") + (part.is_string() ? part.get<std::string>() : part.dump());
-        }
-        return text_value(joined);
-      }
-      return {nullptr, "not a text: " + in_quotes(text)};
+    case ValueType::text: {
+      const json texts = texts_of(raw);
+      if (texts.is_null()) return {nullptr, "not a text: " + in_quotes(text)};
+      if (texts.empty()) return null_for(text);
+      std::string joined;
+      for (const json& part : texts) joined += (joined.empty() ? "" : ", ") + part.get<std::string>();
+      return {joined, {}};
+    }
     case ValueType::number: {
       if (raw.is_number()) return {raw, {}};
-      json number = raw.is_string() ? first_number(text) : json();
+      json number = raw.is_string() ? only_number(text) : json();
       if (number.is_null()) return {nullptr, "not a number: " + in_quotes(text)};
       return {std::move(number), {}};
     }
     case ValueType::enumeration:
-      for (const std::string& option : attribute.options)
-        if (same_letters(trim(text), option)) return {option, {}};
       return {nullptr, "not one of the options: " + in_quotes(text)};
     case ValueType::list: {
-      json list = json::array();
-      for (const json& part : raw.is_array() ? raw : json::array({raw})) {
-        if (!part.is_string() && !part.is_number()) return {nullptr, "not a list of texts: " + in_quotes(text)};
-        Value one = text_value(part.is_string() ? part.get<std::string>() : part.dump());
-        if (!one.json.is_null()) list.push_back(std::move(one.json));
-      }
-      if (list.empty()) return {nullptr, {}};
-      return {std::move(list), {}};
+      json texts = texts_of(raw);
+      if (texts.is_null()) return {nullptr, "not a list of texts: " + in_quotes(text)};
+      if (texts.empty()) return raw.is_array() && raw.empty() ? Value{nullptr, {}} : null_for(text);
+      return {std::move(texts), {}};
     }
   }
   return {nullptr, "unknown type"};

@@ -20,6 +20,9 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut);
 /// Turns a JSON value (from a whole generated object) into one of the attribute's type.
 Value coerce_value(const Attribute& attribute, const nlohmann::json& json);
 
+/// A free-text answer: its first line; null where it is the word null or nothing.
+Value read_line(std::string_view text, bool cut);
+
 /// `text` with invalid UTF-8 replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 

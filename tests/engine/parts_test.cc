@@ -93,10 +93,18 @@ TEST(Residents, EveryPageComesBack) {
 }
 
 TEST(StopRules, KnowACompleteLiteral) {
-  for (const char* text : {" \"a\"", "\"a\",", " 12,", " null}", " [\"a\", \"]\"]", " [1], x", " \"a\\\"b\""})
-    EXPECT_TRUE(value_complete(text)) << text;
+  const std::vector<std::pair<std::string, std::string>> complete{
+      {" \"a\"", " \"a\""}, {"\"a\",", "\"a\""}, {" 12,", " 12"},        {" null}", " null"},          {" [\"a\", \"]\"] x", " [\"a\", \"]\"]"},
+      {" [1], x", " [1]"},   {" \"a\\\"b\"}", " \"a\\\"b\""}, {" 5\" heel,", " 5\" heel"}, {" \"a\n", " \"a\n"}};
+  for (const auto& [text, literal] : complete) {
+    if (literal.back() == '\n') {
+      EXPECT_EQ(literal_end(text), std::string::npos) << text;  // the newline stop itself catches an open string
+    } else {
+      EXPECT_EQ(text.substr(0, literal_end(text)), literal);
+    }
+  }
   for (const char* text : {"", " ", " \"a", " 12", " null", " [\"a\", \"]", " [1, 2", " \"a, b", " \"a\\\""})
-    EXPECT_FALSE(value_complete(text)) << text;
+    EXPECT_EQ(literal_end(text), std::string::npos) << text;
 }
 
 TEST(StopRules, FindTheBraceThatClosesTheObject) {
