@@ -50,7 +50,7 @@ void check_tiles(const StepBatch& batch) {
            tile.first_row, tile_rows);
     const int32_t keys = batch.spans[static_cast<size_t>(tile.span)].keys;
     for (int32_t j = 0; j < tile.row_count; ++j) {
-      const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row + j)];
+      const TileRow& entry = batch.tile_rows[static_cast<size_t>(tile.first_row) + static_cast<size_t>(j)];
       if (entry.row < 0 || entry.row >= rows)
         fail("step batch: tile {} names row {} of {}", i, entry.row, rows);
       if (entry.visible < 0 || entry.visible > keys)

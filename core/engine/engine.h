@@ -88,7 +88,7 @@ class Engine {
   void admit(const Source& next);
   void add_decode_rows();
   void add_prefill_rows();
-  void add_rows(Flight& flight, SegmentId segment, int32_t first, std::span<const TokenId> tokens);
+  void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Flight& flight, int32_t slot);
   void close_batch();
   void take(Wanted wanted, Picked picked);

@@ -52,8 +52,8 @@ TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allo
 
 // Two doubles, the width that every 64-bit machine has. Written out because the compiler does not find it
 // itself (11 ns a logit instead of 2).
-typedef double Pair __attribute__((vector_size(16)));
-typedef int64_t IntPair __attribute__((vector_size(16)));
+using Pair = double __attribute__((vector_size(16)));
+using IntPair = int64_t __attribute__((vector_size(16)));
 
 /// e^x for x <= 0 to about 1e-10 of itself; NaN and all below -700 count as -700, next to nothing.
 Pair exp_of_negative(Pair x) {

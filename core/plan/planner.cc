@@ -33,6 +33,7 @@ void gather_equal_documents(std::vector<ItemParts>& items) {
   for (size_t i = 0; i < items.size(); ++i) order.emplace_back(first.try_emplace(&items[i].document, i).first->second, i);
   std::stable_sort(order.begin(), order.end());
   std::vector<ItemParts> sorted;
+  sorted.reserve(items.size());
   for (const auto& [_, i] : order) sorted.push_back(std::move(items[i]));
   items = std::move(sorted);
 }

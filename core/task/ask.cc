@@ -89,7 +89,7 @@ class AskTask : public Task {
       out["option"] = question.options[static_cast<size_t>(option)];
     } else {
       Value value = read_line(text, answer.ending == Ending::length);
-      out["answer"] = std::move(value.json);
+      out["answer"] = value.json;
       if (!value.note.empty()) out["note"] = std::move(value.note);
     }
     if (job_.output.logprobs) out["logprob"] = answer.logprob;

@@ -66,7 +66,7 @@ class ExtractTask : public Task {
         logprobs[attribute.name] = answers[i].logprob;
         raw[attribute.name] = valid_utf8(text);
       }
-      values[attribute.name] = std::move(value.json);
+      values[attribute.name] = value.json;
       if (!value.note.empty()) notes[attribute.name] = value.note;
     }
     if (whole_) {

@@ -18,7 +18,7 @@ struct Value {
 Value read_value(const Attribute& attribute, std::string_view text, bool cut);
 
 /// Turns a JSON value (from a whole generated object) into one of the attribute's type.
-Value coerce_value(const Attribute& attribute, const nlohmann::json& json);
+Value coerce_value(const Attribute& attribute, const nlohmann::json& raw);
 
 /// A free-text answer: its first line; null where it is the word null or nothing.
 Value read_line(std::string_view text, bool cut);
