@@ -66,6 +66,8 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("options", input.options);
   map.require("path");
   map.finish();
+  for (const char* key : {"id", "category", "document", "context", "questions", "question", "options"})
+    input.places[map.path(key)] = map.where(key);
   if (kind == "extract") {
     needs(map, "document", "task.kind extract");
     only_for(map, {"context", "questions", "question", "options"}, "task.kind ask");

@@ -25,9 +25,11 @@ int plan(const PlanOptions& options) {
   install_interrupt();
   Workbench bench(options.read());
   const Job& job = bench.job();
-  CountingBackend backend(bench.model().config, EngineOptions{}.rows_per_step);
-  const EngineOptions engine_options = bench.engine_options(backend);
-  const StopRules rules(bench.model().config.vocab, {});  // every answer takes the assumed number of tokens
+  const BackendNeeds needs = bench.backend_needs();
+  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_rows);
+  EngineOptions engine_options = bench.engine_options(backend);
+  engine_options.assumed_tokens = options.answer_tokens;
+  const StopRules rules(bench.model().config.vocab, {});
   Engine engine(backend, rules, engine_options);
 
   std::ofstream file;
@@ -39,16 +41,13 @@ int plan(const PlanOptions& options) {
   int64_t dumped = 0;
 
   const auto task = bench.task(job);
-  // The planner sees the stacks as they are; the loop then runs them with the assumed answer lengths.
   Planner planner(*task, make_builder(job.method), bench.limits(engine));
   const auto corpus = bench.corpus();
   Pipeline pipeline(*corpus, planner, engine, job.engine.window);
-  pipeline.on_stack = [&](Stack& stack) {
-    if (dumped < options.dump) {
-      dump << dump_stack(stack) << '\n';
-      ++dumped;
-    }
-    for (Slot& slot : stack.slots) slot.max_tokens = std::min(slot.max_tokens, options.answer_tokens);
+  pipeline.on_stack = [&](const Stack& stack, const std::vector<Item>& items) {
+    if (dumped == options.dump) return;
+    ++dumped;
+    dump << dump_stack(stack, [&](int32_t item) { return items[static_cast<size_t>(item)].id; }) << '\n';
   };
   if (!pipeline.run([](const Item&, const std::vector<Answer>&) {}, [](const Reject&) {})) return 130;
 

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "app/commands.h"
@@ -17,9 +18,14 @@ namespace {
 
 constexpr size_t kShown = 5;  // differences printed
 
+struct DecodedItem {
+  Item item;
+  std::vector<Answer> answers;
+};
+
 struct Decoded {
-  std::vector<Item> items;
-  std::vector<std::vector<Answer>> answers;  // per item
+  std::map<std::pair<std::string, int64_t>, DecodedItem> items;  // by file and row
+  int64_t rejects = 0;
   bool finished = false;
 };
 
@@ -35,10 +41,9 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
   Decoded decoded;
   decoded.finished = pipeline.run(
       [&](const Item& item, const std::vector<Answer>& answers) {
-        decoded.items.push_back(item);
-        decoded.answers.push_back(answers);
+        decoded.items.emplace(std::pair(item.place.file, item.place.row), DecodedItem{item, answers});
       },
-      [](const Reject&) {});
+      [&](const Reject&) { ++decoded.rejects; });
   progress.close();
   if (!quiet && decoded.finished)
     std::cerr << fmt::format("{}: {} answers, {} tokens computed in {:.1f} s\n", what, engine.stats().answers,
@@ -66,45 +71,50 @@ int verify(const JobOptions& options) {
   if (!packed.finished) return 130;
   const Decoded separate = decode(bench, alone, make_separate_builder(), quiet, "one prompt per question");
   if (!separate.finished) return 130;
-  if (packed.items.size() != separate.items.size())
-    fail("{} items were decoded by the method and {} one by one", packed.items.size(), separate.items.size());
 
-  int64_t answers = 0, same = 0;
+  int64_t items = 0, answers = 0, same = 0;
   nlohmann::ordered_json differences = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < packed.items.size(); ++i) {
-    for (size_t q = 0; q < packed.answers[i].size(); ++q) {
+  for (const auto& [place, one] : packed.items) {
+    const auto other = separate.items.find(place);
+    if (other == separate.items.end()) continue;  // counted among the rejects of the separate prompts
+    ++items;
+    for (size_t q = 0; q < one.answers.size(); ++q) {
       ++answers;
-      const Answer &a = packed.answers[i][q], &b = separate.answers[i][q];
+      const Answer &a = one.answers[q], &b = other->second.answers[q];
       if (a.tokens == b.tokens && a.ending == b.ending) {
         ++same;
       } else if (differences.size() < kShown) {
-        differences.push_back({{"id", packed.items[i].id},
-                               {"question", question_name(bench, packed.items[i], q, packed.answers[i].size())},
+        differences.push_back({{"id", one.item.id},
+                               {"question", question_name(bench, one.item, q, one.answers.size())},
                                {"method", valid_utf8(bench.tokenizer().decode(a.tokens))},
                                {"alone", valid_utf8(bench.tokenizer().decode(b.tokens))}});
       }
     }
   }
-  const double match = answers > 0 ? static_cast<double>(same) / static_cast<double>(answers) : 1.0;
+  const int64_t rejects = std::max(packed.rejects, separate.rejects);
+  if (answers == 0)
+    refuse("nothing to compare: no answer was decoded both ways ({} rows rejected); `sheaf run` says why", rejects);
+  const double match = static_cast<double>(same) / static_cast<double>(answers);
   if (options.json) {
-    const nlohmann::ordered_json json{{"items", packed.items.size()}, {"answers", answers}, {"exact_match", match},
-                                      {"differences", differences}};
+    const nlohmann::ordered_json json{{"items", items}, {"answers", answers}, {"exact_match", match},
+                                      {"rejects", rejects}, {"differences", differences}};
     std::cout << json.dump(2) << '\n';
   } else {
-    std::cout << fmt::format("{} items, {} answers, exact match {:.4f}\n", packed.items.size(), answers, match);
+    std::cout << fmt::format("{} items, {} answers, exact match {:.4f}", items, answers, match);
+    std::cout << (rejects > 0 ? fmt::format(", {} rows rejected\n", rejects) : "\n");
     for (const auto& difference : differences)
       std::cout << fmt::format("  {} {}\n    method {}\n    alone  {}\n", difference["id"].dump(),
                                difference["question"].get<std::string>(), difference["method"].dump(),
                                difference["alone"].dump());
   }
-  return 0;
+  return rejects > 0 ? 1 : 0;
 }
 
 }  // namespace
 
 void add_verify_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand(
-      "verify", "Decode a sample (20 items unless --limit says otherwise) both ways, as the job's method does and one prompt\n"
+      "verify", "Decode the first rows (20 unless --limit says otherwise) both ways, as the job's method does and one prompt\n"
                 "per question, and count the answers that are the same token for token");
   auto options = std::make_shared<JobOptions>();
   options->add_to(*command);

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
-#include "cpu/cpu_backend.h"
 #include "io/corpus.h"
 #include "io/model_files.h"
 
@@ -63,6 +62,10 @@ std::unique_ptr<Backend> Workbench::backend() const {
   if (job_.engine.kernels == "reference") return make_reference_backend(model_);
   const int threads = job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
   return make_quick_backend(model_, std::max(1, threads));
+}
+
+BackendNeeds Workbench::backend_needs() const {
+  return job_.engine.kernels == "reference" ? reference_needs(model_.config) : quick_needs(model_.config);
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {

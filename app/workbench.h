@@ -9,6 +9,7 @@
 #include "core/task/schema.h"
 #include "core/task/task.h"
 #include "core/tokenizer/tokenizer.h"
+#include "cpu/cpu_backend.h"
 
 namespace sheaf {
 
@@ -26,6 +27,7 @@ class Workbench {
 
   std::unique_ptr<Corpus> corpus() const;
   std::unique_ptr<Backend> backend() const;
+  BackendNeeds backend_needs() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
   EngineOptions engine_options(const Backend& backend) const;

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Job {
     std::string questions;          ///< ask: a list column of strings or of {id, question, options}
     std::string question;           ///< ask: a text column, for one row per question
     std::string options;            ///< ask: a list column with the choices of `question`
+    std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
     int64_t limit = 0;              ///< most rows to read; 0: every row
   } input;
 

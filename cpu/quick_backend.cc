@@ -76,11 +76,8 @@ class QuickBackend final : public Backend {
     return fmt::format("CPU, fp32, {}, {} thread{}", kernels_.name, threads_.size(),
                        threads_.size() == 1 ? "" : "s");
   }
-  int64_t kv_bytes_per_token() const override {
-    return int64_t{config_.layers} * config_.kv_heads *
-           (config_.head_dim + round_up_to_panel(config_.head_dim)) * int64_t{sizeof(float)};
-  }
-  int32_t preferred_rows() const override { return 128; }
+  int64_t kv_bytes_per_token() const override { return quick_needs(config_).kv_bytes_per_token; }
+  int32_t preferred_rows() const override { return quick_needs(config_).preferred_rows; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override { pool_ = KvPool(config_, pages, page_size); }
 
@@ -260,6 +257,12 @@ class QuickBackend final : public Backend {
 };
 
 }  // namespace
+
+BackendNeeds quick_needs(const ModelConfig& config) {
+  return {int64_t{config.layers} * config.kv_heads * (config.head_dim + round_up_to_panel(config.head_dim)) *
+              int64_t{sizeof(float)},
+          128};
+}
 
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());

@@ -33,9 +33,9 @@ class FirstRows : public Corpus {
 }  // namespace
 
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
-                  const std::string& file, const std::string& where) {
+                  const std::string& file) {
   if (std::find(columns.begin(), columns.end(), column.name) == columns.end())
-    refuse("{}: {}: {} has no column \"{}\"{}", where, column.key, file, column.name,
+    refuse("{}: {}: {} has no column \"{}\"{}", column.place, column.key, file, column.name,
            suggest_spelling(column.name, columns));
 }
 
@@ -43,8 +43,8 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
   RowMapper mapper(job, schema);
   auto rows = corpus.format == CorpusFormat::parquet
-                  ? open_parquet_corpus(std::move(corpus.files), std::move(mapper), job.file)
-                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper), job.file);
+                  ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
+                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper));
   if (job.input.limit > 0) return std::make_unique<FirstRows>(std::move(rows), job.input.limit);
   return rows;
 }

@@ -7,14 +7,12 @@
 
 namespace sheaf {
 
-/// The formats behind open_corpus. `where` is the job file, for messages.
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
-                                          const std::string& where);
-std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper,
-                                            const std::string& where);
+/// The formats behind open_corpus.
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper);
+std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper);
 
 /// Refuses a mapped column that is not among `columns`, with the nearest.
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
-                  const std::string& file, const std::string& where);
+                  const std::string& file);
 
 }  // namespace sheaf

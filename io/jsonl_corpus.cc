@@ -86,11 +86,10 @@ std::vector<std::string> probe_columns(const std::string& file) {
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
-                                          const std::string& where) {
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper) {
   const std::vector<std::string> columns = probe_columns(files.front());
   if (!columns.empty())
-    for (const MappedColumn& column : mapper.columns()) check_column(column, columns, files.front(), where);
+    for (const MappedColumn& column : mapper.columns()) check_column(column, columns, files.front());
   for (const std::string& file : files) open_bytes(file);  // better now than after hours of work
   return std::make_unique<JsonlCorpus>(std::move(files), std::move(mapper));
 }

@@ -60,18 +60,17 @@ class ParquetCorpus : public Corpus {
   int64_t row_ = 0;
 };
 
-void check_columns(const ParquetFile& file, const std::string& path, const RowMapper& mapper,
-                   const std::string& where) {
+void check_columns(const ParquetFile& file, const std::string& path, const RowMapper& mapper) {
   std::vector<std::string> names;
   for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
   for (const MappedColumn& wanted : mapper.columns()) {
-    check_column(wanted, names, path, where);
+    check_column(wanted, names, path);
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
-      refuse("{}: {}: {} has more than one column \"{}\"", where, wanted.key, path, wanted.name);
+      refuse("{}: {}: {} has more than one column \"{}\"", wanted.place, wanted.key, path, wanted.name);
     for (const ParquetFile::Column& column : file.columns()) {
       const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
       if (column.name == wanted.name && column.shape != shape && column.type != "null")
-        refuse("{}: {}: column \"{}\" of {} is {}, not {}", where, wanted.key, wanted.name, path, column.type,
+        refuse("{}: {}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.key, wanted.name, path, column.type,
                wanted.list ? "a list" : "text or a number");
     }
   }
@@ -79,12 +78,11 @@ void check_columns(const ParquetFile& file, const std::string& path, const RowMa
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper,
-                                            const std::string& where) {
+std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper) {
   int64_t rows = 0;
   for (const std::string& path : files) {
     const ParquetFile file(path);
-    check_columns(file, path, mapper, where);
+    check_columns(file, path, mapper);
     rows += file.rows();
   }
   return std::make_unique<ParquetCorpus>(std::move(files), std::move(mapper), rows);

@@ -16,7 +16,8 @@ using Row = std::variant<Item, Reject>;
 /// A column that the job names, and what it must hold.
 struct MappedColumn {
   std::string name;
-  std::string key;  ///< of the job file, for messages: "input.document"
+  std::string key;    ///< of the job file, for messages: "input.document"
+  std::string place;  ///< where that key is written: "configs/demo.yaml:9"
   bool list = false;
 };
 

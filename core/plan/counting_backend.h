@@ -9,11 +9,12 @@ namespace sheaf {
 /// rows and pages that a real one would need.
 class CountingBackend : public Backend {
  public:
-  explicit CountingBackend(const ModelConfig& config, int32_t rows) : config_(config), rows_(rows) {}
+  CountingBackend(const ModelConfig& config, int64_t kv_bytes_per_token, int32_t rows)
+      : config_(config), kv_bytes_per_token_(kv_bytes_per_token), rows_(rows) {}
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override { return "nothing is computed"; }
   void allocate_kv(int32_t, int32_t) override {}
-  int64_t kv_bytes_per_token() const override { return config_.kv_floats_per_token() * int64_t{sizeof(float)}; }
+  int64_t kv_bytes_per_token() const override { return kv_bytes_per_token_; }
   int32_t preferred_rows() const override { return rows_; }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     for (size_t i = 0; i < picked.size(); ++i) {
@@ -24,6 +25,7 @@ class CountingBackend : public Backend {
 
  private:
   const ModelConfig& config_;
+  int64_t kv_bytes_per_token_;
   int32_t rows_;
 };
 

@@ -15,7 +15,7 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     if (stacks_.empty()) return std::nullopt;
     Stack stack = std::move(stacks_.front());
     stacks_.pop_front();
-    if (on_stack) on_stack(stack);
+    if (on_stack) on_stack(stack, windows_[static_cast<size_t>(stack.window - windows_.front().number)].items);
     return stack;
   };
   auto done = [&](Stack&& stack, std::vector<Answer>&& answers) {

@@ -35,7 +35,7 @@ class Pipeline {
 
   const PipelineStats& stats() const { return stats_; }
   /// Sees every stack just before the engine gets it.
-  std::function<void(Stack&)> on_stack;
+  std::function<void(const Stack& stack, const std::vector<Item>& items)> on_stack;
 
  private:
   struct Window {

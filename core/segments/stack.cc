@@ -82,7 +82,7 @@ void check_stack(const Stack& stack) {
   }
 }
 
-std::string dump_stack(const Stack& stack) {
+std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t item)>& item_id) {
   nlohmann::ordered_json out;
   auto& segments = out["segments"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < stack.segments.size(); ++i) {
@@ -101,7 +101,7 @@ std::string dump_stack(const Stack& stack) {
                                  {"first_position", stack.end_position(slot.answer)},
                                  {"max_tokens", slot.max_tokens},
                                  {"stop", stop_name(slot.stop)},
-                                 {"item", slot.item},
+                                 {"item", nlohmann::ordered_json(item_id(slot.item))},
                                  {"question", slot.question}};
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();
     slots.push_back(std::move(entry));

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -71,7 +73,8 @@ struct Stack {
 /// wholly seen (it is never finished when it is looked at), an empty prompt.
 void check_stack(const Stack& stack);
 
-/// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots.
-std::string dump_stack(const Stack& stack);
+/// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots with the id of their
+/// item.
+std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t item)>& item_id);
 
 }  // namespace sheaf

@@ -74,7 +74,26 @@ TEST(ExactOnCatalog, EnumsAndSamplesToo) {
   const Scratch scratch;
   const json result = verify(scratch, "configs/demo.yaml --limit 3 --set method.temperature=0.8 --set method.seed=7 --set "
                                       "method.max_value_tokens=8");
+  EXPECT_EQ(result["items"], 3);
+  EXPECT_GT(result["answers"].get<int>(), 20);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
+}
+
+TEST(ExactOnPassages, PackedQuestionsEqualOnePromptPerQuestion) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const json result = verify(scratch, "configs/ask.yaml --limit 2 --set method.max_value_tokens=6");
+  EXPECT_EQ(result["items"], 2);
+  EXPECT_GT(result["answers"].get<int>(), 7);
+  EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
+}
+
+TEST(Verify, VouchesForNothingItDidNotCompare) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const auto ran = run_sheaf(scratch, "verify configs/demo.yaml --limit 1 --set engine.kv_memory_gb=0.00001");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("nothing to compare"), std::string::npos) << ran.err;
 }
 
 TEST(InexactByDesign, PositionalValuesDifferAndTheDifferencesAreShown) {

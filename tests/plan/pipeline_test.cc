@@ -69,7 +69,7 @@ Outcome run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& met
             int32_t pages = 1000) {
   ModelConfig config;
   config.vocab = 10;
-  CountingBackend backend(config, 32);
+  CountingBackend backend(config, 1, 32);
   const StopRules rules(10, {});
   Engine engine(backend, rules, {.rows_per_step = 32, .pages = pages, .page_size = 4});
   CountTask task;
@@ -140,6 +140,25 @@ TEST(Planner, StacksByCountBudgetAndLimits) {
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 1);
   // A stack takes 3 pages of 4 tokens, and 3 + 3 × 2 more per item: 40 pages hold 4 items, so 12 are halved twice.
   EXPECT_EQ(run(rows, method, 100, 1000, 40).bins.at("tea").stacks, 4);
+}
+
+TEST(Planner, CountsContextsNotRows) {
+  std::vector<std::variant<Item, Reject>> rows;
+  // Two contexts, ten rows each, mixed: one prompt holds both.
+  for (int i = 0; i < 20; ++i) rows.push_back(make_item(i % 2 ? 11 : 22, "tea", "9"));
+  Job::Method method;
+  method.documents = 2;
+  EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 1);
+  method.documents = 1;
+  EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 2);
+}
+
+TEST(Pipeline, RefusedRowsDoNotPileUp) {
+  std::vector<std::variant<Item, Reject>> rows;
+  for (int i = 0; i < 50; ++i) rows.push_back(make_item(i, "tea", "5000"));
+  const Outcome outcome = run(rows, {}, 5);
+  EXPECT_EQ(outcome.rejects.size(), 50u);
+  EXPECT_TRUE(outcome.ids.empty());
 }
 
 TEST(Pipeline, AnEmptyCorpusGivesNothing) {
