@@ -32,17 +32,17 @@ using Vec = __m128;
 constexpr const char* kInstructionSet = "SSE2";
 constexpr int kAccumulators = 8;
 #else
-typedef float Vec __attribute__((vector_size(16)));
+using Vec = float __attribute__((vector_size(16)));
 constexpr const char* kInstructionSet = "scalar";
 constexpr int kAccumulators = 8;
 #endif
 
 constexpr int kLanes = sizeof(Vec) / sizeof(float);
 constexpr int kPerPanel = static_cast<int>(kPanel) / kLanes;  // vectors that make up a panel's width
-typedef int32_t IntVec __attribute__((vector_size(sizeof(Vec))));
+using IntVec = int32_t __attribute__((vector_size(sizeof(Vec))));
 
 // An unaligned vector in memory. Through memcpy the compiler would keep the multiply's sums on the stack.
-typedef float InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)), may_alias));
+using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)), may_alias)) = float;
 
 [[gnu::always_inline]] inline Vec load(const float* from) {
   return *reinterpret_cast<const InMemory*>(from);
