@@ -13,12 +13,15 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--limit", limit, "Read at most N rows of the corpus (0: as the job says)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
   command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::Range(0, 4096));
+  command.add_option("--device", device, "Where to compute: auto, cpu, cuda or cuda:N (engine.device)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
   command.add_flag("--quiet,-q", quiet, "No progress and no report on the terminal");
 }
 
 Job JobOptions::read() const {
-  Job job = read_job(path, overrides);
+  std::vector<std::string> all = overrides;
+  if (!device.empty()) all.push_back("engine.device=\"" + device + "\"");
+  Job job = read_job(path, all);
   if (limit > 0) job.input.limit = limit;
   if (threads >= 0) job.engine.threads = threads;
   return job;

@@ -17,6 +17,7 @@ struct JobOptions {
   std::vector<std::string> overrides;
   int64_t limit = 0;
   int32_t threads = -1;
+  std::string device;
   bool json = false;
   bool quiet = false;
 

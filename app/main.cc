@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
   sheaf::add_verify_command(app, exit_code);
   sheaf::add_inspect_command(app);
   sheaf::add_tokenize_command(app);
+  sheaf::add_bench_command(app);
   try {
     app.parse(argc, argv);
     return exit_code;

@@ -8,6 +8,10 @@
 
 #include "core/error.h"
 #include "core/stopwatch.h"
+#ifdef SHEAF_WITH_CUDA
+#include "cuda/cuda_backend.h"
+#include "cuda/devices.h"
+#endif
 #include "io/corpus.h"
 #include "io/model_files.h"
 
@@ -16,6 +20,23 @@ namespace {
 
 constexpr int32_t kPageSize = 16;
 constexpr int64_t kGiB = int64_t{1} << 30;
+
+/// The CUDA device to use, -1 for the CPU.
+int choose_device(const std::string& asked) {
+  if (asked == "cpu") return -1;
+#ifdef SHEAF_WITH_CUDA
+  const auto devices = static_cast<int>(cuda_devices().size());
+  if (asked == "auto") return devices > 0 ? 0 : -1;
+  const int number = asked == "cuda" ? 0 : std::stoi(asked.substr(5));
+  if (number >= devices)
+    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked, devices,
+           devices == 1 ? "" : "s");
+  return number;
+#else
+  if (asked == "auto") return -1;
+  refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto", asked);
+#endif
+}
 
 /// A quarter of the machine's memory, at most 4 GiB.
 int64_t automatic_kv_bytes() {
@@ -37,8 +58,7 @@ void install_interrupt() {
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
-  if (job_.engine.device.starts_with("cuda"))
-    refuse("engine.device: {} was asked for and this version has no CUDA engine; use cpu or auto", job_.engine.device);
+  device_ = choose_device(job_.engine.device);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
@@ -59,12 +79,18 @@ std::unique_ptr<Corpus> Workbench::corpus() const {
 }
 
 std::unique_ptr<Backend> Workbench::backend() const {
+#ifdef SHEAF_WITH_CUDA
+  if (device_ >= 0) return make_cuda_backend(model_, device_);
+#endif
   if (job_.engine.kernels == "reference") return make_reference_backend(model_);
   const int threads = job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
   return make_quick_backend(model_, std::max(1, threads));
 }
 
 BackendNeeds Workbench::backend_needs() const {
+#ifdef SHEAF_WITH_CUDA
+  if (device_ >= 0) return cuda_needs(model_.config);
+#endif
   return job_.engine.kernels == "reference" ? reference_needs(model_.config) : quick_needs(model_.config);
 }
 
@@ -77,7 +103,11 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   options.page_size = kPageSize;
   options.rows_per_step = job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
   const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
-  const int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
+  int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
+#ifdef SHEAF_WITH_CUDA
+  // What is free once the weights are there, less room for activations.
+  if (device_ >= 0 && asked <= 0) bytes = cuda_free_bytes(device_) / 10 * 8;
+#endif
   const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
   // Slot numbers are 32-bit.
   options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));

@@ -37,6 +37,7 @@ class Workbench {
 
  private:
   Job job_;
+  int device_ = -1;  ///< CUDA device, -1: the CPU
   double open_seconds_ = 0;
   Model model_;
   std::unique_ptr<Tokenizer> tokenizer_;

@@ -6,11 +6,6 @@
 
 namespace sheaf {
 
-/// What a backend will need, known before its weights are made ready.
-struct BackendNeeds {
-  int64_t kv_bytes_per_token = 0;
-  int32_t preferred_rows = 0;
-};
 BackendNeeds reference_needs(const ModelConfig& config);
 BackendNeeds quick_needs(const ModelConfig& config);
 

@@ -17,7 +17,7 @@ std::vector<std::string> cuda_devices() {
 
 std::string cuda_build_text() {
   const std::string toolkit = std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
-  return "CUDA " + toolkit + ": devices are listed, jobs run on the CPU (this version has no CUDA engine)";
+  return "CUDA " + toolkit + ": bf16 engine";
 }
 
 }  // namespace sheaf

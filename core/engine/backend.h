@@ -9,6 +9,12 @@
 
 namespace sheaf {
 
+/// What a backend will need, known before its weights are made ready.
+struct BackendNeeds {
+  int64_t kv_bytes_per_token = 0;
+  int32_t preferred_rows = 0;
+};
+
 /// Runs step batches of one model. Every backend passes the tests in tests/cpu and tests/engine.
 class Backend {
  public:

@@ -56,9 +56,9 @@ TEST(Program, PointsAtTheLineOfAMistake) {
 TEST(Run, RefusesADeviceItDoesNotHave) {
   NEED_MODEL();
   const Scratch scratch;
-  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --set engine.device=cuda --set output.path=" + scratch.file("o"));
+  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.file("o"));
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("cuda"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("cuda:99"), std::string::npos) << ran.err;
 }
 
 const char* const kTypes = "configs/schemas/catalog.yaml";

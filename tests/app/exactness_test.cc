@@ -16,7 +16,7 @@ using test::Scratch;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent"
 
 json verify(const Scratch& scratch, const std::string& arguments) {
-  const auto ran = run_sheaf(scratch, "verify " + arguments + " --json");
+  const auto ran = run_sheaf(scratch, "verify " + arguments + " --json --device cpu");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   return json::parse(ran.out);
 }

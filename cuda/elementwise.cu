@@ -1,0 +1,128 @@
+// The memory-bound steps between the matrix products: each reads its input once and writes its output once, 16 bytes a
+// thread where the layout allows. At 8,192 rows of hidden 4,096 a norm moves 200 MB, about 50 us at 4.2 TB/s, against 190 ms
+// for the step's matrix products.
+#include "cuda/ops.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ float warp_sum(float value) {
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+/// The sum over the block, in every thread.
+__device__ float block_sum(float value) {
+  __shared__ float parts[32];
+  value = warp_sum(value);
+  __syncthreads();  // parts may still be read from a call before
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : 0.0f;
+  return warp_sum(value);
+}
+
+__global__ void embed_kernel(const bf16* table, const int32_t* tokens, int32_t hidden, float* x) {
+  const bf16* in = table + int64_t{tokens[blockIdx.x]} * hidden;
+  float* out = x + int64_t{blockIdx.x} * hidden;
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = __bfloat162float(in[i]);
+}
+
+__global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden, float eps,
+                                bf16* out) {
+  const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
+  const float* in = x + row * hidden;
+  float square = 0;
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x) square += in[i] * in[i];
+  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
+  bf16* to = out + int64_t{blockIdx.x} * hidden;
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = __float2bfloat16(in[i] * scale * weight[i]);
+}
+
+__global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x, bf16* out) {
+  const int64_t at = int64_t{blockIdx.x} * hidden;
+  float square = 0;
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x) square += y[at + i] * y[at + i];
+  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
+  for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
+    const float sum = x[at + i] + y[at + i] * scale * weight[i];
+    x[at + i] = sum;
+    out[at + i] = __float2bfloat16(sum);
+  }
+}
+
+__global__ void round_kernel(const float* x, int64_t count, bf16* out) {
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = __float2bfloat16(x[i]);
+}
+
+__global__ void gated_silu_kernel(const bf16* gate_up, int32_t ffn, int64_t count, bf16* out) {
+  // Eight values a thread; ffn is a multiple of 8 (checked by the caller).
+  const int64_t at = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8;
+  if (at >= count) return;
+  const int64_t row = at / ffn;
+  const int64_t i = at % ffn;
+  const uint4 gate_bits = *reinterpret_cast<const uint4*>(gate_up + row * 2 * ffn + i);
+  const uint4 up_bits = *reinterpret_cast<const uint4*>(gate_up + row * 2 * ffn + ffn + i);
+  uint4 out_bits;
+  const auto* gate = reinterpret_cast<const __nv_bfloat162*>(&gate_bits);
+  const auto* up = reinterpret_cast<const __nv_bfloat162*>(&up_bits);
+  auto* result = reinterpret_cast<__nv_bfloat162*>(&out_bits);
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const float2 g = __bfloat1622float2(gate[j]);
+    const float2 u = __bfloat1622float2(up[j]);
+    result[j] = __floats2bfloat162_rn(g.x / (1.0f + __expf(-g.x)) * u.x, g.y / (1.0f + __expf(-g.y)) * u.y);
+  }
+  *reinterpret_cast<uint4*>(out + at) = out_bits;
+}
+
+__device__ uint64_t scramble(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+__global__ void fill_random_kernel(bf16* out, int64_t count, float spread, uint64_t seed) {
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const uint64_t bits = scramble(seed + 0x9e3779b97f4a7c15u * static_cast<uint64_t>(i + 1));
+  const float u = (static_cast<float>(bits >> 40) + 1.0f) * 0x1p-24f;
+  const float v = static_cast<float>((bits >> 8) & 0xffffff) * 0x1p-24f;
+  out[i] = __float2bfloat16(spread * sqrtf(-2.0f * __logf(u)) * __cosf(6.2831853f * v));
+}
+
+unsigned blocks_for(int64_t count) { return static_cast<unsigned>((count + kThreads - 1) / kThreads); }
+
+}  // namespace
+
+void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x, cudaStream_t stream) {
+  embed_kernel<<<rows, kThreads, 0, stream>>>(table, tokens, hidden, x);
+}
+
+void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden, float eps,
+              bf16* out, cudaStream_t stream) {
+  rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+}
+
+void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x, bf16* out,
+                  cudaStream_t stream) {
+  add_rms_norm_kernel<<<rows, kThreads, 0, stream>>>(y, weight, hidden, eps, x, out);
+}
+
+void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream) {
+  round_kernel<<<blocks_for(count), kThreads, 0, stream>>>(x, count, out);
+}
+
+void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
+  const int64_t count = int64_t{rows} * ffn;
+  gated_silu_kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, ffn, count, out);
+}
+
+void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream) {
+  fill_random_kernel<<<blocks_for(count), kThreads, 0, stream>>>(out, count, spread, seed);
+}
+
+}  // namespace sheaf::cuda
