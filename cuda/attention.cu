@@ -1,20 +1,19 @@
-// Span attention. A block takes up to 64 queries (rows × the query heads of one key/value head) that look at one range of one
-// span, reads that range once for all of them, and leaves a partial result with its log-sum-exp (base 2); a second kernel merges
-// a row's partial results in fp32. No mask is stored: a row carries the number of keys it sees.
+// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) that look at the same ranges
+// of keys, and reads each range once for all of them. Where that is all its rows see, the result is whole; else it is partial,
+// with its log-sum-exp (base 2), and a second kernel merges a row's partial results in fp32. No mask is stored: for each span
+// a row carries the number of keys it sees.
 //
-// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block. 64 queries a block are 64 FLOP per byte of
-// keys read from L2 or memory.
+// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte read from L2.
 //
 // Ladder
-//   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries held in registers
+//   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries in registers; every span partial
+//   v2  rows of one segment go over all their spans in one block (no partial results in prefill); blocks of 128 queries
 #include "cuda/ops.h"
 
 namespace sheaf::cuda {
 namespace {
 
-constexpr int kQueries = 64;  // of a block
-constexpr int kKeys = 64;     // of a stage
-constexpr int kWarps = kQueries / 16;
+constexpr int kKeys = 64;  // of a stage
 
 __device__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
@@ -64,15 +63,17 @@ struct Tile {
   }
 };
 
-template <int D>
-__global__ __launch_bounds__(32 * kWarps) void attend_kernel(AttentionInputs in, HeadLayout layout, const bf16* q,
-                                                            const bf16* keys, const bf16* values, float* partial_out,
-                                                            float* partial_lse) {
+template <int D, int kQueries>
+__global__ __launch_bounds__(2 * kQueries) void attend_kernel(AttentionInputs in, const AttentionItem* items, HeadLayout layout,
+                                                             const bf16* q, const bf16* keys, const bf16* values,
+                                                             float* partial_out, float* partial_lse, bf16* out_rows) {
+  constexpr int kThreads = 2 * kQueries;  // a warp for 16 queries
   extern __shared__ __align__(128) uint8_t memory[];
   const Tile<D> q_tile{reinterpret_cast<bf16*>(memory)};
   auto stage = [&](int index) { return reinterpret_cast<bf16*>(memory) + (kQueries + index * kKeys) * D; };
 
-  const AttentionItem item = in.items[blockIdx.x];
+  const AttentionItem item = items[blockIdx.x];
+  const AttentionRange* ranges = in.ranges + item.first_range;
   const int kv_head = blockIdx.y;
   const int group = layout.heads / layout.kv_heads;
   const int queries = item.row_count * group;
@@ -80,49 +81,57 @@ __global__ __launch_bounds__(32 * kWarps) void attend_kernel(AttentionInputs in,
   const bf16* head_keys = keys + int64_t{kv_head} * layout.slots * D;
   const bf16* head_values = values + int64_t{kv_head} * layout.slots * D;
 
-  auto load_keys = [&](int first, int buffer) {
+  auto load_keys = [&](const AttentionRange& range, int first, int buffer) {
     const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
-    for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += 32 * kWarps) {
+    for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += kThreads) {
       const int row = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
       const int key = first + row;
-      const bool valid = key < item.last_key;
+      const bool valid = key < range.last_key;
       int64_t slot = 0;
-      if (valid) slot = int64_t{in.pages[item.first_page + key / in.page_size]} * in.page_size + key % in.page_size;
+      if (valid) slot = int64_t{in.pages[range.first_page + key / in.page_size]} * in.page_size + key % in.page_size;
       copy16(k_tile.at(row, column), head_keys + slot * D + column, valid);
       copy16(v_tile.at(row, column), head_values + slot * D + column, valid);
     }
     commit_copies();
   };
 
-  for (int i = threadIdx.x; i < kQueries * Tile<D>::chunks; i += 32 * kWarps) {
+  for (int i = threadIdx.x; i < kQueries * Tile<D>::chunks; i += kThreads) {
     const int m = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
     const bool valid = m < queries;
-    const int row = valid ? in.tile_rows[item.first_row + m / group].x : 0;
+    const int row = valid ? in.tile_rows[ranges[0].first_row + m / group].x : 0;
     copy16(q_tile.at(m, column), q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column, valid);
   }
   commit_copies();
-  load_keys(item.first_key, 0);
+  load_keys(ranges[0], ranges[0].first_key, 0);
   wait_copies<1>();
   __syncthreads();
 
   const int m0 = warp * 16;
   const bool busy = m0 < queries;
   int limit[2];
+  auto read_limits = [&](const AttentionRange& range) {
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int m = m0 + lane / 4 + 8 * i;
-    limit[i] = m < queries ? in.tile_rows[item.first_row + m / group].y : 0;
-  }
+    for (int i = 0; i < 2; ++i) {
+      const int m = m0 + lane / 4 + 8 * i;
+      limit[i] = m < queries ? in.tile_rows[range.first_row + m / group].y : 0;
+    }
+  };
+  read_limits(ranges[0]);
   uint32_t a[D / 16][4];
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) load4(a[k], q_tile.at(m0 + (lane / 8) % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
 
   float out[D / 8][4] = {};
   float high[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  int buffer = 0;
-  for (int first = item.first_key; first < item.last_key; first += kKeys, buffer ^= 1) {
-    if (first + kKeys < item.last_key) {
-      load_keys(first + kKeys, buffer ^ 1);
+  int buffer = 0, at = 0;
+  int first = ranges[0].first_key, last = ranges[0].last_key;
+  while (true) {
+    // What comes next: more keys of this range, or the first of the next one.
+    const bool more = first + kKeys < last;
+    const bool another = !more && at + 1 < item.range_count;
+    const int next = more ? first + kKeys : another ? ranges[at + 1].first_key : 0;
+    if (more || another) {
+      load_keys(ranges[at + (another ? 1 : 0)], next, buffer ^ 1);
       wait_copies<1>();
     } else {
       wait_copies<0>();
@@ -189,6 +198,14 @@ __global__ __launch_bounds__(32 * kWarps) void attend_kernel(AttentionInputs in,
       }
     }
     __syncthreads();
+    if (!more && !another) break;
+    if (another) {
+      ++at;
+      last = ranges[at].last_key;
+      read_limits(ranges[at]);
+    }
+    first = next;
+    buffer ^= 1;
   }
 
   const int64_t base_query = (int64_t{kv_head} * in.partial_rows + item.first_partial) * group;
@@ -199,6 +216,15 @@ __global__ __launch_bounds__(32 * kWarps) void attend_kernel(AttentionInputs in,
     const int m = m0 + lane / 4 + 8 * i;
     if (m >= queries) continue;
     const float scale = sum[i] > 0 ? 1.0f / sum[i] : 0.0f;
+    if (item.first_partial < 0) {
+      const int row = in.tile_rows[ranges[0].first_row + m / group].x;
+      bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim + lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n)
+        if (n * 8 + lane % 4 * 2 < layout.head_dim)
+          *reinterpret_cast<uint32_t*>(to + n * 8) = pack(out[n][2 * i] * scale, out[n][2 * i + 1] * scale);
+      continue;
+    }
     float* to = partial_out + (base_query + m) * D + lane % 4 * 2;
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
@@ -211,10 +237,10 @@ __global__ __launch_bounds__(32 * kWarps) void attend_kernel(AttentionInputs in,
 template <int D>
 __global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float* partial_out, const float* partial_lse,
                              bf16* out) {
-  const int row = blockIdx.x;
+  const int row = in.merged_rows[blockIdx.x];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = layout.heads / layout.kv_heads;
-  const int begin = in.partial_begin[row], end = in.partial_begin[row + 1];
+  const int begin = in.partial_begin[blockIdx.x], end = in.partial_begin[blockIdx.x + 1];
   for (int head = warp; head < layout.heads; head += static_cast<int>(blockDim.x) / 32) {
     auto query = [&](int i) {
       return (int64_t{head / group} * in.partial_rows + in.partials[i]) * group + head % group;
@@ -237,19 +263,29 @@ __global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float*
   }
 }
 
+template <int D, int kQueries>
+void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count, const HeadLayout& layout, const bf16* q,
+                   const bf16* keys, const bf16* values, float* partial_out, float* partial_lse, bf16* out,
+                   cudaStream_t stream) {
+  if (count == 0) return;
+  constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
+  cudaFuncSetAttribute(attend_kernel<D, kQueries>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
+  attend_kernel<D, kQueries><<<grid, 2 * kQueries, shared, stream>>>(in, items, layout, q, keys, values, partial_out,
+                                                                    partial_lse, out);
+}
+
 template <int D>
 void launch(const AttentionInputs& in, const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
             float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
-  constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
-  cudaFuncSetAttribute(attend_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  const dim3 grid(static_cast<unsigned>(in.item_count), static_cast<unsigned>(layout.kv_heads));
-  attend_kernel<D><<<grid, 32 * kWarps, shared, stream>>>(in, layout, q, keys, values, partial_out, partial_lse);
-  merge_kernel<D><<<in.rows, 256, 0, stream>>>(in, layout, partial_out, partial_lse, out);
+  launch_blocks<D, kLargeBlock>(in, in.items + in.small_items, in.large_items, layout, q, keys, values, partial_out,
+                                partial_lse, out, stream);
+  launch_blocks<D, kSmallBlock>(in, in.items, in.small_items, layout, q, keys, values, partial_out, partial_lse, out, stream);
+  if (in.merged_count > 0)
+    merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, partial_out, partial_lse, out);
 }
 
 }  // namespace
-
-int32_t attention_block_rows(int32_t group) { return kQueries / group; }
 
 void attend(const AttentionInputs& inputs, const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
             float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {

@@ -19,7 +19,7 @@ namespace {
 
 using namespace cuda;
 
-constexpr int64_t kPicksAtOnce = 256;             // rows of logits held at once
+constexpr int64_t kPicksAtOnce = 1024;            // rows of logits held at once
 constexpr size_t kWorkspace = size_t{64} << 20;   // for cuBLAS
 
 void check_blas(cublasStatus_t status, const char* what) {
@@ -112,6 +112,7 @@ class CudaBackend final : public Backend {
     rows_ = batch.rows();
     send(batch);
     make_room();
+    rope_table(weights_.rope_freqs.data(), staging_.at<int32_t>(positions_), rows_, layout_, rope_.data(), stream_);
     embed(weights_.embedding.data(), staging_.at<int32_t>(tokens_), rows_, config_.hidden, x_.data(), stream_);
     if (config_.post_norm) round_to_bf16(x_.data(), int64_t{rows_} * config_.hidden, normed_.data(), stream_);
     for (int32_t i = 0; i < config_.layers; ++i) run_layer(i);
@@ -126,14 +127,16 @@ class CudaBackend final : public Backend {
   int64_t layer_pool() const { return int64_t{config_.kv_heads} * layout_.slots * layout_.padded_dim; }
 
   void send(const StepBatch& batch) {
-    plan_attention(batch, attention_block_rows(group()), 4 * multiprocessors_ / config_.kv_heads, plan_);
+    plan_attention(batch, group(), 4 * multiprocessors_ / config_.kv_heads, plan_);
     staging_.clear();
     tokens_ = staging_.add(std::span<const int32_t>(batch.tokens));
     positions_ = staging_.add(std::span<const int32_t>(batch.positions));
     kv_slots_ = staging_.add(std::span<const int32_t>(batch.kv_slots));
     const int64_t pages = staging_.add(std::span<const int32_t>(batch.pages));
     const int64_t tile_rows = staging_.add(std::span<const TileRow>(batch.tile_rows));
+    const int64_t ranges = staging_.add(std::span<const AttentionRange>(plan_.ranges));
     const int64_t items = staging_.add(std::span<const AttentionItem>(plan_.items));
+    const int64_t merged_rows = staging_.add(std::span<const int32_t>(plan_.merged_rows));
     const int64_t partial_begin = staging_.add(std::span<const int32_t>(plan_.partial_begin));
     const int64_t partials = staging_.add(std::span<const int32_t>(plan_.partials));
     std::vector<int32_t> pick_rows;
@@ -146,14 +149,24 @@ class CudaBackend final : public Backend {
     greedy_ = staging_.add(std::span<const GreedyPick>(greedy));
     allowed_ = staging_.add(std::span<const int32_t>(batch.allowed));
     staging_.send(stream_);
-    attention_ = {staging_.at<AttentionItem>(items), static_cast<int32_t>(plan_.items.size()), staging_.at<int2>(tile_rows),
-                  staging_.at<int32_t>(pages), page_size_, staging_.at<int32_t>(partial_begin),
-                  staging_.at<int32_t>(partials), rows_, plan_.partial_rows};
+    attention_ = {staging_.at<AttentionItem>(items),
+                  plan_.small_items,
+                  static_cast<int32_t>(plan_.items.size()) - plan_.small_items,
+                  staging_.at<AttentionRange>(ranges),
+                  staging_.at<int2>(tile_rows),
+                  staging_.at<int32_t>(pages),
+                  page_size_,
+                  staging_.at<int32_t>(merged_rows),
+                  staging_.at<int32_t>(partial_begin),
+                  staging_.at<int32_t>(partials),
+                  static_cast<int32_t>(plan_.merged_rows.size()),
+                  plan_.partial_rows};
   }
 
   void make_room() {
     const int64_t rows = rows_;
     x_.grow(rows * config_.hidden);
+    rope_.grow(rows * config_.rotary_dim);
     normed_.grow(rows * config_.hidden);
     if (config_.post_norm) y_.grow(rows * config_.hidden);
     qkv_.grow(rows * qkv_size());
@@ -187,9 +200,8 @@ class CudaBackend final : public Backend {
 
     if (!post) rms_norm(x_.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, normed_.data(), stream_);
     multiply(layer.qkv.data(), normed_.data(), rows_, qkv_size(), hidden, qkv_.data());
-    place_heads(qkv_.data(), layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), weights_.rope_freqs.data(),
-                staging_.at<int32_t>(positions_), staging_.at<int32_t>(kv_slots_), rows_, layout_, q_.data(), keys, values,
-                stream_);
+    place_heads(qkv_.data(), layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), rope_.data(),
+                staging_.at<int32_t>(kv_slots_), rows_, layout_, q_.data(), keys, values, stream_);
     attend(attention_, layout_, q_.data(), keys, values, partial_out_.data(), partial_lse_.data(), mixed_.data(), stream_);
     multiply(layer.o.data(), mixed_.data(), rows_, hidden, q_size(), result, !post);
     if (post)
@@ -259,6 +271,7 @@ class CudaBackend final : public Backend {
   AttentionPlan plan_;
   AttentionInputs attention_{};
   DeviceMemory<float> x_;        ///< [rows, hidden], the residual stream
+  DeviceMemory<float> rope_;     ///< [rows, rotary_dim], cosines then sines
   DeviceMemory<float> y_;        ///< [rows, hidden], post-norm families only
   DeviceMemory<bf16> normed_;    ///< [rows, hidden]
   DeviceMemory<bf16> qkv_;       ///< [rows, (heads + 2 kv_heads) × head_dim]

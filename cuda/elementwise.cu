@@ -41,6 +41,34 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = __float2bfloat16(in[i] * scale * weight[i]);
 }
 
+/// The same with the row kept in registers: hidden is a multiple of 4 and at most 32 × kThreads.
+__global__ void rms_norm_registers(const float* x, const int32_t* row_index, const float* weight, int32_t hidden, float eps,
+                                   bf16* out) {
+  constexpr int kMost = 8;
+  const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
+  const auto* in = reinterpret_cast<const float4*>(x + row * hidden);
+  float4 values[kMost];
+  float square = 0;
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) {
+    const int i = threadIdx.x + j * kThreads;
+    if (i * 4 >= hidden) break;
+    const float4 v = values[j] = in[i];
+    square += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+  }
+  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
+  auto* to = reinterpret_cast<uint2*>(out + int64_t{blockIdx.x} * hidden);
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) {
+    const int i = threadIdx.x + j * kThreads;
+    if (i * 4 >= hidden) break;
+    const float4 v = values[j], w = reinterpret_cast<const float4*>(weight)[i];
+    const __nv_bfloat162 low = __floats2bfloat162_rn(v.x * scale * w.x, v.y * scale * w.y);
+    const __nv_bfloat162 high = __floats2bfloat162_rn(v.z * scale * w.z, v.w * scale * w.w);
+    to[i] = make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
+  }
+}
+
 __global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x, bf16* out) {
   const int64_t at = int64_t{blockIdx.x} * hidden;
   float square = 0;
@@ -104,7 +132,10 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
 
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden, float eps,
               bf16* out, cudaStream_t stream) {
-  rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+  if (hidden % 4 == 0 && hidden <= 32 * kThreads)
+    rms_norm_registers<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+  else
+    rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
 }
 
 void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x, bf16* out,

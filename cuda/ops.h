@@ -36,35 +36,47 @@ struct HeadLayout {
   int64_t slots;          ///< of the pool
 };
 
+/// cosines and sines [rows, rotary_dim] of every row's position, times rope_scale: the cosines first.
+void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout, float* table,
+                cudaStream_t stream);
+
 /// Adds biases, norms and rotates the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim]; queries go to `q`
 /// [rows, heads, padded_dim], keys and values to their slots of the layer's pool, each [kv_heads, slots, padded_dim].
-void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm, const float* rope_freqs,
-                 const int32_t* positions, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
+void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm, const float* rope,
+                 const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
                  bf16* keys, bf16* values, cudaStream_t stream);
 
-/// A block of rows looking at a range of keys of one span.
-struct AttentionItem {
-  int32_t first_row;   ///< into tile_rows
-  int32_t row_count;
+/// Keys of one span that a block of rows looks at.
+struct AttentionRange {
+  int32_t first_row;   ///< of the block, into tile_rows
   int32_t first_page;  ///< into pages
   int32_t first_key, last_key;
-  int32_t first_partial;  ///< where the block's results go, in rows
+};
+
+/// A block of rows and the ranges of keys it goes over, in order.
+struct AttentionItem {
+  int32_t first_range;  ///< into ranges
+  int32_t range_count;
+  int32_t row_count;
+  int32_t first_partial;  ///< where its partial results go, in rows; -1: they are whole and go straight to the output
 };
 
 struct AttentionInputs {
-  const AttentionItem* items;
-  int32_t item_count;
+  const AttentionItem* items;    ///< blocks of at most 64 queries, then blocks of at most 128
+  int32_t small_items, large_items;
+  const AttentionRange* ranges;
   const int2* tile_rows;         ///< row, visible keys
   const int32_t* pages;
   int32_t page_size;             ///< divides 64
-  const int32_t* partial_begin;  ///< [rows + 1] into partials
-  const int32_t* partials;       ///< partial rows of each row
-  int32_t rows;
+  const int32_t* merged_rows;    ///< rows with partial results
+  const int32_t* partial_begin;  ///< [merged rows + 1] into partials
+  const int32_t* partials;       ///< partial rows of each of them
+  int32_t merged_count;
   int32_t partial_rows;
 };
 
-/// Rows of one block of attention: what an AttentionItem may hold.
-int32_t attention_block_rows(int32_t group);
+/// Queries (rows × query heads of a key/value head) of a small and of a large block.
+constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
 
 /// out [rows, heads × head_dim] = softmax(q k) v over everything each row sees. `partial_out` is [kv_heads, partial_rows × group, padded_dim],
 /// `partial_lse` [kv_heads, partial_rows × group].
