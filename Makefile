@@ -24,6 +24,9 @@ demo: configure ## run the demo job on the default model and the sample catalog
 test: build ## every test that needs no GPU
 	@ctest --preset $(PRESET) -j $(JOBS)
 
+gpu-test: build ## the CUDA engine against the CPU, step by step (skips without a GPU)
+	@ctest --preset $(PRESET) -L cuda
+
 # Without the tests that decode real corpora with the default model (label app): they take long under the sanitizers,
 # and what they run is tested piece by piece in the other areas. `make sanitize AREAS=` runs those too.
 AREAS ?= -LE app
@@ -44,4 +47,4 @@ lint: build ## clang-format check and clang-tidy
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test sanitize fuzz format lint clean
+.PHONY: help setup configure build demo test gpu-test sanitize fuzz format lint clean

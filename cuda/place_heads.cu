@@ -18,12 +18,11 @@ __device__ float warp_sum(float value) {
 
 __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half, float scale, float* table) {
   for (int i = threadIdx.x; i < half; i += blockDim.x) {
-    // In double precision up to the angle: positions times frequencies lose digits in fp32.
-    const double angle = static_cast<double>(positions[blockIdx.x]) * static_cast<double>(rope_freqs[i]);
-    const float reduced = static_cast<float>(angle - 6.283185307179586 * rint(angle / 6.283185307179586));
+    // The angle is an fp32 product, as on the CPU and as the models were trained.
+    const float angle = static_cast<float>(positions[blockIdx.x]) * rope_freqs[i];
     float* row = table + int64_t{blockIdx.x} * 2 * half;
-    row[i] = cosf(reduced) * scale;
-    row[half + i] = sinf(reduced) * scale;
+    row[i] = cosf(angle) * scale;
+    row[half + i] = sinf(angle) * scale;
   }
 }
 
