@@ -1,13 +1,12 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
-#include "core/error.h"
 #include "core/engine/engine.h"
+#include "core/error.h"
 #include "core/methods/builder.h"
 #include "core/model/shapes.h"
 #include "core/stopwatch.h"
@@ -78,7 +77,8 @@ std::vector<Stack> build_stacks(const Workload& workload, const BenchOptions& op
     while (start < bin.size()) {
       size_t end = start;
       int64_t tokens = 0;
-      while (end < bin.size() && (builder.documents == 0 || end - start < static_cast<size_t>(builder.documents))) {
+      while (end < bin.size() &&
+             (builder.documents == 0 || end - start < static_cast<size_t>(builder.documents))) {
         tokens += static_cast<int64_t>(bin[end].document.size());
         for (const QuestionParts& question : bin[end].own_questions)
           tokens += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
@@ -97,7 +97,8 @@ void bench(const BenchOptions& options) {
   const bool slots = options.method == "hpd";
   const Workload workload = read_workload(options.workload, slots);
   const ModelConfig config = shape_by_name(options.shape);
-  if (workload.vocab > config.vocab) refuse("{}: ids up to {}, the shape has {}", options.workload, workload.vocab - 1, config.vocab);
+  if (workload.vocab > config.vocab)
+    refuse("{}: ids up to {}, the shape has {}", options.workload, workload.vocab - 1, config.vocab);
   std::vector<Stack> stacks = build_stacks(workload, options);
 
   const auto backend = make_random_cuda_backend(config, options.device, 7);
@@ -105,7 +106,8 @@ void bench(const BenchOptions& options) {
   engine_options.rows_per_step = options.rows > 0 ? options.rows : backend->preferred_rows();
   // A tenth of what is free stays for activations.
   const int64_t kv_bytes = cuda_free_bytes(options.device) * 8 / 10;
-  engine_options.pages = static_cast<int32_t>(std::min<int64_t>(kv_bytes / (backend->kv_bytes_per_token() * engine_options.page_size), 1 << 26));
+  engine_options.pages = static_cast<int32_t>(
+      std::min<int64_t>(kv_bytes / (backend->kv_bytes_per_token() * engine_options.page_size), 1 << 26));
   const StopRules rules(config.vocab, {});
   Engine engine(*backend, rules, engine_options);
   const double start_up = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -138,8 +140,13 @@ void bench(const BenchOptions& options) {
       {"tokens_floor", floor.tokens},
       {"steps", stats.steps},
       {"tera_flops", (floor.gemm_flops(config) + floor.attention_flops(config)) / 1e12},
-      {"seconds", {{"start_up", start_up}, {"work", work}, {"steps", stats.step_seconds}, {"host", work - stats.step_seconds}}},
-      {"kv_peak_gb", static_cast<double>(stats.peak_pages) * engine_options.page_size * static_cast<double>(backend->kv_bytes_per_token()) / 1e9}};
+      {"seconds",
+       {{"start_up", start_up},
+        {"work", work},
+        {"steps", stats.step_seconds},
+        {"host", work - stats.step_seconds}}},
+      {"kv_peak_gb", static_cast<double>(stats.peak_pages) * engine_options.page_size *
+                         static_cast<double>(backend->kv_bytes_per_token()) / 1e9}};
   std::cout << result.dump() << std::endl;
 }
 #endif
@@ -147,14 +154,20 @@ void bench(const BenchOptions& options) {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  auto* command = app.add_subcommand("bench", "Time a token-level workload on a CUDA device with random weights");
+  auto* command =
+      app.add_subcommand("bench", "Time a token-level workload on a CUDA device with random weights");
   auto options = std::make_shared<BenchOptions>();
   command->add_option("WORKLOAD", options->workload, "JSON lines of token ids")->required();
-  command->add_option("--shape", options->shape, "The model's shape")->check(CLI::IsMember(shape_names()))->capture_default_str();
+  command->add_option("--shape", options->shape, "The model's shape")
+      ->check(CLI::IsMember(shape_names()))
+      ->capture_default_str();
   command->add_option("--method", options->method, "standard, prefix, ippd, or hpd (the workload's slots)")
-      ->check(CLI::IsMember({"standard", "prefix", "ippd", "hpd"}))->capture_default_str();
-  command->add_option("--documents", options->documents, "Contexts or documents per prompt (0: as many as fit)");
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")->capture_default_str();
+      ->check(CLI::IsMember({"standard", "prefix", "ippd", "hpd"}))
+      ->capture_default_str();
+  command->add_option("--documents", options->documents,
+                      "Contexts or documents per prompt (0: as many as fit)");
+  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")
+      ->capture_default_str();
   command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)");
   command->add_option("--device", options->device, "Which CUDA device");
   command->callback([options] {

@@ -8,7 +8,8 @@ namespace sheaf {
 
 void JobOptions::add_to(CLI::App& command) {
   command.add_option("JOB", path, "The job file (YAML; docs/job.md explains every key)")->required();
-  command.add_option("--set", overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
+  command
+      .add_option("--set", overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
       ->allow_extra_args(false);
   command.add_option("--limit", limit, "Read at most N rows of the corpus (0: as the job says)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));

@@ -9,7 +9,8 @@
 
 int main(int argc, char** argv) {
   CLI::App app{
-      "Many answers out of each prompt: reads a corpus, packs documents and questions into shared prompts, decodes all\n"
+      "Many answers out of each prompt: reads a corpus, packs documents and questions into shared prompts, "
+      "decodes all\n"
       "answers in parallel and writes one structured row per item.\n\n"
       "  sheaf plan configs/demo.yaml      what a job would compute, before it is run\n"
       "  sheaf run configs/demo.yaml       rows, rejects and a report in the job's output folder\n"
@@ -17,8 +18,10 @@ int main(int argc, char** argv) {
   app.name("sheaf");
   app.require_subcommand(1);
   app.set_version_flag("--version", sheaf::version_text(), "What this program was built with");
-  app.footer("Exit codes: 0 all rows fine, 1 done with rejected rows, 2 usage, configuration or input wrong, 3 fatal,\n"
-             "130 interrupted. `sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.");
+  app.footer(
+      "Exit codes: 0 all rows fine, 1 done with rejected rows, 2 usage, configuration or input wrong, 3 "
+      "fatal,\n"
+      "130 interrupted. `sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.");
 
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);

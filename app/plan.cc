@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -53,7 +52,8 @@ int plan(const PlanOptions& options) {
 
   const EngineStats& stats = engine.stats();
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
-  const double share = stats.rows() > 0 ? static_cast<double>(stats.alone_rows) / static_cast<double>(stats.rows()) : 0;
+  const double share =
+      stats.rows() > 0 ? static_cast<double>(stats.alone_rows) / static_cast<double>(stats.rows()) : 0;
   int64_t stacks = 0;
   for (const auto& [name, bin] : planner.bins()) stacks += bin.stacks;
   // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
@@ -69,14 +69,17 @@ int plan(const PlanOptions& options) {
                                 {"expected_steps", stats.steps},
                                 {"kv_bytes_peak", stats.peak_pages * page_bytes},
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
-    for (const auto& [name, bin] : planner.bins()) json["bins"][name] = {{"items", bin.items}, {"stacks", bin.stacks}};
+    for (const auto& [name, bin] : planner.bins())
+      json["bins"][name] = {{"items", bin.items}, {"stacks", bin.stacks}};
     out << json.dump(2) << '\n';
   } else if (!options.quiet) {
-    out << fmt::format("{} items in {} bins, {} prompts, {} answers wanted, {} rejects\n", pipeline.stats().items,
-                       planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
+    out << fmt::format("{} items in {} bins, {} prompts, {} answers wanted, {} rejects\n",
+                       pipeline.stats().items, planner.bins().size(), stacks, stats.answers,
+                       pipeline.stats().rejects);
     for (const auto& [name, bin] : planner.bins())
       out << fmt::format("  {:24} {:6} items {:6} prompts\n", name, bin.items, bin.stacks);
-    out << fmt::format("tokens   {} computed; if nothing were shared {} ({:.1f}x)\n", stats.rows(), stats.alone_rows, share);
+    out << fmt::format("tokens   {} computed; if nothing were shared {} ({:.1f}x)\n", stats.rows(),
+                       stats.alone_rows, share);
     out << fmt::format("steps    {} of at most {} rows, if every answer takes {} tokens\n", stats.steps,
                        engine_options.rows_per_step, options.answer_tokens);
     out << fmt::format("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB\n",
@@ -89,14 +92,17 @@ int plan(const PlanOptions& options) {
 }  // namespace
 
 void add_plan_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("plan", "What a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
+  auto* command = app.add_subcommand(
+      "plan", "What a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
   auto options = std::make_shared<PlanOptions>();
   options->add_to(*command);
-  command->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
+  command
+      ->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--dump-to", options->dump_path, "Where the graphs go (default: standard output)");
   command->add_option("--answer-tokens", options->answer_tokens, "Tokens an answer is assumed to take")
-      ->check(CLI::PositiveNumber)->capture_default_str();
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->callback([options, &exit_code] { exit_code = plan(*options); });
 }
 

@@ -1,10 +1,9 @@
 #include "app/progress.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace sheaf {
 namespace {
@@ -17,9 +16,12 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-Progress::Progress(bool quiet, std::optional<int64_t> total) : shown_(!quiet && isatty(STDERR_FILENO)), total_(total) {}
+Progress::Progress(bool quiet, std::optional<int64_t> total)
+    : shown_(!quiet && isatty(STDERR_FILENO)), total_(total) {}
 
-Progress::~Progress() { close(); }
+Progress::~Progress() {
+  close();
+}
 
 void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
   const auto now = Clock::now();

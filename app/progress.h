@@ -6,7 +6,8 @@
 
 namespace sheaf {
 
-/// One line on the terminal that is rewritten a few times a second; nothing where standard error is not a terminal.
+/// One line on the terminal that is rewritten a few times a second; nothing where standard error is not a
+/// terminal.
 class Progress {
  public:
   /// `total`: rows to come, where known.

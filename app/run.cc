@@ -45,7 +45,8 @@ int run(const JobOptions& options, bool restart) {
 
   Progress progress(options.quiet || options.json, corpus->rows_expected());
   engine.on_step = [&](const EngineStats&) {
-    progress.update(pipeline.stats().decoded, pipeline.stats().rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
+    progress.update(pipeline.stats().decoded, pipeline.stats().rejects,
+                    job.cost.usd_per_hour * job.cost.devices / 3600);
   };
   const bool finished = pipeline.run(
       [&](const Item& item, const std::vector<Answer>& answers) { writer.row(task->row(item, answers)); },
@@ -53,8 +54,8 @@ int run(const JobOptions& options, bool restart) {
   progress.close();
   if (!finished) {
     writer.flush();
-    std::fprintf(stderr, "sheaf: interrupted after %lld rows; they are in %s\n", static_cast<long long>(writer.rows()),
-                 writer.folder().c_str());
+    std::fprintf(stderr, "sheaf: interrupted after %lld rows; they are in %s\n",
+                 static_cast<long long>(writer.rows()), writer.folder().c_str());
     return 130;
   }
   writer.finish();
@@ -67,8 +68,8 @@ int run(const JobOptions& options, bool restart) {
   report.pipeline = pipeline.stats();
   report.page_size = engine_options.page_size;
   report.kv_bytes_per_token = backend->kv_bytes_per_token();
-  report.total_seconds =
-      report.open_seconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - work_start).count();
+  report.total_seconds = report.open_seconds +
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - work_start).count();
   report.usd_per_hour = job.cost.usd_per_hour;
   report.devices = job.cost.devices;
   const std::string report_path = job.output.path + "/report.json";
@@ -76,7 +77,8 @@ int run(const JobOptions& options, bool restart) {
   if (options.json)
     std::cout << report_json(report).dump(2) << '\n';
   else if (!options.quiet)
-    std::cout << report_text(report) << "rows    " << job.output.path << "/rows.jsonl\nreport  " << report_path << '\n';
+    std::cout << report_text(report) << "rows    " << job.output.path << "/rows.jsonl\nreport  "
+              << report_path << '\n';
   return writer.rejects() > 0 ? 1 : 0;
 }
 

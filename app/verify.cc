@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -37,7 +36,9 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
   const auto corpus = bench.corpus();
   Pipeline pipeline(*corpus, planner, engine, job.engine.window);
   Progress progress(quiet, std::nullopt);
-  engine.on_step = [&](const EngineStats&) { progress.update(pipeline.stats().decoded, pipeline.stats().rejects, 0); };
+  engine.on_step = [&](const EngineStats&) {
+    progress.update(pipeline.stats().decoded, pipeline.stats().rejects, 0);
+  };
   Decoded decoded;
   decoded.finished = pipeline.run(
       [&](const Item& item, const std::vector<Answer>& answers) {
@@ -64,10 +65,12 @@ int verify(const JobOptions& options) {
   Workbench bench(sample);
   const bool quiet = options.quiet || options.json;
 
-  // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without them.
+  // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without
+  // them.
   Job alone = bench.job();
   alone.method.stacking = "isolated";
-  const Decoded packed = decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
+  const Decoded packed =
+      decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
   if (!packed.finished) return 130;
   const Decoded separate = decode(bench, alone, make_separate_builder(), quiet, "one prompt per question");
   if (!separate.finished) return 130;
@@ -93,11 +96,15 @@ int verify(const JobOptions& options) {
   }
   const int64_t rejects = std::max(packed.rejects, separate.rejects);
   if (answers == 0)
-    refuse("nothing to compare: no answer was decoded both ways ({} rows rejected); `sheaf run` says why", rejects);
+    refuse("nothing to compare: no answer was decoded both ways ({} rows rejected); `sheaf run` says why",
+           rejects);
   const double match = static_cast<double>(same) / static_cast<double>(answers);
   if (options.json) {
-    const nlohmann::ordered_json json{{"items", items}, {"answers", answers}, {"exact_match", match},
-                                      {"rejects", rejects}, {"differences", differences}};
+    const nlohmann::ordered_json json{{"items", items},
+                                      {"answers", answers},
+                                      {"exact_match", match},
+                                      {"rejects", rejects},
+                                      {"differences", differences}};
     std::cout << json.dump(2) << '\n';
   } else {
     std::cout << fmt::format("{} items, {} answers, exact match {:.4f}", items, answers, match);
@@ -113,9 +120,10 @@ int verify(const JobOptions& options) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "verify", "Decode the first rows (20 unless --limit says otherwise) both ways, as the job's method does and one prompt\n"
-                "per question, and count the answers that are the same token for token");
+  auto* command = app.add_subcommand("verify",
+                                     "Decode the first rows (20 unless --limit says otherwise) both ways, as "
+                                     "the job's method does and one prompt\n"
+                                     "per question, and count the answers that are the same token for token");
   auto options = std::make_shared<JobOptions>();
   options->add_to(*command);
   command->callback([options, &exit_code] { exit_code = verify(*options); });

@@ -1,10 +1,9 @@
 #include "app/workbench.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <thread>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/stopwatch.h"
@@ -29,8 +28,8 @@ int choose_device(const std::string& asked) {
   if (asked == "auto") return devices > 0 ? 0 : -1;
   const int number = asked == "cuda" ? 0 : std::stoi(asked.substr(5));
   if (number >= devices)
-    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked, devices,
-           devices == 1 ? "" : "s");
+    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked,
+           devices, devices == 1 ? "" : "s");
   return number;
 #else
   if (asked == "auto") return -1;
@@ -66,7 +65,8 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   if (tokenizer_->vocab_size() > model_.config.vocab)
     refuse("{}: the tokenizer has {} tokens and the model {}; they do not belong together", job_.model.path,
            tokenizer_->vocab_size(), model_.config.vocab);
-  chat_name_ = job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
+  chat_name_ =
+      job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
 }
 
 const StopRules& Workbench::stop_rules() {
@@ -83,7 +83,8 @@ std::unique_ptr<Backend> Workbench::backend() const {
   if (device_ >= 0) return make_cuda_backend(model_, device_);
 #endif
   if (job_.engine.kernels == "reference") return make_reference_backend(model_);
-  const int threads = job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads =
+      job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
   return make_quick_backend(model_, std::max(1, threads));
 }
 
@@ -101,7 +102,8 @@ std::unique_ptr<Task> Workbench::task(const Job& job) const {
 EngineOptions Workbench::engine_options(const Backend& backend) const {
   EngineOptions options;
   options.page_size = kPageSize;
-  options.rows_per_step = job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
+  options.rows_per_step =
+      job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
   const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
   int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
 #ifdef SHEAF_WITH_CUDA
@@ -120,7 +122,8 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
 }
 
 PlanLimits Workbench::limits(const Engine& engine) const {
-  return {model_.config.context, job_.method.prompt_tokens, [&engine](const Stack& stack) { return engine.fits(stack); }};
+  return {model_.config.context, job_.method.prompt_tokens,
+          [&engine](const Stack& stack) { return engine.fits(stack); }};
 }
 
 }  // namespace sheaf

@@ -13,33 +13,33 @@ struct Job {
 
   struct ModelPart {
     std::string path;
-    std::string adapter;            ///< PEFT folder; empty: none
-    std::string dtype = "auto";     ///< auto or f32
-    std::string chat = "auto";      ///< chat template name, or auto: as the model says
+    std::string adapter;         ///< PEFT folder; empty: none
+    std::string dtype = "auto";  ///< auto or f32
+    std::string chat = "auto";   ///< chat template name, or auto: as the model says
   } model;
 
   struct Input {
-    std::string path;               ///< file, folder or glob
-    std::string format = "auto";    ///< auto (by extension), parquet, jsonl
-    std::string id;                 ///< column names; empty: the row number
-    std::string category;           ///< extract: column; empty: the schema's only category
+    std::string path;                   ///< file, folder or glob
+    std::string format = "auto";        ///< auto (by extension), parquet, jsonl
+    std::string id;                     ///< column names; empty: the row number
+    std::string category;               ///< extract: column; empty: the schema's only category
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
-    std::string context;            ///< ask: column
-    std::string questions;          ///< ask: a list column of strings or of {id, question, options}
-    std::string question;           ///< ask: a text column, for one row per question
-    std::string options;            ///< ask: a list column with the choices of `question`
+    std::string context;                ///< ask: column
+    std::string questions;              ///< ask: a list column of strings or of {id, question, options}
+    std::string question;               ///< ask: a text column, for one row per question
+    std::string options;                ///< ask: a list column with the choices of `question`
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
-    int64_t limit = 0;              ///< most rows to read; 0: every row
+    int64_t limit = 0;                          ///< most rows to read; 0: every row
   } input;
 
   struct Task {
-    std::string kind;               ///< extract or ask
-    std::string schema;             ///< extract: YAML file
-    std::string instruction;        ///< replaces the built-in text of the task
+    std::string kind;         ///< extract or ask
+    std::string schema;       ///< extract: YAML file
+    std::string instruction;  ///< replaces the built-in text of the task
   } task;
 
   struct Method {
-    std::string name = "hpd";       ///< standard, separate, prefix, ippd, parallel-prompting, hpd
+    std::string name = "hpd";            ///< standard, separate, prefix, ippd, parallel-prompting, hpd
     std::string values = "independent";  ///< hpd: independent or positional
     std::string stacking = "isolated";   ///< hpd: isolated or joint
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
@@ -52,23 +52,23 @@ struct Job {
   } method;
 
   struct Engine {
-    std::string device = "auto";    ///< auto, cpu, cuda or cuda:N
-    std::string kernels = "auto";   ///< cpu: auto (quick) or reference (the plain fp32 definition)
-    int32_t threads = 0;            ///< 0: every core
-    int32_t rows_per_step = 0;      ///< 0: auto
-    double kv_memory_gb = 0;        ///< 0: auto
-    int32_t window = 512;           ///< corpus rows planned together
+    std::string device = "auto";   ///< auto, cpu, cuda or cuda:N
+    std::string kernels = "auto";  ///< cpu: auto (quick) or reference (the plain fp32 definition)
+    int32_t threads = 0;           ///< 0: every core
+    int32_t rows_per_step = 0;     ///< 0: auto
+    double kv_memory_gb = 0;       ///< 0: auto
+    int32_t window = 512;          ///< corpus rows planned together
   } engine;
 
   struct Output {
     std::string path;
     std::string format = "jsonl";
-    bool logprobs = false;          ///< the log-probability of every value
-    bool raw = false;               ///< the text the model wrote for every value
+    bool logprobs = false;  ///< the log-probability of every value
+    bool raw = false;       ///< the text the model wrote for every value
   } output;
 
   struct Cost {
-    double usd_per_hour = 0;        ///< of one device
+    double usd_per_hour = 0;  ///< of one device
     int32_t devices = 1;
   } cost;
 };

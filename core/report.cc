@@ -5,12 +5,18 @@
 namespace sheaf {
 namespace {
 
-double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
 
-int64_t saved(const EngineStats& engine) { return engine.alone_rows - engine.rows(); }
+int64_t saved(const EngineStats& engine) {
+  return engine.alone_rows - engine.rows();
+}
 
 double kv_peak_mb(const Report& report) {
-  return static_cast<double>(int64_t{report.engine.peak_pages} * report.page_size * report.kv_bytes_per_token) / 1e6;
+  return static_cast<double>(int64_t{report.engine.peak_pages} * report.page_size *
+                             report.kv_bytes_per_token) /
+         1e6;
 }
 
 }  // namespace
@@ -25,57 +31,63 @@ double Report::usd_per_1000_items() const {
 
 nlohmann::ordered_json report_json(const Report& r) {
   const double step = r.engine.step_seconds;
-  const double other = r.total_seconds - r.open_seconds - r.pipeline.read_seconds - r.pipeline.plan_seconds - step -
-                       r.pipeline.emit_seconds;
-  return {{"job", r.job},
-          {"model", r.model},
-          {"backend", r.backend},
-          {"method", r.method},
-          {"items", r.pipeline.items},
-          {"rejects", r.pipeline.rejects},
-          {"answers", r.engine.answers},
-          {"items_per_second", r.items_per_second()},
-          {"tokens",
-           {{"computed", r.engine.rows()},
-            {"prefill", r.engine.prefill_rows},
-            {"decode", r.engine.decode_rows},
-            {"one_prompt_per_question", r.engine.alone_rows},
-            {"saved", saved(r.engine)},
-            {"answers", r.engine.answer_tokens}}},
-          {"steps", r.engine.steps},
-          {"tokens_per_step", ratio(static_cast<double>(r.engine.rows()), static_cast<double>(r.engine.steps))},
-          {"answer_tokens_per_step",
-           ratio(static_cast<double>(r.engine.answer_tokens), static_cast<double>(r.engine.steps))},
-          {"kv_peak_mb", kv_peak_mb(r)},
-          {"seconds",
-           {{"total", r.total_seconds},
-            {"open", r.open_seconds},
-            {"read", r.pipeline.read_seconds},
-            {"plan", r.pipeline.plan_seconds},
-            {"model", step},
-            {"rows", r.pipeline.emit_seconds},
-            {"other", other}}},
-          {"cost",
-           {{"usd_per_hour", r.usd_per_hour},
-            {"devices", r.devices},
-            {"usd_per_1000_items", r.usd_per_1000_items()}}}};
+  const double other = r.total_seconds - r.open_seconds - r.pipeline.read_seconds - r.pipeline.plan_seconds -
+                       step - r.pipeline.emit_seconds;
+  return {
+      {"job", r.job},
+      {"model", r.model},
+      {"backend", r.backend},
+      {"method", r.method},
+      {"items", r.pipeline.items},
+      {"rejects", r.pipeline.rejects},
+      {"answers", r.engine.answers},
+      {"items_per_second", r.items_per_second()},
+      {"tokens",
+       {{"computed", r.engine.rows()},
+        {"prefill", r.engine.prefill_rows},
+        {"decode", r.engine.decode_rows},
+        {"one_prompt_per_question", r.engine.alone_rows},
+        {"saved", saved(r.engine)},
+        {"answers", r.engine.answer_tokens}}},
+      {"steps", r.engine.steps},
+      {"tokens_per_step", ratio(static_cast<double>(r.engine.rows()), static_cast<double>(r.engine.steps))},
+      {"answer_tokens_per_step",
+       ratio(static_cast<double>(r.engine.answer_tokens), static_cast<double>(r.engine.steps))},
+      {"kv_peak_mb", kv_peak_mb(r)},
+      {"seconds",
+       {{"total", r.total_seconds},
+        {"open", r.open_seconds},
+        {"read", r.pipeline.read_seconds},
+        {"plan", r.pipeline.plan_seconds},
+        {"model", step},
+        {"rows", r.pipeline.emit_seconds},
+        {"other", other}}},
+      {"cost",
+       {{"usd_per_hour", r.usd_per_hour},
+        {"devices", r.devices},
+        {"usd_per_1000_items", r.usd_per_1000_items()}}}};
 }
 
 std::string report_text(const Report& r) {
   const EngineStats& e = r.engine;
-  std::string text = fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n", r.pipeline.items, e.answers,
-                                 r.pipeline.rejects, r.total_seconds, r.items_per_second());
-  text += fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n", e.rows(),
-                      e.prefill_rows, e.decode_rows, e.alone_rows,
-                      ratio(static_cast<double>(e.alone_rows), static_cast<double>(e.rows())));
-  text += fmt::format("  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} MB\n", e.steps,
-                      ratio(static_cast<double>(e.rows()), static_cast<double>(e.steps)),
-                      ratio(static_cast<double>(e.answer_tokens), static_cast<double>(e.steps)), kv_peak_mb(r));
-  text += fmt::format("  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, model {:.2f}, rows {:.2f}\n", r.open_seconds,
-                      r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds, r.pipeline.emit_seconds);
+  std::string text =
+      fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n", r.pipeline.items,
+                  e.answers, r.pipeline.rejects, r.total_seconds, r.items_per_second());
+  text +=
+      fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
+                  e.rows(), e.prefill_rows, e.decode_rows, e.alone_rows,
+                  ratio(static_cast<double>(e.alone_rows), static_cast<double>(e.rows())));
+  text += fmt::format(
+      "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} "
+      "MB\n",
+      e.steps, ratio(static_cast<double>(e.rows()), static_cast<double>(e.steps)),
+      ratio(static_cast<double>(e.answer_tokens), static_cast<double>(e.steps)), kv_peak_mb(r));
+  text += fmt::format("  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, model {:.2f}, rows {:.2f}\n",
+                      r.open_seconds, r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds,
+                      r.pipeline.emit_seconds);
   if (r.usd_per_hour > 0)
-    text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n", r.usd_per_1000_items(),
-                        r.usd_per_hour, r.devices, r.devices == 1 ? "" : "s");
+    text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
+                        r.usd_per_1000_items(), r.usd_per_hour, r.devices, r.devices == 1 ? "" : "s");
   return text;
 }
 

@@ -20,8 +20,8 @@ struct Report {
   double usd_per_hour = 0;
   int32_t devices = 1;
 
-  double items_per_second() const;   ///< over the work, opening the model not counted
-  double usd_per_1000_items() const; ///< over the total time
+  double items_per_second() const;    ///< over the work, opening the model not counted
+  double usd_per_1000_items() const;  ///< over the total time
 };
 
 nlohmann::ordered_json report_json(const Report& report);

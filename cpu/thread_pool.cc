@@ -57,8 +57,8 @@ void ThreadPool::work(int thread) {
   uint64_t done = 0;  // the last loop this worker took part in
   auto idle_since = std::chrono::steady_clock::now();
   while (true) {
-    // The gate first: the destructor moves it after setting stop_, so a worker that misses stop_ here sees another
-    // gate than the one it waits on.
+    // The gate first: the destructor moves it after setting stop_, so a worker that misses stop_ here sees
+    // another gate than the one it waits on.
     uint64_t gate = gate_.load(std::memory_order_acquire);
     if (stop_.load()) return;
     if ((gate & kOpen) != 0 && gate / kLoop != done) {

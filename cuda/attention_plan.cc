@@ -34,14 +34,16 @@ class Planner {
  private:
   size_t rows() const { return static_cast<size_t>(batch_.rows()); }
   std::span<const Look> looks(size_t row) const {
-    return std::span(looks_).subspan(static_cast<size_t>(begin_[row]), static_cast<size_t>(begin_[row + 1] - begin_[row]));
+    return std::span(looks_).subspan(static_cast<size_t>(begin_[row]),
+                                     static_cast<size_t>(begin_[row + 1] - begin_[row]));
   }
   int32_t first_page(int32_t tile) const {
     return batch_.spans[static_cast<size_t>(batch_.tiles[static_cast<size_t>(tile)].span)].first_page;
   }
   int32_t most_visible(int32_t first, int32_t count) const {
     int32_t keys = 0;
-    for (int32_t i = first; i < first + count; ++i) keys = std::max(keys, batch_.tile_rows[static_cast<size_t>(i)].visible);
+    for (int32_t i = first; i < first + count; ++i)
+      keys = std::max(keys, batch_.tile_rows[static_cast<size_t>(i)].visible);
     return keys;
   }
 
@@ -63,8 +65,9 @@ class Planner {
   /// Whether row + 1 stands right after row in the same tiles.
   bool goes_on(size_t row) const {
     const auto a = looks(row), b = looks(row + 1);
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const Look& x, const Look& y) { return x.tile == y.tile && x.index + 1 == y.index; });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Look& x, const Look& y) {
+      return x.tile == y.tile && x.index + 1 == y.index;
+    });
   }
 
   void chain_segments() {
@@ -75,8 +78,10 @@ class Planner {
       const auto count = static_cast<int32_t>(end - start);
       if (count * group_ >= kChainQueries) {
         const int32_t step = (count * group_ > kSmallBlock ? kLargeBlock : kSmallBlock) / group_;
-        for (int32_t first = 0; first < count; first += step) add_chain(start + static_cast<size_t>(first), std::min(step, count - first));
-        std::fill(chained_.begin() + static_cast<ptrdiff_t>(start), chained_.begin() + static_cast<ptrdiff_t>(end), true);
+        for (int32_t first = 0; first < count; first += step)
+          add_chain(start + static_cast<size_t>(first), std::min(step, count - first));
+        std::fill(chained_.begin() + static_cast<ptrdiff_t>(start),
+                  chained_.begin() + static_cast<ptrdiff_t>(end), true);
       }
       start = end;
     }
@@ -93,7 +98,8 @@ class Planner {
     if (item.range_count > 0) plan_.items.push_back(item);
   }
 
-  /// The other rows, tile by tile. Their rows may lie scattered over tile_rows, so runs of neighbours make a block.
+  /// The other rows, tile by tile. Their rows may lie scattered over tile_rows, so runs of neighbours make a
+  /// block.
   void gather_rest() {
     const int32_t most_rows = kSmallBlock / group_;
     std::vector<AttentionRange> blocks;
@@ -132,7 +138,9 @@ class Planner {
     }
   }
 
-  size_t row_at(int32_t index) const { return static_cast<size_t>(batch_.tile_rows[static_cast<size_t>(index)].row); }
+  size_t row_at(int32_t index) const {
+    return static_cast<size_t>(batch_.tile_rows[static_cast<size_t>(index)].row);
+  }
 
   /// Small blocks before large ones; among them the longest first, so that the last to run are short.
   void order_items() {
@@ -148,7 +156,8 @@ class Planner {
     std::vector<std::pair<int64_t, AttentionItem>> sorted;
     for (const AttentionItem& item : plan_.items)
       sorted.emplace_back(large(item) ? -keys(item) : -keys(item) - (int64_t{1} << 40), item);
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     plan_.small_items = 0;
     for (size_t i = 0; i < sorted.size(); ++i) {
       plan_.items[i] = sorted[i].second;
@@ -189,7 +198,7 @@ class Planner {
   AttentionPlan& plan_;
   std::vector<int32_t> begin_;  ///< [rows + 1] into looks_
   std::vector<Look> looks_;
-  std::vector<bool> chained_;   ///< rows whose attention is one block's
+  std::vector<bool> chained_;  ///< rows whose attention is one block's
 };
 
 }  // namespace

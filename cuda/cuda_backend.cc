@@ -1,10 +1,9 @@
 #include "cuda/cuda_backend.h"
 
-#include <cublas_v2.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <cublas_v2.h>
 
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
@@ -19,8 +18,8 @@ namespace {
 
 using namespace cuda;
 
-constexpr int64_t kPicksAtOnce = 1024;            // rows of logits held at once
-constexpr size_t kWorkspace = size_t{64} << 20;   // for cuBLAS
+constexpr int64_t kPicksAtOnce = 1024;           // rows of logits held at once
+constexpr size_t kWorkspace = size_t{64} << 20;  // for cuBLAS
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
@@ -51,7 +50,9 @@ class Staging {
   }
   void send(cudaStream_t stream) {
     device_.grow(host_.size());
-    check(cudaMemcpyAsync(device_.data(), host_.data(), static_cast<size_t>(used_), cudaMemcpyHostToDevice, stream), "sending a step");
+    check(cudaMemcpyAsync(device_.data(), host_.data(), static_cast<size_t>(used_), cudaMemcpyHostToDevice,
+                          stream),
+          "sending a step");
   }
   template <class T>
   const T* at(int64_t offset) const {
@@ -73,7 +74,8 @@ class CudaBackend final : public Backend {
     check_blas(cublasSetStream(blas_, stream_), "stream");
     workspace_.grow(static_cast<int64_t>(kWorkspace));
     check_blas(cublasSetWorkspace(blas_, workspace_.data(), kWorkspace), "workspace");
-    if (config_.ffn % 8 != 0) refuse("an MLP of width {} is not a multiple of 8; use engine.device: cpu", config_.ffn);
+    if (config_.ffn % 8 != 0)
+      refuse("an MLP of width {} is not a multiple of 8; use engine.device: cpu", config_.ffn);
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device_), "reading the device's properties");
     name_ = properties.name;
@@ -86,7 +88,8 @@ class CudaBackend final : public Backend {
     layout_.norm = static_cast<int32_t>(config_.qk_norm);
     layout_.eps = config_.norm_eps;
     layout_.rope_scale = config_.rope_scale;
-    layout_.query_scale = static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(config_.head_dim)));
+    layout_.query_scale =
+        static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(config_.head_dim)));
   }
   ~CudaBackend() override {
     cublasDestroy(blas_);
@@ -112,8 +115,10 @@ class CudaBackend final : public Backend {
     rows_ = batch.rows();
     send(batch);
     make_room();
-    rope_table(weights_.rope_freqs.data(), staging_.at<int32_t>(positions_), rows_, layout_, rope_.data(), stream_);
-    embed(weights_.embedding.data(), staging_.at<int32_t>(tokens_), rows_, config_.hidden, x_.data(), stream_);
+    rope_table(weights_.rope_freqs.data(), staging_.at<int32_t>(positions_), rows_, layout_, rope_.data(),
+               stream_);
+    embed(weights_.embedding.data(), staging_.at<int32_t>(tokens_), rows_, config_.hidden, x_.data(),
+          stream_);
     if (config_.post_norm) round_to_bf16(x_.data(), int64_t{rows_} * config_.hidden, normed_.data(), stream_);
     for (int32_t i = 0; i < config_.layers; ++i) run_layer(i);
     pick_all(batch, picked, logits);
@@ -180,12 +185,14 @@ class CudaBackend final : public Backend {
 
   /// out [rows, n] = in [rows, k] × weight [n, k]ᵀ, added to what is there when `add`.
   template <class Out>
-  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, Out* out, bool add = false) {
+  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, Out* out,
+                bool add = false) {
     const float one = 1, beta = add ? 1 : 0;
     const cudaDataType_t type = sizeof(Out) == 4 ? CUDA_R_32F : CUDA_R_16BF;
-    check_blas(cublasGemmEx(blas_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows), static_cast<int>(k), &one,
-                            weight, CUDA_R_16BF, static_cast<int>(k), in, CUDA_R_16BF, static_cast<int>(k), &beta, out, type,
-                            static_cast<int>(n), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+    check_blas(cublasGemmEx(blas_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
+                            static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
+                            CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
+                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
                "matrix product");
   }
 
@@ -198,26 +205,31 @@ class CudaBackend final : public Backend {
     bf16* values = keys + layer_pool();
     float* result = post ? y_.data() : x_.data();
 
-    if (!post) rms_norm(x_.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, normed_.data(), stream_);
+    if (!post)
+      rms_norm(x_.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, normed_.data(), stream_);
     multiply(layer.qkv.data(), normed_.data(), rows_, qkv_size(), hidden, qkv_.data());
     place_heads(qkv_.data(), layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), rope_.data(),
                 staging_.at<int32_t>(kv_slots_), rows_, layout_, q_.data(), keys, values, stream_);
-    attend(attention_, layout_, q_.data(), keys, values, partial_out_.data(), partial_lse_.data(), mixed_.data(), stream_);
+    attend(attention_, layout_, q_.data(), keys, values, partial_out_.data(), partial_lse_.data(),
+           mixed_.data(), stream_);
     multiply(layer.o.data(), mixed_.data(), rows_, hidden, q_size(), result, !post);
     if (post)
-      add_rms_norm(y_.data(), layer.attention_norm.data(), rows_, hidden, eps, x_.data(), normed_.data(), stream_);
+      add_rms_norm(y_.data(), layer.attention_norm.data(), rows_, hidden, eps, x_.data(), normed_.data(),
+                   stream_);
     else
       rms_norm(x_.data(), nullptr, layer.mlp_norm.data(), rows_, hidden, eps, normed_.data(), stream_);
     multiply(layer.gate_up.data(), normed_.data(), rows_, int64_t{2} * config_.ffn, hidden, gate_up_.data());
     gated_silu(gate_up_.data(), rows_, config_.ffn, mlp_.data(), stream_);
     multiply(layer.down.data(), mlp_.data(), rows_, hidden, config_.ffn, result, !post);
-    if (post) add_rms_norm(y_.data(), layer.mlp_norm.data(), rows_, hidden, eps, x_.data(), normed_.data(), stream_);
+    if (post)
+      add_rms_norm(y_.data(), layer.mlp_norm.data(), rows_, hidden, eps, x_.data(), normed_.data(), stream_);
   }
 
   void pick_all(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     const auto picks = static_cast<int64_t>(batch.picks.size());
     const int64_t vocab = config_.vocab;
-    const bool sampled = std::any_of(batch.picks.begin(), batch.picks.end(), [](const Pick& pick) { return pick.temperature > 0; });
+    const bool sampled = std::any_of(batch.picks.begin(), batch.picks.end(),
+                                     [](const Pick& pick) { return pick.temperature > 0; });
     logits_.grow(std::min(picks, kPicksAtOnce) * vocab);
     results_.grow(picks);
     chosen_.grow(picks);
@@ -225,27 +237,32 @@ class CudaBackend final : public Backend {
     for (int64_t first = 0; first < picks; first += kPicksAtOnce) {
       const int64_t count = std::min(kPicksAtOnce, picks - first);
       // The rows are done with, so the buffer of normed rows is free for the picked ones.
-      rms_norm(x_.data(), staging_.at<int32_t>(pick_rows_) + first, weights_.final_norm.data(), static_cast<int32_t>(count),
-               config_.hidden, config_.norm_eps, normed_.data(), stream_);
+      rms_norm(x_.data(), staging_.at<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
+               static_cast<int32_t>(count), config_.hidden, config_.norm_eps, normed_.data(), stream_);
       multiply(weights_.output_or_embedding(), normed_.data(), count, vocab, config_.hidden, logits_.data());
       pick_greedy(logits_.data(), staging_.at<GreedyPick>(greedy_) + first, staging_.at<int32_t>(allowed_),
                   static_cast<int32_t>(count), config_.vocab, results_.data() + first, stream_);
       if (!sampled && logits.empty()) continue;
       host.resize(static_cast<size_t>(count * vocab));
-      check(cudaMemcpyAsync(host.data(), logits_.data(), host.size() * sizeof(float), cudaMemcpyDeviceToHost, stream_), "logits");
+      check(cudaMemcpyAsync(host.data(), logits_.data(), host.size() * sizeof(float), cudaMemcpyDeviceToHost,
+                            stream_),
+            "logits");
       check(cudaStreamSynchronize(stream_), "logits");
       if (!logits.empty()) std::copy(host.begin(), host.end(), logits.begin() + first * vocab);
       for (int64_t i = 0; i < count; ++i) {
         const Pick& pick = batch.picks[static_cast<size_t>(first + i)];
         if (pick.temperature > 0)
-          picked[static_cast<size_t>(first + i)] =
-              pick_token(std::span(host).subspan(static_cast<size_t>(i * vocab), static_cast<size_t>(vocab)), pick,
-                         std::span(batch.allowed).subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count)));
+          picked[static_cast<size_t>(first + i)] = pick_token(
+              std::span(host).subspan(static_cast<size_t>(i * vocab), static_cast<size_t>(vocab)), pick,
+              std::span(batch.allowed)
+                  .subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count)));
       }
     }
     if (picks > 0)
-      check(cudaMemcpyAsync(chosen_.data(), results_.data(), static_cast<size_t>(picks) * sizeof(GreedyResult), cudaMemcpyDeviceToHost,
-                            stream_), "picked tokens");
+      check(
+          cudaMemcpyAsync(chosen_.data(), results_.data(), static_cast<size_t>(picks) * sizeof(GreedyResult),
+                          cudaMemcpyDeviceToHost, stream_),
+          "picked tokens");
     check(cudaStreamSynchronize(stream_), "a step");
     check(cudaGetLastError(), "a step");
     for (int64_t i = 0; i < picks; ++i)
@@ -267,20 +284,21 @@ class CudaBackend final : public Backend {
 
   int32_t rows_ = 0;
   Staging staging_;
-  int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0, allowed_ = 0;  ///< offsets in it
+  int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0,
+          allowed_ = 0;  ///< offsets in it
   AttentionPlan plan_;
   AttentionInputs attention_{};
-  DeviceMemory<float> x_;        ///< [rows, hidden], the residual stream
-  DeviceMemory<float> rope_;     ///< [rows, rotary_dim], cosines then sines
-  DeviceMemory<float> y_;        ///< [rows, hidden], post-norm families only
-  DeviceMemory<bf16> normed_;    ///< [rows, hidden]
-  DeviceMemory<bf16> qkv_;       ///< [rows, (heads + 2 kv_heads) × head_dim]
-  DeviceMemory<bf16> q_;         ///< [rows, heads, padded_dim]
-  DeviceMemory<bf16> mixed_;     ///< [rows, heads × head_dim]
-  DeviceMemory<bf16> gate_up_;   ///< [rows, 2 ffn]
-  DeviceMemory<bf16> mlp_;       ///< [rows, ffn]
+  DeviceMemory<float> x_;       ///< [rows, hidden], the residual stream
+  DeviceMemory<float> rope_;    ///< [rows, rotary_dim], cosines then sines
+  DeviceMemory<float> y_;       ///< [rows, hidden], post-norm families only
+  DeviceMemory<bf16> normed_;   ///< [rows, hidden]
+  DeviceMemory<bf16> qkv_;      ///< [rows, (heads + 2 kv_heads) × head_dim]
+  DeviceMemory<bf16> q_;        ///< [rows, heads, padded_dim]
+  DeviceMemory<bf16> mixed_;    ///< [rows, heads × head_dim]
+  DeviceMemory<bf16> gate_up_;  ///< [rows, 2 ffn]
+  DeviceMemory<bf16> mlp_;      ///< [rows, ffn]
   DeviceMemory<float> partial_out_, partial_lse_;
-  DeviceMemory<float> logits_;   ///< [picks at once, vocab]
+  DeviceMemory<float> logits_;  ///< [picks at once, vocab]
   DeviceMemory<GreedyResult> results_;
   PinnedMemory<GreedyResult> chosen_;
 };
@@ -288,7 +306,9 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 BackendNeeds cuda_needs(const ModelConfig& config) {
-  return {int64_t{2} * config.layers * config.kv_heads * padded_head_dim(config.head_dim) * int64_t{sizeof(bf16)}, 8192};
+  return {
+      int64_t{2} * config.layers * config.kv_heads * padded_head_dim(config.head_dim) * int64_t{sizeof(bf16)},
+      8192};
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, int device) {

@@ -1,8 +1,7 @@
 #pragma once
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <cuda_runtime.h>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,7 +21,8 @@ class Memory {
   Memory() = default;
   explicit Memory(int64_t count) { grow(count); }
   ~Memory() { release(); }
-  Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  Memory(Memory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   Memory& operator=(Memory&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(count_, other.count_);

@@ -13,7 +13,8 @@ constexpr int64_t kStagingFloats = int64_t{8} << 20;
 DeviceMemory<float> upload_vector(const std::vector<float>& values) {
   DeviceMemory<float> device(static_cast<int64_t>(values.size()));
   if (!values.empty())
-    check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice), "upload");
+    check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice),
+          "upload");
   return device;
 }
 
@@ -35,7 +36,9 @@ DeviceMemory<bf16> upload(std::initializer_list<const Matrix*> matrices) {
     for (int64_t first = 0; first < matrix->rows; first += slice) {
       const int64_t count = std::min(slice, matrix->rows - first) * cols;
       matrix->read(first, count / cols, host.data());
-      check(cudaMemcpy(staging.data(), host.data(), static_cast<size_t>(count) * sizeof(float), cudaMemcpyHostToDevice), "upload");
+      check(cudaMemcpy(staging.data(), host.data(), static_cast<size_t>(count) * sizeof(float),
+                       cudaMemcpyHostToDevice),
+            "upload");
       round_to_bf16(staging.data(), count, to, nullptr);
       check(cudaDeviceSynchronize(), "rounding weights");
       to += count;
@@ -47,7 +50,8 @@ DeviceMemory<bf16> upload(std::initializer_list<const Matrix*> matrices) {
 std::vector<float> joined_bias(const LayerWeights& layer) {
   if (layer.q_bias.empty() && layer.k_bias.empty() && layer.v_bias.empty()) return {};
   std::vector<float> all;
-  for (const auto& [bias, matrix] : {std::pair{&layer.q_bias, &layer.q}, {&layer.k_bias, &layer.k}, {&layer.v_bias, &layer.v}}) {
+  for (const auto& [bias, matrix] :
+       {std::pair{&layer.q_bias, &layer.q}, {&layer.k_bias, &layer.k}, {&layer.v_bias, &layer.v}}) {
     std::vector<float> values = bias->empty() ? std::vector<float>() : bias->read_all();
     values.resize(static_cast<size_t>(matrix->rows), 0.0f);
     all.insert(all.end(), values.begin(), values.end());
@@ -85,8 +89,11 @@ DeviceWeights random_weights(const ModelConfig& config, uint64_t seed) {
     fill_random(device.data(), rows * cols, 1.0f / std::sqrt(static_cast<float>(cols)), seed++, nullptr);
     return device;
   };
-  auto ones = [](int64_t count) { return upload_vector(std::vector<float>(static_cast<size_t>(count), 1.0f)); };
-  const int64_t q_size = int64_t{config.heads} * config.head_dim, kv_size = int64_t{config.kv_heads} * config.head_dim;
+  auto ones = [](int64_t count) {
+    return upload_vector(std::vector<float>(static_cast<size_t>(count), 1.0f));
+  };
+  const int64_t q_size = int64_t{config.heads} * config.head_dim,
+                kv_size = int64_t{config.kv_heads} * config.head_dim;
   DeviceWeights weights;
   weights.embedding = matrix(config.vocab, config.hidden);
   for (int32_t i = 0; i < config.layers; ++i) {

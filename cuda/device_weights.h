@@ -1,6 +1,5 @@
 #pragma once
 #include <cuda_bf16.h>
-
 #include <initializer_list>
 #include <vector>
 
@@ -13,19 +12,19 @@ using bf16 = __nv_bfloat16;
 
 struct DeviceLayer {
   DeviceMemory<float> attention_norm, mlp_norm, q_norm, k_norm;
-  DeviceMemory<float> qkv_bias;   ///< empty where the family has none
-  DeviceMemory<bf16> qkv;         ///< [(heads + 2 kv_heads) × head_dim, hidden]
-  DeviceMemory<bf16> o;           ///< [hidden, heads × head_dim]
-  DeviceMemory<bf16> gate_up;     ///< [2 ffn, hidden]
-  DeviceMemory<bf16> down;        ///< [hidden, ffn]
+  DeviceMemory<float> qkv_bias;  ///< empty where the family has none
+  DeviceMemory<bf16> qkv;        ///< [(heads + 2 kv_heads) × head_dim, hidden]
+  DeviceMemory<bf16> o;          ///< [hidden, heads × head_dim]
+  DeviceMemory<bf16> gate_up;    ///< [2 ffn, hidden]
+  DeviceMemory<bf16> down;       ///< [hidden, ffn]
 };
 
 /// A model's weights on the device.
 struct DeviceWeights {
-  DeviceMemory<bf16> embedding;   ///< [vocab, hidden]
+  DeviceMemory<bf16> embedding;  ///< [vocab, hidden]
   std::vector<DeviceLayer> layers;
   DeviceMemory<float> final_norm;
-  DeviceMemory<bf16> output;      ///< empty when tied to the embedding
+  DeviceMemory<bf16> output;  ///< empty when tied to the embedding
   DeviceMemory<float> rope_freqs;
 
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }

@@ -16,7 +16,8 @@ std::vector<std::string> cuda_devices() {
 }
 
 std::string cuda_build_text() {
-  const std::string toolkit = std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+  const std::string toolkit =
+      std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
   return "CUDA " + toolkit + ": bf16 engine";
 }
 

@@ -16,10 +16,12 @@ __device__ Best better(Best a, Best b) {
   return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a;
 }
 
-__device__ float number(float value) { return isnan(value) ? -INFINITY : value; }
+__device__ float number(float value) {
+  return isnan(value) ? -INFINITY : value;
+}
 
-__global__ void pick_kernel(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t vocab,
-                            GreedyResult* out) {
+__global__ void pick_kernel(const float* logits, const GreedyPick* picks, const int32_t* allowed,
+                            int32_t vocab, GreedyResult* out) {
   const float* row = logits + int64_t{blockIdx.x} * vocab;
   const GreedyPick pick = picks[blockIdx.x];
   Best best{-INFINITY, INT32_MAX};
@@ -58,8 +60,8 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
 
 }  // namespace
 
-void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows, int32_t vocab,
-                 GreedyResult* out, cudaStream_t stream) {
+void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
+                 int32_t vocab, GreedyResult* out, cudaStream_t stream) {
   pick_kernel<<<rows, kThreads, 0, stream>>>(logits, picks, allowed, vocab, out);
 }
 

@@ -1,5 +1,6 @@
-// Biases, q/k norms, rotary embedding and the write into the paged pool in one pass over q, k and v: reads and writes each value
-// once (8B at 8,192 rows: 100 MB in, 100 MB out, 48 us at 4.2 TB/s). A warp takes a head and keeps it in registers.
+// Biases, q/k norms, rotary embedding and the write into the paged pool in one pass over q, k and v: reads
+// and writes each value once (8B at 8,192 rows: 100 MB in, 100 MB out, 48 us at 4.2 TB/s). A warp takes a
+// head and keeps it in registers.
 //
 // Ladder
 //   v1  angles in every layer, heads through shared memory
@@ -16,7 +17,8 @@ __device__ float warp_sum(float value) {
   return value;
 }
 
-__global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half, float scale, float* table) {
+__global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half,
+                                  float scale, float* table) {
   for (int i = threadIdx.x; i < half; i += blockDim.x) {
     // The angle is an fp32 product, as on the CPU and as the models were trained.
     const float angle = static_cast<float>(positions[blockIdx.x]) * rope_freqs[i];
@@ -27,17 +29,20 @@ __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positi
 }
 
 /// Where head `head` of a row goes.
-__device__ bf16* target(const HeadLayout& layout, int row, int head, const int32_t* kv_slots, bf16* q, bf16* keys, bf16* values) {
+__device__ bf16* target(const HeadLayout& layout, int row, int head, const int32_t* kv_slots, bf16* q,
+                        bf16* keys, bf16* values) {
   if (head < layout.heads) return q + (int64_t{row} * layout.heads + head) * layout.padded_dim;
   const bool is_k = head < layout.heads + layout.kv_heads;
   const int own = (head - layout.heads) % layout.kv_heads;
   return (is_k ? keys : values) + (int64_t{own} * layout.slots + kv_slots[row]) * layout.padded_dim;
 }
 
-/// Heads of D values that rotate as a whole, norms per head or none: a lane keeps the pairs (2 lane, 2 lane + 1) of both halves.
+/// Heads of D values that rotate as a whole, norms per head or none: a lane keeps the pairs (2 lane, 2 lane +
+/// 1) of both halves.
 template <int D>
-__global__ void place_plain_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm, const float* rope,
-                                  const int32_t* kv_slots, HeadLayout layout, bf16* q, bf16* keys, bf16* values) {
+__global__ void place_plain_heads(const bf16* qkv, const float* bias, const float* q_norm,
+                                  const float* k_norm, const float* rope, const int32_t* kv_slots,
+                                  HeadLayout layout, bf16* q, bf16* keys, bf16* values) {
   constexpr int kPairs = D / 128 > 0 ? D / 128 : 1;  // pairs of a lane in each half
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -59,8 +64,10 @@ __global__ void place_plain_heads(const bf16* qkv, const float* bias, const floa
 #pragma unroll
     for (int p = 0; p < kPairs; ++p) {
       const int i = p * 64 + lane * 2;
-      low[p] = busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + i)) : make_float2(0, 0);
-      high[p] = busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + D / 2 + i)) : make_float2(0, 0);
+      low[p] =
+          busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + i)) : make_float2(0, 0);
+      high[p] = busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + D / 2 + i))
+                     : make_float2(0, 0);
       if (bias && busy) {
         low[p].x += bias[head * D + i];
         low[p].y += bias[head * D + i + 1];
@@ -84,8 +91,10 @@ __global__ void place_plain_heads(const bf16* qkv, const float* bias, const floa
         }
         const float2 a0 = a;
         const float scale = is_q ? layout.query_scale : 1.0f;
-        a = make_float2((a.x * cosine[p].x - b.x * sine[p].x) * scale, (a.y * cosine[p].y - b.y * sine[p].y) * scale);
-        b = make_float2((b.x * cosine[p].x + a0.x * sine[p].x) * scale, (b.y * cosine[p].y + a0.y * sine[p].y) * scale);
+        a = make_float2((a.x * cosine[p].x - b.x * sine[p].x) * scale,
+                        (a.y * cosine[p].y - b.y * sine[p].y) * scale);
+        b = make_float2((b.x * cosine[p].x + a0.x * sine[p].x) * scale,
+                        (b.y * cosine[p].y + a0.y * sine[p].y) * scale);
       }
       *reinterpret_cast<__nv_bfloat162*>(out + i) = __floats2bfloat162_rn(a.x, a.y);
       *reinterpret_cast<__nv_bfloat162*>(out + D / 2 + i) = __floats2bfloat162_rn(b.x, b.y);
@@ -94,8 +103,9 @@ __global__ void place_plain_heads(const bf16* qkv, const float* bias, const floa
 }
 
 /// Any heads: partial rotation, padded, norms over the whole projection.
-__global__ void place_any_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm, const float* rope,
-                                const int32_t* kv_slots, HeadLayout layout, bf16* q, bf16* keys, bf16* values) {
+__global__ void place_any_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                                const float* rope, const int32_t* kv_slots, HeadLayout layout, bf16* q,
+                                bf16* keys, bf16* values) {
   extern __shared__ float shared[];
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -104,8 +114,8 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
   const bf16* in = qkv + int64_t{row} * all_heads * d;
   const float* cosines = rope + int64_t{row} * layout.rotary_dim;
   const float* sines = cosines + half;
-  float* squares = shared;                  // [2]: sums over the whole of q and of k
-  float* scratch = shared + 2 + warp * d;   // one head
+  float* squares = shared;                 // [2]: sums over the whole of q and of k
+  float* scratch = shared + 2 + warp * d;  // one head
 
   if (threadIdx.x < 2) squares[threadIdx.x] = 0;
   __syncthreads();
@@ -157,31 +167,38 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
     }
     bf16* out = target(layout, row, head, kv_slots, q, keys, values);
     const float scale = is_q ? layout.query_scale : 1.0f;
-    for (int i = lane; i < layout.padded_dim; i += 32) out[i] = __float2bfloat16(i < d ? scratch[i] * scale : 0.0f);
+    for (int i = lane; i < layout.padded_dim; i += 32)
+      out[i] = __float2bfloat16(i < d ? scratch[i] * scale : 0.0f);
     __syncwarp();
   }
 }
 
 }  // namespace
 
-void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout, float* table,
-                cudaStream_t stream) {
-  rope_table_kernel<<<rows, 64, 0, stream>>>(rope_freqs, positions, layout.rotary_dim / 2, layout.rope_scale, table);
+void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,
+                float* table, cudaStream_t stream) {
+  rope_table_kernel<<<rows, 64, 0, stream>>>(rope_freqs, positions, layout.rotary_dim / 2, layout.rope_scale,
+                                             table);
 }
 
-void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm, const float* rope,
-                 const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q, bf16* keys, bf16* values,
-                 cudaStream_t stream) {
-  const bool plain = layout.norm != 2 && layout.head_dim == layout.padded_dim && layout.rotary_dim == layout.head_dim;
+void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
+                 bf16* keys, bf16* values, cudaStream_t stream) {
+  const bool plain =
+      layout.norm != 2 && layout.head_dim == layout.padded_dim && layout.rotary_dim == layout.head_dim;
   const int heads = layout.heads + 2 * layout.kv_heads;
-  const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>((heads + 2 * kWarps - 1) / (2 * kWarps)));
+  const dim3 grid(static_cast<unsigned>(rows),
+                  static_cast<unsigned>((heads + 2 * kWarps - 1) / (2 * kWarps)));
   if (plain && layout.head_dim == 128) {
-    place_plain_heads<128><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout, q, keys, values);
+    place_plain_heads<128><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots,
+                                                             layout, q, keys, values);
   } else if (plain && layout.head_dim == 64) {
-    place_plain_heads<64><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout, q, keys, values);
+    place_plain_heads<64><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout,
+                                                            q, keys, values);
   } else {
     const size_t shared = sizeof(float) * static_cast<size_t>(2 + kWarps * layout.head_dim);
-    place_any_heads<<<rows, 32 * kWarps, shared, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout, q, keys, values);
+    place_any_heads<<<rows, 32 * kWarps, shared, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout,
+                                                           q, keys, values);
   }
 }
 

@@ -72,8 +72,8 @@ void describe_parquet(const std::vector<std::string>& files, ordered_json& about
 /// does.
 void add_columns(const json& row, ordered_json& columns) {
   for (const auto& [key, value] : row.items()) {
-    const auto known =
-        std::find_if(columns.begin(), columns.end(), [&name = key](const auto& c) { return c["name"] == name; });
+    const auto known = std::find_if(columns.begin(), columns.end(),
+                                    [&name = key](const auto& c) { return c["name"] == name; });
     if (known == columns.end()) {
       if (columns.size() < 1000) columns.push_back({{"name", key}, {"type", type_name(value)}});
     } else if ((*known)["type"] == "null") {

@@ -16,8 +16,8 @@ struct LoadedTokenizer {
   std::string chat_template;  ///< the model's own Jinja text, to be looked at only; may be empty
 };
 
-/// Opens the tokenizer of a model: a GGUF file (a vocabulary is enough), tokenizer.json, a SentencePiece .model, a
-/// tiktoken rank file, or a folder with one of them.
+/// Opens the tokenizer of a model: a GGUF file (a vocabulary is enough), tokenizer.json, a SentencePiece
+/// .model, a tiktoken rank file, or a folder with one of them.
 LoadedTokenizer load_tokenizer(const std::string& path);
 
 }  // namespace sheaf

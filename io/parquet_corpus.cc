@@ -70,8 +70,8 @@ void check_columns(const ParquetFile& file, const std::string& path, const RowMa
     for (const ParquetFile::Column& column : file.columns()) {
       const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
       if (column.name == wanted.name && column.shape != shape && column.type != "null")
-        refuse("{}: {}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.key, wanted.name, path, column.type,
-               wanted.list ? "a list" : "text or a number");
+        refuse("{}: {}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.key, wanted.name, path,
+               column.type, wanted.list ? "a list" : "text or a number");
     }
   }
 }

@@ -99,7 +99,8 @@ Question question_of(const json& value) {
 RowMapper::RowMapper(const Job& job, const Schema* schema) : input_(job.input), schema_(schema) {
   const auto add = [&](const std::string& name, const char* key, bool list = false) {
     const auto place = input_.places.find(key);
-    if (!name.empty()) columns_.push_back({name, key, place == input_.places.end() ? job.file : place->second, list});
+    if (!name.empty())
+      columns_.push_back({name, key, place == input_.places.end() ? job.file : place->second, list});
   };
   add(input_.id, "input.id");
   add(input_.category, "input.category");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <vector>
 #include <fmt/format.h>
+#include <vector>
 
 namespace sheaf {
 namespace {

@@ -46,7 +46,8 @@ class WorkloadReader {
     Tokens tokens;
     if (!list.is_array()) refuse("{}:{}: \"{}\" is not a list of ids", path_, line_, key);
     for (const json& id : list) {
-      if (!id.is_number_unsigned() || id > INT32_MAX - 1) refuse("{}:{}: \"{}\" holds what is no id", path_, line_, key);
+      if (!id.is_number_unsigned() || id > INT32_MAX - 1)
+        refuse("{}:{}: \"{}\" holds what is no id", path_, line_, key);
       tokens.push_back(id.get<TokenId>());
       workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
     }
@@ -55,7 +56,8 @@ class WorkloadReader {
 
   int32_t length(const json& row, const char* key) const {
     const json& value = member(row, key);
-    if (!value.is_number_unsigned() || value < 1 || value > 100000) refuse("{}:{}: \"{}\" is no length", path_, line_, key);
+    if (!value.is_number_unsigned() || value < 1 || value > 100000)
+      refuse("{}:{}: \"{}\" is no length", path_, line_, key);
     return value.get<int32_t>();
   }
 
@@ -80,12 +82,15 @@ class WorkloadReader {
       if (slots_) {
         items.push_back(item(bin, ids(question, "ids")));
         for (const json& slot : member(question, "slots"))
-          items.back().own_questions.push_back({ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
+          items.back().own_questions.push_back(
+              {ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
       } else {
-        items.back().own_questions.push_back({ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
+        items.back().own_questions.push_back(
+            {ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
       }
     }
-    // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its own.
+    // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its
+    // own.
     if (slots_ || workload_.bins.empty())
       workload_.bins.push_back(std::move(items));
     else
@@ -101,6 +106,8 @@ class WorkloadReader {
 
 }  // namespace
 
-Workload read_workload(const std::string& path, bool slots) { return WorkloadReader(path, slots).read(); }
+Workload read_workload(const std::string& path, bool slots) {
+  return WorkloadReader(path, slots).read();
+}
 
 }  // namespace sheaf

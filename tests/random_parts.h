@@ -49,7 +49,8 @@ inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint3
     item.item = j;
     item.stream = seed * 1000u + static_cast<uint64_t>(j);
     item.document = random_tokens(random, 2 * wanted.longest, wanted.vocab);
-    for (int32_t q = 0; wanted.own_questions && q < wanted.questions; ++q) item.own_questions.push_back(question());
+    for (int32_t q = 0; wanted.own_questions && q < wanted.questions; ++q)
+      item.own_questions.push_back(question());
     items.push_back(std::move(item));
   }
   return items;

@@ -12,14 +12,16 @@ constexpr AnswerTrie::Node kDone = -1;
 
 }  // namespace
 
-AnswerTrie::AnswerTrie(std::vector<Tokens> answers, TokenId stop) : answers_(std::move(answers)), stop_(stop) {
+AnswerTrie::AnswerTrie(std::vector<Tokens> answers, TokenId stop)
+    : answers_(std::move(answers)), stop_(stop) {
   std::vector<std::map<TokenId, Node>> children(1);
   std::vector<bool> ends(1, false);
   for (const Tokens& answer : answers_) {
     if (answer.empty()) fail("an allowed answer has no tokens");
     Node node = root;
     for (TokenId token : answer) {
-      const auto [at, added] = children[static_cast<size_t>(node)].try_emplace(token, static_cast<Node>(children.size()));
+      const auto [at, added] =
+          children[static_cast<size_t>(node)].try_emplace(token, static_cast<Node>(children.size()));
       node = at->second;
       if (added) {
         children.emplace_back();
@@ -28,7 +30,8 @@ AnswerTrie::AnswerTrie(std::vector<Tokens> answers, TokenId stop) : answers_(std
     }
     ends[static_cast<size_t>(node)] = true;
   }
-  for (const Tokens& answer : answers_) longest_ = std::max(longest_, static_cast<int32_t>(answer.size()) + 1);
+  for (const Tokens& answer : answers_)
+    longest_ = std::max(longest_, static_cast<int32_t>(answer.size()) + 1);
 
   nodes_.resize(children.size());
   for (size_t node = 0; node < children.size(); ++node) {
@@ -58,7 +61,8 @@ int32_t AnswerTrie::find(std::span<const TokenId> tokens) const {
   for (size_t i = 0; i < answers_.size(); ++i) {
     const Tokens& answer = answers_[i];
     const bool stopped = tokens.size() == answer.size() + 1 && tokens.back() == stop_;
-    if ((tokens.size() == answer.size() || stopped) && std::equal(answer.begin(), answer.end(), tokens.begin()))
+    if ((tokens.size() == answer.size() || stopped) &&
+        std::equal(answer.begin(), answer.end(), tokens.begin()))
       return static_cast<int32_t>(i);
   }
   return -1;

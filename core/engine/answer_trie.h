@@ -8,8 +8,9 @@
 
 namespace sheaf {
 
-/// The only answers a slot may give, as a trie of token ids. Decoding walks it: at each node the tokens that go on are
-/// allowed, and where an answer ends but others go on, the `stop` token too. Deciding stops at a node with no way on.
+/// The only answers a slot may give, as a trie of token ids. Decoding walks it: at each node the tokens that
+/// go on are allowed, and where an answer ends but others go on, the `stop` token too. Deciding stops at a
+/// node with no way on.
 class AnswerTrie {
  public:
   using Node = int32_t;

@@ -82,7 +82,8 @@ void Engine::admit(const Source& next) {
     if (open_slots_ > 0 && open_slots_ + slots > options_.rows_per_step) return;
     const int32_t needed = residents_.pages_needed(*pending_);
     if (needed > residents_.room()) {
-      if (flights_.empty()) fail("a prompt needs {} pages of keys and values and the pool has {}", needed, pool_.total());
+      if (flights_.empty())
+        fail("a prompt needs {} pages of keys and values and the pool has {}", needed, pool_.total());
       return;
     }
     Flight& flight = flights_.emplace_back();
@@ -95,7 +96,8 @@ void Engine::admit(const Source& next) {
     flight.open_slots = slots;
     open_slots_ += slots;
     for (int32_t slot = 0; slot < slots; ++slot)
-      flight.prompted[static_cast<size_t>(flight.stack.slots[static_cast<size_t>(slot)].prompt)].push_back(slot);
+      flight.prompted[static_cast<size_t>(flight.stack.slots[static_cast<size_t>(slot)].prompt)].push_back(
+          slot);
     backlog += flight.stack.prompt_tokens();
   }
 }
@@ -151,7 +153,8 @@ void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<con
     if (resident->keys == 0) return;
     const auto [at, added] = looked_at_.try_emplace(resident->serial, looked_.size());
     if (added) looked_.push_back({resident, {}});
-    for (int32_t i = 0; i < count; ++i) looked_[at->second].rows.push_back({first_row + i, visible(first + i)});
+    for (int32_t i = 0; i < count; ++i)
+      looked_[at->second].rows.push_back({first_row + i, visible(first + i)});
   };
   for (const Sight& sight : segment.sees) {
     Resident* seen = flight.residents[static_cast<size_t>(sight.segment)];
@@ -182,7 +185,8 @@ void Engine::close_batch() {
            std::pair(b.resident->first_position, b.resident->serial);
   });
   for (const Looked& looked : looked_) {
-    batch_.tiles.push_back({static_cast<int32_t>(batch_.spans.size()), static_cast<int32_t>(batch_.tile_rows.size()),
+    batch_.tiles.push_back({static_cast<int32_t>(batch_.spans.size()),
+                            static_cast<int32_t>(batch_.tile_rows.size()),
                             static_cast<int32_t>(looked.rows.size())});
     batch_.spans.push_back({static_cast<int32_t>(batch_.pages.size()), looked.resident->keys});
     batch_.pages.insert(batch_.pages.end(), looked.resident->pages.begin(), looked.resident->pages.end());
@@ -197,7 +201,8 @@ void Engine::take(Wanted wanted, Picked picked) {
   Answer& answer = state.answer;
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
-  if (!asked.allowed && rules_.ends_text(picked.token)) return close_slot(flight, wanted.slot, Ending::end_of_text);
+  if (!asked.allowed && rules_.ends_text(picked.token))
+    return close_slot(flight, wanted.slot, Ending::end_of_text);
   answer.tokens.push_back(picked.token);
   if (asked.allowed) {
     state.node = asked.allowed->advance(state.node, picked.token);
@@ -219,8 +224,9 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   --flight.open_slots;
   --open_slots_;
   ++stats_.answers;
-  const int32_t grown = flight.residents[static_cast<size_t>(asked.answer)]->keys -
-                        static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());
+  const int32_t grown =
+      flight.residents[static_cast<size_t>(asked.answer)]->keys -
+      static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());
   stats_.alone_rows += asked.alone_tokens + grown;
 }
 

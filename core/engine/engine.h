@@ -15,9 +15,9 @@
 namespace sheaf {
 
 struct Answer {
-  Tokens tokens;            ///< as decoded, a delimiter included, an end-of-text token not
+  Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
   Ending ending = Ending::length;
-  double logprob = 0;       ///< of all decoded tokens, the ending one included
+  double logprob = 0;  ///< of all decoded tokens, the ending one included
 };
 
 struct EngineOptions {
@@ -28,7 +28,8 @@ struct EngineOptions {
   int32_t top_k = 0;
   float top_p = 1;
   uint64_t seed = 0;
-  int32_t assumed_tokens = 0;   ///< not 0: an answer ends after so many tokens, as planning without a model assumes
+  int32_t assumed_tokens =
+      0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
 };
 
@@ -38,13 +39,14 @@ struct EngineStats {
   int64_t decode_rows = 0;
   int64_t answers = 0;
   int64_t answer_tokens = 0;
-  int64_t alone_rows = 0;       ///< rows that one prompt per question would have computed
+  int64_t alone_rows = 0;  ///< rows that one prompt per question would have computed
   int32_t peak_pages = 0;
-  double step_seconds = 0;      ///< inside the backend
+  double step_seconds = 0;  ///< inside the backend
   int64_t rows() const { return prefill_rows + decode_rows; }
 };
 
-/// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once and refills.
+/// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once
+/// and refills.
 class Engine {
  public:
   Engine(Backend& backend, const StopRules& rules, const EngineOptions& options);
@@ -52,8 +54,8 @@ class Engine {
   using Source = std::function<std::optional<Stack>()>;
   using Sink = std::function<void(Stack&& stack, std::vector<Answer>&& answers)>;
 
-  /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed order.
-  /// Returns false when interrupted.
+  /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
+  /// order. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
 
   /// Whether the pool could ever hold the stack.
@@ -73,11 +75,11 @@ class Engine {
   /// A stack being decoded.
   struct Flight {
     Stack stack;
-    std::vector<Resident*> residents;  ///< per segment
-    std::vector<bool> finished;        ///< per segment
+    std::vector<Resident*> residents;            ///< per segment
+    std::vector<bool> finished;                  ///< per segment
     std::vector<std::vector<int32_t>> prompted;  ///< per segment, the slots whose first token follows it
     std::vector<SlotState> slots;
-    size_t next_segment = 0;           ///< the first one not wholly computed
+    size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
   };
   struct Wanted {

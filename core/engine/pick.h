@@ -5,8 +5,8 @@
 
 namespace sheaf {
 
-/// Chooses a token from one row of logits: the definition that every backend follows. A token outside `allowed` (when
-/// not empty) is never chosen; NaN logits count as minus infinity.
+/// Chooses a token from one row of logits: the definition that every backend follows. A token outside
+/// `allowed` (when not empty) is never chosen; NaN logits count as minus infinity.
 Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed);
 
 }  // namespace sheaf

@@ -4,8 +4,8 @@
 
 namespace sheaf {
 
-/// Combines two numbers into one that looks random (splitmix64's finalizer): seeds that depend on what is sampled, never
-/// on the order in which it is.
+/// Combines two numbers into one that looks random (splitmix64's finalizer): seeds that depend on what is
+/// sampled, never on the order in which it is.
 constexpr uint64_t mix(uint64_t a, uint64_t b) {
   uint64_t x = a + 0x9e3779b97f4a7c15u * (b + 1);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

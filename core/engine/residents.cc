@@ -12,7 +12,8 @@ size_t Residents::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
-std::optional<Residents::Key> Residents::key_of(const Segment& segment, const std::vector<Resident*>& stack_residents) {
+std::optional<Residents::Key> Residents::key_of(const Segment& segment,
+                                                const std::vector<Resident*>& stack_residents) {
   if (!segment.shared) return std::nullopt;
   Key key{{}, segment.first_position, segment.tokens};
   for (const Sight& sight : segment.sees) {

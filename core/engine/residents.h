@@ -13,19 +13,19 @@ namespace sheaf {
 
 /// A segment whose keys and values lie, or are about to lie, in the pool.
 struct Resident {
-  uint64_t serial = 0;         ///< never used twice
+  uint64_t serial = 0;  ///< never used twice
   int32_t first_position = 0;
-  int32_t keys = 0;            ///< rows written so far, this step's included
-  int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
-  int32_t reserved = 0;        ///< pages set aside for it and not yet taken
+  int32_t keys = 0;      ///< rows written so far, this step's included
+  int32_t users = 0;     ///< unfinished segments that see it or are it, in all stacks
+  int32_t reserved = 0;  ///< pages set aside for it and not yet taken
   std::vector<int32_t> pages;
-  bool shared = false;         ///< stays after its last user, until its pages are needed
+  bool shared = false;                  ///< stays after its last user, until its pages are needed
   std::list<Resident*>::iterator idle;  ///< its place in the list of unused ones
 };
 
-/// The segments in the pool, with reference counts. Equal shared segments of different stacks are one resident, so a
-/// common prefix is computed and stored once whatever the method; unused shared ones stay until their pages are needed,
-/// oldest first.
+/// The segments in the pool, with reference counts. Equal shared segments of different stacks are one
+/// resident, so a common prefix is computed and stored once whatever the method; unused shared ones stay
+/// until their pages are needed, oldest first.
 class Residents {
  public:
   explicit Residents(PagePool& pool) : pool_(pool) {}
@@ -35,8 +35,8 @@ class Residents {
   /// Pages that a new stack could still get.
   int32_t room() const { return pool_.total() - in_use_ - reserved_; }
 
-  /// The resident for each segment of a stack: an equal shared one, or a new one with its pages reserved. Each segment
-  /// uses its own resident and those it sees.
+  /// The resident for each segment of a stack: an equal shared one, or a new one with its pages reserved.
+  /// Each segment uses its own resident and those it sees.
   std::vector<Resident*> admit(const Stack& stack);
   /// The segment is finished: neither it nor its sights are needed for its sake.
   void finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents);
@@ -68,8 +68,8 @@ class Residents {
   int32_t peak_ = 0;
   std::unordered_map<uint64_t, std::unique_ptr<Resident>> all_;  ///< by serial
   std::unordered_map<Key, Resident*, KeyHash> shared_;
-  std::unordered_map<uint64_t, Key> keys_;                       ///< of the shared ones, by serial
-  std::list<Resident*> idle_;                                    ///< shared without users, oldest first
+  std::unordered_map<uint64_t, Key> keys_;  ///< of the shared ones, by serial
+  std::list<Resident*> idle_;               ///< shared without users, oldest first
 };
 
 }  // namespace sheaf

@@ -7,13 +7,15 @@
 namespace sheaf {
 
 /// The keys and values of one segment as they lie in the paged pool: page p holds slots
-/// [p × page_size, (p + 1) × page_size). Key j of the span is slot pages[j / page_size] × page_size + j % page_size.
+/// [p × page_size, (p + 1) × page_size). Key j of the span is slot pages[j / page_size] × page_size + j %
+/// page_size.
 struct KeySpan {
   int32_t first_page;  ///< index into StepBatch::pages
   int32_t keys;        ///< keys in the span once this step's rows are written
 };
 
-/// One row looking at a span: it sees the span's first `visible` keys (all of them, or fewer inside its own segment).
+/// One row looking at a span: it sees the span's first `visible` keys (all of them, or fewer inside its own
+/// segment).
 struct TileRow {
   int32_t row;
   int32_t visible;
@@ -28,11 +30,11 @@ struct AttentionTile {
 
 /// How the next token of a wanted row is chosen.
 struct Pick {
-  int32_t row = 0;          ///< whose next token is wanted
-  float temperature = 0;    ///< 0: the most likely token, lowest id on a tie
-  int32_t top_k = 0;        ///< 0: no limit
+  int32_t row = 0;        ///< whose next token is wanted
+  float temperature = 0;  ///< 0: the most likely token, lowest id on a tie
+  int32_t top_k = 0;      ///< 0: no limit
   float top_p = 1;
-  float uniform = 0;        ///< a number in [0, 1) that decides the sample; unused when greedy
+  float uniform = 0;          ///< a number in [0, 1) that decides the sample; unused when greedy
   int32_t first_allowed = 0;  ///< index into StepBatch::allowed
   int32_t allowed_count = 0;  ///< 0: every token is allowed
 };
@@ -40,17 +42,17 @@ struct Pick {
 /// Everything a backend needs for one step, as plain arrays. It says nothing of methods.
 /// The keys and values of all rows are written before any row attends, so a row may see rows of its own step.
 struct StepBatch {
-  std::vector<TokenId> tokens;      ///< [rows]
-  std::vector<int32_t> positions;   ///< [rows] for the rotary embedding
-  std::vector<int32_t> kv_slots;    ///< [rows] where the row's key and value go
+  std::vector<TokenId> tokens;     ///< [rows]
+  std::vector<int32_t> positions;  ///< [rows] for the rotary embedding
+  std::vector<int32_t> kv_slots;   ///< [rows] where the row's key and value go
 
-  std::vector<int32_t> pages;       ///< page numbers of all spans, one after the other
+  std::vector<int32_t> pages;  ///< page numbers of all spans, one after the other
   std::vector<KeySpan> spans;
   std::vector<TileRow> tile_rows;
-  std::vector<AttentionTile> tiles; ///< for each row, its tiles come in the order of its keys
+  std::vector<AttentionTile> tiles;  ///< for each row, its tiles come in the order of its keys
 
-  std::vector<Pick> picks;          ///< rows that reach the output projection, ascending rows
-  Tokens allowed;                   ///< token lists that picks point into, ascending ids
+  std::vector<Pick> picks;  ///< rows that reach the output projection, ascending rows
+  Tokens allowed;           ///< token lists that picks point into, ascending ids
 
   int32_t rows() const { return static_cast<int32_t>(tokens.size()); }
   void clear();

@@ -6,10 +6,14 @@ namespace sheaf {
 
 const char* ending_name(Ending ending) {
   switch (ending) {
-    case Ending::end_of_text: return "end of text";
-    case Ending::delimiter: return "delimiter";
-    case Ending::chosen: return "chosen";
-    case Ending::length: return "length";
+    case Ending::end_of_text:
+      return "end of text";
+    case Ending::delimiter:
+      return "delimiter";
+    case Ending::chosen:
+      return "chosen";
+    case Ending::length:
+      return "length";
   }
   return "?";
 }
@@ -34,7 +38,8 @@ bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;
-  if (stop == Stop::value) return (flags & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
+  if (stop == Stop::value)
+    return (flags & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
   return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
 }
 

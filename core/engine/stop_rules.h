@@ -34,8 +34,8 @@ class StopRules {
   std::vector<uint8_t> flags_;  ///< [vocab]
 };
 
-/// The byte after the JSON literal that `text` starts with, leading spaces apart: a closed string or list, or anything else up to a comma,
-/// a closing brace or a newline; npos where it is not complete.
+/// The byte after the JSON literal that `text` starts with, leading spaces apart: a closed string or list, or
+/// anything else up to a comma, a closing brace or a newline; npos where it is not complete.
 size_t literal_end(std::string_view text);
 
 /// The byte after the brace that closes an object opened before `text` starts; npos where it stays open.

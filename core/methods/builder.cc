@@ -13,12 +13,16 @@ Builder make_builder(const Job::Method& method) {
   if (method.name == "parallel-prompting") return {method.name, 1, build_tree};
   if (method.name == "hpd" && method.values == "positional")
     return {method.name, method.documents,
-            [joint](std::span<const ItemParts> items, std::vector<Stack>& out) { build_positional(items, joint, out); }};
+            [joint](std::span<const ItemParts> items, std::vector<Stack>& out) {
+              build_positional(items, joint, out);
+            }};
   if (method.name == "hpd") return {method.name, method.documents, joint ? build_joint_tree : build_tree};
   refuse("method.name: there is no method \"{}\"", method.name);
 }
 
-Builder make_separate_builder() { return {"separate", 1, build_separate}; }
+Builder make_separate_builder() {
+  return {"separate", 1, build_separate};
+}
 
 Slot make_slot(const ItemParts& item, size_t question) {
   const QuestionParts& parts = item.questions()[question];

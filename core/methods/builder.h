@@ -29,12 +29,13 @@ Builder make_separate_builder();
 void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out);
 /// One prompt per question whose instruction and document are shared with the other prompts: `prefix`.
 void build_prefix(std::span<const ItemParts> items, std::vector<Stack>& out);
-/// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent values.
+/// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent
+/// values.
 void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
 /// The same with documents that see each other.
 void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
-/// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values fill, each
-/// document's chain on its own or, when `joint`, all documents in one chain.
+/// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
+/// fill, each document's chain on its own or, when `joint`, all documents in one chain.
 void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out);
 
 /// A slot for one question of an item, all fields but the segments filled in.

@@ -19,30 +19,34 @@ struct QuestionParts {
 
 /// How the j-th document of a joint prompt is told from the others.
 struct DocumentLabel {
-  Tokens open;     ///< before the document: <product id="2">
-  Tokens close;    ///< after it
-  Tokens section;  ///< opens its part of the answer when it stands alone there
+  Tokens open;          ///< before the document: <product id="2">
+  Tokens close;         ///< after it
+  Tokens section;       ///< opens its part of the answer when it stands alone there
   Tokens next_section;  ///< opens it after the part of the document before
 };
 
 /// What the items of one bin share: equal instructions, and for extraction equal attributes.
 struct BinParts {
   Tokens instruction;
-  Tokens opening;                         ///< after a document: the end of the user's turn and the start of the answer
-  std::vector<QuestionParts> questions;   ///< the attributes' keys; empty where every item has questions of its own
-  std::function<DocumentLabel(size_t)> label;  ///< joint stacking only: of the j-th document of a prompt, from 0
+  Tokens opening;  ///< after a document: the end of the user's turn and the start of the answer
+  std::vector<QuestionParts>
+      questions;  ///< the attributes' keys; empty where every item has questions of its own
+  std::function<DocumentLabel(size_t)>
+      label;  ///< joint stacking only: of the j-th document of a prompt, from 0
 };
 
-/// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has the same
-/// tokens whatever it is packed with.
+/// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has
+/// the same tokens whatever it is packed with.
 struct ItemParts {
   std::shared_ptr<const BinParts> bin;
-  int32_t item = 0;        ///< index into the window's items
-  uint64_t stream = 0;     ///< seeds the item's random numbers
+  int32_t item = 0;     ///< index into the window's items
+  uint64_t stream = 0;  ///< seeds the item's random numbers
   Tokens document;
   std::vector<QuestionParts> own_questions;
 
-  const std::vector<QuestionParts>& questions() const { return own_questions.empty() ? bin->questions : own_questions; }
+  const std::vector<QuestionParts>& questions() const {
+    return own_questions.empty() ? bin->questions : own_questions;
+  }
 };
 
 }  // namespace sheaf

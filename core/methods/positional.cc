@@ -3,8 +3,8 @@
 namespace sheaf {
 namespace {
 
-/// The chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before, and of
-/// the values before it the tokens up to its own step.
+/// The chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before,
+/// and of the values before it the tokens up to its own step.
 struct Chain {
   std::vector<Sight> keys;    ///< what the next key sees
   std::vector<Sight> values;  ///< what the next value sees besides its own key
@@ -35,10 +35,11 @@ void build_positional(std::span<const ItemParts> items, bool joint, std::vector<
     for (const ItemParts& item : items) {
       Tokens tokens = item.document;
       append(tokens, bin.opening);
-      const SegmentId document =
-          stack.add({Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, false});
+      const SegmentId document = stack.add(
+          {Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, false});
       Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
-      for (size_t q = 0; q < item.questions().size(); ++q) add_key(stack, chain, item, q, item.questions()[q].tokens);
+      for (size_t q = 0; q < item.questions().size(); ++q)
+        add_key(stack, chain, item, q, item.questions()[q].tokens);
     }
     return;
   }

@@ -8,7 +8,8 @@ void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out) {
       Stack& stack = out.emplace_back();
       Segment prompt;
       prompt.role = Role::question;
-      for (const Tokens* part : {&item.bin->instruction, &item.document, &item.bin->opening, &item.questions()[q].tokens})
+      for (const Tokens* part :
+           {&item.bin->instruction, &item.document, &item.bin->opening, &item.questions()[q].tokens})
         append(prompt.tokens, *part);
       Slot slot = make_slot(item, q);
       slot.prompt = slot.answer = stack.add(std::move(prompt));

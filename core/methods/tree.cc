@@ -11,16 +11,19 @@ SegmentId add_instruction(Stack& stack, const BinParts& bin) {
 SegmentId add_document(Stack& stack, SegmentId instruction, const ItemParts& item) {
   Tokens tokens = item.document;
   append(tokens, item.bin->opening);
-  return stack.add({item.own_questions.empty() ? Role::document : Role::context, std::move(tokens),
-                    stack.end_position(instruction), {{instruction}}, true});
+  return stack.add({item.own_questions.empty() ? Role::document : Role::context,
+                    std::move(tokens),
+                    stack.end_position(instruction),
+                    {{instruction}},
+                    true});
 }
 
 /// A question that sees `sees`; its answer continues it.
 void add_question(Stack& stack, const ItemParts& item, size_t q, std::vector<Sight> sees, Tokens tokens) {
   const int32_t position = stack.end_position(sees.back().segment);
   Slot slot = make_slot(item, q);
-  slot.prompt = slot.answer = stack.add({item.own_questions.empty() ? Role::key : Role::question, std::move(tokens),
-                                         position, std::move(sees), false});
+  slot.prompt = slot.answer = stack.add({item.own_questions.empty() ? Role::key : Role::question,
+                                         std::move(tokens), position, std::move(sees), false});
   stack.slots.push_back(std::move(slot));
 }
 

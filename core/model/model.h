@@ -36,8 +36,8 @@ struct Matrix {
   int64_t rows = 0;
   int64_t cols = 0;
   const std::byte* data = nullptr;
-  int32_t rope_head_dim = 0;               ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
-                                           ///< them back as two halves
+  int32_t rope_head_dim = 0;  ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
+                              ///< them back as two halves
   std::shared_ptr<const LowRank> adapter;  ///< LoRA delta, if any
 
   bool empty() const { return data == nullptr; }
@@ -50,23 +50,23 @@ struct Matrix {
 };
 
 struct LayerWeights {
-  Matrix attention_norm;        ///< [hidden]; before attention, or after it when post_norm
-  Matrix q, k, v;               ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
+  Matrix attention_norm;          ///< [hidden]; before attention, or after it when post_norm
+  Matrix q, k, v;                 ///< [heads × head_dim, hidden], [kv_heads × head_dim, hidden] twice
   Matrix q_bias, k_bias, v_bias;  ///< empty where the family has none
-  Matrix q_norm, k_norm;        ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
-  Matrix o;                     ///< [hidden, heads × head_dim]
-  Matrix mlp_norm;              ///< [hidden]; before the MLP, or after it when post_norm
-  Matrix gate, up;              ///< [ffn, hidden]
-  Matrix down;                  ///< [hidden, ffn]
+  Matrix q_norm, k_norm;          ///< [head_dim], [heads × head_dim] / [kv_heads × head_dim], or empty
+  Matrix o;                       ///< [hidden, heads × head_dim]
+  Matrix mlp_norm;                ///< [hidden]; before the MLP, or after it when post_norm
+  Matrix gate, up;                ///< [ffn, hidden]
+  Matrix down;                    ///< [hidden, ffn]
 };
 
 struct Model {
   std::string path;
   ModelConfig config;
-  Matrix embedding;             ///< [vocab, hidden]
+  Matrix embedding;  ///< [vocab, hidden]
   std::vector<LayerWeights> layers;
-  Matrix final_norm;            ///< [hidden]
-  Matrix output;                ///< [vocab, hidden]; the embedding when tied
+  Matrix final_norm;                               ///< [hidden]
+  Matrix output;                                   ///< [vocab, hidden]; the embedding when tied
   std::vector<std::shared_ptr<const void>> files;  ///< keep the mappings alive
 };
 

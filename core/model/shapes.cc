@@ -1,8 +1,7 @@
 #include "core/model/shapes.h"
 
-#include <fmt/ranges.h>
-
 #include <cmath>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 
@@ -16,8 +15,8 @@ struct Qwen3Shape {
 };
 
 constexpr Qwen3Shape kQwen3[] = {
-    {"qwen3-0.6b", 28, 1024, 3072, 16, 8, true},   {"qwen3-1.7b", 28, 2048, 6144, 16, 8, true},
-    {"qwen3-4b", 36, 2560, 9728, 32, 8, true},     {"qwen3-8b", 36, 4096, 12288, 32, 8, false},
+    {"qwen3-0.6b", 28, 1024, 3072, 16, 8, true},  {"qwen3-1.7b", 28, 2048, 6144, 16, 8, true},
+    {"qwen3-4b", 36, 2560, 9728, 32, 8, true},    {"qwen3-8b", 36, 4096, 12288, 32, 8, false},
     {"qwen3-32b", 64, 5120, 25600, 64, 8, false},
 };
 
@@ -53,7 +52,8 @@ ModelConfig shape_by_name(const std::string& name) {
 }
 
 int64_t layer_weights(const ModelConfig& config) {
-  const int64_t attention = int64_t{config.hidden} * config.head_dim * (2 * config.heads + 2 * config.kv_heads);
+  const int64_t attention =
+      int64_t{config.hidden} * config.head_dim * (2 * config.heads + 2 * config.kv_heads);
   return config.layers * (attention + int64_t{3} * config.hidden * config.ffn);
 }
 

@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-/// The description of a well-known model by name (qwen3-8b, …), for benchmarks and estimates without its files; refuses an unknown
-/// name and lists the known ones.
+/// The description of a well-known model by name (qwen3-8b, …), for benchmarks and estimates without its
+/// files; refuses an unknown name and lists the known ones.
 ModelConfig shape_by_name(const std::string& name);
 std::vector<std::string> shape_names();
 

@@ -5,8 +5,8 @@
 
 namespace sheaf {
 
-/// A backend that computes nothing and always picks the first allowed token: the decode loop over it counts the steps,
-/// rows and pages that a real one would need.
+/// A backend that computes nothing and always picks the first allowed token: the decode loop over it counts
+/// the steps, rows and pages that a real one would need.
 class CountingBackend : public Backend {
  public:
   CountingBackend(const ModelConfig& config, int64_t kv_bytes_per_token, int32_t rows)

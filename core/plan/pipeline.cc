@@ -15,14 +15,16 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     if (stacks_.empty()) return std::nullopt;
     Stack stack = std::move(stacks_.front());
     stacks_.pop_front();
-    if (on_stack) on_stack(stack, windows_[static_cast<size_t>(stack.window - windows_.front().number)].items);
+    if (on_stack)
+      on_stack(stack, windows_[static_cast<size_t>(stack.window - windows_.front().number)].items);
     return stack;
   };
   auto done = [&](Stack&& stack, std::vector<Answer>&& answers) {
     Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
     for (size_t i = 0; i < answers.size(); ++i) {
       const Slot& slot = stack.slots[i];
-      window.answers[static_cast<size_t>(slot.item)][static_cast<size_t>(slot.question)] = std::move(answers[i]);
+      window.answers[static_cast<size_t>(slot.item)][static_cast<size_t>(slot.question)] =
+          std::move(answers[i]);
       if (--window.open_of_item[static_cast<size_t>(slot.item)] == 0) ++stats_.decoded;
     }
     window.open -= static_cast<int64_t>(answers.size());

@@ -11,17 +11,17 @@
 namespace sheaf {
 
 struct PipelineStats {
-  int64_t items = 0;      ///< rows that gave answers
-  int64_t decoded = 0;    ///< rows whose answers are complete, written or not yet
+  int64_t items = 0;    ///< rows that gave answers
+  int64_t decoded = 0;  ///< rows whose answers are complete, written or not yet
   int64_t rejects = 0;
   int64_t windows = 0;
   double read_seconds = 0;
-  double plan_seconds = 0;   ///< tokenizing, binning, stacking
-  double emit_seconds = 0;   ///< answers to rows, writing
+  double plan_seconds = 0;  ///< tokenizing, binning, stacking
+  double emit_seconds = 0;  ///< answers to rows, writing
 };
 
-/// A corpus through the engine: reads windows, plans them, feeds the engine so that it never runs dry between windows, and
-/// hands the answers back in input order.
+/// A corpus through the engine: reads windows, plans them, feeds the engine so that it never runs dry between
+/// windows, and hands the answers back in input order.
 class Pipeline {
  public:
   using Emit = std::function<void(const Item& item, const std::vector<Answer>& answers)>;
@@ -55,8 +55,8 @@ class Pipeline {
   Engine& engine_;
   int32_t window_rows_;
   bool drained_ = false;
-  std::deque<Window> windows_;   ///< in flight, oldest first
-  std::deque<Stack> stacks_;     ///< planned, not yet taken by the engine
+  std::deque<Window> windows_;  ///< in flight, oldest first
+  std::deque<Stack> stacks_;    ///< planned, not yet taken by the engine
   PipelineStats stats_;
 };
 

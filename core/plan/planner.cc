@@ -22,7 +22,9 @@ int64_t least_positions(const ItemParts& item) {
   int64_t longest = 0;
   for (const QuestionParts& question : item.questions())
     longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() + item.bin->opening.size()) + longest;
+  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() +
+                              item.bin->opening.size()) +
+         longest;
 }
 
 /// Puts items with equal documents next to each other, otherwise in input order.
@@ -30,7 +32,8 @@ void gather_equal_documents(std::vector<ItemParts>& items) {
   auto less = [](const Tokens* a, const Tokens* b) { return *a < *b; };
   std::map<const Tokens*, size_t, decltype(less)> first(less);
   std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < items.size(); ++i) order.emplace_back(first.try_emplace(&items[i].document, i).first->second, i);
+  for (size_t i = 0; i < items.size(); ++i)
+    order.emplace_back(first.try_emplace(&items[i].document, i).first->second, i);
   std::stable_sort(order.begin(), order.end());
   std::vector<ItemParts> sorted;
   sorted.reserve(items.size());
@@ -109,8 +112,9 @@ void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount
 
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
-  return fmt::format("its prompt needs {} positions and the model has {}; shorten the document or ask for less", positions,
-                     limits_.context);
+  return fmt::format(
+      "its prompt needs {} positions and the model has {}; shorten the document or ask for less", positions,
+      limits_.context);
 }
 
 std::string Planner::unfit(const Stack& stack) const {

@@ -9,21 +9,30 @@ namespace sheaf {
 
 const char* role_name(Role role) {
   switch (role) {
-    case Role::instruction: return "instruction";
-    case Role::document: return "document";
-    case Role::context: return "context";
-    case Role::question: return "question";
-    case Role::key: return "key";
-    case Role::value: return "value";
+    case Role::instruction:
+      return "instruction";
+    case Role::document:
+      return "document";
+    case Role::context:
+      return "context";
+    case Role::question:
+      return "question";
+    case Role::key:
+      return "key";
+    case Role::value:
+      return "value";
   }
   return "?";
 }
 
 const char* stop_name(Stop stop) {
   switch (stop) {
-    case Stop::line: return "line";
-    case Stop::value: return "value";
-    case Stop::object: return "object";
+    case Stop::line:
+      return "line";
+    case Stop::value:
+      return "value";
+    case Stop::object:
+      return "object";
   }
   return "?";
 }
@@ -62,7 +71,8 @@ std::vector<int32_t> Stack::most_keys() const {
 void check_stack(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);
   for (const Slot& slot : stack.slots) {
-    if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty()) fail("a slot continues an empty segment");
+    if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty())
+      fail("a slot continues an empty segment");
     if (stack.segments[static_cast<size_t>(slot.prompt)].shared) fail("a slot continues a shared segment");
     if (slot.max_tokens < 1) fail("a slot decodes no token");
     if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
@@ -87,11 +97,13 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
   auto& segments = out["segments"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const Segment& segment = stack.segments[i];
-    nlohmann::ordered_json entry{{"id", i}, {"role", role_name(segment.role)}, {"first_position", segment.first_position}};
+    nlohmann::ordered_json entry{
+        {"id", i}, {"role", role_name(segment.role)}, {"first_position", segment.first_position}};
     entry["tokens"] = segment.tokens;
     entry["sees"] = nlohmann::ordered_json::array();
     entry["abreast"] = nlohmann::ordered_json::array();
-    for (const Sight& sight : segment.sees) entry[sight.abreast ? "abreast" : "sees"].push_back(sight.segment);
+    for (const Sight& sight : segment.sees)
+      entry[sight.abreast ? "abreast" : "sees"].push_back(sight.segment);
     segments.push_back(std::move(entry));
   }
   auto& slots = out["slots"] = nlohmann::ordered_json::array();

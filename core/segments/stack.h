@@ -19,19 +19,21 @@ const char* role_name(Role role);
 /// A segment that another one sees.
 struct Sight {
   SegmentId segment;
-  /// Only its tokens up to and including the looking token's own index: how values that are decoded side by side see
-  /// each other under positional causality.
+  /// Only its tokens up to and including the looking token's own index: how values that are decoded side by
+  /// side see each other under positional causality.
   bool abreast = false;
 };
 
-/// A run of tokens at consecutive positions. A token attends to every token of the segments its own segment sees, and
-/// to itself and the tokens before it in its own segment. Nothing else: a mask is a consequence of this.
+/// A run of tokens at consecutive positions. A token attends to every token of the segments its own segment
+/// sees, and to itself and the tokens before it in its own segment. Nothing else: a mask is a consequence of
+/// this.
 struct Segment {
   Role role = Role::instruction;
-  Tokens tokens;              ///< known before decoding; a value of its own starts empty
+  Tokens tokens;  ///< known before decoding; a value of its own starts empty
   int32_t first_position = 0;
-  std::vector<Sight> sees;    ///< segments of the same stack with lower ids, in the order of their positions
-  bool shared = false;        ///< an equal segment (same tokens, positions and sights) of another stack is the same one
+  std::vector<Sight> sees;  ///< segments of the same stack with lower ids, in the order of their positions
+  bool shared =
+      false;  ///< an equal segment (same tokens, positions and sights) of another stack is the same one
 };
 
 /// When an answer is complete, besides its length limit, its trie and the end-of-text tokens.
@@ -45,15 +47,15 @@ const char* stop_name(Stop stop);
 
 /// One answer to decode.
 struct Slot {
-  SegmentId prompt = 0;       ///< the answer's first token follows its last token
-  SegmentId answer = 0;       ///< where decoded tokens go: `prompt` itself, or an empty segment of their own
+  SegmentId prompt = 0;  ///< the answer's first token follows its last token
+  SegmentId answer = 0;  ///< where decoded tokens go: `prompt` itself, or an empty segment of their own
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
   std::shared_ptr<const AnswerTrie> allowed;  ///< the only possible answers, if there is such a list
-  uint64_t stream = 0;        ///< names the slot's random numbers: depends on the item, never on the batch
-  int32_t item = 0;           ///< whose answer it is: index into the items of the plan's window
-  int32_t question = 0;       ///< index of the question or attribute inside the item
-  int32_t alone_tokens = 0;   ///< tokens of the prompt that would ask just this
+  uint64_t stream = 0;       ///< names the slot's random numbers: depends on the item, never on the batch
+  int32_t item = 0;          ///< whose answer it is: index into the items of the plan's window
+  int32_t question = 0;      ///< index of the question or attribute inside the item
+  int32_t alone_tokens = 0;  ///< tokens of the prompt that would ask just this
 };
 
 /// Items packed into one prompt: a small graph of segments and the answers wanted.
@@ -69,12 +71,12 @@ struct Stack {
   std::vector<int32_t> most_keys() const;    ///< per segment, the most keys it can come to hold
 };
 
-/// Throws a fatal error where the graph breaks its rules: sights of later segments, unordered sights, an answer that is
-/// wholly seen (it is never finished when it is looked at), an empty prompt.
+/// Throws a fatal error where the graph breaks its rules: sights of later segments, unordered sights, an
+/// answer that is wholly seen (it is never finished when it is looked at), an empty prompt.
 void check_stack(const Stack& stack);
 
-/// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots with the id of their
-/// item.
+/// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots
+/// with the id of their item.
 std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t item)>& item_id);
 
 }  // namespace sheaf

@@ -13,7 +13,8 @@ constexpr std::string_view kInstruction =
 class AskTask : public Task {
  public:
   explicit AskTask(const TaskContext& context)
-      : tokenizer_(context.tokenizer), job_(context.job),
+      : tokenizer_(context.tokenizer),
+        job_(context.job),
         // Parallel Prompting's prompts are plain text: document, question, answer.
         chat_(context.job.method.name == "parallel-prompting" ? chat_template("plain") : context.chat) {
     std::string text = job_.task.instruction.empty() ? std::string(kInstruction) : job_.task.instruction;
@@ -53,9 +54,11 @@ class AskTask : public Task {
   static std::string letter(size_t option) { return std::string(1, static_cast<char>('A' + option)); }
 
   QuestionParts make_question(const Question& question) {
-    if (question.options.size() > 26) refuse("a question has {} options; at most 26 can be told apart by a letter", question.options.size());
+    if (question.options.size() > 26)
+      refuse("a question has {} options; at most 26 can be told apart by a letter", question.options.size());
     std::string text = "\n\nQuestion: " + question.text + "\n";
-    for (size_t i = 0; i < question.options.size(); ++i) text += letter(i) + ") " + question.options[i] + "\n";
+    for (size_t i = 0; i < question.options.size(); ++i)
+      text += letter(i) + ") " + question.options[i] + "\n";
     if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
     QuestionParts parts;
     parts.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}});
@@ -97,7 +100,9 @@ class AskTask : public Task {
     return out;
   }
 
-  const AnswerTrie& question_trie(const Question& question) const { return *letters_[question.options.size()]; }
+  const AnswerTrie& question_trie(const Question& question) const {
+    return *letters_[question.options.size()];
+  }
 
   const Tokenizer& tokenizer_;
   const Job& job_;
@@ -109,7 +114,9 @@ class AskTask : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_ask_task(const TaskContext& context) { return std::make_unique<AskTask>(context); }
+std::unique_ptr<Task> make_ask_task(const TaskContext& context) {
+  return std::make_unique<AskTask>(context);
+}
 
 std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
   if (context.job.task.kind == "ask") return make_ask_task(context);

@@ -11,11 +11,14 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kInstruction =
-    "Extract the attributes below from the product text. Copy each value from the text as it is written there. "
+    "Extract the attributes below from the product text. Copy each value from the text as it is written "
+    "there. "
     "Write null for an attribute that the text does not mention.";
 constexpr std::string_view kJointInstruction =
-    "Extract the attributes below from each product. Copy each value from the product's text as it is written there. "
-    "Write null for an attribute that the text does not mention. Answer with a JSON object that has a key for each "
+    "Extract the attributes below from each product. Copy each value from the product's text as it is "
+    "written there. "
+    "Write null for an attribute that the text does not mention. Answer with a JSON object that has a key "
+    "for each "
     "product id and under it a key for each attribute.";
 
 /// One line of the attribute list that the model reads.
@@ -35,7 +38,11 @@ std::string attribute_line(const Attribute& attribute) {
 class ExtractTask : public Task {
  public:
   ExtractTask(const TaskContext& context, const Schema& schema, bool whole)
-      : tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job), schema_(schema), whole_(whole),
+      : tokenizer_(context.tokenizer),
+        chat_(context.chat),
+        job_(context.job),
+        schema_(schema),
+        whole_(whole),
         joint_(!whole && context.job.method.name == "hpd" && context.job.method.stacking == "joint") {}
 
   std::string bin_name(const Item& item) const override { return item.category; }
@@ -107,7 +114,8 @@ class ExtractTask : public Task {
       object.stop = Stop::object;
       object.max_tokens = 8;
       for (const Attribute& attribute : category.attributes)
-        object.max_tokens += static_cast<int32_t>(encode(key_text(attribute)).size()) + job_.method.max_value_tokens;
+        object.max_tokens +=
+            static_cast<int32_t>(encode(key_text(attribute)).size()) + job_.method.max_value_tokens;
       bin->questions.push_back(std::move(object));
       return bin;
     }
@@ -129,7 +137,8 @@ class ExtractTask : public Task {
     question.stop = Stop::value;
     if (attribute.type == ValueType::enumeration) {
       std::vector<Tokens> answers;
-      for (const std::string& option : attribute.options) answers.push_back(encode(" " + json(option).dump()));
+      for (const std::string& option : attribute.options)
+        answers.push_back(encode(" " + json(option).dump()));
       answers.push_back(encode(" null"));
       question.allowed = std::make_shared<AnswerTrie>(std::move(answers), encode("\n").back());
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());

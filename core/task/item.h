@@ -15,7 +15,7 @@ struct Place {
 };
 
 struct Question {
-  nlohmann::json id;                 ///< null where the corpus has none
+  nlohmann::json id;  ///< null where the corpus has none
   std::string text;
   std::vector<std::string> options;  ///< multiple choice where not empty
 };
@@ -23,9 +23,9 @@ struct Question {
 /// One row of a corpus: a document to extract from, or a context with its questions.
 struct Item {
   Place place;
-  nlohmann::json id;        ///< the id column as it stands: string or number
-  std::string category;     ///< extract only
-  std::string document;     ///< the document columns joined by newlines, or the context
+  nlohmann::json id;                ///< the id column as it stands: string or number
+  std::string category;             ///< extract only
+  std::string document;             ///< the document columns joined by newlines, or the context
   std::vector<Question> questions;  ///< ask only
 };
 

@@ -11,9 +11,9 @@ enum class ValueType : uint8_t { text, number, enumeration, list };
 /// One attribute to extract.
 struct Attribute {
   std::string name;
-  std::string description;            ///< shown to the model; may be empty
+  std::string description;  ///< shown to the model; may be empty
   ValueType type = ValueType::text;
-  std::vector<std::string> options;   ///< the allowed values of an enumeration
+  std::vector<std::string> options;  ///< the allowed values of an enumeration
 };
 
 struct Category {

@@ -23,7 +23,8 @@ class Task {
   virtual std::string bin_name(const Item& item) const = 0;
   /// The tokens of an item. `item.item` and `item.stream` are left to the caller.
   virtual ItemParts parts(const Item& item) = 0;
-  /// The output row of an item from its answers, one per question of its parts. Always valid, whatever the model wrote.
+  /// The output row of an item from its answers, one per question of its parts. Always valid, whatever the
+  /// model wrote.
   virtual nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const = 0;
 };
 

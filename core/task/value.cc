@@ -31,26 +31,34 @@ bool stands_for_null(std::string_view text) {
   return false;
 }
 
-std::string in_quotes(std::string_view text) { return '"' + valid_utf8(text.substr(0, 60)) + '"'; }
+std::string in_quotes(std::string_view text) {
+  return '"' + valid_utf8(text.substr(0, 60)) + '"';
+}
 
-Value null_for(std::string_view text) { return {nullptr, in_quotes(trim(text)) + " taken for null"}; }
+Value null_for(std::string_view text) {
+  return {nullptr, in_quotes(trim(text)) + " taken for null"};
+}
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
-/// The one number in a text: "12 oz" is 12, "1,200" is 1200; null where there is none, or where it is not clear which: "1,5",
-/// "8,9,10", "1/2", "10-20".
+/// The one number in a text: "12 oz" is 12, "1,200" is 1200; null where there is none, or where it is not
+/// clear which: "1,5", "8,9,10", "1/2", "10-20".
 json only_number(std::string_view text) {
   const size_t at = text.find_first_of("0123456789");
   if (at == std::string_view::npos) return nullptr;
   std::string digits;
   // A minus counts at the start of a word only: "X-5" is no negative number.
   const size_t before = at > 0 && text[at - 1] == '.' ? at - 1 : at;
-  if (before > 0 && text[before - 1] == '-' && (before == 1 || text[before - 2] == ' ' || text[before - 2] == '(')) digits = "-";
+  if (before > 0 && text[before - 1] == '-' &&
+      (before == 1 || text[before - 2] == ' ' || text[before - 2] == '('))
+    digits = "-";
   if (before < at) digits += "0.";
   size_t i = at;
   const auto thousands = [&](size_t comma) {
-    return comma + 3 < text.size() && is_digit(text[comma + 1]) && is_digit(text[comma + 2]) && is_digit(text[comma + 3]) &&
-           (comma + 4 == text.size() || !is_digit(text[comma + 4]));
+    return comma + 3 < text.size() && is_digit(text[comma + 1]) && is_digit(text[comma + 2]) &&
+           is_digit(text[comma + 3]) && (comma + 4 == text.size() || !is_digit(text[comma + 4]));
   };
   for (; i < text.size(); ++i) {
     const bool digit_next = i + 1 < text.size() && is_digit(text[i + 1]);
@@ -61,7 +69,8 @@ json only_number(std::string_view text) {
     else if (!(text[i] == ',' && thousands(i)))
       break;
   }
-  const bool goes_on = i + 1 < text.size() && is_digit(text[i + 1]) && std::string_view(",./-eE").find(text[i]) != std::string_view::npos;
+  const bool goes_on = i + 1 < text.size() && is_digit(text[i + 1]) &&
+                       std::string_view(",./-eE").find(text[i]) != std::string_view::npos;
   double number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (goes_on || error != std::errc() || !std::isfinite(number)) return nullptr;
@@ -69,7 +78,9 @@ json only_number(std::string_view text) {
   return number;
 }
 
-std::string text_of(const json& part) { return part.is_string() ? part.get<std::string>() : part.dump(); }
+std::string text_of(const json& part) {
+  return part.is_string() ? part.get<std::string>() : part.dump();
+}
 
 /// The texts of a list, or of a single text or number; null where something else is in it.
 json texts_of(const json& raw) {
@@ -106,7 +117,8 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const size_t end = literal_end(text);
   text = trim(text.substr(0, end));
   if (text.empty()) return {nullptr, cut ? "cut at the length limit" : "the model wrote nothing"};
-  const std::string broken = cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
+  const std::string broken =
+      cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
 
   json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_discarded()) return coerce_value(attribute, parsed);

@@ -13,8 +13,8 @@ struct Value {
   std::string note;
 };
 
-/// Reads what the model wrote after `"Attribute":`, up to its newline: a JSON literal with a trailing comma as a rule,
-/// anything at all as an exception. `cut`: the answer hit its length limit.
+/// Reads what the model wrote after `"Attribute":`, up to its newline: a JSON literal with a trailing comma
+/// as a rule, anything at all as an exception. `cut`: the answer hit its length limit.
 Value read_value(const Attribute& attribute, std::string_view text, bool cut);
 
 /// Turns a JSON value (from a whole generated object) into one of the attribute's type.

@@ -188,7 +188,8 @@ class Builder {
     for (const auto& [word, id] : file_.vocabulary) {
       auto bytes = bytes_of_spelling(word);
       const bool findable = bytes.has_value();
-      parts.vocabulary.set(static_cast<TokenId>(id), findable ? std::move(*bytes) : std::string(word), findable);
+      parts.vocabulary.set(static_cast<TokenId>(id), findable ? std::move(*bytes) : std::string(word),
+                           findable);
     }
     read_merges(parts.merges, [&](const std::string& spelling) {
       const auto bytes = bytes_of_spelling(spelling);

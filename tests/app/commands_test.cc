@@ -1,10 +1,9 @@
 // The program as its user meets it.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <set>
+#include <signal.h>
 #include <thread>
+#include <unistd.h>
 
 #include "tests/app/program.h"
 
@@ -18,8 +17,9 @@ using test::read_text;
 using test::run_sheaf;
 using test::Scratch;
 
-#define NEED_MODEL() \
-  if (!test::has_default_model()) GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
+#define NEED_MODEL()              \
+  if (!test::has_default_model()) \
+  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
 
 TEST(Program, SaysWhatItWasBuiltWith) {
   const Scratch scratch;
@@ -46,7 +46,8 @@ TEST(Program, PointsAtTheLineOfAMistake) {
   const size_t at = text.find("  stacking:");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 11, "  staking: ");
-  const auto line = std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'));
+  const auto line =
+      std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'));
   const Ran ran = run_sheaf(scratch, "run " + scratch.write("job.yaml", text));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("job.yaml:" + line), std::string::npos) << ran.err;
@@ -56,7 +57,8 @@ TEST(Program, PointsAtTheLineOfAMistake) {
 TEST(Run, RefusesADeviceItDoesNotHave) {
   NEED_MODEL();
   const Scratch scratch;
-  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.file("o"));
+  const Ran ran =
+      run_sheaf(scratch, "run configs/demo.yaml --device cuda:99 --set output.path=" + scratch.file("o"));
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("cuda:99"), std::string::npos) << ran.err;
 }
@@ -66,7 +68,8 @@ const char* const kTypes = "configs/schemas/catalog.yaml";
 TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   NEED_MODEL();
   const Scratch scratch;
-  const std::string options = " --limit 4 --set method.max_value_tokens=12 --set output.logprobs=true --set output.path=";
+  const std::string options =
+      " --limit 4 --set method.max_value_tokens=12 --set output.logprobs=true --set output.path=";
   const Ran ran = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(std::filesystem::exists(kTypes));
@@ -87,7 +90,8 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   const json report = json::parse(read_text(scratch.file("out/report.json")));
   EXPECT_EQ(report["items"], 4);
   EXPECT_GT(report["tokens"]["saved"].get<int64_t>(), 0);
-  EXPECT_EQ(report["tokens"]["computed"], report["tokens"]["prefill"].get<int64_t>() + report["tokens"]["decode"].get<int64_t>());
+  EXPECT_EQ(report["tokens"]["computed"],
+            report["tokens"]["prefill"].get<int64_t>() + report["tokens"]["decode"].get<int64_t>());
   EXPECT_NE(ran.out.find("report.json"), std::string::npos);
 
   const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
@@ -99,8 +103,9 @@ TEST(Run, WholeObjectsBecomeTypedRowsToo) {
   NEED_MODEL();
   const Scratch scratch;
   for (const char* method : {"standard", "prefix"}) {
-    const Ran ran = run_sheaf(scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.max_value_tokens=2") +
-                                           " --set method.name=" + method + " --set output.path=" + scratch.file("out"));
+    const Ran ran = run_sheaf(
+        scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.max_value_tokens=2") +
+                     " --set method.name=" + method + " --set output.path=" + scratch.file("out"));
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
     ASSERT_EQ(rows.size(), 2u);
@@ -114,14 +119,22 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
   std::string long_document(60000, 'x');
   for (size_t i = 0; i < long_document.size(); i += 5) long_document[i] = ' ';
   const std::string corpus = scratch.write(
-      "corpus.jsonl", R"({"sku": 1, "category": "Tea", "title": "Mint tea, 20 bags"})" "\n"
+      "corpus.jsonl", R"({"sku": 1, "category": "Tea", "title": "Mint tea, 20 bags"})"
+                      "\n"
                       "{not json}\n"
-                      R"({"sku": 3, "category": "Spaceships", "title": "A rocket"})" "\n"
-                      R"({"sku": 4, "category": "Tea"})" "\n"
-                      R"({"sku": 5, "category": "Tea", "title": ")" + long_document + "\"}\n"
-                      R"({"sku": 6, "category": "Tea", "title": "Green tea <|im_end|> 4 oz"})" "\n");
-  const Ran ran = run_sheaf(scratch, "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
-                                         corpus + " --set output.path=" + scratch.file("out"));
+                      R"({"sku": 3, "category": "Spaceships", "title": "A rocket"})"
+                      "\n"
+                      R"({"sku": 4, "category": "Tea"})"
+                      "\n"
+                      R"({"sku": 5, "category": "Tea", "title": ")" +
+                          long_document +
+                          "\"}\n"
+                          R"({"sku": 6, "category": "Tea", "title": "Green tea <|im_end|> 4 oz"})"
+                          "\n");
+  const Ran ran = run_sheaf(
+      scratch,
+      "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
+          corpus + " --set output.path=" + scratch.file("out"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
   ASSERT_EQ(rows.size(), 2u);
@@ -138,7 +151,8 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
 TEST(Run, AnswersQuestionsWithinTheirOptions) {
   NEED_MODEL();
   const Scratch scratch;
-  const Ran ran = run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.file("out"));
+  const Ran ran =
+      run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.file("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   int answers = 0;
   for (const json& row : read_json_lines(read_text(scratch.file("out/rows.jsonl")))) {
@@ -159,28 +173,33 @@ TEST(Run, StopsAtASignal) {
   const pid_t child = fork();
   if (child == 0) {
     const std::string output = "output.path=" + scratch.file("out");
-    execl(SHEAF_BINARY, SHEAF_BINARY, "run", "configs/extract.yaml", "--quiet", "--set", output.c_str(), nullptr);
+    execl(SHEAF_BINARY, SHEAF_BINARY, "run", "configs/extract.yaml", "--quiet", "--set", output.c_str(),
+          nullptr);
     _exit(127);
   }
-  while (!std::filesystem::exists(scratch.file("out"))) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (!std::filesystem::exists(scratch.file("out")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   kill(child, SIGTERM);
   int status = 0;
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows.jsonl"))) << "an unfinished file under its final name";
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows.jsonl")))
+      << "an unfinished file under its final name";
 }
 
 TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
   NEED_MODEL();
   const Scratch scratch;
-  const Ran ran = run_sheaf(scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.file("graphs.jsonl"));
+  const Ran ran = run_sheaf(
+      scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.file("graphs.jsonl"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json plan = json::parse(ran.out);
   EXPECT_EQ(plan["items"], 252);
   EXPECT_EQ(plan["bins"].size(), 10u);
-  EXPECT_GT(plan["tokens_one_prompt_per_question"].get<int64_t>(), 4 * plan["tokens_computed"].get<int64_t>());
+  EXPECT_GT(plan["tokens_one_prompt_per_question"].get<int64_t>(),
+            4 * plan["tokens_computed"].get<int64_t>());
   const auto graphs = read_json_lines(read_text(scratch.file("graphs.jsonl")));
   ASSERT_EQ(graphs.size(), 3u);
   for (const json& graph : graphs) {
@@ -189,7 +208,8 @@ TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
       for (const json& seen : segment["sees"]) EXPECT_LT(seen.get<int>(), segment["id"].get<int>());
     }
     EXPECT_GT(graph["slots"].size(), 8u);
-    for (const json& slot : graph["slots"]) EXPECT_GT(slot["max_tokens"].get<int>(), 8) << "the assumed length leaked";
+    for (const json& slot : graph["slots"])
+      EXPECT_GT(slot["max_tokens"].get<int>(), 8) << "the assumed length leaked";
   }
 }
 

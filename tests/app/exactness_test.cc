@@ -10,8 +10,9 @@ using nlohmann::json;
 using test::run_sheaf;
 using test::Scratch;
 
-#define NEED_MODEL() \
-  if (!test::has_default_model()) GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
+#define NEED_MODEL()              \
+  if (!test::has_default_model()) \
+  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
 #define NEED(path) \
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent"
 
@@ -29,16 +30,18 @@ std::string squad_sample(const Scratch& scratch, size_t contexts) {
     if (contexts-- == 0) break;
     json row{{"context", paragraph["context"]}, {"questions", json::array()}};
     for (const json& qa : paragraph["qas"])
-      if (row["questions"].size() < 5) row["questions"].push_back({{"id", qa["id"]}, {"question", qa["question"]}});
+      if (row["questions"].size() < 5)
+        row["questions"].push_back({{"id", qa["id"]}, {"question", qa["question"]}});
     lines += row.dump() + "\n";
   }
   return scratch.write("squad.jsonl", lines);
 }
 
 std::string ask_job(const Scratch& scratch, const std::string& corpus, const std::string& method) {
-  return scratch.write("ask.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
-                                       ", context: context, questions: questions}\ntask: {kind: ask}\nmethod: {" + method +
-                                       ", max_value_tokens: 8}\noutput: {path: " + scratch.file("out") + "}\n");
+  return scratch.write(
+      "ask.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
+                      ", context: context, questions: questions}\ntask: {kind: ask}\nmethod: {" + method +
+                      ", max_value_tokens: 8}\noutput: {path: " + scratch.file("out") + "}\n");
 }
 
 TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
@@ -59,10 +62,12 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
   NEED("../shared/datasets/oa-mine/test.jsonl");
   const Scratch scratch;
   const std::string job = scratch.write(
-      "job.yaml", "model: {path: build/models/smollm2.gguf}\n"
-                  "input: {path: ../shared/datasets/oa-mine/test.jsonl, category: category, document: input}\n"
-                  "task: {kind: extract, schema: configs/schemas/oa-mine.yaml}\n"
-                  "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " + scratch.file("out") + "}\n");
+      "job.yaml",
+      "model: {path: build/models/smollm2.gguf}\n"
+      "input: {path: ../shared/datasets/oa-mine/test.jsonl, category: category, document: input}\n"
+      "task: {kind: extract, schema: configs/schemas/oa-mine.yaml}\n"
+      "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " +
+          scratch.file("out") + "}\n");
   const json result = verify(scratch, job + " --limit 4");
   EXPECT_EQ(result["items"], 4);
   EXPECT_GT(result["answers"].get<int>(), 20);
@@ -72,8 +77,10 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
 TEST(ExactOnCatalog, EnumsAndSamplesToo) {
   NEED_MODEL();
   const Scratch scratch;
-  const json result = verify(scratch, "configs/demo.yaml --limit 3 --set method.temperature=0.8 --set method.seed=7 --set "
-                                      "method.max_value_tokens=8");
+  const json result =
+      verify(scratch,
+             "configs/demo.yaml --limit 3 --set method.temperature=0.8 --set method.seed=7 --set "
+             "method.max_value_tokens=8");
   EXPECT_EQ(result["items"], 3);
   EXPECT_GT(result["answers"].get<int>(), 20);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);

@@ -1,12 +1,11 @@
 #pragma once
-#include <sys/wait.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <sys/wait.h>
 #include <vector>
 
 namespace sheaf::test {
@@ -55,13 +54,15 @@ inline std::vector<nlohmann::json> read_json_lines(const std::string& text) {
 
 /// Runs `sheaf ARGUMENTS` through the shell, from the project's root.
 inline Ran run_sheaf(const Scratch& scratch, const std::string& arguments) {
-  const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " >" + scratch.file("stdout") + " 2>" +
-                              scratch.file("stderr") + " </dev/null";
+  const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " >" + scratch.file("stdout") +
+                              " 2>" + scratch.file("stderr") + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(scratch.file("stdout")),
           read_text(scratch.file("stderr"))};
 }
 
-inline bool has_default_model() { return std::filesystem::exists("build/models/smollm2.gguf"); }
+inline bool has_default_model() {
+  return std::filesystem::exists("build/models/smollm2.gguf");
+}
 
 }  // namespace sheaf::test

@@ -1,15 +1,15 @@
-// The CUDA backend against the CPU's definition: every step of real decode loops runs on both, and their logits must agree to
-// bf16 accuracy.
-#include <gtest/gtest.h>
+// The CUDA backend against the CPU's definition: every step of real decode loops runs on both, and their
+// logits must agree to bf16 accuracy.
+#include "cuda/cuda_backend.h"
 
 #include <cmath>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "core/engine/engine.h"
 #include "core/engine/pick.h"
 #include "core/methods/builder.h"
 #include "cpu/cpu_backend.h"
-#include "cuda/cuda_backend.h"
 #include "cuda/devices.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
@@ -61,9 +61,10 @@ class Shadow : public Backend {
       ++count;
       // The choice itself must follow the device's own logits exactly.
       const Pick& pick = batch.picks[i];
-      const Picked own = pick_token(std::span<const float>(got).subspan(i * vocab, vocab), pick,
-                                    std::span(batch.allowed).subspan(static_cast<size_t>(pick.first_allowed),
-                                                                     static_cast<size_t>(pick.allowed_count)));
+      const Picked own = pick_token(
+          std::span<const float>(got).subspan(i * vocab, vocab), pick,
+          std::span(batch.allowed)
+              .subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count)));
       EXPECT_EQ(gpu_picked[i].token, own.token);
       EXPECT_NEAR(gpu_picked[i].logprob, own.logprob, 1e-3);
     }
@@ -90,10 +91,11 @@ void compare(const Model& model, std::vector<Stack> stacks, EngineOptions option
       },
       [](Stack&&, std::vector<Answer>&&) {});
   ASSERT_GT(both.count, 0);
-  // Weights, keys and activations rounded to bf16 on tiny models: 1 to 2 % on average, more where a logit row is small.
+  // Weights, keys and activations rounded to bf16 on tiny models: 1 to 2 % on average, more where a logit row
+  // is small.
   EXPECT_LT(both.total / static_cast<double>(both.count), 0.025) << what;
-  std::printf("%s: %lld rows of logits, mean error %.4f, worst %.4f\n", what.c_str(), static_cast<long long>(both.count),
-              both.total / static_cast<double>(both.count), both.worst);
+  std::printf("%s: %lld rows of logits, mean error %.4f, worst %.4f\n", what.c_str(),
+              static_cast<long long>(both.count), both.total / static_cast<double>(both.count), both.worst);
 }
 
 TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
@@ -102,7 +104,8 @@ TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
       {"plain", {}},
       {"one group", {.heads = 4, .kv_heads = 4}},
       {"groups of three", {.heads = 6, .kv_heads = 2}},
-      {"per-head norm, wide heads", {.hidden = 64, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
+      {"per-head norm, wide heads",
+       {.hidden = 64, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
       {"whole norm, post-norm", {.qk_norm = QkNorm::whole, .post_norm = true}},
       {"biases, tied, odd heads", {.head_dim = 40, .biases = true, .tied_output = true}},
       {"partial rotation", {.head_dim = 64, .rotary_dim = 24}},
@@ -118,7 +121,8 @@ TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
       if (kind == 1) build_positional(items, true, stacks);
       if (kind == 2) build_prefix(items, stacks);
       if (kind == 3) build_joint_tree(items, stacks);
-      compare(model, std::move(stacks), {.rows_per_step = kind == 0 ? 7 : 64, .pages = 200, .page_size = kind == 3 ? 8 : 16}, name);
+      compare(model, std::move(stacks),
+              {.rows_per_step = kind == 0 ? 7 : 64, .pages = 200, .page_size = kind == 3 ? 8 : 16}, name);
     }
   }
 }
@@ -126,7 +130,8 @@ TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
 TEST(CudaBackend, AgreesOnLongSpans) {
   NEED_GPU();
   const Model model = make_random_model({.head_dim = 64}, 5);
-  const auto items = make_random_items({.items = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 5);
+  const auto items = make_random_items(
+      {.items = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 5);
   std::vector<Stack> stacks;
   build_tree(items, stacks);
   compare(model, std::move(stacks), {.rows_per_step = 700, .pages = 6000}, "long spans");
@@ -150,11 +155,12 @@ TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
   NEED_GPU();
   // Separate and packed prompts may round differently in bf16; on random models most answers still agree.
   const Model model = make_random_model({.hidden = 64, .head_dim = 64}, 9);
-  const auto items = make_random_items({.items = 6, .questions = 8, .max_tokens = 4, .own_questions = true, .longest = 30}, 9);
+  const auto items = make_random_items(
+      {.items = 6, .questions = 8, .max_tokens = 4, .own_questions = true, .longest = 30}, 9);
   std::map<std::pair<int, int>, Tokens> first;
   int same = 0, all = 0;
-  for (auto build : {+[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_separate(i, o); },
-                     +[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_tree(i, o); }}) {
+  for (auto build : {+[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_separate(i, o); },
+                     +[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_tree(i, o); }}) {
     std::vector<Stack> stacks;
     build(items, stacks);
     const auto gpu = make_cuda_backend(model, 0);
@@ -168,7 +174,8 @@ TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
         },
         [&](Stack&& stack, std::vector<Answer>&& answers) {
           for (size_t i = 0; i < answers.size(); ++i) {
-            const auto [at, added] = first.try_emplace({stack.slots[i].item, stack.slots[i].question}, answers[i].tokens);
+            const auto [at, added] =
+                first.try_emplace({stack.slots[i].item, stack.slots[i].question}, answers[i].tokens);
             if (!added) ++all, same += at->second == answers[i].tokens;
           }
         });

@@ -8,9 +8,9 @@
 
 namespace sheaf::test {
 
-/// A transformer with a dense mask, in double precision, recomputed from scratch at every call: what the graph, the pages
-/// and the tiles must amount to. Llama-shaped models only.
-/// Returns the logits of every token, [tokens][vocab].
+/// A transformer with a dense mask, in double precision, recomputed from scratch at every call: what the
+/// graph, the pages and the tiles must amount to. Llama-shaped models only. Returns the logits of every
+/// token, [tokens][vocab].
 inline std::vector<std::vector<double>> dense_forward(const Model& model, const Tokens& tokens,
                                                       const std::vector<int32_t>& positions,
                                                       const std::vector<uint8_t>& mask) {
@@ -22,7 +22,8 @@ inline std::vector<std::vector<double>> dense_forward(const Model& model, const 
     const std::vector<float> w = weight.read_all();
     double square = 0;
     for (double v : x) square += v * v;
-    const double scale = 1 / std::sqrt(square / static_cast<double>(x.size()) + static_cast<double>(config.norm_eps));
+    const double scale =
+        1 / std::sqrt(square / static_cast<double>(x.size()) + static_cast<double>(config.norm_eps));
     std::vector<double> out(x.size());
     for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] * scale * static_cast<double>(w[i]);
     return out;
@@ -73,7 +74,8 @@ inline std::vector<std::vector<double>> dense_forward(const Model& model, const 
         for (size_t s = 0; s < n; ++s) {
           if (!mask[t * n + s]) continue;
           double dot = 0;
-          for (size_t i = 0; i < head_dim; ++i) dot += q[t][h * head_dim + i] * k[s][h / group * head_dim + i];
+          for (size_t i = 0; i < head_dim; ++i)
+            dot += q[t][h * head_dim + i] * k[s][h / group * head_dim + i];
           score[s] = std::exp(dot / std::sqrt(static_cast<double>(head_dim)));
           sum += score[s];
         }
@@ -87,7 +89,8 @@ inline std::vector<std::vector<double>> dense_forward(const Model& model, const 
     const Rows mlp_in = normed(layer.mlp_norm);
     Rows gate = project(mlp_in, layer.gate), up = project(mlp_in, layer.up);
     for (size_t t = 0; t < n; ++t)
-      for (size_t i = 0; i < gate[t].size(); ++i) gate[t][i] = gate[t][i] / (1 + std::exp(-gate[t][i])) * up[t][i];
+      for (size_t i = 0; i < gate[t].size(); ++i)
+        gate[t][i] = gate[t][i] / (1 + std::exp(-gate[t][i])) * up[t][i];
     const Rows down = project(gate, layer.down);
     for (size_t t = 0; t < n; ++t)
       for (size_t i = 0; i < hidden; ++i) x[t][i] += down[t][i];

@@ -1,8 +1,7 @@
-// Every method on random models: exact where it must be, and equal to a dense-mask transformer where the paper's mask
-// makes it differ from separate prompts.
-#include <gtest/gtest.h>
-
+// Every method on random models: exact where it must be, and equal to a dense-mask transformer where the
+// paper's mask makes it differ from separate prompts.
 #include <algorithm>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "core/engine/engine.h"
@@ -21,7 +20,8 @@ using test::make_random_model;
 
 using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by item and question
 
-Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options, EngineStats* stats = nullptr) {
+Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options,
+               EngineStats* stats = nullptr) {
   const StopRules rules(backend.config().vocab, {3, 7});
   Engine engine(backend, rules, options);
   Answers answers;
@@ -53,7 +53,9 @@ void expect_same(const Answers& a, const Answers& b, const std::string& what) {
 }
 
 using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
-std::unique_ptr<Backend> quick(const Model& model) { return make_quick_backend(model, 2); }
+std::unique_ptr<Backend> quick(const Model& model) {
+  return make_quick_backend(model, 2);
+}
 
 class Exact : public testing::TestWithParam<MakeBackend> {};
 
@@ -69,13 +71,19 @@ TEST_P(Exact, SharingNeverChangesAnAnswer) {
       return decode(*backend, std::move(stacks), options, stats);
     };
     EngineStats alone_stats, tree_stats, prefix_stats;
-    const Answers alone = run(build_separate, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &alone_stats);
+    const Answers alone =
+        run(build_separate, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &alone_stats);
     ASSERT_EQ(alone.size(), 20u);
-    expect_same(alone, run(build_tree, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &tree_stats), "tree");
-    expect_same(alone, run(build_prefix, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &prefix_stats), "prefix");
-    expect_same(alone, run(build_tree, {.rows_per_step = 1, .pages = 200, .page_size = 4}), "tree, a row a step");
-    expect_same(alone, run(build_prefix, {.rows_per_step = 7, .pages = 30, .page_size = 8}), "prefix in a small pool");
-    expect_same(alone, run(build_separate, {.rows_per_step = 300, .pages = 3000, .page_size = 1}), "separate, all at once");
+    expect_same(alone, run(build_tree, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &tree_stats),
+                "tree");
+    expect_same(alone, run(build_prefix, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &prefix_stats),
+                "prefix");
+    expect_same(alone, run(build_tree, {.rows_per_step = 1, .pages = 200, .page_size = 4}),
+                "tree, a row a step");
+    expect_same(alone, run(build_prefix, {.rows_per_step = 7, .pages = 30, .page_size = 8}),
+                "prefix in a small pool");
+    expect_same(alone, run(build_separate, {.rows_per_step = 300, .pages = 3000, .page_size = 1}),
+                "separate, all at once");
 
     EXPECT_EQ(alone_stats.alone_rows, alone_stats.rows());
     EXPECT_EQ(tree_stats.alone_rows, alone_stats.rows());
@@ -91,8 +99,9 @@ TEST_P(Exact, SampledAnswersDependOnTheItemAlone) {
     std::vector<Stack> stacks;
     build(items, stacks);
     const auto backend = GetParam()(model);
-    return decode(*backend, std::move(stacks),
-                  {.rows_per_step = rows, .pages = 300, .temperature = 1, .top_k = 20, .top_p = 0.9f, .seed = seed});
+    return decode(
+        *backend, std::move(stacks),
+        {.rows_per_step = rows, .pages = 300, .temperature = 1, .top_k = 20, .top_p = 0.9f, .seed = seed});
   };
   const Answers alone = run(build_separate, 64, 1);
   expect_same(alone, run(build_tree, 16, 1), "tree");
@@ -105,8 +114,9 @@ TEST_P(Exact, SampledAnswersDependOnTheItemAlone) {
 TEST_P(Exact, AnItemsAnswersDoNotDependOnItsNeighbours) {
   const Model model = make_random_model({}, 21);
   const auto items = make_random_items({.items = 6, .questions = 3, .max_tokens = 6}, 21);
-  for (auto build : {+[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_tree(i, o); },
-                     +[](std::span<const ItemParts> i, std::vector<Stack>& o) { build_positional(i, false, o); }}) {
+  for (auto build :
+       {+[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_tree(i, o); },
+        +[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_positional(i, false, o); }}) {
     std::vector<Stack> together, apart;
     build(items, together);
     for (size_t i = 0; i < items.size(); ++i) build(std::span(items).subspan(i, 1), apart);
@@ -120,7 +130,8 @@ TEST_P(Exact, AnItemsAnswersDoNotDependOnItsNeighbours) {
 INSTANTIATE_TEST_SUITE_P(Cpu, Exact, testing::Values(&make_reference_backend, &quick),
                          [](const auto& param) { return param.index == 0 ? "reference" : "quick"; });
 
-/// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets its next token.
+/// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets
+/// its next token.
 std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const Tokens& ends) {
   std::vector<TokenPlace> places;
   Tokens tokens;
@@ -153,7 +164,8 @@ std::vector<Tokens> decode_dense(const Model& model, const Stack& stack, const T
         continue;
       }
       const SegmentId answer = stack.slots[s].answer;
-      const auto index = static_cast<int32_t>(stack.segments[static_cast<size_t>(answer)].tokens.size() + answers[s].size() - 1);
+      const auto index = static_cast<int32_t>(stack.segments[static_cast<size_t>(answer)].tokens.size() +
+                                              answers[s].size() - 1);
       places.push_back({answer, index});
       tokens.push_back(token);
       positions.push_back(stack.segments[static_cast<size_t>(answer)].first_position + index);
@@ -178,7 +190,8 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
       const Answers got = decode(*backend, stacks, {.rows_per_step = rows, .pages = 300});
       for (size_t s = 0; s < stacks[0].slots.size(); ++s) {
         const Slot& slot = stacks[0].slots[s];
-        EXPECT_EQ(got.at({slot.item, slot.question}).tokens, dense[s]) << "seed " << seed << ", slot " << s << ", rows " << rows;
+        EXPECT_EQ(got.at({slot.item, slot.question}).tokens, dense[s])
+            << "seed " << seed << ", slot " << s << ", rows " << rows;
         tokens += static_cast<int64_t>(dense[s].size());
       }
     }

@@ -93,12 +93,19 @@ TEST(Residents, EveryPageComesBack) {
 }
 
 TEST(StopRules, KnowACompleteLiteral) {
-  const std::vector<std::pair<std::string, std::string>> complete{
-      {" \"a\"", " \"a\""}, {"\"a\",", "\"a\""}, {" 12,", " 12"},        {" null}", " null"},          {" [\"a\", \"]\"] x", " [\"a\", \"]\"]"},
-      {" [1], x", " [1]"},   {" \"a\\\"b\"}", " \"a\\\"b\""}, {" 5\" heel,", " 5\" heel"}, {" \"a\n", " \"a\n"}};
+  const std::vector<std::pair<std::string, std::string>> complete{{" \"a\"", " \"a\""},
+                                                                  {"\"a\",", "\"a\""},
+                                                                  {" 12,", " 12"},
+                                                                  {" null}", " null"},
+                                                                  {" [\"a\", \"]\"] x", " [\"a\", \"]\"]"},
+                                                                  {" [1], x", " [1]"},
+                                                                  {" \"a\\\"b\"}", " \"a\\\"b\""},
+                                                                  {" 5\" heel,", " 5\" heel"},
+                                                                  {" \"a\n", " \"a\n"}};
   for (const auto& [text, literal] : complete) {
     if (literal.back() == '\n') {
-      EXPECT_EQ(literal_end(text), std::string::npos) << text;  // the newline stop itself catches an open string
+      EXPECT_EQ(literal_end(text), std::string::npos)
+          << text;  // the newline stop itself catches an open string
     } else {
       EXPECT_EQ(text.substr(0, literal_end(text)), literal);
     }

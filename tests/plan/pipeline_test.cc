@@ -2,7 +2,6 @@
 #include "core/plan/pipeline.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 
 #include "core/error.h"
@@ -28,7 +27,8 @@ class CountTask : public Task {
     }
     ItemParts parts;
     parts.bin = bin;
-    parts.document = Tokens(static_cast<size_t>(std::stoi(item.document)), static_cast<TokenId>(item.id.get<int>() % 10));
+    parts.document =
+        Tokens(static_cast<size_t>(std::stoi(item.document)), static_cast<TokenId>(item.id.get<int>() % 10));
     return parts;
   }
   nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override { return {}; }
@@ -65,8 +65,8 @@ struct Outcome {
   std::map<std::string, BinCount> bins;
 };
 
-Outcome run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method, int32_t window, int32_t context = 1000,
-            int32_t pages = 1000) {
+Outcome run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method, int32_t window,
+            int32_t context = 1000, int32_t pages = 1000) {
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
@@ -133,12 +133,13 @@ TEST(Planner, StacksByCountBudgetAndLimits) {
   Job::Method method;
   method.documents = 5;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 3);
-  method.documents = 0;                // as many as the budget holds: 10 + n × (9 + 1 + 3 × 7)
+  method.documents = 0;  // as many as the budget holds: 10 + n × (9 + 1 + 3 × 7)
   method.prompt_tokens = 10 + 4 * 31;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 3);
   method.prompt_tokens = 100000;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 1);
-  // A stack takes 3 pages of 4 tokens, and 3 + 3 × 2 more per item: 40 pages hold 4 items, so 12 are halved twice.
+  // A stack takes 3 pages of 4 tokens, and 3 + 3 × 2 more per item: 40 pages hold 4 items, so 12 are halved
+  // twice.
   EXPECT_EQ(run(rows, method, 100, 1000, 40).bins.at("tea").stacks, 4);
 }
 

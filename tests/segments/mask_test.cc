@@ -2,7 +2,6 @@
 #include "core/segments/mask.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 
 #include "core/methods/builder.h"
@@ -49,7 +48,8 @@ std::vector<int32_t> random_lengths(std::mt19937& random, const Stack& stack) {
 TEST(Mask, IppdIsThePapersFinalMask) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    const auto items = make_random_items({.items = 1 + static_cast<int32_t>(seed % 4), .own_questions = true}, seed);
+    const auto items =
+        make_random_items({.items = 1 + static_cast<int32_t>(seed % 4), .own_questions = true}, seed);
     std::vector<Stack> stacks;
     build_tree(items, stacks);
     ASSERT_EQ(stacks.size(), 1u);
@@ -60,12 +60,14 @@ TEST(Mask, IppdIsThePapersFinalMask) {
     // Virtual positions and the context and question ids of section 4.1, from the items alone.
     const size_t p = items[0].bin->instruction.size();
     std::vector<int32_t> virt, context, question;
-    for (size_t i = 0; i < p; ++i) virt.push_back(static_cast<int32_t>(i)), context.push_back(0), question.push_back(0);
+    for (size_t i = 0; i < p; ++i)
+      virt.push_back(static_cast<int32_t>(i)), context.push_back(0), question.push_back(0);
     std::vector<std::pair<size_t, size_t>> slot_of;
     for (size_t j = 0; j < items.size(); ++j) {
       const size_t c = items[j].document.size();
       for (size_t i = 0; i < c; ++i)
-        virt.push_back(static_cast<int32_t>(p + i)), context.push_back(static_cast<int32_t>(j + 1)), question.push_back(0);
+        virt.push_back(static_cast<int32_t>(p + i)), context.push_back(static_cast<int32_t>(j + 1)),
+            question.push_back(0);
       for (size_t k = 0; k < items[j].questions().size(); ++k) {
         slot_of.emplace_back(j, k);
         for (size_t i = 0; i < items[j].questions()[k].tokens.size(); ++i) {
@@ -79,7 +81,9 @@ TEST(Mask, IppdIsThePapersFinalMask) {
     for (size_t i = virt.size(); i < layout.places.size(); ++i) {
       const auto s = static_cast<size_t>(layout.slot[i]);
       const auto [j, k] = slot_of[s];
-      virt.push_back(static_cast<int32_t>(p + items[j].document.size() + items[j].questions()[k].tokens.size()) + answered[s]++);
+      virt.push_back(
+          static_cast<int32_t>(p + items[j].document.size() + items[j].questions()[k].tokens.size()) +
+          answered[s]++);
       context.push_back(static_cast<int32_t>(j + 1));
       question.push_back(static_cast<int32_t>(k + 1));
     }
@@ -91,12 +95,14 @@ TEST(Mask, IppdIsThePapersFinalMask) {
         const bool causal = virt[q] >= virt[k];
         const bool same_context = context[q] == context[k] || context[k] == 0;
         const bool same_question = question[q] == question[k] || question[k] == 0;
-        ASSERT_EQ(mask[q * n + k] != 0, causal && same_context && same_question) << "seed " << seed << ": " << q << ", " << k;
+        ASSERT_EQ(mask[q * n + k] != 0, causal && same_context && same_question)
+            << "seed " << seed << ": " << q << ", " << k;
       }
   }
 }
 
-/// What a token is in the HPD paper: prompt, the n-th attribute, or the k-th token of the n-th value (both from 1).
+/// What a token is in the HPD paper: prompt, the n-th attribute, or the k-th token of the n-th value (both
+/// from 1).
 struct HpdToken {
   int32_t document = -1;  ///< -1: instruction
   int32_t attribute = 0;
@@ -106,7 +112,8 @@ struct HpdToken {
 void check_hpd(bool joint) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    const RandomItems wanted{.items = 1 + static_cast<int32_t>(seed % 3), .questions = 1 + static_cast<int32_t>(seed % 5),
+    const RandomItems wanted{.items = 1 + static_cast<int32_t>(seed % 3),
+                             .questions = 1 + static_cast<int32_t>(seed % 5),
                              .max_tokens = 4};
     const auto items = make_random_items(wanted, seed);
     std::vector<Stack> stacks;
@@ -119,9 +126,11 @@ void check_hpd(bool joint) {
     int32_t document = -1, attribute = 0;
     std::vector<HpdToken> of_segment(stack.segments.size());
     for (size_t i = 0; i < stack.segments.size(); ++i) {
-      if (stack.segments[i].role == Role::document) document = joint ? 0 : document + 1, attribute = joint ? 0 : attribute;
+      if (stack.segments[i].role == Role::document)
+        document = joint ? 0 : document + 1, attribute = joint ? 0 : attribute;
       if (stack.segments[i].role == Role::key) ++attribute;
-      const bool head = stack.segments[i].role == Role::instruction || stack.segments[i].role == Role::document;
+      const bool head =
+          stack.segments[i].role == Role::instruction || stack.segments[i].role == Role::document;
       of_segment[i] = {document, head ? 0 : attribute, 0};
     }
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -134,17 +143,22 @@ void check_hpd(bool joint) {
     for (size_t q = 0; q < n; ++q)
       for (size_t k = 0; k < n; ++k) {
         const HpdToken &a = tokens[q], &b = tokens[k];
-        bool allowed = layout.positions[q] >= layout.positions[k];     // causal in position ids
+        bool allowed = layout.positions[q] >= layout.positions[k];         // causal in position ids
         if (b.document >= 0 && a.document != b.document) allowed = false;  // isolated: documents apart
-        if (b.step > 0 && a.step == 0) allowed = false;                // attributes see no value
-        if (b.step > 0 && b.attribute < a.attribute && b.step > a.step) allowed = false;  // the red boxes of figure 3
+        if (b.step > 0 && a.step == 0) allowed = false;                    // attributes see no value
+        if (b.step > 0 && b.attribute < a.attribute && b.step > a.step)
+          allowed = false;  // the red boxes of figure 3
         ASSERT_EQ(mask[q * n + k] != 0, allowed) << "seed " << seed << ": " << q << ", " << k;
       }
   }
 }
 
-TEST(Mask, HpdPositionalIsThePapersMaskForDocumentsInOneChain) { check_hpd(true); }
-TEST(Mask, HpdPositionalIsThePapersMaskWithinEachIsolatedDocument) { check_hpd(false); }
+TEST(Mask, HpdPositionalIsThePapersMaskForDocumentsInOneChain) {
+  check_hpd(true);
+}
+TEST(Mask, HpdPositionalIsThePapersMaskWithinEachIsolatedDocument) {
+  check_hpd(false);
+}
 
 TEST(Positions, HpdLeavesGapsAsAlgorithm2) {
   const int32_t k_max = 7;

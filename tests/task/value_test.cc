@@ -1,7 +1,6 @@
 #include "core/task/value.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 
 namespace sheaf {
@@ -75,14 +74,34 @@ TEST(Value, ReadsWhatModelsWrite) {
 
 TEST(Value, IsOfItsTypeOrNullWhateverTheModelWrote) {
   std::mt19937 random(1);
-  const std::string pieces[] = {"\"", "{", "}", "[", "]", ",", ":", "\\", "1", "e9", "-", ".", "null", "a", "\n", " ", "\xff",
-                                "\xe2\x82", "\xe2\x82\xac", "\\u12", "true", std::string(1, '\0')};
+  const std::string pieces[] = {"\"",
+                                "{",
+                                "}",
+                                "[",
+                                "]",
+                                ",",
+                                ":",
+                                "\\",
+                                "1",
+                                "e9",
+                                "-",
+                                ".",
+                                "null",
+                                "a",
+                                "\n",
+                                " ",
+                                "\xff",
+                                "\xe2\x82",
+                                "\xe2\x82\xac",
+                                "\\u12",
+                                "true",
+                                std::string(1, '\0')};
   for (int round = 0; round < 40000; ++round) {
     std::string text;
     for (size_t n = random() % 12; n > 0; --n) text += pieces[random() % std::size(pieces)];
     const bool cut = round % 2;
-    const Value a = read_value(kText, text, cut), n = read_value(kNumber, text, cut), e = read_value(kEnum, text, cut),
-                l = read_value(kList, text, cut);
+    const Value a = read_value(kText, text, cut), n = read_value(kNumber, text, cut),
+                e = read_value(kEnum, text, cut), l = read_value(kList, text, cut);
     ASSERT_TRUE(a.json.is_null() || a.json.is_string()) << text;
     ASSERT_TRUE(n.json.is_null() || n.json.is_number()) << text;
     ASSERT_TRUE(e.json.is_null() || e.json == "light" || e.json == "Dark" || e.json == "none") << text;

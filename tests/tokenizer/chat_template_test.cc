@@ -25,7 +25,8 @@ TEST(ChatTemplate, EqualsTheModelsOwn) {
     const ChatTemplate& chat = chat_template(golden.at("template").get<std::string>());
     std::string system = golden.at("system");
     if (system.empty()) system = chat.default_system;
-    EXPECT_EQ(joined(chat_pieces(chat, system, "How many\nlegs?")), golden.at("text").get<std::string>()) << chat.name;
+    EXPECT_EQ(joined(chat_pieces(chat, system, "How many\nlegs?")), golden.at("text").get<std::string>())
+        << chat.name;
   }
 }
 
