@@ -8,6 +8,8 @@
 // Ladder
 //   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries in registers; every span partial
 //   v2  rows of one segment go over all their spans in one block (no partial results in prefill); blocks of 128 queries
+//   v3  in large blocks a warp takes 32 queries, so that keys and values read from shared memory serve twice as many; approximate
+//       exp2; no mask where a whole stage is seen
 #include "cuda/ops.h"
 
 namespace sheaf::cuda {
@@ -46,6 +48,11 @@ __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uin
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+__device__ float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 __device__ uint32_t pack(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&pair);
@@ -63,11 +70,13 @@ struct Tile {
   }
 };
 
-template <int D, int kQueries>
-__global__ __launch_bounds__(2 * kQueries) void attend_kernel(AttentionInputs in, const AttentionItem* items, HeadLayout layout,
-                                                             const bf16* q, const bf16* keys, const bf16* values,
-                                                             float* partial_out, float* partial_lse, bf16* out_rows) {
-  constexpr int kThreads = 2 * kQueries;  // a warp for 16 queries
+/// kTiles: groups of 16 queries that a warp takes.
+template <int D, int kQueries, int kTiles>
+__global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
+                                                                      HeadLayout layout, const bf16* q, const bf16* keys,
+                                                                      const bf16* values, float* partial_out,
+                                                                      float* partial_lse, bf16* out_rows) {
+  constexpr int kThreads = 2 * kQueries / kTiles;
   extern __shared__ __align__(128) uint8_t memory[];
   const Tile<D> q_tile{reinterpret_cast<bf16*>(memory)};
   auto stage = [&](int index) { return reinterpret_cast<bf16*>(memory) + (kQueries + index * kKeys) * D; };
@@ -106,23 +115,32 @@ __global__ __launch_bounds__(2 * kQueries) void attend_kernel(AttentionInputs in
   wait_copies<1>();
   __syncthreads();
 
-  const int m0 = warp * 16;
+  const int m0 = warp * 16 * kTiles;
   const bool busy = m0 < queries;
-  int limit[2];
+  int limit[kTiles][2];
+  int least = 0;  // keys that every query of the warp sees
   auto read_limits = [&](const AttentionRange& range) {
+    least = INT32_MAX;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int m = m0 + lane / 4 + 8 * i;
-      limit[i] = m < queries ? in.tile_rows[range.first_row + m / group].y : 0;
+    for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int m = m0 + t * 16 + lane / 4 + 8 * i;
+        limit[t][i] = m < queries ? in.tile_rows[range.first_row + m / group].y : 0;
+        least = min(least, limit[t][i]);
+      }
     }
+    least = __reduce_min_sync(0xffffffffu, least);
   };
   read_limits(ranges[0]);
-  uint32_t a[D / 16][4];
-#pragma unroll
-  for (int k = 0; k < D / 16; ++k) load4(a[k], q_tile.at(m0 + (lane / 8) % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
 
-  float out[D / 8][4] = {};
-  float high[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  float out[kTiles][D / 8][4] = {};
+  float high[kTiles][2], sum[kTiles][2];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+    high[t][0] = high[t][1] = -INFINITY;
+    sum[t][0] = sum[t][1] = 0;
+  }
   int buffer = 0, at = 0;
   int first = ranges[0].first_key, last = ranges[0].last_key;
   while (true) {
@@ -139,61 +157,79 @@ __global__ __launch_bounds__(2 * kQueries) void attend_kernel(AttentionInputs in
     __syncthreads();
     if (busy) {
       const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
-      float score[kKeys / 8][4] = {};
+      float score[kTiles][kKeys / 8][4] = {};
 #pragma unroll
       for (int k = 0; k < D / 16; ++k) {
+        uint32_t a[kTiles][4];
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t)
+          load4(a[t], q_tile.at(m0 + t * 16 + lane / 8 % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
 #pragma unroll
         for (int n = 0; n < kKeys / 16; ++n) {
           uint32_t b[4];
           load4(b, k_tile.at(n * 16 + lane / 16 * 8 + lane % 8, k * 16 + lane / 8 % 2 * 8));
-          multiply(score[2 * n], a[k], b[0], b[1]);
-          multiply(score[2 * n + 1], a[k], b[2], b[3]);
+#pragma unroll
+          for (int t = 0; t < kTiles; ++t) {
+            multiply(score[t][2 * n], a[t], b[0], b[1]);
+            multiply(score[t][2 * n + 1], a[t], b[2], b[3]);
+          }
         }
       }
-      float top[2] = {high[0], high[1]};
+      if (first + kKeys > least) {
 #pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n) {
+        for (int t = 0; t < kTiles; ++t)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int key = first + n * 8 + lane % 4 * 2 + i % 2;
-          if (key >= limit[i / 2]) score[n][i] = -INFINITY;
-          top[i / 2] = fmaxf(top[i / 2], score[n][i]);
-        }
-      }
-      float base[2];
+          for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 1));
-        top[i] = fmaxf(top[i], __shfl_xor_sync(0xffffffffu, top[i], 2));
-        base[i] = top[i] == -INFINITY ? 0.0f : top[i];  // nothing seen yet: keep exp2(-inf - base) at zero, not NaN
-        const float shrink = exp2f(high[i] - base[i]);
-        high[i] = top[i];
-        sum[i] *= shrink;
-#pragma unroll
-        for (int n = 0; n < D / 8; ++n) {
-          out[n][2 * i] *= shrink;
-          out[n][2 * i + 1] *= shrink;
-        }
+            for (int i = 0; i < 4; ++i)
+              if (first + n * 8 + lane % 4 * 2 + i % 2 >= limit[t][i / 2]) score[t][n][i] = -INFINITY;
       }
 #pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n) {
+      for (int t = 0; t < kTiles; ++t) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          score[n][i] = exp2f(score[n][i] - base[i / 2]);
-          sum[i / 2] += score[n][i];
+        for (int i = 0; i < 2; ++i) {
+          float top = high[t][i];
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n) top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
+          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+          const float base = top == -INFINITY ? 0.0f : top;  // nothing seen yet: exp2(-inf - base) is zero, not NaN
+          const float shrink = fast_exp2(high[t][i] - base);
+          high[t][i] = top;
+          float added = 0;
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n) {
+            score[t][n][2 * i] = fast_exp2(score[t][n][2 * i] - base);
+            score[t][n][2 * i + 1] = fast_exp2(score[t][n][2 * i + 1] - base);
+            added += score[t][n][2 * i] + score[t][n][2 * i + 1];
+          }
+          sum[t][i] = sum[t][i] * shrink + added;
+#pragma unroll
+          for (int n = 0; n < D / 8; ++n) {
+            out[t][n][2 * i] *= shrink;
+            out[t][n][2 * i + 1] *= shrink;
+          }
         }
       }
 #pragma unroll
       for (int k = 0; k < kKeys / 16; ++k) {
-        const uint32_t p[4] = {pack(score[2 * k][0], score[2 * k][1]), pack(score[2 * k][2], score[2 * k][3]),
-                               pack(score[2 * k + 1][0], score[2 * k + 1][1]),
-                               pack(score[2 * k + 1][2], score[2 * k + 1][3])};
+        uint32_t p[kTiles][4];
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t) {
+          p[t][0] = pack(score[t][2 * k][0], score[t][2 * k][1]);
+          p[t][1] = pack(score[t][2 * k][2], score[t][2 * k][3]);
+          p[t][2] = pack(score[t][2 * k + 1][0], score[t][2 * k + 1][1]);
+          p[t][3] = pack(score[t][2 * k + 1][2], score[t][2 * k + 1][3]);
+        }
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
           uint32_t b[4];
           load4_transposed(b, v_tile.at(k * 16 + lane / 8 % 2 * 8 + lane % 8, n * 16 + lane / 16 * 8));
-          multiply(out[2 * n], p, b[0], b[1]);
-          multiply(out[2 * n + 1], p, b[2], b[3]);
+#pragma unroll
+          for (int t = 0; t < kTiles; ++t) {
+            multiply(out[t][2 * n], p[t], b[0], b[1]);
+            multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
+          }
         }
       }
     }
@@ -210,26 +246,30 @@ __global__ __launch_bounds__(2 * kQueries) void attend_kernel(AttentionInputs in
 
   const int64_t base_query = (int64_t{kv_head} * in.partial_rows + item.first_partial) * group;
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 1);
-    sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], 2);
-    const int m = m0 + lane / 4 + 8 * i;
-    if (m >= queries) continue;
-    const float scale = sum[i] > 0 ? 1.0f / sum[i] : 0.0f;
-    if (item.first_partial < 0) {
-      const int row = in.tile_rows[ranges[0].first_row + m / group].x;
-      bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim + lane % 4 * 2;
+  for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float total = sum[t][i];
+      total += __shfl_xor_sync(0xffffffffu, total, 1);
+      total += __shfl_xor_sync(0xffffffffu, total, 2);
+      const int m = m0 + t * 16 + lane / 4 + 8 * i;
+      if (m >= queries) continue;
+      const float scale = total > 0 ? 1.0f / total : 0.0f;
+      if (item.first_partial < 0) {
+        const int row = in.tile_rows[ranges[0].first_row + m / group].x;
+        bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim + lane % 4 * 2;
+#pragma unroll
+        for (int n = 0; n < D / 8; ++n)
+          if (n * 8 + lane % 4 * 2 < layout.head_dim)
+            *reinterpret_cast<uint32_t*>(to + n * 8) = pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+        continue;
+      }
+      float* to = partial_out + (base_query + m) * D + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n)
-        if (n * 8 + lane % 4 * 2 < layout.head_dim)
-          *reinterpret_cast<uint32_t*>(to + n * 8) = pack(out[n][2 * i] * scale, out[n][2 * i + 1] * scale);
-      continue;
+        *reinterpret_cast<float2*>(to + n * 8) = make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+      if (lane % 4 == 0) partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
     }
-    float* to = partial_out + (base_query + m) * D + lane % 4 * 2;
-#pragma unroll
-    for (int n = 0; n < D / 8; ++n)
-      *reinterpret_cast<float2*>(to + n * 8) = make_float2(out[n][2 * i] * scale, out[n][2 * i + 1] * scale);
-    if (lane % 4 == 0) partial_lse[base_query + m] = sum[i] > 0 ? high[i] + log2f(sum[i]) : -INFINITY;
   }
 }
 
@@ -263,24 +303,25 @@ __global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float*
   }
 }
 
-template <int D, int kQueries>
+template <int D, int kQueries, int kTiles>
 void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count, const HeadLayout& layout, const bf16* q,
                    const bf16* keys, const bf16* values, float* partial_out, float* partial_lse, bf16* out,
                    cudaStream_t stream) {
   if (count == 0) return;
   constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
-  cudaFuncSetAttribute(attend_kernel<D, kQueries>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
-  attend_kernel<D, kQueries><<<grid, 2 * kQueries, shared, stream>>>(in, items, layout, q, keys, values, partial_out,
-                                                                    partial_lse, out);
+  attend_kernel<D, kQueries, kTiles><<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, q, keys, values,
+                                                                                     partial_out, partial_lse, out);
 }
 
 template <int D>
 void launch(const AttentionInputs& in, const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
             float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
-  launch_blocks<D, kLargeBlock>(in, in.items + in.small_items, in.large_items, layout, q, keys, values, partial_out,
+  // Heads of 256 leave no registers for 32 queries a warp.
+  launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout, q, keys, values, partial_out,
                                 partial_lse, out, stream);
-  launch_blocks<D, kSmallBlock>(in, in.items, in.small_items, layout, q, keys, values, partial_out, partial_lse, out, stream);
+  launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, q, keys, values, partial_out, partial_lse, out, stream);
   if (in.merged_count > 0)
     merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, partial_out, partial_lse, out);
 }
