@@ -22,7 +22,6 @@ namespace {
 struct BenchOptions {
   std::string workload, shape = "qwen3-8b", method = "ippd";
   int32_t device = 0, documents = 0, rows = 0;
-  int64_t limit = 0;
   int32_t prompt_tokens = 32768;
 };
 
