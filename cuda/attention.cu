@@ -1,14 +1,16 @@
-// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) that look at the same ranges
-// of keys, and reads each range once for all of them. Where that is all its rows see, the result is whole; else it is partial,
-// with its log-sum-exp (base 2), and a second kernel merges a row's partial results in fp32. No mask is stored: for each span
-// a row carries the number of keys it sees.
+// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) that
+// look at the same ranges of keys, and reads each range once for all of them. Where that is all its rows see,
+// the result is whole; else it is partial, with its log-sum-exp (base 2), and a second kernel merges a row's
+// partial results in fp32. No mask is stored: for each span a row carries the number of keys it sees.
 //
-// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte read from L2.
+// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte
+// read from L2.
 //
 // Ladder
-//   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries in registers; every span partial
-//   v2  rows of one segment go over all their spans in one block (no partial results in prefill); blocks of 128 queries
-//   v3  in large blocks a warp takes 32 queries, so that keys and values read from shared memory serve twice as many; approximate
+//   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries in registers; every span
+//   partial v2  rows of one segment go over all their spans in one block (no partial results in prefill);
+//   blocks of 128 queries v3  in large blocks a warp takes 32 queries, so that keys and values read from
+//   shared memory serve twice as many; approximate
 //       exp2; no mask where a whole stage is seen
 #include "cuda/ops.h"
 
@@ -24,9 +26,12 @@ __device__ uint32_t shared_address(const void* pointer) {
 /// Copies 16 bytes, or writes zeros where `valid` is false.
 __device__ void copy16(void* to, const void* from, bool valid) {
   const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(bytes));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes));
 }
-__device__ void commit_copies() { asm volatile("cp.async.commit_group;"); }
+__device__ void commit_copies() {
+  asm volatile("cp.async.commit_group;");
+}
 template <int pending>
 __device__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending));
@@ -44,7 +49,8 @@ __device__ void load4_transposed(uint32_t (&r)[4], const void* from) {
 }
 __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -58,8 +64,8 @@ __device__ uint32_t pack(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-/// A tile [rows][D] of bf16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall into
-/// different banks.
+/// A tile [rows][D] of bf16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall
+/// into different banks.
 template <int D>
 struct Tile {
   static constexpr int chunks = D / 8;
@@ -72,10 +78,11 @@ struct Tile {
 
 /// kTiles: groups of 16 queries that a warp takes.
 template <int D, int kQueries, int kTiles>
-__global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
-                                                                      HeadLayout layout, const bf16* q, const bf16* keys,
-                                                                      const bf16* values, float* partial_out,
-                                                                      float* partial_lse, bf16* out_rows) {
+__global__ __launch_bounds__(2 * kQueries /
+                             kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
+                                                        HeadLayout layout, const bf16* q, const bf16* keys,
+                                                        const bf16* values, float* partial_out,
+                                                        float* partial_lse, bf16* out_rows) {
   constexpr int kThreads = 2 * kQueries / kTiles;
   extern __shared__ __align__(128) uint8_t memory[];
   const Tile<D> q_tile{reinterpret_cast<bf16*>(memory)};
@@ -97,7 +104,8 @@ __global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(Attention
       const int key = first + row;
       const bool valid = key < range.last_key;
       int64_t slot = 0;
-      if (valid) slot = int64_t{in.pages[range.first_page + key / in.page_size]} * in.page_size + key % in.page_size;
+      if (valid)
+        slot = int64_t{in.pages[range.first_page + key / in.page_size]} * in.page_size + key % in.page_size;
       copy16(k_tile.at(row, column), head_keys + slot * D + column, valid);
       copy16(v_tile.at(row, column), head_values + slot * D + column, valid);
     }
@@ -108,7 +116,8 @@ __global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(Attention
     const int m = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
     const bool valid = m < queries;
     const int row = valid ? in.tile_rows[ranges[0].first_row + m / group].x : 0;
-    copy16(q_tile.at(m, column), q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column, valid);
+    copy16(q_tile.at(m, column), q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column,
+           valid);
   }
   commit_copies();
   load_keys(ranges[0], ranges[0].first_key, 0);
@@ -190,10 +199,12 @@ __global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(Attention
         for (int i = 0; i < 2; ++i) {
           float top = high[t][i];
 #pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n) top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
+          for (int n = 0; n < kKeys / 8; ++n)
+            top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
           top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
           top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-          const float base = top == -INFINITY ? 0.0f : top;  // nothing seen yet: exp2(-inf - base) is zero, not NaN
+          const float base =
+              top == -INFINITY ? 0.0f : top;  // nothing seen yet: exp2(-inf - base) is zero, not NaN
           const float shrink = fast_exp2(high[t][i] - base);
           high[t][i] = top;
           float added = 0;
@@ -257,17 +268,20 @@ __global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(Attention
       const float scale = total > 0 ? 1.0f / total : 0.0f;
       if (item.first_partial < 0) {
         const int row = in.tile_rows[ranges[0].first_row + m / group].x;
-        bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim + lane % 4 * 2;
+        bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim +
+                   lane % 4 * 2;
 #pragma unroll
         for (int n = 0; n < D / 8; ++n)
           if (n * 8 + lane % 4 * 2 < layout.head_dim)
-            *reinterpret_cast<uint32_t*>(to + n * 8) = pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+            *reinterpret_cast<uint32_t*>(to + n * 8) =
+                pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
         continue;
       }
       float* to = partial_out + (base_query + m) * D + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n)
-        *reinterpret_cast<float2*>(to + n * 8) = make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+        *reinterpret_cast<float2*>(to + n * 8) =
+            make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
       if (lane % 4 == 0) partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
     }
   }
@@ -275,8 +289,8 @@ __global__ __launch_bounds__(2 * kQueries / kTiles) void attend_kernel(Attention
 
 /// One block a row, one warp a head at a time.
 template <int D>
-__global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float* partial_out, const float* partial_lse,
-                             bf16* out) {
+__global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float* partial_out,
+                             const float* partial_lse, bf16* out) {
   const int row = in.merged_rows[blockIdx.x];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = layout.heads / layout.kv_heads;
@@ -304,37 +318,43 @@ __global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float*
 }
 
 template <int D, int kQueries, int kTiles>
-void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count, const HeadLayout& layout, const bf16* q,
-                   const bf16* keys, const bf16* values, float* partial_out, float* partial_lse, bf16* out,
-                   cudaStream_t stream) {
+void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count,
+                   const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
+                   float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
   if (count == 0) return;
   constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
-  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       shared);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
-  attend_kernel<D, kQueries, kTiles><<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, q, keys, values,
-                                                                                     partial_out, partial_lse, out);
+  attend_kernel<D, kQueries, kTiles><<<grid, 2 * kQueries / kTiles, shared, stream>>>(
+      in, items, layout, q, keys, values, partial_out, partial_lse, out);
 }
 
 template <int D>
-void launch(const AttentionInputs& in, const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
-            float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
+void launch(const AttentionInputs& in, const HeadLayout& layout, const bf16* q, const bf16* keys,
+            const bf16* values, float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
   // Heads of 256 leave no registers for 32 queries a warp.
-  launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout, q, keys, values, partial_out,
-                                partial_lse, out, stream);
-  launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, q, keys, values, partial_out, partial_lse, out, stream);
+  launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout, q,
+                                                  keys, values, partial_out, partial_lse, out, stream);
+  launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, q, keys, values, partial_out,
+                                   partial_lse, out, stream);
   if (in.merged_count > 0)
     merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, partial_out, partial_lse, out);
 }
 
 }  // namespace
 
-void attend(const AttentionInputs& inputs, const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
-            float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
+void attend(const AttentionInputs& inputs, const HeadLayout& layout, const bf16* q, const bf16* keys,
+            const bf16* values, float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
   switch (layout.padded_dim) {
-    case 32: return launch<32>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
-    case 64: return launch<64>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
-    case 128: return launch<128>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
-    default: return launch<256>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+    case 32:
+      return launch<32>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+    case 64:
+      return launch<64>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+    case 128:
+      return launch<128>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+    default:
+      return launch<256>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
   }
 }
 
