@@ -1,180 +1,193 @@
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <algorithm>
+#include <fmt/ranges.h>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/bench_backend.h"
+#include "app/bench_run.h"
+#include "app/bench_stacks.h"
 #include "app/commands.h"
+#include "app/process_time.h"
 #include "core/engine/engine.h"
 #include "core/error.h"
-#include "core/methods/builder.h"
 #include "core/model/shapes.h"
+#include "core/segments/work_count.h"
 #include "core/stopwatch.h"
 #include "io/workload.h"
-
-#ifdef SHEAF_WITH_CUDA
-#include "cuda/cuda_backend.h"
-#endif
 
 namespace sheaf {
 namespace {
 
+using nlohmann::ordered_json;
+
 struct BenchOptions {
-  std::string workload, shape = "qwen3-8b", method = "ippd";
-  int32_t device = 0, documents = 0, rows = 0;
-  int32_t prompt_tokens = 32768;
+  std::string workload;
+  BenchModel model{"qwen3-8b", "", "cuda"};
+  bool random_weights = false;  ///< said aloud: without a model path it is so anyhow
+  BenchPacking packing;
+  int32_t rows = 0;    ///< per step; 0: as the backend prefers
+  int32_t repeat = 1;  ///< runs; the first of several only warms up
 };
 
-#ifdef SHEAF_WITH_CUDA
-/// The least work for the workload's answers: every distinct token computed once.
-struct Floor {
-  int64_t tokens = 0, keys = 0, picks = 0;  ///< rows, keys seen by them, rows of the output projection
+ordered_json in_tera(const Work& work, const ModelConfig& config) {
+  const double gemm = gemm_flops(work, config), attention = attention_flops(work, config);
+  return {{"total", (gemm + attention) / 1e12}, {"gemm", gemm / 1e12}, {"attention", attention / 1e12}};
+}
 
-  /// Keys seen by `count` tokens that follow `before` visible ones.
-  void add(int64_t before, int64_t count) {
-    tokens += count;
-    keys += count * before + count * (count + 1) / 2;
+/// Everything laid out for timing a workload.
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options)
+      : options_(options), workload_(read(options, reading_seconds_)), made_(options.model) {
+    const ModelConfig& config = made_.config();
+    if (workload_.vocab > config.vocab)
+      refuse("{}: ids up to {}, the model has {}", options_.workload, workload_.vocab - 1, config.vocab);
+    stacks_ = pack(workload_, options_.packing, config.context);
+    Backend& backend = made_.backend();
+    engine_.rows_per_step = options_.rows > 0 ? options_.rows : backend.preferred_rows();
+    page_bytes_ = backend.kv_bytes_per_token() * engine_.page_size;
+    const int64_t pages = std::min(made_.kv_room() / page_bytes_, most_pages(stacks_, engine_.page_size));
+    engine_.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine_.page_size));
+    ready_seconds_ = process_seconds();
   }
-  double gemm_flops(const ModelConfig& config) const {
-    return 2.0 * static_cast<double>(tokens) * static_cast<double>(layer_weights(config)) +
-           2.0 * static_cast<double>(picks) * config.hidden * config.vocab;
+
+  void run() {
+    for (int32_t i = 0; i < options_.repeat; ++i)
+      runs_.push_back(run_once(made_.backend(), engine_, stacks_));
+    sorted_.assign(runs_.begin() + (runs_.size() > 1 ? 1 : 0), runs_.end());
+    std::ranges::sort(sorted_, {}, &BenchRun::seconds);
   }
-  double attention_flops(const ModelConfig& config) const {
-    return 4.0 * static_cast<double>(keys) * config.layers * config.heads * config.head_dim;
+
+  ordered_json report() {
+    const BenchRun& median = sorted_[sorted_.size() / 2];
+    const EngineStats& stats = median.stats;
+    const ModelConfig& config = made_.config();
+    const Work least = least_work(workload_);
+    if (stats.answer_tokens != least.picks)
+      fail("{} answer tokens were decoded and {} wanted", stats.answer_tokens, least.picks);
+    const Work done = work_done(stats);
+    const double flops = gemm_flops(done, config) + attention_flops(done, config);
+    const double limit = least_seconds(least, config);
+    const auto items = static_cast<double>(workload_.questions);
+    const std::string& model = options_.model.path;
+    return {{"workload", workload_.name},
+            {"shape", model.empty() ? options_.model.shape : model},
+            {"weights", model.empty() ? "random" : "loaded"},
+            {"method", options_.packing.method},
+            {"backend", made_.backend().describe()},
+            {"items", workload_.questions},
+            {"items_per_second", items / median.seconds},
+            {"items_per_second_best", items / sorted_.front().seconds},
+            {"limit_per_second", items / limit},
+            {"share_of_limit", limit / median.seconds},
+            {"tera_flops", {{"done", in_tera(done, config)}, {"floor", in_tera(least, config)}}},
+            {"tera_flops_per_second", flops / median.seconds / 1e12},
+            {"tokens", stats.rows()},
+            {"tokens_floor", least.rows},
+            {"steps", stats.steps},
+            {"tokens_per_step", static_cast<double>(stats.rows()) / static_cast<double>(stats.steps)},
+            {"seconds", seconds(median)},
+            {"memory_gb", memory_gb(stats)}};
   }
+
+ private:
+  static Workload read(const BenchOptions& options, double& seconds) {
+    const Stopwatch watch(seconds);
+    return read_workload(options.workload, options.packing.method == "hpd");
+  }
+
+  /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
+  /// computed again is not in those.
+  Work work_done(const EngineStats& stats) const {
+    WorkCount count;
+    for (const Stack& stack : stacks_) count.add(stack);
+    return {stats.rows(), count.work().keys, stats.answer_tokens};
+  }
+
+  ordered_json seconds(const BenchRun& median) const {
+    const double engine = runs_.front().engine_seconds;
+    ordered_json all = ordered_json::array();
+    for (const BenchRun& run : runs_) all.push_back(run.seconds);
+    ordered_json device = ordered_json::object();
+    for (const auto& [name, value] : median.stages) device[name] = value;
+    return {{"start_up", ready_seconds_ + engine},
+            {"start_up_parts",
+             {{"workload", reading_seconds_},
+              {"device", made_.device_seconds()},
+              {"weights", made_.weights_seconds()},
+              {"engine", engine}}},
+            {"runs", all},
+            {"work", median.seconds},
+            {"backend", median.stats.step_seconds},
+            {"host", median.seconds - median.stats.step_seconds},
+            {"device", device}};
+  }
+
+  ordered_json memory_gb(const EngineStats& stats) const {
+    const double page_gb = static_cast<double>(page_bytes_) / 1e9;
+    return {{"device_peak", static_cast<double>(made_.device_bytes()) / 1e9},
+            {"kv_pool", engine_.pages * page_gb},
+            {"kv_peak", stats.peak_pages * page_gb},
+            {"host_peak", process_peak_bytes() / 1e9}};
+  }
+
+  const BenchOptions& options_;
+  double reading_seconds_ = 0, ready_seconds_ = 0;
+  Workload workload_;
+  BenchBackend made_;
+  std::vector<Stack> stacks_;
+  EngineOptions engine_;
+  int64_t page_bytes_ = 0;
+  std::vector<BenchRun> runs_;    ///< in the order they were made
+  std::vector<BenchRun> sorted_;  ///< those that count, fastest first
 };
-
-constexpr double kGemmRate = 700e12, kAttentionRate = 600e12;  // an H200 in bf16, measured
-
-Floor count_floor(const Workload& workload) {
-  Floor floor;
-  for (size_t b = 0; b < workload.bins.size(); ++b) {
-    const auto& bin = workload.bins[b];
-    const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
-    floor.add(0, head);
-    for (const ItemParts& item : bin) {
-      const auto document = static_cast<int64_t>(item.document.size());
-      floor.add(head, document);
-      for (const QuestionParts& question : item.own_questions) {
-        floor.add(head + document, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-        floor.picks += question.max_tokens;
-      }
-    }
-  }
-  return floor;
-}
-
-/// Stacks of at most `documents` items and `prompt_tokens` tokens.
-std::vector<Stack> build_stacks(const Workload& workload, const BenchOptions& options) {
-  Job::Method method;
-  method.name = options.method;
-  method.documents = options.documents;
-  const Builder builder = make_builder(method);
-  std::vector<Stack> stacks;
-  for (const auto& bin : workload.bins) {
-    size_t start = 0;
-    while (start < bin.size()) {
-      size_t end = start;
-      int64_t tokens = 0;
-      while (end < bin.size() &&
-             (builder.documents == 0 || end - start < static_cast<size_t>(builder.documents))) {
-        tokens += static_cast<int64_t>(bin[end].document.size());
-        for (const QuestionParts& question : bin[end].own_questions)
-          tokens += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
-        if (end > start && tokens > options.prompt_tokens) break;
-        ++end;
-      }
-      builder.build(std::span(bin).subspan(start, end - start), stacks);
-      start = end;
-    }
-  }
-  return stacks;
-}
-
-void bench(const BenchOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  const bool slots = options.method == "hpd";
-  const Workload workload = read_workload(options.workload, slots);
-  const ModelConfig config = shape_by_name(options.shape);
-  if (workload.vocab > config.vocab)
-    refuse("{}: ids up to {}, the shape has {}", options.workload, workload.vocab - 1, config.vocab);
-  std::vector<Stack> stacks = build_stacks(workload, options);
-
-  const auto backend = make_random_cuda_backend(config, options.device, 7);
-  EngineOptions engine_options;
-  engine_options.rows_per_step = options.rows > 0 ? options.rows : backend->preferred_rows();
-  // A tenth of what is free stays for activations.
-  const int64_t kv_bytes = cuda_free_bytes(options.device) * 8 / 10;
-  engine_options.pages = static_cast<int32_t>(
-      std::min<int64_t>(kv_bytes / (backend->kv_bytes_per_token() * engine_options.page_size), 1 << 26));
-  const StopRules rules(config.vocab, {});
-  Engine engine(*backend, rules, engine_options);
-  const double start_up = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
-  size_t next = 0;
-  double work = 0;
-  {
-    const Stopwatch watch(work);
-    engine.run(
-        [&]() -> std::optional<Stack> {
-          if (next == stacks.size()) return std::nullopt;
-          return std::move(stacks[next++]);
-        },
-        [](Stack&&, std::vector<Answer>&&) {});
-  }
-  const EngineStats& stats = engine.stats();
-  const Floor floor = count_floor(workload);
-  const double limit = floor.gemm_flops(config) / kGemmRate + floor.attention_flops(config) / kAttentionRate;
-  const auto items = static_cast<double>(workload.questions);
-  const nlohmann::ordered_json result{
-      {"workload", workload.name},
-      {"shape", options.shape},
-      {"method", options.method},
-      {"backend", backend->describe()},
-      {"items", workload.questions},
-      {"items_per_second", items / work},
-      {"limit_per_second", items / limit},
-      {"share_of_limit", limit / work},
-      {"tokens", stats.rows()},
-      {"tokens_floor", floor.tokens},
-      {"steps", stats.steps},
-      {"tera_flops", (floor.gemm_flops(config) + floor.attention_flops(config)) / 1e12},
-      {"seconds",
-       {{"start_up", start_up},
-        {"work", work},
-        {"steps", stats.step_seconds},
-        {"host", work - stats.step_seconds}}},
-      {"kv_peak_gb", static_cast<double>(stats.peak_pages) * engine_options.page_size *
-                         static_cast<double>(backend->kv_bytes_per_token()) / 1e9}};
-  std::cout << result.dump() << std::endl;
-}
-#endif
 
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   auto* command =
-      app.add_subcommand("bench", "Time a token-level workload on a CUDA device with random weights");
+      app.add_subcommand("bench", "Time a token-level workload, with random weights or a model's");
   auto options = std::make_shared<BenchOptions>();
-  command->add_option("WORKLOAD", options->workload, "JSON lines of token ids")->required();
-  command->add_option("--shape", options->shape, "The model's shape")
-      ->check(CLI::IsMember(shape_names()))
-      ->capture_default_str();
-  command->add_option("--method", options->method, "standard, prefix, ippd, or hpd (the workload's slots)")
+  command->add_option("WORKLOAD", options->workload, "JSON lines of token ids (.gz and .zst too)")
+      ->required();
+  auto* model =
+      command->add_option("--model", options->model.path, "A model's own weights: GGUF or a folder");
+  command
+      ->add_option("--shape", options->model.shape,
+                   fmt::format("{}, or a config.json", fmt::join(shape_names(), ", ")))
+      ->capture_default_str()
+      ->excludes(model);
+  command
+      ->add_flag("--random-weights", options->random_weights,
+                 "Weights of the shape, made up (the default without --model)")
+      ->excludes(model);
+  command
+      ->add_option("--method", options->packing.method,
+                   "standard, prefix, ippd, or hpd (the workload's slots)")
       ->check(CLI::IsMember({"standard", "prefix", "ippd", "hpd"}))
       ->capture_default_str();
-  command->add_option("--documents", options->documents,
-                      "Contexts or documents per prompt (0: as many as fit)");
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")
+  command
+      ->add_option("--documents", options->packing.documents,
+                   "Contexts or documents per prompt (0: as many as fit)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens of a prompt")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)");
-  command->add_option("--device", options->device, "Which CUDA device");
+  command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--device", options->model.device, "cuda, cuda:N, N, or cpu (for small shapes)")
+      ->capture_default_str();
+  command
+      ->add_option("--repeat", options->repeat,
+                   "Runs; the first of several warms up, the median of the others counts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->callback([options] {
-#ifdef SHEAF_WITH_CUDA
-    bench(*options);
-#else
-    refuse("bench needs a CUDA device, and this program was built without CUDA");
-#endif
+    Bench bench(*options);
+    bench.run();
+    std::cout << bench.report().dump() << std::endl;
   });
 }
 

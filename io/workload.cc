@@ -1,10 +1,10 @@
 #include "io/workload.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "io/line_reader.h"
 
 namespace sheaf {
 namespace {
@@ -16,16 +16,18 @@ class WorkloadReader {
   WorkloadReader(const std::string& path, bool slots) : path_(path), slots_(slots) {}
 
   Workload read() {
-    std::ifstream file(path_);
-    if (!file) refuse("{}: no such workload", path_);
-    std::string text;
-    while (std::getline(file, text)) {
-      ++line_;
-      const json row = json::parse(text, nullptr, false);
+    LineReader lines(path_);
+    while (const auto line = lines.next()) {
+      line_ = line->number;
+      if (line->too_long)
+        refuse("{}:{}: a line of more than {} MB; split the context's questions over several lines", path_,
+               line_, LineReader::kLongestLine >> 20);
+      const json row = json::parse(line->text, nullptr, false);
       if (!row.is_object()) refuse("{}:{}: not a JSON object", path_, line_);
       if (line_ == 1) {
-        workload_.name = row.value("name", "workload");
+        workload_.name = name(row);
         instruction_ = ids(row, "instruction_ids");
+        workload_.common = static_cast<int64_t>(instruction_.size());
       } else {
         add_context(row);
       }
@@ -35,6 +37,13 @@ class WorkloadReader {
   }
 
  private:
+  std::string name(const json& row) const {
+    const auto at = row.find("name");
+    if (at == row.end()) return "workload";
+    if (!at->is_string()) refuse("{}:{}: \"name\" is no text", path_, line_);
+    return *at;
+  }
+
   const json& member(const json& row, const char* key) const {
     const auto at = row.is_object() ? row.find(key) : row.end();
     if (at == row.end()) refuse("{}:{}: \"{}\" is missing", path_, line_, key);
@@ -42,16 +51,29 @@ class WorkloadReader {
   }
 
   Tokens ids(const json& row, const char* key) {
-    const json& list = member(row, key);
+    const json& array = member(row, key);
     Tokens tokens;
-    if (!list.is_array()) refuse("{}:{}: \"{}\" is not a list of ids", path_, line_, key);
-    for (const json& id : list) {
+    if (!array.is_array()) refuse("{}:{}: \"{}\" is not a list of ids", path_, line_, key);
+    for (const json& id : array) {
       if (!id.is_number_unsigned() || id > INT32_MAX - 1)
         refuse("{}:{}: \"{}\" holds what is no id", path_, line_, key);
       tokens.push_back(id.get<TokenId>());
       workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
     }
     return tokens;
+  }
+
+  /// Ids of a question or key: an answer must have something to follow.
+  Tokens prompt_ids(const json& row, const char* key) {
+    Tokens tokens = ids(row, key);
+    if (tokens.empty()) refuse("{}:{}: \"{}\" is empty", path_, line_, key);
+    return tokens;
+  }
+
+  const json& list(const json& row, const char* key) const {
+    const json& value = member(row, key);
+    if (!value.is_array() || value.empty()) refuse("{}:{}: \"{}\" is no list, or empty", path_, line_, key);
+    return value;
   }
 
   int32_t length(const json& row, const char* key) const {
@@ -77,16 +99,16 @@ class WorkloadReader {
     if (slots_) append(bin->instruction, context);
     std::vector<ItemParts> items;
     if (!slots_) items.push_back(item(bin, context));
-    for (const json& question : member(row, "questions")) {
+    for (const json& question : list(row, "questions")) {
       ++workload_.questions;
       if (slots_) {
         items.push_back(item(bin, ids(question, "ids")));
-        for (const json& slot : member(question, "slots"))
+        for (const json& slot : list(question, "slots"))
           items.back().own_questions.push_back(
-              {ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
+              {prompt_ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
       } else {
         items.back().own_questions.push_back(
-            {ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
+            {prompt_ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
       }
     }
     // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its
@@ -105,6 +127,26 @@ class WorkloadReader {
 };
 
 }  // namespace
+
+Work least_work(const Workload& workload) {
+  Work work;
+  work.add_chain(0, workload.common);
+  for (const auto& bin : workload.bins) {
+    const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
+    work.add_chain(workload.common, head - workload.common);
+    for (const ItemParts& item : bin) {
+      const auto document = static_cast<int64_t>(item.document.size());
+      work.add_chain(head, document);
+      for (const QuestionParts& question : item.questions()) {
+        // The last token of an answer is picked and never computed.
+        work.add_chain(head + document,
+                       static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+        work.picks += question.max_tokens;
+      }
+    }
+  }
+  return work;
+}
 
 Workload read_workload(const std::string& path, bool slots) {
   return WorkloadReader(path, slots).read();

@@ -3,15 +3,17 @@
 #include <vector>
 
 #include "core/methods/parts.h"
+#include "core/model/work.h"
 
 namespace sheaf {
 
 /// A token-level workload for benchmarks: the first line of the file holds the instruction's ids, every other
 /// one a context with its questions (ids and a fixed number of answer tokens), which may carry `slots` (key
-/// ids and value tokens).
+/// ids and value tokens). The file may be compressed (.gz, .zst).
 struct Workload {
   std::string name;
   std::vector<std::vector<ItemParts>> bins;  ///< items that may share a prompt
+  int64_t common = 0;                        ///< leading instruction tokens that all bins have alike
   int64_t questions = 0;                     ///< questions or products
   int32_t vocab = 0;                         ///< one more than the largest id
 };
@@ -19,5 +21,9 @@ struct Workload {
 /// Reads a workload. `slots`: every question is a document whose slots are decoded (its context joins the
 /// instruction).
 Workload read_workload(const std::string& path, bool slots);
+
+/// The least that any method must compute for the workload's answers: every distinct token once, each seeing
+/// its instruction, document and question only.
+Work least_work(const Workload& workload);
 
 }  // namespace sheaf

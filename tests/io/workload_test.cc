@@ -1,20 +1,15 @@
 #include "io/workload.h"
 
-#include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include "core/error.h"
+#include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
 
-std::string write(const std::string& text) {
-  const std::string name = "sheaf-workload-" + std::to_string(getpid()) + ".jsonl";
-  const std::string path = (std::filesystem::temp_directory_path() / name).string();
-  std::ofstream(path) << text;
-  return path;
+Workload read(const std::string& text, bool slots) {
+  const TempFolder folder;
+  return read_workload(folder.write("w.jsonl", text), slots);
 }
 
 const char* const kGood =
@@ -26,7 +21,7 @@ const char* const kGood =
     "\n";
 
 TEST(Workload, ContextsShareAnInstruction) {
-  const Workload workload = read_workload(write(kGood), false);
+  const Workload workload = read(kGood, false);
   EXPECT_EQ(workload.name, "w");
   EXPECT_EQ(workload.questions, 2);
   EXPECT_EQ(workload.vocab, 10);
@@ -37,20 +32,63 @@ TEST(Workload, ContextsShareAnInstruction) {
 }
 
 TEST(Workload, WithSlotsEveryQuestionIsADocument) {
-  const Workload workload = read_workload(write(kGood), true);
+  const Workload workload = read(kGood, true);
   ASSERT_EQ(workload.bins.size(), 2u);
   EXPECT_EQ(workload.bins[0][0].bin->instruction, (Tokens{1, 2, 3}));
   EXPECT_EQ(workload.bins[0][0].document, (Tokens{4, 5}));
   EXPECT_EQ(workload.bins[1][0].own_questions[0].max_tokens, 3);
 }
 
+void expect_work(const Work& work, const Work& wanted) {
+  EXPECT_EQ(work.rows, wanted.rows);
+  EXPECT_EQ(work.keys, wanted.keys);
+  EXPECT_EQ(work.picks, wanted.picks);
+}
+
+TEST(Workload, LeastWorkByHand) {
+  // The instruction's rows see 1 and 2 keys, each context 3. The first question and the first five tokens of
+  // its answer see 4 to 10, the second question 4; its only token is never computed.
+  const int64_t instruction = 1 + 2, first = 3 + (4 + 5 + 6 + 7 + 8 + 9 + 10), second = 3 + 4;
+  expect_work(least_work(read(kGood, false)),
+              {2 + (1 + 2 + 5) + (1 + 1), instruction + first + second, 6 + 1});
+}
+
+TEST(Workload, LeastWorkOfSlotsByHand) {
+  // The instruction counts once though each context starts with it. The first document sees 4 and 5 keys, its
+  // key and first value token 6 and 7; the second document 4, its key and two value tokens 5 to 7.
+  const int64_t instruction = 1 + 2, first = 3 + (4 + 5) + (6 + 7), second = 3 + 4 + (5 + 6 + 7);
+  expect_work(least_work(read(kGood, true)),
+              {2 + (1 + 2 + 2) + (1 + 1 + 3), instruction + first + second, 2 + 3});
+}
+
 TEST(Workload, RefusesWhatIsNone) {
-  for (const char* text :
-       {"", "[]\n", "{}\n", "{\"instruction_ids\": [1]}\n", "{\"instruction_ids\": [-1]}\n",
-        "{\"instruction_ids\": [1]}\n{\"context_ids\": [2]}\n",
-        "{\"instruction_ids\": [1]}\n{\"context_ids\": [2], \"questions\": [{\"ids\": [1]}]}\n",
-        "{\"instruction_ids\": [1]}\n{\"context_ids\": [2], \"questions\": [3]}\n"})
-    EXPECT_THROW((void)read_workload(write(text), false), Error) << text;
+  const std::string head = "{\"instruction_ids\": [1]}\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "without questions"},
+      {"[]\n", ":1: not a JSON object"},
+      {"{}\n", "\"instruction_ids\" is missing"},
+      {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" is no text"},
+      {head, "without questions"},
+      {"{\"instruction_ids\": [-1]}\n", "no id"},
+      {head + "{\"context_ids\": [2]}\n", ":2: \"questions\" is missing"},
+      {head + "{\"context_ids\": [2], \"questions\": []}\n", "\"questions\" is no list, or empty"},
+      {head + "{\"context_ids\": [2], \"questions\": [3]}\n", "\"ids\" is missing"},
+      {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [1]}]}\n", "\"answer_tokens\" is missing"},
+      {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [], \"answer_tokens\": 1}]}\n",
+       "\"ids\" is empty"},
+      {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [1], \"answer_tokens\": 0}]}\n",
+       "\"answer_tokens\" is no length"},
+  };
+  for (const auto& [text, reason] : cases) {
+    const std::string error = error_of([&] { (void)read(text, false); });
+    EXPECT_NE(error.find(reason), std::string::npos) << text << error;
+  }
+  const std::string bare =
+      head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [1], \"answer_tokens\": 1";
+  EXPECT_NE(error_of([&] { (void)read(bare + "}]}\n", true); }).find("\"slots\" is missing"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { (void)read(bare + ", \"slots\": []}]}\n", true); }).find("empty"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "core/engine/backend.h"
+#include "core/model/model.h"
+
+namespace sheaf {
+
+/// What `sheaf bench` computes with: the weights of a model, or random ones of a shape.
+struct BenchModel {
+  std::string shape;   ///< qwen3-8b, or a path
+  std::string path;    ///< of real weights; empty: random ones
+  std::string device;  ///< cpu, cuda, cuda:N or N
+};
+
+/// A backend made ready for timing.
+class BenchBackend {
+ public:
+  explicit BenchBackend(const BenchModel& wanted);
+
+  Backend& backend() { return *backend_; }
+  const ModelConfig& config() const { return backend_->config(); }
+  /// Bytes that a key/value pool may take.
+  int64_t kv_room() const;
+  /// Device memory taken since before the weights were made; 0 on the CPU.
+  int64_t device_bytes() const;
+  double device_seconds() const { return device_seconds_; }    ///< until the device answered
+  double weights_seconds() const { return weights_seconds_; }  ///< to load or make the weights
+
+ private:
+  int device_ = -1;            ///< CUDA device, -1: the CPU
+  int64_t free_at_first_ = 0;  ///< bytes free on the device
+  double device_seconds_ = 0, weights_seconds_ = 0;
+  Model model_;  ///< on the CPU, or with real weights
+  std::unique_ptr<Backend> backend_;
+};
+
+/// A shape by name, or from a config.json or a folder with one.
+ModelConfig read_shape(const std::string& shape);
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+// `sheaf bench` on the CPU with a tiny random model.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::run_sheaf;
+using test::Scratch;
+
+const char* const kConfig =
+    R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "num_hidden_layers": 2, "hidden_size": 32,
+        "intermediate_size": 48, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8,
+        "vocab_size": 100, "tie_word_embeddings": true, "rms_norm_eps": 1e-6, "rope_theta": 10000,
+        "max_position_embeddings": 256, "hidden_act": "silu"})";
+
+/// Two contexts of 10 tokens after an instruction of 5; three questions of 4 tokens each with answers of 3,
+/// or two slots with keys of 2 tokens and values of 2.
+std::string workload() {
+  const json slot{{"key_ids", {7, 8}}, {"value_tokens", 2}};
+  json questions;
+  for (int first : {1, 2, 3})
+    questions.push_back({{"ids", {first, 2, 3, 4}}, {"answer_tokens", 3}, {"slots", {slot, slot}}});
+  std::string text = json{{"name", "tiny"}, {"instruction_ids", {9, 9, 9, 9, 9}}}.dump() + "\n";
+  for (int context : {20, 30})
+    text += json{{"context_ids", std::vector<int>(10, context)}, {"questions", questions}}.dump() + "\n";
+  return text;
+}
+
+class BenchCommand : public testing::Test {
+ protected:
+  Ran bench(const std::string& options) const {
+    return run_sheaf(scratch_, "bench " + scratch_.write("w.jsonl", workload()) + " " + options);
+  }
+  std::string tiny() const { return "--shape " + scratch_.write("config.json", kConfig) + " "; }
+  json report(const std::string& options) const {
+    const Ran ran = bench(tiny() + "--device cpu " + options);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out);
+  }
+  Scratch scratch_;
+};
+
+TEST_F(BenchCommand, ComputesTheFloorWhenEverythingIsShared) {
+  const json result = report("--method ippd --random-weights");
+  EXPECT_EQ(result["workload"], "tiny");
+  EXPECT_EQ(result["weights"], "random");
+  EXPECT_EQ(result["items"], 6);
+  EXPECT_EQ(result["tokens"], 5 + 2 * (10 + 3 * (4 + 2)));
+  EXPECT_EQ(result["tokens_floor"], result["tokens"]);
+  EXPECT_EQ(result["tera_flops"]["done"], result["tera_flops"]["floor"]);
+  const double seconds = result["seconds"]["work"];
+  EXPECT_NEAR(result["items_per_second"].get<double>() * seconds, 6, 1e-9);
+  EXPECT_NEAR(result["share_of_limit"].get<double>(),
+              result["items_per_second"].get<double>() / result["limit_per_second"].get<double>(), 1e-12);
+  EXPECT_GE(result["seconds"]["start_up"].get<double>(),
+            result["seconds"]["start_up_parts"]["weights"].get<double>());
+  EXPECT_GT(result["memory_gb"]["kv_peak"].get<double>(), 0);
+  EXPECT_LE(result["memory_gb"]["kv_peak"].get<double>(), result["memory_gb"]["kv_pool"].get<double>());
+}
+
+TEST_F(BenchCommand, OnePromptPerQuestionComputesMore) {
+  const json result = report("--method standard");
+  EXPECT_EQ(result["tokens"], 6 * (5 + 10 + 4 + 2));
+  EXPECT_GT(result["tera_flops"]["done"]["attention"].get<double>(),
+            result["tera_flops"]["floor"]["attention"].get<double>());
+}
+
+TEST_F(BenchCommand, DecodesTheSlotsWithHpd) {
+  // Each context is an instruction of its own here, so that the common one is computed twice.
+  const json result = report("--method hpd");
+  EXPECT_EQ(result["tokens"], 2 * (5 + 10 + 3 * (4 + 2 * (2 + 1))));
+  EXPECT_EQ(result["tokens_floor"], result["tokens"].get<int>() - 5);
+}
+
+TEST_F(BenchCommand, RepeatsFromNothing) {
+  const json result = report("--method ippd --repeat 3");
+  EXPECT_EQ(result["seconds"]["runs"].size(), 3u);
+  EXPECT_EQ(result["tokens"], result["tokens_floor"]) << "nothing of the run before may be found resident";
+  EXPECT_GE(result["items_per_second_best"].get<double>(), result["items_per_second"].get<double>());
+}
+
+TEST_F(BenchCommand, Refuses) {
+  for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
+           {tiny() + "--device 99", "--device 99"},
+           {tiny() + "--device gpu", "use cpu, cuda"},
+           {"--device cpu --shape nonsense", "qwen3-8b"},
+           {"--device cpu --shape qwen3-32b", "GB"},
+           {tiny() + "--model build/models", "--model"},
+           {tiny() + "--method nonsense", "--method"},
+       }) {
+    const Ran ran = bench(options);
+    EXPECT_EQ(ran.exit_code, 2) << options;
+    EXPECT_NE(ran.err.find(reason), std::string::npos) << options << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
