@@ -19,6 +19,8 @@ int32_t block_values(DType dtype);
 int32_t block_bytes(DType dtype);
 /// Converts `count` values (a multiple of the block size) starting at `data` to fp32.
 void to_f32(DType dtype, const std::byte* data, int64_t count, float* out);
+/// The same to the bits of bf16, rounded to nearest even; a NaN becomes 0x7fff, as on a GPU.
+void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out);
 
 /// W + scale * B A, merged when a row is read.
 struct LowRank {
@@ -45,6 +47,11 @@ struct Matrix {
   /// Rows [first, first + count) as fp32, row-major.
   void read(int64_t first, int64_t count, float* out) const;
   std::vector<float> read_all() const;
+  /// The same rows as the bits of bf16.
+  void read_bf16(int64_t first, int64_t count, uint16_t* out) const;
+  /// Brings the same rows into memory at once rather than page by page. Where their file cannot be read (cut
+  /// short, a disk error) it fails with the file's name; a plain access would end the program.
+  void page_in(int64_t first, int64_t count) const;
   /// Rows [first, first + count) as a matrix of their own (fused projections).
   Matrix slice(int64_t first, int64_t count, std::string slice_name) const;
 };
