@@ -57,6 +57,7 @@ int parse_device(const std::string& text) {
   if (device >= devices)
     refuse("--device {}: this machine has {} CUDA device{}; --device cpu times small shapes without one",
            text, devices, devices == 1 ? "" : "s");
+  if (const std::string trouble = cuda_device_trouble(device); !trouble.empty()) refuse("{}", trouble);
   return device;
 #else
   refuse("--device {}: this program was built without CUDA; --device cpu times small shapes", text);

@@ -25,11 +25,13 @@ int choose_device(const std::string& asked) {
   if (asked == "cpu") return -1;
 #ifdef SHEAF_WITH_CUDA
   const auto devices = static_cast<int>(cuda_devices().size());
-  if (asked == "auto") return devices > 0 ? 0 : -1;
-  const int number = asked == "cuda" ? 0 : std::stoi(asked.substr(5));
+  if (asked == "auto" && devices == 0) return -1;
+  const int number = asked == "auto" || asked == "cuda" ? 0 : std::stoi(asked.substr(5));
   if (number >= devices)
     refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked,
            devices, devices == 1 ? "" : "s");
+  if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
+    refuse("engine.device: {}; or use cpu", trouble);
   return number;
 #else
   if (asked == "auto") return -1;

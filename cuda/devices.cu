@@ -3,6 +3,11 @@
 #include "cuda/devices.h"
 
 namespace sheaf {
+namespace {
+
+__global__ void probe() {}
+
+}  // namespace
 
 std::vector<std::string> cuda_devices() {
   int count = 0;
@@ -15,10 +20,26 @@ std::vector<std::string> cuda_devices() {
   return names;
 }
 
+std::string cuda_device_trouble(int number) {
+  cudaDeviceProp device{};
+  cudaFuncAttributes attributes{};
+  cudaError_t error = cudaSetDevice(number);
+  if (error == cudaSuccess) error = cudaGetDeviceProperties(&device, number);
+  if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, probe);
+  if (error == cudaSuccess) return {};
+  cudaGetLastError();  // forgets it, so that no later call reports it
+  const std::string name = "cuda:" + std::to_string(number);
+  if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
+    return name + ": " + cudaGetErrorString(error);
+  const std::string arch = std::to_string(device.major) + std::to_string(device.minor);
+  return name + ": " + device.name + " is sm_" + arch + " and this program holds code for " +
+         SHEAF_CUDA_ARCH_TEXT + "; build it with -DSHEAF_CUDA_ARCH=" + (arch == "90" ? "90a" : arch);
+}
+
 std::string cuda_build_text() {
   const std::string toolkit =
       std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
-  return "CUDA " + toolkit + ": bf16 engine";
+  return "CUDA " + toolkit + ": bf16 engine for " SHEAF_CUDA_ARCH_TEXT;
 }
 
 }  // namespace sheaf
