@@ -1,14 +1,50 @@
 #include "cuda/device_weights.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "cuda/ops.h"
+#include "cuda/weight_stream.h"
 
 namespace sheaf::cuda {
 namespace {
 
-constexpr int64_t kStagingFloats = int64_t{8} << 20;
+constexpr int kBuffersOnTheirWay = 8;  // besides one for every thread to fill
+
+/// Copies on a stream of its own. The stream waits for what the default stream did before (clearing biases).
+class DeviceSink final : public WeightSink {
+ public:
+  explicit DeviceSink(int buffers) {
+    check(cudaGetDevice(&device_), "asking for the device");
+    check(cudaStreamCreate(&stream_), "making a stream");
+    for (int i = 0; i < buffers; ++i) {
+      // Without blocking sync a waiting thread would take a core from those that read.
+      check(cudaEventCreateWithFlags(&copied_.emplace_back(), cudaEventBlockingSync | cudaEventDisableTiming),
+            "making an event");
+    }
+  }
+  DeviceSink(const DeviceSink&) = delete;
+  DeviceSink& operator=(const DeviceSink&) = delete;
+  ~DeviceSink() override {
+    for (cudaEvent_t event : copied_) cudaEventDestroy(event);
+    cudaStreamDestroy(stream_);
+  }
+
+  void send(int buffer, const std::byte* from, int64_t bytes, std::byte* to) override {
+    check(cudaSetDevice(device_), "choosing the device");
+    check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_),
+          "sending weights");
+    check(cudaEventRecord(copied_[static_cast<size_t>(buffer)], stream_), "sending weights");
+  }
+  void wait(int buffer) override {
+    check(cudaSetDevice(device_), "choosing the device");
+    check(cudaEventSynchronize(copied_[static_cast<size_t>(buffer)]), "sending weights");
+  }
+
+ private:
+  int device_ = 0;
+  cudaStream_t stream_ = nullptr;
+  std::vector<cudaEvent_t> copied_;  ///< by buffer; one that was never recorded counts as done
+};
 
 DeviceMemory<float> upload_vector(const std::vector<float>& values) {
   DeviceMemory<float> device(static_cast<int64_t>(values.size()));
@@ -18,68 +54,96 @@ DeviceMemory<float> upload_vector(const std::vector<float>& values) {
   return device;
 }
 
-DeviceMemory<float> upload_vector(const Matrix& matrix) {
-  return matrix.empty() ? DeviceMemory<float>() : upload_vector(matrix.read_all());
-}
+/// Makes room on the device for every weight first, then streams all of them.
+class Upload {
+ public:
+  /// Matrices one above the other, as bf16.
+  DeviceMemory<bf16> stack(std::initializer_list<const Matrix*> matrices) {
+    int64_t values = 0;
+    for (const Matrix* matrix : matrices) values += matrix->rows * matrix->cols;
+    DeviceMemory<bf16> device(values);
+    bf16* to = device.data();
+    for (const Matrix* matrix : matrices) {
+      add(*matrix, WeightForm::rounded, to);
+      to += matrix->rows * matrix->cols;
+    }
+    return device;
+  }
 
-/// Matrices one above the other, as bf16. Read as fp32 in slices, rounded on the device.
-DeviceMemory<bf16> upload(std::initializer_list<const Matrix*> matrices) {
-  int64_t rows = 0;
-  const int64_t cols = (*matrices.begin())->cols;
-  for (const Matrix* matrix : matrices) rows += matrix->rows;
-  DeviceMemory<bf16> device(rows * cols);
-  const int64_t slice = std::max<int64_t>(1, kStagingFloats / cols);
-  PinnedMemory<float> host(slice * cols);
-  DeviceMemory<float> staging(slice * cols);
-  bf16* to = device.data();
-  for (const Matrix* matrix : matrices) {
-    for (int64_t first = 0; first < matrix->rows; first += slice) {
-      const int64_t count = std::min(slice, matrix->rows - first) * cols;
-      matrix->read(first, count / cols, host.data());
-      check(cudaMemcpy(staging.data(), host.data(), static_cast<size_t>(count) * sizeof(float),
-                       cudaMemcpyHostToDevice),
-            "upload");
-      round_to_bf16(staging.data(), count, to, nullptr);
-      check(cudaDeviceSynchronize(), "rounding weights");
-      to += count;
+  DeviceMemory<float> vector(const Matrix& matrix) {
+    if (matrix.empty()) return {};
+    DeviceMemory<float> device(matrix.cols);
+    add(matrix, WeightForm::exact, device.data());
+    return device;
+  }
+
+  /// The biases of q, k and v in a row; zero where only some have one.
+  DeviceMemory<float> joined_bias(const LayerWeights& layer) {
+    if (layer.q_bias.empty() && layer.k_bias.empty() && layer.v_bias.empty()) return {};
+    DeviceMemory<float> device(layer.q.rows + layer.k.rows + layer.v.rows);
+    check(cudaMemset(device.data(), 0, static_cast<size_t>(device.size()) * sizeof(float)),
+          "clearing biases");
+    float* to = device.data();
+    for (const auto& [bias, matrix] :
+         {std::pair{&layer.q_bias, &layer.q}, {&layer.k_bias, &layer.k}, {&layer.v_bias, &layer.v}}) {
+      if (!bias->empty()) add(*bias, WeightForm::exact, to);
+      to += matrix->rows;
+    }
+    return device;
+  }
+
+  void run() {
+    const int threads = reading_threads();
+    WeightRing ring{nullptr, threads + kBuffersOnTheirWay, ring_buffer_bytes(wholes_)};
+    const PinnedMemory<std::byte> memory = pin(ring);
+    ring.memory = memory.data();
+    DeviceSink sink(ring.buffers);
+    stream_weights(cut_to_slices(wholes_, ring.buffer_bytes), ring, threads, sink);
+  }
+
+ private:
+  void add(const Matrix& matrix, WeightForm form, void* to) {
+    wholes_.push_back({&matrix, 0, matrix.rows, form, static_cast<std::byte*>(to)});
+  }
+
+  /// Fewer buffers where so much cannot be pinned.
+  static PinnedMemory<std::byte> pin(WeightRing& ring) {
+    for (;; ring.buffers /= 2) {
+      try {
+        return PinnedMemory<std::byte>(ring.buffers * ring.buffer_bytes);
+      } catch (const Error&) {
+        if (ring.buffers < 4) throw;
+        cudaGetLastError();  // or a later launch would report it as its own
+      }
     }
   }
-  return device;
-}
 
-std::vector<float> joined_bias(const LayerWeights& layer) {
-  if (layer.q_bias.empty() && layer.k_bias.empty() && layer.v_bias.empty()) return {};
-  std::vector<float> all;
-  for (const auto& [bias, matrix] :
-       {std::pair{&layer.q_bias, &layer.q}, {&layer.k_bias, &layer.k}, {&layer.v_bias, &layer.v}}) {
-    std::vector<float> values = bias->empty() ? std::vector<float>() : bias->read_all();
-    values.resize(static_cast<size_t>(matrix->rows), 0.0f);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
+  std::vector<WeightSlice> wholes_;
+};
 
 }  // namespace
 
 DeviceWeights upload_weights(const Model& model) {
   DeviceWeights weights;
-  weights.embedding = upload({&model.embedding});
+  Upload upload;
+  weights.embedding = upload.stack({&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
-    device.attention_norm = upload_vector(layer.attention_norm);
-    device.mlp_norm = upload_vector(layer.mlp_norm);
-    device.q_norm = upload_vector(layer.q_norm);
-    device.k_norm = upload_vector(layer.k_norm);
-    device.qkv_bias = upload_vector(joined_bias(layer));
-    device.qkv = upload({&layer.q, &layer.k, &layer.v});
-    device.o = upload({&layer.o});
-    device.gate_up = upload({&layer.gate, &layer.up});
-    device.down = upload({&layer.down});
+    device.attention_norm = upload.vector(layer.attention_norm);
+    device.mlp_norm = upload.vector(layer.mlp_norm);
+    device.q_norm = upload.vector(layer.q_norm);
+    device.k_norm = upload.vector(layer.k_norm);
+    device.qkv_bias = upload.joined_bias(layer);
+    device.qkv = upload.stack({&layer.q, &layer.k, &layer.v});
+    device.o = upload.stack({&layer.o});
+    device.gate_up = upload.stack({&layer.gate, &layer.up});
+    device.down = upload.stack({&layer.down});
     weights.layers.push_back(std::move(device));
   }
-  weights.final_norm = upload_vector(model.final_norm);
-  if (!model.config.tied_output) weights.output = upload({&model.output});
+  weights.final_norm = upload.vector(model.final_norm);
+  if (!model.config.tied_output) weights.output = upload.stack({&model.output});
   weights.rope_freqs = upload_vector(model.config.rope_freqs);
+  upload.run();
   return weights;
 }
 

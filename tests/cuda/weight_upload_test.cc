@@ -1,0 +1,172 @@
+// What lies on the device after loading, against Matrix::read rounded on the host: every bit, for every kind
+// of model file.
+#include <algorithm>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "cuda/device_weights.h"
+#include "cuda/devices.h"
+#include "io/model_files.h"
+
+namespace sheaf::cuda {
+namespace {
+
+#define NEED_GPU() \
+  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
+
+template <class T>
+std::vector<T> downloaded(const DeviceMemory<T>& device) {
+  std::vector<T> host(static_cast<size_t>(device.size()));
+  if (!host.empty())
+    check(cudaMemcpy(host.data(), device.data(), host.size() * sizeof(T), cudaMemcpyDeviceToHost),
+          "download");
+  return host;
+}
+
+/// Bit by bit; a NaN equals itself.
+template <class T>
+bool same(const std::vector<T>& got, const std::vector<T>& right) {
+  return got.size() == right.size() &&
+         (got.empty() || std::memcmp(got.data(), right.data(), got.size() * sizeof(T)) == 0);
+}
+
+std::vector<bf16> stacked(std::initializer_list<const Matrix*> matrices) {
+  std::vector<bf16> all;
+  for (const Matrix* matrix : matrices)
+    for (const float value : matrix->read_all()) all.push_back(__float2bfloat16(value));
+  return all;
+}
+
+std::vector<float> plain(const Matrix& matrix) {
+  return matrix.empty() ? std::vector<float>() : matrix.read_all();
+}
+
+std::vector<float> joined_bias(const LayerWeights& layer) {
+  std::vector<float> all;
+  if (layer.q_bias.empty() && layer.k_bias.empty() && layer.v_bias.empty()) return all;
+  for (const auto& [bias, rows] : {std::pair{&layer.q_bias, layer.q.rows},
+                                   {&layer.k_bias, layer.k.rows},
+                                   {&layer.v_bias, layer.v.rows}}) {
+    std::vector<float> part = plain(*bias);
+    part.resize(static_cast<size_t>(rows), 0.0f);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+void compare(const Model& model) {
+  const DeviceWeights device = upload_weights(model);
+  ASSERT_EQ(device.layers.size(), model.layers.size());
+  EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
+  EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
+  EXPECT_TRUE(same(downloaded(device.rope_freqs), model.config.rope_freqs));
+  if (model.config.tied_output)
+    EXPECT_EQ(device.output.size(), 0);
+  else
+    EXPECT_TRUE(same(downloaded(device.output), stacked({&model.output})));
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "layer " << i);
+    const LayerWeights& host = model.layers[i];
+    const DeviceLayer& layer = device.layers[i];
+    EXPECT_TRUE(same(downloaded(layer.attention_norm), plain(host.attention_norm)));
+    EXPECT_TRUE(same(downloaded(layer.mlp_norm), plain(host.mlp_norm)));
+    EXPECT_TRUE(same(downloaded(layer.q_norm), plain(host.q_norm)));
+    EXPECT_TRUE(same(downloaded(layer.k_norm), plain(host.k_norm)));
+    EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
+    EXPECT_TRUE(same(downloaded(layer.qkv), stacked({&host.q, &host.k, &host.v})));
+    EXPECT_TRUE(same(downloaded(layer.o), stacked({&host.o})));
+    EXPECT_TRUE(same(downloaded(layer.gate_up), stacked({&host.gate, &host.up})));
+    EXPECT_TRUE(same(downloaded(layer.down), stacked({&host.down})));
+  }
+}
+
+struct Case {
+  const char* model;
+  const char* adapter;
+};
+
+/// F32, BF16, F16 and sharded safetensors, F16 and quantized GGUF with paired rows, biases, fused
+/// projections, norms of q and k, tied outputs, adapters on each.
+constexpr Case cases[] = {{"llama", ""},
+                          {"llama3", ""},
+                          {"llama_linear", ""},
+                          {"smollm", ""},
+                          {"qwen2", ""},
+                          {"qwen3", ""},
+                          {"phi3", ""},
+                          {"olmo2", ""},
+                          {"llama_gguf/model.gguf", ""},
+                          {"llama_quantized_gguf/model.gguf", ""},
+                          {"qwen2_gguf/model.gguf", ""},
+                          {"olmo2_gguf/model.gguf", ""},
+                          {"llama", "llama_lora"},
+                          {"llama_gguf/model.gguf", "llama_lora"},
+                          {"phi3", "phi3_lora"}};
+
+TEST(WeightUpload, EveryGoldenModelArrivesBitForBit) {
+  NEED_GPU();
+  const std::string goldens = "tests/model/goldens/";
+  for (const auto& [model, adapter] : cases) {
+    SCOPED_TRACE(std::string(model) + " " + adapter);
+    compare(load_model(goldens + model, *adapter == '\0' ? "" : goldens + adapter));
+  }
+}
+
+/// A model of one layer whose matrices are larger than a buffer of the ring, of random blocks of one type.
+Model large_model(DType dtype, bool paired, bool adapted) {
+  std::mt19937_64 random(static_cast<uint64_t>(dtype) + 1);
+  Model model;
+  const auto matrix = [&](const char* name, int64_t rows, int64_t cols) {
+    Matrix made;
+    made.name = name;
+    made.dtype = dtype;
+    made.rows = rows;
+    made.cols = cols;
+    auto blocks =
+        std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(rows * made.row_bytes() / 8 + 1));
+    for (uint64_t& word : *blocks) word = random();
+    made.data = reinterpret_cast<const std::byte*>(blocks->data());
+    model.files.push_back(blocks);
+    if (adapted && rows > 1) {
+      auto delta = std::make_shared<LowRank>();
+      delta->rank = 2;
+      delta->scale = 0.5f;
+      std::normal_distribution<float> normal;
+      for (int64_t i = 0; i < 2 * cols; ++i) delta->a.push_back(normal(random));
+      for (int64_t i = 0; i < 2 * rows; ++i) delta->b.push_back(normal(random));
+      made.adapter = delta;
+    }
+    return made;
+  };
+  const int64_t hidden = 1024, ffn = 5000, kv = 256;
+  LayerWeights layer;
+  layer.attention_norm = matrix("attention_norm", 1, hidden);
+  layer.mlp_norm = matrix("mlp_norm", 1, hidden);
+  layer.q = matrix("q", hidden, hidden);
+  layer.k = matrix("k", kv, hidden);
+  layer.v = matrix("v", kv, hidden);
+  layer.k_bias = matrix("k_bias", 1, kv);  // only one of three
+  if (paired) layer.q.rope_head_dim = layer.k.rope_head_dim = 128;
+  layer.o = matrix("o", hidden, hidden);
+  layer.gate = matrix("gate", ffn, hidden);
+  layer.up = matrix("up", ffn, hidden);
+  layer.down = matrix("down", hidden, 5120);
+  model.embedding = matrix("embedding", 7001, hidden);
+  model.final_norm = matrix("final_norm", 1, hidden);
+  model.output = matrix("output", 7001, hidden);
+  model.layers.push_back(std::move(layer));
+  return model;
+}
+
+TEST(WeightUpload, EveryTypeArrivesBitForBitInManySlices) {
+  NEED_GPU();
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+                            DType::q4_k, DType::q5_k, DType::q6_k}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    compare(large_model(dtype, dtype != DType::bf16, dtype == DType::q4_k));
+  }
+}
+
+}  // namespace
+}  // namespace sheaf::cuda
