@@ -1,18 +1,17 @@
-// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) that
-// look at the same ranges of keys, and reads each range once for all of them. Where that is all its rows see,
-// the result is whole; else it is partial, with its log-sum-exp (base 2), and a second kernel merges a row's
-// partial results in fp32. No mask is stored: for each span a row carries the number of keys it sees.
+// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) and
+// goes over a list of pages: those that all its rows see, read once for all of them, then each row's own.
+// Where the list is all its rows see, the result is whole; else it is partial, with its log-sum-exp (base 2),
+// and a second kernel merges a row's partial results in fp32. No mask is stored: a page says how many of its
+// keys which rows see.
+//
+// This is the kernel for any device with bf16 matrix units; attention_hopper.cu has the one for Hopper.
 //
 // Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte
 // read from L2.
 //
-// Ladder
-//   v1  mma.sync m16n8k16 bf16, 64 queries × 64 keys, two cp.async stages, queries in registers; every span
-//   partial v2  rows of one segment go over all their spans in one block (no partial results in prefill);
-//   blocks of 128 queries v3  in large blocks a warp takes 32 queries, so that keys and values read from
-//   shared memory serve twice as many; approximate
-//       exp2; no mask where a whole stage is seen
-#include "cuda/ops.h"
+// mma.sync m16n8k16, 64 keys at a time, two cp.async stages; in large blocks a warp takes 32 queries, so that
+// keys and values read from shared memory serve twice as many.
+#include "cuda/attention.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -80,32 +79,29 @@ struct Tile {
 template <int D, int kQueries, int kTiles>
 __global__ __launch_bounds__(2 * kQueries /
                              kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
-                                                        HeadLayout layout, const bf16* q, const bf16* keys,
-                                                        const bf16* values, float* partial_out,
-                                                        float* partial_lse, bf16* out_rows) {
+                                                        HeadLayout layout, AttentionTensors tensors) {
   constexpr int kThreads = 2 * kQueries / kTiles;
   extern __shared__ __align__(128) uint8_t memory[];
   const Tile<D> q_tile{reinterpret_cast<bf16*>(memory)};
   auto stage = [&](int index) { return reinterpret_cast<bf16*>(memory) + (kQueries + index * kKeys) * D; };
 
   const AttentionItem item = items[blockIdx.x];
-  const AttentionRange* ranges = in.ranges + item.first_range;
+  const AttentionPage* pages = in.pages + item.first_page;
   const int kv_head = blockIdx.y;
   const int group = layout.heads / layout.kv_heads;
   const int queries = item.row_count * group;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const bf16* head_keys = keys + int64_t{kv_head} * layout.slots * D;
-  const bf16* head_values = values + int64_t{kv_head} * layout.slots * D;
+  const bf16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
+  const bf16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
+  const int pages_at_once = kKeys / in.page_size;
 
-  auto load_keys = [&](const AttentionRange& range, int first, int buffer) {
+  auto load_keys = [&](int first, int buffer) {
     const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
     for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += kThreads) {
       const int row = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
-      const int key = first + row;
-      const bool valid = key < range.last_key;
-      int64_t slot = 0;
-      if (valid)
-        slot = int64_t{in.pages[range.first_page + key / in.page_size]} * in.page_size + key % in.page_size;
+      const int page = first + row / in.page_size, key = row % in.page_size;
+      const bool valid = page < item.page_count && key < pages[page].keys;
+      const int64_t slot = valid ? pages[page].slot + key : 0;
       copy16(k_tile.at(row, column), head_keys + slot * D + column, valid);
       copy16(v_tile.at(row, column), head_values + slot * D + column, valid);
     }
@@ -115,33 +111,41 @@ __global__ __launch_bounds__(2 * kQueries /
   for (int i = threadIdx.x; i < kQueries * Tile<D>::chunks; i += kThreads) {
     const int m = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
     const bool valid = m < queries;
-    const int row = valid ? in.tile_rows[ranges[0].first_row + m / group].x : 0;
-    copy16(q_tile.at(m, column), q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column,
-           valid);
+    const int row = valid ? in.rows[item.first_row + m / group] : 0;
+    copy16(q_tile.at(m, column),
+           tensors.q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column, valid);
   }
   commit_copies();
-  load_keys(ranges[0], ranges[0].first_key, 0);
+  load_keys(0, 0);
   wait_copies<1>();
   __syncthreads();
 
   const int m0 = warp * 16 * kTiles;
   const bool busy = m0 < queries;
-  int limit[kTiles][2];
-  int least = 0;  // keys that every query of the warp sees
-  auto read_limits = [&](const AttentionRange& range) {
-    least = INT32_MAX;
+  int row[kTiles][2];
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) {
+  for (int t = 0; t < kTiles; ++t)
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int m = m0 + t * 16 + lane / 4 + 8 * i;
-        limit[t][i] = m < queries ? in.tile_rows[range.first_row + m / group].y : 0;
-        least = min(least, limit[t][i]);
-      }
+    for (int i = 0; i < 2; ++i) row[t][i] = item.row_offset + (m0 + t * 16 + lane / 4 + 8 * i) / group;
+
+  /// Whether every row of the block sees every key of the stage.
+  auto all_seen = [&](int first) {
+    if (first + pages_at_once > item.page_count) return false;
+    bool whole = true;
+    if (lane < pages_at_once) {
+      const AttentionPage page = pages[first + lane];
+      whole = page.keys == in.page_size && page.base + item.row_offset >= in.page_size &&
+              page.first_row <= item.row_offset && page.last_row >= item.row_offset + item.row_count;
     }
-    least = __reduce_min_sync(0xffffffffu, least);
+    return __all_sync(0xffffffffu, whole) != 0;
   };
-  read_limits(ranges[0]);
+  auto sees = [&](int first, int key, int the_row) {
+    const int at = first + key / in.page_size;
+    if (at >= item.page_count) return false;
+    const AttentionPage page = pages[at];
+    return the_row >= page.first_row && the_row < page.last_row &&
+           key % in.page_size < min(page.keys, page.base + the_row);
+  };
 
   float out[kTiles][D / 8][4] = {};
   float high[kTiles][2], sum[kTiles][2];
@@ -150,15 +154,10 @@ __global__ __launch_bounds__(2 * kQueries /
     high[t][0] = high[t][1] = -INFINITY;
     sum[t][0] = sum[t][1] = 0;
   }
-  int buffer = 0, at = 0;
-  int first = ranges[0].first_key, last = ranges[0].last_key;
-  while (true) {
-    // What comes next: more keys of this range, or the first of the next one.
-    const bool more = first + kKeys < last;
-    const bool another = !more && at + 1 < item.range_count;
-    const int next = more ? first + kKeys : another ? ranges[at + 1].first_key : 0;
-    if (more || another) {
-      load_keys(ranges[at + (another ? 1 : 0)], next, buffer ^ 1);
+  int buffer = 0;
+  for (int first = 0; first < item.page_count; first += pages_at_once) {
+    if (first + pages_at_once < item.page_count) {
+      load_keys(first + pages_at_once, buffer ^ 1);
       wait_copies<1>();
     } else {
       wait_copies<0>();
@@ -184,14 +183,14 @@ __global__ __launch_bounds__(2 * kQueries /
           }
         }
       }
-      if (first + kKeys > least) {
+      if (!all_seen(first)) {
 #pragma unroll
         for (int t = 0; t < kTiles; ++t)
 #pragma unroll
           for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-              if (first + n * 8 + lane % 4 * 2 + i % 2 >= limit[t][i / 2]) score[t][n][i] = -INFINITY;
+              if (!sees(first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2])) score[t][n][i] = -INFINITY;
       }
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
@@ -245,13 +244,6 @@ __global__ __launch_bounds__(2 * kQueries /
       }
     }
     __syncthreads();
-    if (!more && !another) break;
-    if (another) {
-      ++at;
-      last = ranges[at].last_key;
-      read_limits(ranges[at]);
-    }
-    first = next;
     buffer ^= 1;
   }
 
@@ -267,8 +259,8 @@ __global__ __launch_bounds__(2 * kQueries /
       if (m >= queries) continue;
       const float scale = total > 0 ? 1.0f / total : 0.0f;
       if (item.first_partial < 0) {
-        const int row = in.tile_rows[ranges[0].first_row + m / group].x;
-        bf16* to = out_rows + (int64_t{row} * layout.heads + kv_head * group + m % group) * layout.head_dim +
+        const int64_t to_row = in.rows[item.first_row + m / group];
+        bf16* to = tensors.out + (to_row * layout.heads + kv_head * group + m % group) * layout.head_dim +
                    lane % 4 * 2;
 #pragma unroll
         for (int n = 0; n < D / 8; ++n)
@@ -277,12 +269,13 @@ __global__ __launch_bounds__(2 * kQueries /
                 pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
         continue;
       }
-      float* to = partial_out + (base_query + m) * D + lane % 4 * 2;
+      float* to = tensors.partial_out + (base_query + m) * D + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n)
         *reinterpret_cast<float2*>(to + n * 8) =
             make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
-      if (lane % 4 == 0) partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
+      if (lane % 4 == 0)
+        tensors.partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
     }
   }
 }
@@ -319,42 +312,43 @@ __global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float*
 
 template <int D, int kQueries, int kTiles>
 void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count,
-                   const HeadLayout& layout, const bf16* q, const bf16* keys, const bf16* values,
-                   float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
+                   const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream) {
   if (count == 0) return;
   constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
   cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        shared);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
-  attend_kernel<D, kQueries, kTiles><<<grid, 2 * kQueries / kTiles, shared, stream>>>(
-      in, items, layout, q, keys, values, partial_out, partial_lse, out);
+  attend_kernel<D, kQueries, kTiles>
+      <<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, tensors);
 }
 
 template <int D>
-void launch(const AttentionInputs& in, const HeadLayout& layout, const bf16* q, const bf16* keys,
-            const bf16* values, float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
-  // Heads of 256 leave no registers for 32 queries a warp.
-  launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout, q,
-                                                  keys, values, partial_out, partial_lse, out, stream);
-  launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, q, keys, values, partial_out,
-                                   partial_lse, out, stream);
+void launch(const AttentionInputs& in, const HeadLayout& layout, const AttentionTensors& tensors,
+            cudaStream_t stream) {
+  if (!attend_hopper(in, layout, tensors, stream)) {
+    // Heads of 256 leave no registers for 32 queries a warp.
+    launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout,
+                                                    tensors, stream);
+    launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, tensors, stream);
+  }
   if (in.merged_count > 0)
-    merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, partial_out, partial_lse, out);
+    merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, tensors.partial_out, tensors.partial_lse,
+                                                         tensors.out);
 }
 
 }  // namespace
 
-void attend(const AttentionInputs& inputs, const HeadLayout& layout, const bf16* q, const bf16* keys,
-            const bf16* values, float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream) {
+void attend(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
+            cudaStream_t stream) {
   switch (layout.padded_dim) {
     case 32:
-      return launch<32>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+      return launch<32>(inputs, layout, tensors, stream);
     case 64:
-      return launch<64>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+      return launch<64>(inputs, layout, tensors, stream);
     case 128:
-      return launch<128>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+      return launch<128>(inputs, layout, tensors, stream);
     default:
-      return launch<256>(inputs, layout, q, keys, values, partial_out, partial_lse, out, stream);
+      return launch<256>(inputs, layout, tensors, stream);
   }
 }
 

@@ -1,15 +1,17 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/engine/step_batch.h"
-#include "cuda/ops.h"
+#include "cuda/attention.h"
 
 namespace sheaf::cuda {
 
-/// The tiles of a step cut into blocks of work, the same for every layer.
+/// A step's attention cut into blocks of work, the same for every layer.
 struct AttentionPlan {
-  std::vector<AttentionRange> ranges;
+  std::vector<int32_t> rows;
+  std::vector<AttentionPage> pages;
   std::vector<AttentionItem> items;  ///< small blocks, then large ones
   int32_t small_items = 0;
   std::vector<int32_t> merged_rows;
@@ -18,10 +20,24 @@ struct AttentionPlan {
   int32_t partial_rows = 0;
 };
 
-/// Rows of one segment see the same spans: a block of them goes over all those spans at once and needs no
-/// merge. Rows that stand alone (decoding) are gathered span by span instead, so that a shared span is read
-/// once for all of them, and merged. `group` is the number of query heads of a key/value head;
-/// `blocks_wanted` fill the device: where there are fewer, long spans are cut.
-void plan_attention(const StepBatch& batch, int32_t group, int32_t blocks_wanted, AttentionPlan& plan);
+struct AttentionShape {
+  int32_t group = 1;      ///< query heads of a key/value head
+  int32_t page_size = 0;  ///< divides 64
+  int32_t wanted = 0;     ///< blocks that fill the device: where there are fewer, long ones are cut
+};
+
+/// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the
+/// trunk is read once for all of them, then each row's own keys. Where a block would be mostly empty and
+/// others see the same long span, that span becomes blocks of its own and results are merged.
+class AttentionPlanner {
+ public:
+  explicit AttentionPlanner(AttentionShape shape);
+  ~AttentionPlanner();
+  void plan(const StepBatch& batch, AttentionPlan& plan);
+
+ private:
+  class Work;
+  std::unique_ptr<Work> work_;
+};
 
 }  // namespace sheaf::cuda

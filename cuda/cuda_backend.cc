@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <cublas_v2.h>
+#include <optional>
 
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
@@ -107,6 +108,10 @@ class CudaBackend final : public Backend {
     page_size_ = page_size;
     layout_.slots = int64_t{pages} * page_size;
     pool_.grow(int64_t{2} * config_.layers * layer_pool());
+    // Hidden values count as 0 × what lies there, which must be a number.
+    check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(bf16), stream_),
+          "clearing the pool");
+    planner_.emplace(AttentionShape{group(), page_size, 4 * multiprocessors_ / config_.kv_heads});
   }
 
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
@@ -132,15 +137,14 @@ class CudaBackend final : public Backend {
   int64_t layer_pool() const { return int64_t{config_.kv_heads} * layout_.slots * layout_.padded_dim; }
 
   void send(const StepBatch& batch) {
-    plan_attention(batch, group(), 4 * multiprocessors_ / config_.kv_heads, plan_);
+    planner_->plan(batch, plan_);
     staging_.clear();
     tokens_ = staging_.add(std::span<const int32_t>(batch.tokens));
     positions_ = staging_.add(std::span<const int32_t>(batch.positions));
     kv_slots_ = staging_.add(std::span<const int32_t>(batch.kv_slots));
-    const int64_t pages = staging_.add(std::span<const int32_t>(batch.pages));
-    const int64_t tile_rows = staging_.add(std::span<const TileRow>(batch.tile_rows));
-    const int64_t ranges = staging_.add(std::span<const AttentionRange>(plan_.ranges));
     const int64_t items = staging_.add(std::span<const AttentionItem>(plan_.items));
+    const int64_t attended = staging_.add(std::span<const int32_t>(plan_.rows));
+    const int64_t pages = staging_.add(std::span<const AttentionPage>(plan_.pages));
     const int64_t merged_rows = staging_.add(std::span<const int32_t>(plan_.merged_rows));
     const int64_t partial_begin = staging_.add(std::span<const int32_t>(plan_.partial_begin));
     const int64_t partials = staging_.add(std::span<const int32_t>(plan_.partials));
@@ -157,9 +161,8 @@ class CudaBackend final : public Backend {
     attention_ = {staging_.at<AttentionItem>(items),
                   plan_.small_items,
                   static_cast<int32_t>(plan_.items.size()) - plan_.small_items,
-                  staging_.at<AttentionRange>(ranges),
-                  staging_.at<int2>(tile_rows),
-                  staging_.at<int32_t>(pages),
+                  staging_.at<int32_t>(attended),
+                  staging_.at<AttentionPage>(pages),
                   page_size_,
                   staging_.at<int32_t>(merged_rows),
                   staging_.at<int32_t>(partial_begin),
@@ -210,8 +213,8 @@ class CudaBackend final : public Backend {
     multiply(layer.qkv.data(), normed_.data(), rows_, qkv_size(), hidden, qkv_.data());
     place_heads(qkv_.data(), layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), rope_.data(),
                 staging_.at<int32_t>(kv_slots_), rows_, layout_, q_.data(), keys, values, stream_);
-    attend(attention_, layout_, q_.data(), keys, values, partial_out_.data(), partial_lse_.data(),
-           mixed_.data(), stream_);
+    attend(attention_, layout_,
+           {q_.data(), keys, values, partial_out_.data(), partial_lse_.data(), mixed_.data()}, stream_);
     multiply(layer.o.data(), mixed_.data(), rows_, hidden, q_size(), result, !post);
     if (post)
       add_rms_norm(y_.data(), layer.attention_norm.data(), rows_, hidden, eps, x_.data(), normed_.data(),
@@ -286,6 +289,7 @@ class CudaBackend final : public Backend {
   Staging staging_;
   int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0,
           allowed_ = 0;  ///< offsets in it
+  std::optional<AttentionPlanner> planner_;
   AttentionPlan plan_;
   AttentionInputs attention_{};
   DeviceMemory<float> x_;       ///< [rows, hidden], the residual stream

@@ -48,44 +48,6 @@ void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const 
                  const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
                  bf16* keys, bf16* values, cudaStream_t stream);
 
-/// Keys of one span that a block of rows looks at.
-struct AttentionRange {
-  int32_t first_row;   ///< of the block, into tile_rows
-  int32_t first_page;  ///< into pages
-  int32_t first_key, last_key;
-};
-
-/// A block of rows and the ranges of keys it goes over, in order.
-struct AttentionItem {
-  int32_t first_range;  ///< into ranges
-  int32_t range_count;
-  int32_t row_count;
-  int32_t first_partial;  ///< where its partial results go, in rows; -1: they are whole and go straight to
-                          ///< the output
-};
-
-struct AttentionInputs {
-  const AttentionItem* items;  ///< blocks of at most 64 queries, then blocks of at most 128
-  int32_t small_items, large_items;
-  const AttentionRange* ranges;
-  const int2* tile_rows;  ///< row, visible keys
-  const int32_t* pages;
-  int32_t page_size;             ///< divides 64
-  const int32_t* merged_rows;    ///< rows with partial results
-  const int32_t* partial_begin;  ///< [merged rows + 1] into partials
-  const int32_t* partials;       ///< partial rows of each of them
-  int32_t merged_count;
-  int32_t partial_rows;
-};
-
-/// Queries (rows × query heads of a key/value head) of a small and of a large block.
-constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
-
-/// out [rows, heads × head_dim] = softmax(q k) v over everything each row sees. `partial_out` is [kv_heads,
-/// partial_rows × group, padded_dim], `partial_lse` [kv_heads, partial_rows × group].
-void attend(const AttentionInputs& inputs, const HeadLayout& layout, const bf16* q, const bf16* keys,
-            const bf16* values, float* partial_out, float* partial_lse, bf16* out, cudaStream_t stream);
-
 /// out[row][i] = silu(gate_up[row][i]) * gate_up[row][ffn + i]
 void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
 

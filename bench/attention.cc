@@ -1,0 +1,168 @@
+// Span attention alone, as the CUDA backend runs it: one layer, random values, median of 20 runs.
+//   cmake --build build/release --target bench_attention && build/release/bench/bench_attention [heads
+//   kv_heads head_dim]
+// Prefill: one causal prompt of 512 to 16k tokens (8k tokens in all). Decoding over a shared prefix, as in
+// Hydragen: `batch` rows behind one prefix, each with 64 keys of its own; "apart" gives every row a span of
+// its own over the same pages, so that nothing is shared. The limit is 600 TFLOP/s or 4.2 TB/s, whichever
+// binds.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "cuda/attention_plan.h"
+#include "cuda/device_memory.h"
+
+namespace {
+
+using namespace sheaf;
+using namespace sheaf::cuda;
+
+constexpr int32_t kPage = 16;
+constexpr double kFlops = 600e12, kBytes = 4.2e12;
+
+template <class T>
+DeviceMemory<T> send(const std::vector<T>& values) {
+  DeviceMemory<T> device(std::max<int64_t>(1, static_cast<int64_t>(values.size())));
+  check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "send");
+  return device;
+}
+
+struct Batch {
+  StepBatch step;
+  int32_t pages = 0;
+  int32_t add_span(int32_t keys) {
+    const int32_t span = add_span(keys, pages);
+    pages += (keys + kPage - 1) / kPage;
+    return span;
+  }
+  /// Over pages that are there already.
+  int32_t add_span(int32_t keys, int32_t first) {
+    step.spans.push_back({static_cast<int32_t>(step.pages.size()), keys});
+    for (int32_t key = 0; key < keys; key += kPage) step.pages.push_back(first++);
+    return static_cast<int32_t>(step.spans.size()) - 1;
+  }
+  void look(int32_t span, int32_t row, int32_t count, int32_t visible, int32_t more) {
+    step.tiles.push_back({span, static_cast<int32_t>(step.tile_rows.size()), count});
+    for (int32_t i = 0; i < count; ++i) step.tile_rows.push_back({row + i, visible + more * i});
+  }
+};
+
+class Bench {
+ public:
+  explicit Bench(HeadLayout layout) : layout_(layout) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, 0), "device");
+    multiprocessors_ = properties.multiProcessorCount;
+    check(cudaEventCreate(&start_), "event");
+    check(cudaEventCreate(&stop_), "event");
+  }
+
+  /// Seconds of one layer's attention.
+  double seconds(const Batch& batch) {
+    HeadLayout layout = layout_;
+    layout.slots = int64_t{batch.pages} * kPage;
+    AttentionPlanner planner({layout.heads / layout.kv_heads, kPage, 4 * multiprocessors_ / layout.kv_heads});
+    AttentionPlan plan;
+    planner.plan(batch.step, plan);
+    const auto items = send(plan.items);
+    const auto rows = send(plan.rows);
+    const auto pages = send(plan.pages);
+    const auto merged = send(plan.merged_rows);
+    const auto begin = send(plan.partial_begin);
+    const auto partials = send(plan.partials);
+    const AttentionInputs in{items.data(),
+                             plan.small_items,
+                             static_cast<int32_t>(plan.items.size()) - plan.small_items,
+                             rows.data(),
+                             pages.data(),
+                             kPage,
+                             merged.data(),
+                             begin.data(),
+                             partials.data(),
+                             static_cast<int32_t>(plan.merged_rows.size()),
+                             plan.partial_rows};
+    const int64_t row_values = int64_t{layout.heads} * layout.padded_dim;
+    const auto q = random(batch.step.rows() * row_values),
+               k = random(layout.kv_heads * layout.slots * layout.padded_dim),
+               v = random(layout.kv_heads * layout.slots * layout.padded_dim);
+    const DeviceMemory<bf16> out(batch.step.rows() * row_values);
+    const DeviceMemory<float> partial_out(plan.partial_rows * row_values + 1),
+        partial_lse(int64_t{plan.partial_rows} * layout.heads + 1);
+    const AttentionTensors tensors{q.data(),           k.data(),           v.data(),
+                                   partial_out.data(), partial_lse.data(), out.data()};
+    std::vector<float> times;
+    for (int run = 0; run < 23; ++run) {
+      check(cudaEventRecord(start_), "event");
+      attend(in, layout, tensors, nullptr);
+      check(cudaEventRecord(stop_), "event");
+      check(cudaEventSynchronize(stop_), "attention");
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, start_, stop_), "event");
+      if (run >= 3) times.push_back(milliseconds);
+    }
+    check(cudaGetLastError(), "attention");
+    std::nth_element(times.begin(), times.begin() + 10, times.end());
+    return times[10] / 1000.0;
+  }
+
+  void prefill(int32_t length) {
+    Batch batch;
+    const int32_t prompts = std::max(1, 8192 / length);
+    for (int32_t prompt = 0; prompt < prompts; ++prompt) {
+      batch.step.tokens.resize(batch.step.tokens.size() + static_cast<size_t>(length));
+      batch.look(batch.add_span(length), prompt * length, length, 1, 1);
+    }
+    const double flops = 4.0 * prompts * length * (length + 1) / 2 * layout_.heads * layout_.head_dim;
+    const double time = seconds(batch);
+    std::printf("| prefill %5d x %2d | %8.1f us | %5.0f TFLOP/s | %.2f |\n", length, prompts, time * 1e6,
+                flops / time / 1e12, flops / kFlops / time);
+  }
+
+  void decode(int32_t prefix, int32_t count, int32_t own) {
+    Batch shared, apart;
+    shared.step.tokens.resize(static_cast<size_t>(count));
+    shared.look(shared.add_span(prefix), 0, count, prefix, 0);
+    apart.step.tokens.resize(static_cast<size_t>(count));
+    apart.pages = prefix / kPage;
+    for (int32_t row = 0; row < count; ++row) {
+      shared.look(shared.add_span(own), row, 1, own, 0);
+      apart.look(apart.add_span(prefix, 0), row, 1, prefix, 0);
+      apart.look(apart.add_span(own), row, 1, own, 0);
+    }
+    const double flops = 4.0 * count * (prefix + own) * layout_.heads * layout_.head_dim;
+    const double bytes =
+        4.0 * (prefix + static_cast<double>(count) * own) * layout_.kv_heads * layout_.head_dim +
+        4.0 * count * layout_.heads * layout_.head_dim;
+    const double limit = std::max(flops / kFlops, bytes / kBytes);
+    const double together = seconds(shared), alone = seconds(apart);
+    std::printf("| prefix %5d, batch %4d | %8.1f us | %5.0f TFLOP/s | %.2f | apart %8.1f us, %.1f x |\n",
+                prefix, count, together * 1e6, flops / together / 1e12, limit / together, alone * 1e6,
+                alone / together);
+  }
+
+ private:
+  DeviceMemory<bf16> random(int64_t count) {
+    DeviceMemory<bf16> memory(count);
+    fill_random(memory.data(), count, 0.3f, seed_++, nullptr);
+    return memory;
+  }
+  HeadLayout layout_;
+  int32_t multiprocessors_ = 0;
+  uint64_t seed_ = 1;
+  cudaEvent_t start_{}, stop_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  HeadLayout layout{};
+  layout.heads = argc > 1 ? std::atoi(argv[1]) : 32;
+  layout.kv_heads = argc > 2 ? std::atoi(argv[2]) : 8;
+  layout.head_dim = layout.padded_dim = argc > 3 ? std::atoi(argv[3]) : 128;
+  std::printf("%d heads, %d for keys and values, of %d\n", layout.heads, layout.kv_heads, layout.head_dim);
+  Bench bench(layout);
+  for (int32_t length : {512, 2048, 8192, 16384}) bench.prefill(length);
+  for (int32_t prefix : {1024, 4096, 16384})
+    for (int32_t count : {16, 64, 256, 1024}) bench.decode(prefix, count, 64);
+}

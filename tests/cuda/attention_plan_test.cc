@@ -1,0 +1,178 @@
+// What the blocks of a plan let each row see must be what the step says, every key once and in order.
+#include "cuda/attention_plan.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+
+#include "tests/cuda/random_looks.h"
+
+namespace sheaf {
+namespace {
+
+using cuda::AttentionItem;
+using cuda::AttentionPage;
+using cuda::AttentionPlan;
+using cuda::AttentionPlanner;
+
+std::vector<std::vector<int32_t>> slots_seen(const StepBatch& batch, int32_t page_size) {
+  std::vector<std::vector<int32_t>> seen(static_cast<size_t>(batch.rows()));
+  for (const AttentionTile& tile : batch.tiles) {
+    const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
+    for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
+      const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
+      for (int32_t key = 0; key < look.visible; ++key)
+        seen[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
+    }
+  }
+  for (auto& slots : seen) std::sort(slots.begin(), slots.end());
+  return seen;
+}
+
+/// The same, from the plan alone.
+std::vector<std::vector<int32_t>> slots_planned(const AttentionPlan& plan, size_t rows) {
+  std::vector<std::vector<int32_t>> seen(rows);
+  for (const AttentionItem& item : plan.items) {
+    for (int32_t i = 0; i < item.row_count; ++i) {
+      const auto row = static_cast<size_t>(plan.rows[static_cast<size_t>(item.first_row + i)]);
+      const int32_t number = item.row_offset + i;
+      for (int32_t p = item.first_page; p < item.first_page + item.page_count; ++p) {
+        const AttentionPage& page = plan.pages[static_cast<size_t>(p)];
+        if (number < page.first_row || number >= page.last_row) continue;
+        for (int32_t key = 0; key < std::min(page.keys, page.base + number); ++key)
+          seen[row].push_back(page.slot + key);
+      }
+    }
+  }
+  for (auto& slots : seen) std::sort(slots.begin(), slots.end());
+  return seen;
+}
+
+void check_partials(const AttentionPlan& plan) {
+  std::map<int32_t, std::vector<int32_t>> partials;
+  std::map<int32_t, int32_t> blocks;
+  for (const AttentionItem& item : plan.items) {
+    for (int32_t i = 0; i < item.row_count; ++i) {
+      const int32_t row = plan.rows[static_cast<size_t>(item.first_row + i)];
+      ++blocks[row];
+      if (item.first_partial >= 0) partials[row].push_back(item.first_partial + i);
+    }
+  }
+  ASSERT_EQ(plan.partial_begin.size(), plan.merged_rows.size() + 1);
+  ASSERT_EQ(partials.size(), plan.merged_rows.size());
+  for (size_t i = 0; i < plan.merged_rows.size(); ++i) {
+    std::vector<int32_t> listed(plan.partials.begin() + plan.partial_begin[i],
+                                plan.partials.begin() + plan.partial_begin[i + 1]);
+    auto& found = partials[plan.merged_rows[i]];
+    std::sort(listed.begin(), listed.end());
+    std::sort(found.begin(), found.end());
+    EXPECT_EQ(listed, found);
+  }
+  for (const auto& [row, count] : blocks) {
+    const auto found = partials.find(row);
+    EXPECT_EQ(count, found == partials.end() ? 1 : static_cast<int32_t>(found->second.size()))
+        << "row " << row << " has a whole result and others";
+  }
+}
+
+TEST(AttentionPlan, ShowsEveryRowItsKeysOnce) {
+  std::mt19937 random(3);
+  AttentionPlan plan;
+  int64_t merged = 0, whole = 0, large = 0;
+  for (int round = 0; round < 60; ++round) {
+    test::LooksShape shape;
+    shape.page_size = std::array{8, 16, 32, 64}[static_cast<size_t>(round % 4)];
+    shape.longest = round % 5 == 0 ? 3000 : 200;
+    shape.longest_run = round % 3 == 0 ? 500 : 30;
+    shape.children = round % 7 == 0 ? 40 : 5;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    const int32_t group = std::array{1, 2, 3, 4, 8, 16}[static_cast<size_t>(round % 6)];
+    AttentionPlanner planner({group, shape.page_size, round % 2 == 0 ? 4 : 500});
+    planner.plan(looks.batch, plan);
+    EXPECT_EQ(slots_planned(plan, static_cast<size_t>(looks.batch.rows())),
+              slots_seen(looks.batch, shape.page_size));
+    check_partials(plan);
+    for (size_t i = 0; i < plan.items.size(); ++i) {
+      const int32_t queries = plan.items[i].row_count * group;
+      EXPECT_LE(queries, cuda::kLargeBlock);
+      EXPECT_EQ(queries <= cuda::kSmallBlock, i < static_cast<size_t>(plan.small_items));
+      EXPECT_GT(plan.items[i].page_count, 0);
+    }
+    merged += static_cast<int64_t>(plan.merged_rows.size());
+    whole += looks.batch.rows() - static_cast<int64_t>(plan.merged_rows.size());
+    large += static_cast<int64_t>(plan.items.size()) - plan.small_items;
+  }
+  EXPECT_GT(merged, 100);
+  EXPECT_GT(whole, 1000);
+  EXPECT_GT(large, 100);
+}
+
+/// `count` rows, each with its own span of `own` keys, behind one span of `shared` keys.
+StepBatch fan(int32_t count, int32_t shared, int32_t own, int32_t page_size) {
+  StepBatch batch;
+  auto add_span = [&](int32_t keys) {
+    batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), keys});
+    for (int32_t key = 0; key < keys; key += page_size)
+      batch.pages.push_back(static_cast<int32_t>(batch.pages.size()));
+  };
+  add_span(shared);
+  batch.tiles.push_back({0, 0, count});
+  for (int32_t row = 0; row < count; ++row) {
+    batch.tokens.push_back(0);
+    batch.tile_rows.push_back({row, shared});
+  }
+  for (int32_t row = 0; row < count; ++row) {
+    add_span(own);
+    batch.tiles.push_back({row + 1, static_cast<int32_t>(batch.tile_rows.size()), 1});
+    batch.tile_rows.push_back({row, own});
+  }
+  return batch;
+}
+
+int64_t pages_read(const AttentionPlan& plan) {
+  int64_t pages = 0;
+  for (const AttentionItem& item : plan.items) pages += item.page_count;
+  return pages;
+}
+
+TEST(AttentionPlan, ReadsASharedSpanOncePerFullBlock) {
+  AttentionPlanner planner({4, 16, 1});
+  AttentionPlan plan;
+  planner.plan(fan(256, 4096, 16, 16), plan);
+  // 256 rows of 4 heads are 8 blocks of 128 queries: 8 times the span, and every row's own page.
+  EXPECT_EQ(pages_read(plan), 8 * 256 + 256);
+  EXPECT_EQ(plan.partial_rows, 0);
+}
+
+TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
+  // 64 pairs of rows, each pair behind a middle span of its own, all behind one long span.
+  StepBatch batch;
+  auto add_span = [&](int32_t keys) {
+    batch.spans.push_back({static_cast<int32_t>(batch.pages.size()), keys});
+    for (int32_t key = 0; key < keys; key += 16)
+      batch.pages.push_back(static_cast<int32_t>(batch.pages.size()));
+    return static_cast<int32_t>(batch.spans.size()) - 1;
+  };
+  auto look = [&](int32_t span, std::vector<int32_t> rows, int32_t keys) {
+    batch.tiles.push_back(
+        {span, static_cast<int32_t>(batch.tile_rows.size()), static_cast<int32_t>(rows.size())});
+    for (int32_t row : rows) batch.tile_rows.push_back({row, keys});
+  };
+  batch.tokens.assign(128, 0);
+  std::vector<int32_t> all;
+  for (int32_t row = 0; row < 128; ++row) all.push_back(row);
+  look(add_span(8192), all, 8192);
+  for (int32_t pair = 0; pair < 64; ++pair) {
+    look(add_span(32), {2 * pair, 2 * pair + 1}, 32);
+    look(add_span(16), {2 * pair}, 16);
+    look(add_span(16), {2 * pair + 1}, 16);
+  }
+  AttentionPlanner planner({4, 16, 1});
+  AttentionPlan plan;
+  planner.plan(batch, plan);
+  EXPECT_LT(pages_read(plan), 4 * 512 + 64 * (2 + 2) + 1) << "the long span is read by four full blocks";
+  EXPECT_EQ(slots_planned(plan, 128), slots_seen(batch, 16));
+}
+
+}  // namespace
+}  // namespace sheaf

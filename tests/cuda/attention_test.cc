@@ -1,0 +1,201 @@
+// Span attention on the device against fp64 sums over what the step says each row sees.
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "cuda/attention_plan.h"
+#include "cuda/device_memory.h"
+#include "cuda/devices.h"
+#include "tests/cuda/random_looks.h"
+
+namespace sheaf {
+namespace {
+
+using namespace cuda;
+
+struct Heads {
+  int32_t heads, kv_heads, head_dim, padded_dim;
+};
+
+template <class T>
+DeviceMemory<T> send(const std::vector<T>& values) {
+  DeviceMemory<T> device(std::max<int64_t>(1, static_cast<int64_t>(values.size())));
+  if (!values.empty())
+    check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+          "send");
+  return device;
+}
+
+/// Runs the plan on the device and returns out [rows, heads, head_dim].
+std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
+                                    int32_t wanted, const std::vector<bf16>& q, const std::vector<bf16>& k,
+                                    const std::vector<bf16>& v) {
+  AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted});
+  AttentionPlan plan;
+  planner.plan(batch, plan);
+  const auto items = send(plan.items);
+  const auto rows = send(plan.rows);
+  const auto pages = send(plan.pages);
+  const auto merged = send(plan.merged_rows);
+  const auto begin = send(plan.partial_begin);
+  const auto partials = send(plan.partials);
+  const auto dq = send(q), dk = send(k), dv = send(v);
+  const int64_t count = int64_t{batch.rows()} * layout.heads * layout.head_dim;
+  const DeviceMemory<float> partial_out(int64_t{plan.partial_rows} * layout.heads * layout.padded_dim + 1);
+  const DeviceMemory<float> partial_lse(int64_t{plan.partial_rows} * layout.heads + 1);
+  const DeviceMemory<bf16> out(count);
+  check(cudaMemset(out.data(), 0xff, static_cast<size_t>(count) * sizeof(bf16)), "poison");
+  const AttentionInputs in{items.data(),
+                           plan.small_items,
+                           static_cast<int32_t>(plan.items.size()) - plan.small_items,
+                           rows.data(),
+                           pages.data(),
+                           page_size,
+                           merged.data(),
+                           begin.data(),
+                           partials.data(),
+                           static_cast<int32_t>(plan.merged_rows.size()),
+                           plan.partial_rows};
+  attend(in, layout, {dq.data(), dk.data(), dv.data(), partial_out.data(), partial_lse.data(), out.data()},
+         nullptr);
+  check(cudaDeviceSynchronize(), "attention");
+  std::vector<bf16> result(static_cast<size_t>(count));
+  check(cudaMemcpy(result.data(), out.data(), result.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
+        "result");
+  std::vector<float> values(result.size());
+  for (size_t i = 0; i < result.size(); ++i) values[i] = __bfloat162float(result[i]);
+  return values;
+}
+
+void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
+             std::mt19937& random, const std::string& what) {
+  const StepBatch& batch = looks.batch;
+  HeadLayout layout{};
+  layout.heads = heads.heads;
+  layout.kv_heads = heads.kv_heads;
+  layout.head_dim = heads.head_dim;
+  layout.padded_dim = heads.padded_dim;
+  layout.slots = int64_t{looks.pages} * page_size;
+  std::normal_distribution<float> normal(0, 1);
+  auto noise = [&](int64_t vectors, float scale) {
+    std::vector<bf16> values(static_cast<size_t>(vectors * heads.padded_dim));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = __float2bfloat16(
+          static_cast<int32_t>(i) % heads.padded_dim < heads.head_dim ? scale * normal(random) : 0.0f);
+    return values;
+  };
+  // Scores with a spread of about 1.5 in base 2: some keys matter much more than others.
+  const auto q =
+      noise(int64_t{batch.rows()} * heads.heads, 1.5f / std::sqrt(static_cast<float>(heads.head_dim)));
+  const auto k = noise(heads.kv_heads * layout.slots, 1), v = noise(heads.kv_heads * layout.slots, 1);
+  const auto got = attend_on_device(batch, layout, page_size, wanted, q, k, v);
+
+  std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
+  for (const AttentionTile& tile : batch.tiles) {
+    const int32_t* pages = batch.pages.data() + batch.spans[static_cast<size_t>(tile.span)].first_page;
+    for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
+      const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
+      for (int32_t key = 0; key < look.visible; ++key)
+        slots[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
+    }
+  }
+  const int32_t group = heads.heads / heads.kv_heads;
+  double worst = 0;
+  for (size_t row = 0; row < slots.size(); ++row) {
+    // Every row's first and last head: the others take the same way.
+    for (int32_t head : {0, heads.heads - 1}) {
+      const bf16* query = q.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
+      std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0);
+      double sum = 0;
+      for (int32_t slot : slots[row]) {
+        const int64_t at = (int64_t{head / group} * layout.slots + slot) * heads.padded_dim;
+        double score = 0;
+        for (int32_t d = 0; d < heads.head_dim; ++d)
+          score += static_cast<double>(__bfloat162float(query[d])) *
+                   static_cast<double>(__bfloat162float(k[static_cast<size_t>(at + d)]));
+        const double weight = std::exp2(score);
+        sum += weight;
+        for (int32_t d = 0; d < heads.head_dim; ++d)
+          out[static_cast<size_t>(d)] +=
+              weight * static_cast<double>(__bfloat162float(v[static_cast<size_t>(at + d)]));
+      }
+      double error = 0, square = 0;
+      for (int32_t d = 0; d < heads.head_dim; ++d) {
+        const double right = out[static_cast<size_t>(d)] / sum;
+        const double value =
+            static_cast<double>(got[(row * static_cast<size_t>(heads.heads) + static_cast<size_t>(head)) *
+                                        static_cast<size_t>(heads.head_dim) +
+                                    static_cast<size_t>(d)]);
+        error += (value - right) * (value - right);
+        square += right * right;
+      }
+      const double relative = std::sqrt(error / square);
+      worst = std::max(worst, std::isnan(relative) ? 1e9 : relative);
+    }
+  }
+  EXPECT_LT(worst, 0.02) << what;
+}
+
+#define NEED_GPU() \
+  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
+
+TEST(Attention, EqualsPlainSumsOnRandomGraphs) {
+  NEED_GPU();
+  std::mt19937 random(11);
+  const Heads kinds[] = {{8, 2, 128, 128},  {4, 4, 128, 128}, {6, 2, 64, 64}, {9, 3, 64, 64},
+                         {16, 1, 128, 128}, {4, 2, 96, 128},  {4, 2, 32, 32}, {4, 2, 256, 256},
+                         {4, 1, 80, 128},   {2, 2, 20, 32}};
+  for (int round = 0; round < 60; ++round) {
+    const Heads heads = kinds[round % 10];
+    test::LooksShape shape;
+    shape.page_size = round % 4 == 3 ? std::array{8, 32, 64}[static_cast<size_t>(round / 4 % 3)] : 16;
+    shape.longest = round % 5 == 0 ? 1500 : 150;
+    shape.longest_run = round % 3 == 0 ? 300 : 30;
+    shape.children = round % 7 == 0 ? 20 : 4;
+    const test::RandomLooks looks = make_random_looks(random, shape);
+    compare(looks, heads, shape.page_size, round % 2 == 0 ? 4 : 500, random,
+            fmt::format("round {}: heads {}/{} of {}, pages of {}, {} rows", round, heads.heads,
+                        heads.kv_heads, heads.head_dim, shape.page_size, looks.batch.rows()));
+  }
+}
+
+TEST(Attention, EqualsPlainSumsOnFortyThousandKeys) {
+  NEED_GPU();
+  std::mt19937 random(12);
+  for (const Heads heads : {Heads{8, 2, 128, 128}, Heads{3, 1, 64, 64}}) {
+    for (int32_t wanted : {1, 66}) {
+      test::RandomLooks looks;
+      StepBatch& batch = looks.batch;
+      batch.spans = {{0, 40000}};
+      for (int32_t page = 0; page < 2500; ++page) batch.pages.push_back(2499 - page);
+      looks.pages = 2500;
+      batch.tiles = {{0, 0, 70}};
+      for (int32_t row = 0; row < 70; ++row) {
+        batch.tokens.push_back(0);
+        batch.tile_rows.push_back({row, 40000 - 69 + row});
+      }
+      compare(looks, heads, 16, wanted, random, fmt::format("cut for {}", wanted));
+    }
+  }
+}
+
+TEST(Attention, TakesEveryLengthOfARun) {
+  NEED_GPU();
+  std::mt19937 random(13);
+  for (int32_t rows : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257}) {
+    test::RandomLooks looks;
+    StepBatch& batch = looks.batch;
+    batch.spans = {{0, rows}};
+    looks.pages = (rows + 15) / 16;
+    for (int32_t page = 0; page < looks.pages; ++page) batch.pages.push_back(page);
+    batch.tiles = {{0, 0, rows}};
+    for (int32_t row = 0; row < rows; ++row) {
+      batch.tokens.push_back(0);
+      batch.tile_rows.push_back({row, row + 1});
+    }
+    compare(looks, {4, 2, 128, 128}, 16, 500, random, fmt::format("{} rows of 128", rows));
+    compare(looks, {4, 2, 64, 64}, 16, 500, random, fmt::format("{} rows of 64", rows));
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
