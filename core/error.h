@@ -20,6 +20,12 @@ class Error : public std::runtime_error {
   Fault fault_;
 };
 
+/// Memory that was asked for cannot be had; less of it may do.
+class OutOfMemory : public Error {
+ public:
+  explicit OutOfMemory(const std::string& message) : Error(Fault::fatal, message) {}
+};
+
 /// Throws an input error: refuse("{}: tensor {} ends past the file", path, name).
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {

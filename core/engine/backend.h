@@ -24,12 +24,24 @@ class Backend {
   /// "CPU, fp32, 2 threads".
   virtual std::string describe() const = 0;
 
-  /// Makes the paged key/value pool; called once, before the first step.
+  /// Makes the paged key/value pool, before the first step. May be called again with fewer pages where it
+  /// throws OutOfMemory.
   virtual void allocate_kv(int32_t pages, int32_t page_size) = 0;
   virtual int64_t kv_bytes_per_token() const = 0;
 
-  /// Runs one step. `picked` gets one entry per pick. `logits`, where not empty, receives [picks × vocab].
+  /// Runs one step. Throws OutOfMemory before anything of it is done where a smaller one may still fit.
+  /// `picked` gets one entry per pick. `logits`, where not empty, receives [picks × vocab].
   virtual void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits = {}) = 0;
+
+  /// Steps that may be started before the first of them is finished.
+  virtual int32_t steps_at_once() const { return 1; }
+  /// Starts a step; `batch` and `picked` stay as they are until it is finished. Steps are carried out in the
+  /// order of their starts, so a later one sees what an earlier one writes. Throws OutOfMemory as step()
+  /// does; the steps in flight are not harmed.
+  virtual void start(const StepBatch& batch, std::span<Picked> picked) { step(batch, picked); }
+  /// Waits for the oldest step started and not finished; then its tokens are picked. It is over even where
+  /// this throws.
+  virtual void finish() {}
 
   /// Rows a step should hold to keep the machine busy.
   virtual int32_t preferred_rows() const = 0;

@@ -4,18 +4,35 @@
 
 #include "core/engine/random_stream.h"
 #include "core/error.h"
-#include "core/stopwatch.h"
 
 namespace sheaf {
+namespace {
+
+constexpr int32_t kFewestRows = 16;  // a step that small must fit
+
+/// Makes the pool as asked, or as large as memory allows; returns its pages.
+int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
+  while (true) {
+    try {
+      backend.allocate_kv(pages, page_size);
+      return pages;
+    } catch (const OutOfMemory&) {
+      if (pages < 8) throw;
+      pages -= pages / 8;
+    }
+  }
+}
+
+}  // namespace
 
 Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& options)
     : backend_(backend),
       rules_(rules),
       options_(options),
-      pool_(options.pages, options.page_size),
-      residents_(pool_) {
-  backend_.allocate_kv(options.pages, options.page_size);
-}
+      pool_(make_pool(backend, options.pages, options.page_size), options.page_size),
+      residents_(pool_),
+      builder_(options.page_size),
+      steps_(static_cast<size_t>(backend.steps_at_once())) {}
 
 bool Engine::fits(const Stack& stack) const {
   // Shared segments that happen to be resident now may be gone when it is admitted, so all of it is counted.
@@ -26,49 +43,130 @@ bool Engine::fits(const Stack& stack) const {
 
 bool Engine::run(const Source& next, const Sink& done) {
   drained_ = false;
-  std::vector<Picked> picked;
-  while (true) {
-    if (interrupted()) return false;
-    admit(next);
-    if (flights_.empty()) return !interrupted();
-
-    batch_.clear();
-    wanted_.clear();
-    looked_.clear();
-    looked_at_.clear();
-    add_decode_rows();
-    add_prefill_rows();
-    close_batch();
-
-    picked.resize(batch_.picks.size());
-    {
-      const Stopwatch watch(stats_.step_seconds);
-      backend_.step(batch_, picked);
-    }
-    ++stats_.steps;
-
-    for (size_t i = 0; i < wanted_.size(); ++i) take(wanted_[i], picked[i]);
-    for (auto flight = flights_.begin(); flight != flights_.end();) {
-      finish_segments(*flight);
-      if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
-        ++flight;
+  left_backend_ = std::chrono::steady_clock::now();
+  try {
+    while (true) {
+      if (in_flight_ == steps_.size() || (in_flight_ > 0 && interrupted())) {
+        finish_step(done);
         continue;
       }
-      std::vector<Answer> answers;
-      for (SlotState& slot : flight->slots) answers.push_back(std::move(slot.answer));
-      Stack stack = std::move(flight->stack);
-      flight = flights_.erase(flight);
-      done(std::move(stack), std::move(answers));
+      if (interrupted()) return false;
+      const int64_t ready = admit(next);
+      if (flights_.empty() && in_flight_ == 0) return !interrupted();
+      // A thin step costs more than the wait for the picks that would fill it.
+      if (in_flight_ > 0 && 2 * ready < options_.rows_per_step)
+        finish_step(done);
+      else
+        start_step(done);
     }
-    stats_.peak_pages = residents_.peak_pages();
-    if (on_step) on_step(stats_);
+  } catch (...) {
+    abandon_steps();
+    throw;
   }
 }
 
-void Engine::admit(const Source& next) {
+void Engine::start_step(const Sink& done) {
+  Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
+  step.wanted.clear();
+  builder_.begin(step.batch);
+  add_decode_rows(step);
+  add_prefill_rows(step);
+  builder_.close();
+  step.picked.resize(step.batch.picks.size());
+  try {
+    call_backend([&] { backend_.start(step.batch, step.picked); });
+    ++in_flight_;
+  } catch (const OutOfMemory&) {
+    ++stats_.split_steps;
+    while (in_flight_ > 0) finish_step(done);
+    run_in_parts(step.batch, step.picked);
+    apply(step, done);
+  }
+}
+
+/// Runs a step at once. Where memory is too short for it no later one is as large, and false is returned.
+bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
+  try {
+    call_backend([&] { backend_.step(batch, picked); });
+    return true;
+  } catch (const OutOfMemory& error) {
+    if (batch.rows() <= kFewestRows)
+      fail("memory is too short for a step of even {} rows: {}; lower engine.kv_memory_gb", batch.rows(),
+           error.what());
+  }
+  row_limit_ = (batch.rows() + 1) / 2;
+  options_.rows_per_step = std::min(options_.rows_per_step, row_limit_);
+  return false;
+}
+
+void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
+  if (batch.rows() <= row_limit_ && try_step(batch, picked)) return;
+  const auto [first, second] = split_batch(batch, batch.rows() / 2);
+  run_in_parts(first, picked.first(first.picks.size()));
+  run_in_parts(second, picked.subspan(first.picks.size()));
+}
+
+void Engine::finish_step(const Sink& done) {
+  const Step& step = steps_[oldest_];
+  stats_.waited_seconds += call_backend([&] {
+    --in_flight_;
+    backend_.finish();
+  });
+  oldest_ = (oldest_ + 1) % steps_.size();
+  apply(step, done);
+}
+
+void Engine::apply(const Step& step, const Sink& done) {
+  ++stats_.steps;
+  for (size_t i = 0; i < step.wanted.size(); ++i) take(step.wanted[i], step.picked[i]);
+  retire(done);
+  stats_.peak_pages = residents_.peak_pages();
+  if (on_step) on_step(stats_);
+}
+
+/// After an error: a step in flight reads and writes memory of this engine.
+void Engine::abandon_steps() {
+  for (; in_flight_ > 0; --in_flight_) {
+    try {
+      backend_.finish();
+    } catch (const std::exception&) {  // the first error is the one to report
+    }
+  }
+}
+
+template <class Call>
+double Engine::call_backend(Call&& call) {
+  const auto start = std::chrono::steady_clock::now();
+  const double host = std::chrono::duration<double>(start - left_backend_).count();
+  stats_.host_seconds += host;
+  if (in_flight_ == 0) stats_.idle_seconds += host;
+  call();
+  left_backend_ = std::chrono::steady_clock::now();
+  const double inside = std::chrono::duration<double>(left_backend_ - start).count();
+  stats_.step_seconds += inside;
+  return inside;
+}
+
+void Engine::retire(const Sink& done) {
+  for (auto flight = flights_.begin(); flight != flights_.end();) {
+    finish_segments(*flight);
+    if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
+      ++flight;
+      continue;
+    }
+    std::vector<Answer> answers;
+    for (SlotState& slot : flight->slots) answers.push_back(std::move(slot.answer));
+    Stack stack = std::move(flight->stack);
+    flight = flights_.erase(flight);
+    done(std::move(stack), std::move(answers));
+  }
+}
+
+int64_t Engine::admit(const Source& next) {
   int64_t backlog = 0;  // prefill rows of flights already admitted
   for (const Flight& flight : flights_)
-    for (size_t i = flight.next_segment; i < flight.stack.segments.size(); ++i)
+    for (size_t i = flight.next_segment; i < flight.stack.segments.size() && backlog < options_.rows_per_step;
+         ++i)
       backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
 
   while (backlog < options_.rows_per_step) {
@@ -77,14 +175,14 @@ void Engine::admit(const Source& next) {
       drained_ = !pending_;
       if (pending_) check_stack(*pending_);
     }
-    if (!pending_) return;
+    if (!pending_) break;
     const auto slots = static_cast<int32_t>(pending_->slots.size());
-    if (open_slots_ > 0 && open_slots_ + slots > options_.rows_per_step) return;
+    if (open_slots_ > 0 && open_slots_ + slots > options_.rows_per_step) break;
     const int32_t needed = residents_.pages_needed(*pending_);
     if (needed > residents_.room()) {
       if (flights_.empty())
         fail("a prompt needs {} pages of keys and values and the pool has {}", needed, pool_.total());
-      return;
+      break;
     }
     Flight& flight = flights_.emplace_back();
     flight.stack = std::move(*pending_);
@@ -100,98 +198,64 @@ void Engine::admit(const Source& next) {
           slot);
     backlog += flight.stack.prompt_tokens();
   }
+  return backlog + waiting_slots_;
 }
 
-void Engine::add_decode_rows() {
+void Engine::add_decode_rows(Step& step) {
   for (Flight& flight : flights_) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
       SlotState& state = flight.slots[static_cast<size_t>(slot)];
       if (!state.waiting) continue;
+      if (step.batch.rows() >= row_limit_) return;
       const SegmentId segment = flight.stack.slots[static_cast<size_t>(slot)].answer;
       const int32_t index = flight.residents[static_cast<size_t>(segment)]->keys;
       add_rows(flight, segment, index, std::span(&state.answer.tokens.back(), 1));
-      want(flight, slot);
+      want(step, flight, slot);
       state.waiting = false;
+      --waiting_slots_;
       ++stats_.decode_rows;
     }
   }
 }
 
-void Engine::add_prefill_rows() {
+void Engine::add_prefill_rows(Step& step) {
   for (Flight& flight : flights_) {
     for (; flight.next_segment < flight.stack.segments.size(); ++flight.next_segment) {
       const Segment& segment = flight.stack.segments[flight.next_segment];
       const int32_t keys = flight.residents[flight.next_segment]->keys;
       const auto total = static_cast<int32_t>(segment.tokens.size());
       if (keys < total) {
-        const int32_t rows = std::min(total - keys, options_.rows_per_step - batch_.rows());
+        const int32_t rows = std::min(total - keys, options_.rows_per_step - step.batch.rows());
         if (rows <= 0) return;
         add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
                  std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
         stats_.prefill_rows += rows;
         if (keys + rows < total) return;
-        for (int32_t slot : flight.prompted[flight.next_segment]) want(flight, slot);
+        for (int32_t slot : flight.prompted[flight.next_segment]) want(step, flight, slot);
       }
     }
   }
 }
 
 void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
-  const Segment& segment = flight.stack.segments[static_cast<size_t>(id)];
   Resident* own = flight.residents[static_cast<size_t>(id)];
-  const auto count = static_cast<int32_t>(tokens.size());
-  const int32_t first_row = batch_.rows();
-  residents_.grow(own, first + count);
-  for (int32_t i = 0; i < count; ++i) {
-    const int32_t index = first + i;
-    batch_.tokens.push_back(tokens[static_cast<size_t>(i)]);
-    batch_.positions.push_back(segment.first_position + index);
-    batch_.kv_slots.push_back(own->pages[static_cast<size_t>(index / pool_.page_size())] * pool_.page_size() +
-                              index % pool_.page_size());
-  }
-  auto look = [&](Resident* resident, auto visible) {
-    if (resident->keys == 0) return;
-    const auto [at, added] = looked_at_.try_emplace(resident->serial, looked_.size());
-    if (added) looked_.push_back({resident, {}});
-    for (int32_t i = 0; i < count; ++i)
-      looked_[at->second].rows.push_back({first_row + i, visible(first + i)});
-  };
-  for (const Sight& sight : segment.sees) {
-    Resident* seen = flight.residents[static_cast<size_t>(sight.segment)];
-    look(seen, [&](int32_t index) { return sight.abreast ? std::min(seen->keys, index + 1) : seen->keys; });
-  }
-  look(own, [](int32_t index) { return index + 1; });
+  residents_.grow(own, first + static_cast<int32_t>(tokens.size()));
+  builder_.add(flight.stack.segments[static_cast<size_t>(id)], own, flight.residents, first, tokens);
 }
 
-void Engine::want(Flight& flight, int32_t slot) {
+void Engine::want(Step& step, Flight& flight, int32_t slot) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   const SlotState& state = flight.slots[static_cast<size_t>(slot)];
-  Pick pick{batch_.rows() - 1, options_.temperature, options_.top_k, options_.top_p};
+  Pick pick{step.batch.rows() - 1, options_.temperature, options_.top_k, options_.top_p};
   pick.uniform = uniform(options_.seed, asked.stream, state.answer.tokens.size());
   if (asked.allowed) {
     const auto allowed = asked.allowed->allowed(state.node);
-    pick.first_allowed = static_cast<int32_t>(batch_.allowed.size());
+    pick.first_allowed = static_cast<int32_t>(step.batch.allowed.size());
     pick.allowed_count = static_cast<int32_t>(allowed.size());
-    batch_.allowed.insert(batch_.allowed.end(), allowed.begin(), allowed.end());
+    step.batch.allowed.insert(step.batch.allowed.end(), allowed.begin(), allowed.end());
   }
-  batch_.picks.push_back(pick);
-  wanted_.push_back({&flight, slot});
-}
-
-void Engine::close_batch() {
-  // A row's sights have ascending first positions, so this order is the order of keys for every row.
-  std::sort(looked_.begin(), looked_.end(), [](const Looked& a, const Looked& b) {
-    return std::pair(a.resident->first_position, a.resident->serial) <
-           std::pair(b.resident->first_position, b.resident->serial);
-  });
-  for (const Looked& looked : looked_) {
-    batch_.tiles.push_back({static_cast<int32_t>(batch_.spans.size()),
-                            static_cast<int32_t>(batch_.tile_rows.size()),
-                            static_cast<int32_t>(looked.rows.size())});
-    batch_.spans.push_back({static_cast<int32_t>(batch_.pages.size()), looked.resident->keys});
-    batch_.pages.insert(batch_.pages.end(), looked.resident->pages.begin(), looked.resident->pages.end());
-    batch_.tile_rows.insert(batch_.tile_rows.end(), looked.rows.begin(), looked.rows.end());
-  }
+  step.batch.picks.push_back(pick);
+  step.wanted.push_back({&flight, slot});
 }
 
 void Engine::take(Wanted wanted, Picked picked) {
@@ -214,6 +278,7 @@ void Engine::take(Wanted wanted, Picked picked) {
   if (tokens == asked.max_tokens || tokens == options_.assumed_tokens)
     return close_slot(flight, wanted.slot, Ending::length);
   state.waiting = true;
+  ++waiting_slots_;
 }
 
 void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/engine/backend.h"
+#include "core/engine/batch_builder.h"
 #include "core/engine/residents.h"
 #include "core/engine/step_batch.h"
 #include "core/engine/stop_rules.h"
@@ -41,12 +43,17 @@ struct EngineStats {
   int64_t answer_tokens = 0;
   int64_t alone_rows = 0;  ///< rows that one prompt per question would have computed
   int32_t peak_pages = 0;
-  double step_seconds = 0;  ///< inside the backend
+  int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
+  double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
+  double waited_seconds = 0;  ///< of it, waiting for a step in flight
+  double host_seconds = 0;    ///< between calls of the backend: the loop itself, the source and the sink
+  double idle_seconds = 0;    ///< of it, with no step in flight
   int64_t rows() const { return prefill_rows + decode_rows; }
 };
 
 /// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once
-/// and refills.
+/// and refills. Where the backend takes several steps at once, the next is planned and started while the last
+/// one runs, from the rows that do not wait for its picks.
 class Engine {
  public:
   Engine(Backend& backend, const StopRules& rules, const EngineOptions& options);
@@ -62,6 +69,8 @@ class Engine {
   bool fits(const Stack& stack) const;
 
   const EngineStats& stats() const { return stats_; }
+  int32_t pages() const { return pool_.total(); }  ///< of the pool; fewer than asked where memory is short
+  int32_t rows_per_step() const { return options_.rows_per_step; }  ///< likewise
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
 
@@ -86,14 +95,30 @@ class Engine {
     Flight* flight;
     int32_t slot;
   };
+  /// A step that is planned or under way.
+  struct Step {
+    StepBatch batch;
+    std::vector<Wanted> wanted;  ///< whose next token each pick is
+    std::vector<Picked> picked;
+  };
 
-  void admit(const Source& next);
-  void add_decode_rows();
-  void add_prefill_rows();
+  /// Returns how many rows a step planned now could hold, were it large enough.
+  int64_t admit(const Source& next);
+  void start_step(const Sink& done);
+  void finish_step(const Sink& done);
+  void apply(const Step& step, const Sink& done);
+  bool try_step(const StepBatch& batch, std::span<Picked> picked);
+  void run_in_parts(const StepBatch& batch, std::span<Picked> picked);
+  void abandon_steps();
+  template <class Call>
+  double call_backend(Call&& call);
+
+  void add_decode_rows(Step& step);
+  void add_prefill_rows(Step& step);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
-  void want(Flight& flight, int32_t slot);
-  void close_batch();
+  void want(Step& step, Flight& flight, int32_t slot);
   void take(Wanted wanted, Picked picked);
+  void retire(const Sink& done);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
   void finish_segments(Flight& flight);
 
@@ -108,15 +133,14 @@ class Engine {
   std::optional<Stack> pending_;  ///< read from the source, waiting for room
   bool drained_ = false;
   int32_t open_slots_ = 0;
+  int32_t waiting_slots_ = 0;
 
-  StepBatch batch_;
-  std::vector<Wanted> wanted_;
-  struct Looked {
-    Resident* resident;
-    std::vector<TileRow> rows;
-  };
-  std::vector<Looked> looked_;  ///< residents that rows of this step look at
-  std::unordered_map<uint64_t, size_t> looked_at_;
+  BatchBuilder builder_;
+  int32_t row_limit_ = INT32_MAX;  ///< rows that a step's memory holds, as far as is known
+  std::vector<Step> steps_;        ///< a ring, as many as the backend takes at once
+  size_t oldest_ = 0;              ///< of those in flight
+  size_t in_flight_ = 0;
+  std::chrono::steady_clock::time_point left_backend_;
 };
 
 }  // namespace sheaf

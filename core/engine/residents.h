@@ -21,6 +21,8 @@ struct Resident {
   std::vector<int32_t> pages;
   bool shared = false;                  ///< stays after its last user, until its pages are needed
   std::list<Resident*>::iterator idle;  ///< its place in the list of unused ones
+  uint64_t looked_in = 0;               ///< the last batch whose rows look at it,
+  size_t look = 0;                      ///< and its place in that batch's list
 };
 
 /// The segments in the pool, with reference counts. Equal shared segments of different stacks are one

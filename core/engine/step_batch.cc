@@ -1,6 +1,48 @@
 #include "core/engine/step_batch.h"
 
+#include <algorithm>
+
 namespace sheaf {
+namespace {
+
+StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
+  StepBatch part;
+  auto copy = [&](const std::vector<int32_t>& from, std::vector<int32_t>& to) {
+    to.assign(from.begin() + first, from.begin() + end);
+  };
+  copy(batch.tokens, part.tokens);
+  copy(batch.positions, part.positions);
+  copy(batch.kv_slots, part.kv_slots);
+  part.pages = batch.pages;
+  part.allowed = batch.allowed;
+  for (const AttentionTile& tile : batch.tiles) {
+    AttentionTile cut{static_cast<int32_t>(part.spans.size()), static_cast<int32_t>(part.tile_rows.size()),
+                      0};
+    int32_t keys = 0;  // those further on may not be written yet
+    for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
+      const TileRow& look = batch.tile_rows[static_cast<size_t>(i)];
+      if (look.row < first || look.row >= end) continue;
+      part.tile_rows.push_back({look.row - first, look.visible});
+      keys = std::max(keys, look.visible);
+      ++cut.row_count;
+    }
+    if (cut.row_count == 0) continue;
+    part.tiles.push_back(cut);
+    part.spans.push_back({batch.spans[static_cast<size_t>(tile.span)].first_page, keys});
+  }
+  for (Pick pick : batch.picks) {
+    if (pick.row < first || pick.row >= end) continue;
+    pick.row -= first;
+    part.picks.push_back(pick);
+  }
+  return part;
+}
+
+}  // namespace
+
+std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows) {
+  return {cut_rows(batch, 0, rows), cut_rows(batch, rows, batch.rows())};
+}
 
 void StepBatch::clear() {
   tokens.clear();

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/token.h"
@@ -57,6 +58,10 @@ struct StepBatch {
   int32_t rows() const { return static_cast<int32_t>(tokens.size()); }
   void clear();
 };
+
+/// The same step as two that run one after the other: the first `rows` rows and the rest. No row may see a
+/// key that a later row writes; the engine's batches are ordered so.
+std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows);
 
 struct Picked {
   TokenId token;

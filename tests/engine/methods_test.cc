@@ -8,6 +8,7 @@
 #include "core/methods/builder.h"
 #include "core/segments/mask.h"
 #include "cpu/cpu_backend.h"
+#include "tests/engine/decode.h"
 #include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
@@ -18,39 +19,7 @@ namespace {
 using test::make_random_items;
 using test::make_random_model;
 
-using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by item and question
-
-Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options,
-               EngineStats* stats = nullptr) {
-  const StopRules rules(backend.config().vocab, {3, 7});
-  Engine engine(backend, rules, options);
-  Answers answers;
-  size_t next = 0;
-  const bool finished = engine.run(
-      [&]() -> std::optional<Stack> {
-        if (next == stacks.size()) return std::nullopt;
-        return std::move(stacks[next++]);
-      },
-      [&](Stack&& stack, std::vector<Answer>&& got) {
-        for (size_t i = 0; i < got.size(); ++i) {
-          const auto key = std::pair(stack.slots[i].item, stack.slots[i].question);
-          EXPECT_TRUE(answers.emplace(key, std::move(got[i])).second);
-        }
-      });
-  EXPECT_TRUE(finished);
-  if (stats) *stats = engine.stats();
-  return answers;
-}
-
-void expect_same(const Answers& a, const Answers& b, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (const auto& [key, answer] : a) {
-    const Answer& other = b.at(key);
-    EXPECT_EQ(answer.tokens, other.tokens) << what << ": item " << key.first << ", question " << key.second;
-    EXPECT_EQ(answer.ending, other.ending) << what;
-    EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
-  }
-}
+using test::Answers, test::decode, test::expect_same;
 
 using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
 std::unique_ptr<Backend> quick(const Model& model) {

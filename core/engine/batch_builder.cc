@@ -1,0 +1,71 @@
+#include "core/engine/batch_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sheaf {
+
+void BatchBuilder::begin(StepBatch& batch) {
+  batch.clear();
+  batch_ = &batch;
+  ++batches_;
+  looks_.clear();
+  runs_.clear();
+}
+
+void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident* const> residents,
+                       int32_t first, std::span<const TokenId> tokens) {
+  const int32_t row = batch_->rows();
+  const auto count = static_cast<int32_t>(tokens.size());
+  batch_->tokens.insert(batch_->tokens.end(), tokens.begin(), tokens.end());
+  for (int32_t index = first; index < first + count;) {
+    const int32_t page = own->pages[static_cast<size_t>(index / page_size_)];
+    const int32_t end = std::min(first + count, (index / page_size_ + 1) * page_size_);
+    for (int32_t slot = page * page_size_ + index % page_size_; index < end; ++index, ++slot) {
+      batch_->positions.push_back(segment.first_position + index);
+      batch_->kv_slots.push_back(slot);
+    }
+  }
+  for (const Sight& sight : segment.sees) {
+    Resident* seen = residents[static_cast<size_t>(sight.segment)];
+    if (seen->keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : seen->keys, seen->keys, -1});
+  }
+  look(own, {row, count, first + 1, own->keys, -1});
+}
+
+void BatchBuilder::look(Resident* resident, Run run) {
+  const auto index = static_cast<int32_t>(runs_.size());
+  if (resident->looked_in != batches_) {
+    resident->looked_in = batches_;
+    resident->look = looks_.size();
+    looks_.push_back({resident, index, index, 0});
+  } else {
+    runs_[static_cast<size_t>(looks_[resident->look].last_run)].next = index;
+  }
+  Look& look = looks_[resident->look];
+  look.last_run = index;
+  look.rows += run.count;
+  runs_.push_back(run);
+}
+
+void BatchBuilder::close() {
+  // A row's sights have ascending first positions, so this order is the order of keys for every row.
+  std::sort(looks_.begin(), looks_.end(), [](const Look& a, const Look& b) {
+    return std::pair(a.resident->first_position, a.resident->serial) <
+           std::pair(b.resident->first_position, b.resident->serial);
+  });
+  for (const Look& look : looks_) {
+    batch_->tiles.push_back({static_cast<int32_t>(batch_->spans.size()),
+                             static_cast<int32_t>(batch_->tile_rows.size()), look.rows});
+    batch_->spans.push_back({static_cast<int32_t>(batch_->pages.size()), look.resident->keys});
+    batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
+    for (int32_t at = look.first_run; at >= 0;) {
+      const Run& run = runs_[static_cast<size_t>(at)];
+      for (int32_t i = 0; i < run.count; ++i)
+        batch_->tile_rows.push_back({run.row + i, std::min(run.most, run.visible + i)});
+      at = run.next;
+    }
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,100 @@
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/methods/builder.h"
+#include "tests/random_parts.h"
+
+namespace sheaf::test {
+
+using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by item and question
+
+/// Decodes; `interrupt_every` not 0: stops after so many steps and goes on, until all is done.
+inline Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options,
+                      EngineStats* stats_out = nullptr, int interrupt_every = 0) {
+  const StopRules rules(backend.config().vocab, {3, 7});
+  std::atomic<bool> interrupted = false;
+  options.interrupted = &interrupted;
+  Engine engine(backend, rules, options);
+  int steps = 0;
+  engine.on_step = [&](const EngineStats& stats) {
+    EXPECT_EQ(stats.steps, ++steps);
+    interrupted = interrupt_every > 0 && steps % interrupt_every == 0;
+  };
+  Answers answers;
+  size_t next = 0;
+  for (bool finished = false; !finished; interrupted = false) {
+    finished = engine.run(
+        [&]() -> std::optional<Stack> {
+          if (next == stacks.size()) return std::nullopt;
+          return std::move(stacks[next++]);
+        },
+        [&](Stack&& stack, std::vector<Answer>&& got) {
+          for (size_t i = 0; i < got.size(); ++i) {
+            const auto key = std::pair(stack.slots[i].item, stack.slots[i].question);
+            EXPECT_TRUE(answers.emplace(key, std::move(got[i])).second);
+          }
+        });
+    EXPECT_TRUE(finished || interrupt_every > 0);
+  }
+  const EngineStats& stats = engine.stats();
+  EXPECT_LE(stats.waited_seconds, stats.step_seconds);
+  EXPECT_LE(stats.idle_seconds, stats.host_seconds);
+  if (stats_out) *stats_out = stats;
+  return answers;
+}
+
+inline void expect_same(const Answers& a, const Answers& b, const std::string& what) {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (const auto& [key, answer] : a) {
+    const Answer& other = b.at(key);
+    EXPECT_EQ(answer.tokens, other.tokens) << what << ": item " << key.first << ", question " << key.second;
+    EXPECT_EQ(answer.ending, other.ending) << what;
+    EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
+  }
+}
+
+/// Nine items in three prompts, built by method `kind` of six; some with lists of allowed answers.
+inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
+  auto items = make_random_items({.items = 9,
+                                  .questions = 4,
+                                  .max_tokens = 7,
+                                  .own_questions = kind < 3 && seed % 2 == 0,
+                                  .longest = 12},
+                                 seed);
+  const auto trie =
+      std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8, 9, 5}, {11}, {20, 21}}, 0);
+  if (seed % 3 == 0)
+    for (ItemParts& item : items)
+      for (QuestionParts& question : item.own_questions) question.allowed = trie;
+  std::vector<Stack> stacks;
+  for (size_t first = 0; first < items.size(); first += 3) {
+    const auto group = std::span(items).subspan(first, 3);
+    if (kind == 0) build_tree(group, stacks);
+    if (kind == 1) build_prefix(group, stacks);
+    if (kind == 2) build_separate(group, stacks);
+    if (kind == 3) build_positional(group, true, stacks);
+    if (kind == 4) build_positional(group, false, stacks);
+    if (kind == 5) build_joint_tree(group, stacks);
+  }
+  return stacks;
+}
+
+/// Pages of 4 that hold the largest of the stacks and little more.
+inline int32_t tight_pool(const std::vector<Stack>& stacks) {
+  int32_t most = 0;
+  for (const Stack& stack : stacks) {
+    int32_t pages = 0;
+    for (int32_t keys : stack.most_keys()) pages += (keys + 3) / 4;
+    most = std::max(most, pages);
+  }
+  return most + 10;
+}
+
+}  // namespace sheaf::test

@@ -1,0 +1,127 @@
+// Memory that runs short shrinks steps and the pool, and changes no answer.
+#include <gtest/gtest.h>
+
+#include "core/engine/engine.h"
+#include "core/error.h"
+#include "cpu/cpu_backend.h"
+#include "tests/engine/decode.h"
+#include "tests/engine/delayed_backend.h"
+#include "tests/random_model.h"
+
+namespace sheaf {
+namespace {
+
+using test::Answers, test::decode, test::expect_same;
+using test::make_random_model;
+using test::random_stacks, test::tight_pool;
+
+/// Passes everything on; tests change a part.
+class Around : public Backend {
+ public:
+  explicit Around(Backend& inner) : inner_(inner) {}
+  const ModelConfig& config() const override { return inner_.config(); }
+  std::string describe() const override { return inner_.describe(); }
+  void allocate_kv(int32_t pages, int32_t page_size) override { inner_.allocate_kv(pages, page_size); }
+  int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
+  int32_t preferred_rows() const override { return inner_.preferred_rows(); }
+  int32_t steps_at_once() const override { return inner_.steps_at_once(); }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    inner_.step(batch, picked, logits);
+  }
+  void start(const StepBatch& batch, std::span<Picked> picked) override { inner_.start(batch, picked); }
+  void finish() override { inner_.finish(); }
+
+ protected:
+  Backend& inner_;
+};
+
+/// A device whose memory holds fewer and fewer rows: the limit falls to `later` after some steps.
+class Tight : public Around {
+ public:
+  Tight(Backend& inner, int32_t first, int32_t later) : Around(inner), limit_(first), later_(later) {}
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    if (pages > most_pages) throw OutOfMemory("no room for the pool");
+    Around::allocate_kv(pages, page_size);
+  }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    check(batch);
+    inner_.step(batch, picked, logits);
+  }
+  void start(const StepBatch& batch, std::span<Picked> picked) override {
+    check(batch);
+    inner_.start(batch, picked);
+  }
+  int32_t most_pages = INT32_MAX;
+  int64_t refused = 0;
+
+ private:
+  void check(const StepBatch& batch) {
+    if (++steps_ == 6) limit_ = later_;
+    if (batch.rows() <= limit_) return;
+    ++refused;
+    throw OutOfMemory("9 MB of device memory cannot be had");
+  }
+  int32_t limit_, later_;
+  int64_t steps_ = 0;
+};
+
+TEST(Memory, ShrinkingStepsChangeNoAnswer) {
+  int64_t split = 0;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    const Model model = make_random_model({}, 40 + seed);
+    for (int kind = 0; kind < 6; ++kind) {
+      const auto stacks = random_stacks(seed, kind);
+      const EngineOptions options{.rows_per_step = 150, .pages = tight_pool(stacks), .page_size = 4};
+      const auto plain = make_quick_backend(model, 1);
+      const Answers expected = decode(*plain, stacks, options);
+      for (const int32_t at_once : {1, 2}) {
+        const auto inner = make_quick_backend(model, 1);
+        test::Delayed delayed(*inner, at_once, test::When::at_finish);
+        Tight tight(delayed, seed % 2 ? 60 : 1000, 17);
+        EngineStats stats;
+        expect_same(expected, decode(tight, stacks, options, &stats),
+                    fmt::format("seed {}, kind {}, {} at once", seed, kind, at_once));
+        split += stats.split_steps;
+        // Every refusal but the first of a step halves the next ones: 150, 75, 38, 19.
+        EXPECT_LE(tight.refused, 4 + stats.split_steps);
+        EXPECT_LE(stats.split_steps, 3);
+      }
+    }
+  }
+  EXPECT_GT(split, 90);
+}
+
+TEST(Memory, TooLittleForAnyStepIsAnErrorThatNamesTheSetting) {
+  const Model model = make_random_model({}, 1);
+  const auto inner = make_quick_backend(model, 1);
+  Tight tight(*inner, 3, 3);
+  try {
+    decode(tight, random_stacks(1, 0), {.rows_per_step = 50, .pages = 500});
+    ADD_FAILURE() << "it should have failed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::fatal);
+    EXPECT_NE(std::string(error.what()).find("engine.kv_memory_gb"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("9 MB"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Memory, ThePoolIsAsLargeAsMemoryAllows) {
+  const Model model = make_random_model({}, 2);
+  const auto stacks = random_stacks(2, 0);
+  const auto plain = make_quick_backend(model, 1);
+  const Answers expected = decode(*plain, stacks, {.rows_per_step = 40, .pages = 100000});
+  const auto inner = make_quick_backend(model, 1);
+  Tight tight(*inner, 1000, 1000);
+  tight.most_pages = 333;
+  expect_same(expected, decode(tight, stacks, {.rows_per_step = 40, .pages = 100000}), "a small pool");
+
+  const StopRules rules(61, {});
+  const Engine engine(tight, rules, {.pages = 100000});
+  EXPECT_LE(engine.pages(), 333);
+  EXPECT_GE(engine.pages(), 333 * 7 / 8);
+  tight.most_pages = 0;
+  EXPECT_THROW(Engine(tight, rules, {.pages = 100000}), OutOfMemory);
+}
+
+}  // namespace
+}  // namespace sheaf
