@@ -3,6 +3,8 @@ SHELL   := /bin/bash
 JOBS    ?= $(shell nproc)
 PRESET  ?= release
 SECONDS ?= 600
+# GPUs to compile for, such as 80;89;90a; empty: as configured before, at first those of this machine (90a without one).
+CUDA_ARCH ?=
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -11,7 +13,7 @@ setup: ## install what the build needs (packages, wheels, the default model)
 	@tools/setup
 
 configure: setup
-	@cmake --preset $(PRESET) -Wno-dev > build/configure.log 2>&1 || { tail -n 20 build/configure.log; exit 1; }
+	@cmake --preset $(PRESET) -Wno-dev $(if $(CUDA_ARCH),'-DSHEAF_CUDA_ARCH=$(CUDA_ARCH)') > build/configure.log 2>&1 || { tail -n 20 build/configure.log; exit 1; }
 
 build: configure ## compile build/sheaf and the tests
 	@cmake --build --preset $(PRESET) -j $(JOBS)
@@ -26,6 +28,11 @@ test: build ## every test that needs no GPU
 
 gpu-test: build ## the CUDA engine against the CPU, step by step (skips without a GPU)
 	@ctest --preset $(PRESET) -L cuda
+
+# Nothing is built or fetched here: SHEAF is the program, CATALOG a real catalog workload (.jsonl or .jsonl.gz) in place of
+# the made-up one, TORCH a bench_torch.py to time beside. `bench/gpu_table --help` has them all.
+gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
+	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' TORCH='$(TORCH)' bench/gpu_table
 
 # Without the tests that decode real corpora with the default model (label app): they take long under the sanitizers,
 # and what they run is tested piece by piece in the other areas. `make sanitize AREAS=` runs those too.
@@ -47,4 +54,4 @@ lint: build ## clang-format check and clang-tidy
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test sanitize fuzz format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-bench sanitize fuzz format lint clean

@@ -83,6 +83,28 @@ TEST_F(BenchCommand, RepeatsFromNothing) {
   EXPECT_GE(result["items_per_second_best"].get<double>(), result["items_per_second"].get<double>());
 }
 
+TEST_F(BenchCommand, ReadsTheWorkloadsOfTheGenerator) {
+  const std::string make = "python3 bench/make_workloads.py --contexts 1 " + scratch_.file("made");
+  ASSERT_EQ(std::system((make + " squad2 catalog >/dev/null").c_str()), 0);
+  std::string config = kConfig;
+  config.replace(config.find("\"vocab_size\": 100"), 17, "\"vocab_size\": 150000");
+  config.replace(config.find("\"hidden_size\": 32"), 17, "\"hidden_size\": 8");
+  const std::string shape = " --device cpu --shape " + scratch_.write("config.json", config);
+  for (const auto& [name, method] : {std::pair{"squad2", "ippd"}, {"catalog", "hpd"}}) {
+    const Ran ran =
+        run_sheaf(scratch_, "bench " + scratch_.file("made/") + name + ".jsonl --method " + method + shape);
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_EQ(json::parse(ran.out)["workload"].get<std::string>().rfind(name, 0), 0u);
+  }
+}
+
+TEST_F(BenchCommand, TheTableNeedsAGpu) {
+  const std::string command = "CUDA_VISIBLE_DEVICES= SHEAF=" + std::string(SHEAF_BINARY) +
+                              " OUT=" + scratch_.file("out") + " bench/gpu_table 2>" + scratch_.file("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
+  EXPECT_NE(test::read_text(scratch_.file("err")).find("no CUDA device"), std::string::npos);
+}
+
 TEST_F(BenchCommand, Refuses) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
            {tiny() + "--device 99", "--device 99"},
