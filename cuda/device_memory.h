@@ -36,9 +36,11 @@ class Memory {
     void* data = nullptr;
     const size_t bytes = static_cast<size_t>(count) * sizeof(T);
     const cudaError_t error = Pinned ? cudaMallocHost(&data, bytes) : cudaMalloc(&data, bytes);
-    if (error != cudaSuccess)
-      fail("CUDA: {} MB of {} memory cannot be had: {}", bytes / 1000000, Pinned ? "pinned" : "device",
-           cudaGetErrorString(error));
+    if (error != cudaSuccess) {
+      cudaGetLastError();  // or a later check would find it
+      throw OutOfMemory(fmt::format("CUDA: {} MB of {} memory cannot be had: {}", bytes / 1000000,
+                                    Pinned ? "pinned" : "device", cudaGetErrorString(error)));
+    }
     data_ = static_cast<T*>(data);
     count_ = count;
   }

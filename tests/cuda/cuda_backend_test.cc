@@ -3,6 +3,7 @@
 #include "cuda/cuda_backend.h"
 
 #include <cmath>
+#include <deque>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -10,6 +11,7 @@
 #include "core/engine/pick.h"
 #include "core/methods/builder.h"
 #include "cpu/cpu_backend.h"
+#include "cuda/device_memory.h"
 #include "cuda/devices.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
@@ -183,6 +185,124 @@ TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
   std::printf("packed against separate: %d of %d answers equal\n", same, all);
   EXPECT_EQ(all, 48);
   EXPECT_GE(same, 43);
+}
+
+/// Runs steps as the engine starts them, two at once, and each of them again on a backend that takes one at a
+/// time: they must pick the same to the bit.
+class Twice : public Backend {
+ public:
+  Twice(Backend& overlapped, Backend& alone) : overlapped_(overlapped), alone_(alone) {}
+  const ModelConfig& config() const override { return alone_.config(); }
+  std::string describe() const override { return "twice"; }
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    overlapped_.allocate_kv(pages, page_size);
+    alone_.allocate_kv(pages, page_size);
+  }
+  int64_t kv_bytes_per_token() const override { return alone_.kv_bytes_per_token(); }
+  int32_t preferred_rows() const override { return alone_.preferred_rows(); }
+  int32_t steps_at_once() const override { return overlapped_.steps_at_once(); }
+  void step(const StepBatch&, std::span<Picked>, std::span<float>) override { FAIL() << "not started"; }
+  void start(const StepBatch& batch, std::span<Picked> picked) override {
+    side_by_side += !steps_.empty();
+    overlapped_.start(batch, picked);
+    steps_.push_back({&batch, picked});
+  }
+  void finish() override {
+    const auto [batch, picked] = steps_.front();
+    steps_.pop_front();
+    overlapped_.finish();
+    std::vector<Picked> again(picked.size());
+    alone_.step(*batch, again);
+    for (size_t i = 0; i < again.size(); ++i) {
+      EXPECT_EQ(picked[i].token, again[i].token);
+      EXPECT_EQ(picked[i].logprob, again[i].logprob);
+      ++picks;
+    }
+  }
+  int64_t side_by_side = 0, picks = 0;
+
+ private:
+  Backend& overlapped_;
+  Backend& alone_;
+  std::deque<std::pair<const StepBatch*, std::span<Picked>>> steps_;
+};
+
+using AllTokens = std::map<std::pair<int, int>, Tokens>;
+
+AllTokens decode(Engine& engine, std::vector<Stack> stacks) {
+  AllTokens tokens;
+  size_t next = 0;
+  EXPECT_TRUE(engine.run(
+      [&]() -> std::optional<Stack> {
+        if (next == stacks.size()) return std::nullopt;
+        return std::move(stacks[next++]);
+      },
+      [&](Stack&& stack, std::vector<Answer>&& answers) {
+        for (size_t i = 0; i < answers.size(); ++i)
+          tokens[{stack.slots[i].item, stack.slots[i].question}] = answers[i].tokens;
+      }));
+  return tokens;
+}
+
+TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
+  NEED_GPU();
+  for (const float temperature : {0.0f, 1.0f}) {
+    const Model model = make_random_model({.hidden = 64, .head_dim = 64, .vocab = 500}, 12);
+    const auto items = make_random_items(
+        {.items = 40, .questions = 6, .vocab = 500, .max_tokens = 8, .own_questions = true, .longest = 60},
+        12);
+    std::vector<Stack> stacks;
+    build_separate(items, stacks);
+    const auto overlapped = make_cuda_backend(model, 0), alone = make_cuda_backend(model, 0);
+    ASSERT_EQ(overlapped->steps_at_once(), 2);
+    Twice twice(*overlapped, *alone);
+    const StopRules rules(model.config.vocab, {3});
+    Engine engine(twice, rules, {.rows_per_step = 300, .pages = 700, .temperature = temperature});
+    EXPECT_EQ(decode(engine, std::move(stacks)).size(), 240u);
+    EXPECT_GT(twice.side_by_side, 20);
+    EXPECT_GT(twice.picks, 240);
+  }
+}
+
+TEST(CudaBackend, ShortMemoryShrinksStepsAndThePool) {
+  NEED_GPU();
+  // A step of 8192 rows needs some 900 MB here, its keys and values little.
+  const Model model = make_random_model({.layers = 1, .hidden = 512, .ffn = 16384, .head_dim = 64}, 13);
+  const auto items = make_random_items(
+      {.items = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 13);
+  std::vector<Stack> stacks;
+  build_tree(items, stacks);
+  const StopRules rules(model.config.vocab, {});
+  const auto decode_with = [&](int64_t bytes_left, int32_t pages, EngineStats& stats, int32_t& granted) {
+    const auto backend = make_cuda_backend(model, 0);
+    cuda::DeviceMemory<std::byte> taken;
+    if (bytes_left > 0) taken.grow(cuda_free_bytes(0) - bytes_left);
+    Engine engine(*backend, rules, {.rows_per_step = 8192, .pages = pages});
+    const AllTokens tokens = decode(engine, stacks);
+    stats = engine.stats();
+    granted = engine.pages();
+    return tokens;
+  };
+  EngineStats plenty, little;
+  int32_t granted = 0;
+  const AllTokens expected = decode_with(0, 6000, plenty, granted);
+  ASSERT_EQ(expected.size(), 80u);
+  EXPECT_EQ(plenty.split_steps, 0);
+  EXPECT_EQ(granted, 6000);
+  const auto expect_alike = [&](const AllTokens& got) {
+    ASSERT_EQ(got.size(), expected.size());
+    int same = 0;  // other sizes of matrix products may round otherwise
+    for (const auto& [key, tokens] : expected) same += got.at(key) == tokens;
+    std::printf("with little memory: %d of %zu answers equal\n", same, expected.size());
+    EXPECT_GE(same, 68);
+  };
+  expect_alike(decode_with(int64_t{400} << 20, 6000, little, granted));
+  EXPECT_GT(little.split_steps, 0);
+  EXPECT_EQ(granted, 6000);
+  // 8 kB a page: 8 GB asked for and 2 GB there.
+  expect_alike(decode_with(int64_t{2} << 30, 1 << 20, little, granted));
+  EXPECT_LT(granted, 1 << 18);
+  EXPECT_GT(granted, 1 << 17);
 }
 
 }  // namespace

@@ -1,0 +1,76 @@
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "core/model/config.h"
+#include "cuda/device_memory.h"
+#include "cuda/ops.h"
+
+namespace sheaf::cuda {
+
+/// Device memory that every step uses anew.
+struct Activations {
+  DeviceMemory<float> x;             ///< [rows, hidden], the residual stream
+  DeviceMemory<float> rope;          ///< [rows, rotary_dim], cosines then sines
+  DeviceMemory<float> y;             ///< [rows, hidden], post-norm families only
+  DeviceMemory<bf16> normed;         ///< [rows, hidden]
+  DeviceMemory<bf16> qkv;            ///< [rows, (heads + 2 kv_heads) × head_dim]
+  DeviceMemory<bf16> q;              ///< [rows, heads, padded_dim]
+  DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
+  DeviceMemory<bf16> gate_up;        ///< [rows, 2 ffn]
+  DeviceMemory<bf16> mlp;            ///< [rows, ffn]
+  DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
+  DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
+  DeviceMemory<float> logits;        ///< [picks at once, vocab]
+  DeviceMemory<GreedyResult> picks;  ///< [picks]
+
+  struct Size {
+    int64_t rows = 0, partial_rows = 0, picks = 0, picks_at_once = 0;
+  };
+  Size size;  ///< what they hold now
+
+  bool holds(const Size& wanted) const {
+    return wanted.rows <= size.rows && wanted.partial_rows <= size.partial_rows &&
+           wanted.picks <= size.picks && wanted.picks_at_once <= size.picks_at_once;
+  }
+
+  /// What a step of `rows` rows that all are picked takes, without partial results.
+  static int64_t bytes(int64_t rows, const ModelConfig& config, const HeadLayout& layout) {
+    const int64_t heads = config.heads, q_size = heads * config.head_dim;
+    const int64_t floats = config.hidden * (config.post_norm ? 2 : 1) + config.rotary_dim + config.vocab;
+    const int64_t halves = config.hidden + q_size + int64_t{2} * config.kv_heads * config.head_dim +
+                           heads * layout.padded_dim + q_size + int64_t{3} * config.ffn;
+    return rows * (4 * floats + 2 * halves);
+  }
+
+  /// Makes room; what was there is lost.
+  void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout) {
+    size.rows = std::max(size.rows, wanted.rows);
+    // These vary from step to step, so the next power of two saves growing again and again.
+    size.partial_rows = std::max(size.partial_rows, ceil(wanted.partial_rows));
+    size.picks = std::max(size.picks, ceil(wanted.picks));
+    size.picks_at_once = std::max(size.picks_at_once, ceil(wanted.picks_at_once));
+    const int64_t heads = config.heads, q_size = heads * config.head_dim;
+    x.grow(size.rows * config.hidden);
+    rope.grow(size.rows * config.rotary_dim);
+    normed.grow(size.rows * config.hidden);
+    if (config.post_norm) y.grow(size.rows * config.hidden);
+    qkv.grow(size.rows * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
+    q.grow(size.rows * heads * layout.padded_dim);
+    mixed.grow(size.rows * q_size);
+    gate_up.grow(size.rows * 2 * config.ffn);
+    mlp.grow(size.rows * config.ffn);
+    partial_out.grow(size.partial_rows * heads * layout.padded_dim);
+    partial_lse.grow(size.partial_rows * heads);
+    logits.grow(size.picks_at_once * config.vocab);
+    picks.grow(size.picks);
+  }
+
+ private:
+  static int64_t ceil(int64_t count) {
+    return count == 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+  }
+};
+
+}  // namespace sheaf::cuda
