@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Token-level workloads for `sheaf bench`: random ids, lengths as published, every answer of a fixed length.
 
-    bench/make_workloads.py FOLDER [NAME ...] [--contexts N] [--seed S]
+    bench/make_workloads.py FOLDER [NAME ...] [--contexts N] [--seed S] [--vocab V]
 
 writes FOLDER/NAME.jsonl for squad2, race, narrativeqa, longhealth (questions about contexts) and catalog (products whose
 attributes are slots), all five by default. A file has one line with the instruction, then one per context:
@@ -24,7 +24,7 @@ PAPER = {
     "longhealth": Lengths(20, 20.0, 73, 11720, 72.5, 1.0),
 }
 LONGEST_ANSWER = 40
-IDS = (1000, 150000)  # past the bytes and punctuation, within every Qwen3 vocabulary
+FIRST_ID = 1000  # past the bytes and punctuation
 
 # A catalog of the size and lengths of OA-Mine and AE-110k together, in the tokens of Qwen3.
 CATEGORIES, PRODUCTS = 20, 4035
@@ -34,11 +34,12 @@ ATTRIBUTES, CATEGORY_TEXT, TITLE, KEY = (6, 17), 68, 31, (5, 5, 6, 6, 6, 6, 6, 7
 class Draws:
     """Random ids and lengths. The order of the draws is part of a workload: another order is another workload."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, vocab):
         self.random = random.Random(seed)
+        self.vocab = vocab
 
     def ids(self, count):
-        return [self.random.randrange(*IDS) for _ in range(count)]
+        return [self.random.randrange(FIRST_ID, self.vocab) for _ in range(count)]
 
     def length(self, mean, spread=0.5):
         """Gamma with a standard deviation of `spread` means, at least 1."""
@@ -51,8 +52,8 @@ class Draws:
         return max(1, whole + (self.random.random() < mean - whole))
 
 
-def questions_about_contexts(name, contexts, seed):
-    lengths, draws = PAPER[name], Draws(seed)
+def questions_about_contexts(name, contexts, draws):
+    lengths = PAPER[name]
     yield {"name": name, "instruction_ids": draws.ids(lengths.instruction)}
     for _ in range(contexts or lengths.contexts):
         questions = []
@@ -71,8 +72,7 @@ def value_length(draws):
     return 2 if draws.random.random() < 0.25 else 3 + draws.length(2.0)
 
 
-def catalog(contexts, seed):
-    draws = Draws(seed)
+def catalog(contexts, draws):
     yield {"name": "catalog (made up)", "instruction_ids": draws.ids(3)}
     categories = contexts or CATEGORIES
     weights = [draws.random.gammavariate(4, 1) for _ in range(categories)]
@@ -94,8 +94,9 @@ def catalog(contexts, seed):
         yield {"context_ids": category, "questions": questions}
 
 
-def make(name, path, contexts=None, seed=7):
-    lines = catalog(contexts, seed) if name == "catalog" else questions_about_contexts(name, contexts, seed)
+def make(name, path, contexts=None, seed=7, vocab=150000):
+    draws = Draws(seed, vocab)
+    lines = catalog(contexts, draws) if name == "catalog" else questions_about_contexts(name, contexts, draws)
     items = 0
     with open(path + ".part", "w", encoding="utf-8") as file:
         for line in lines:
@@ -112,14 +113,17 @@ def main():
     parser.add_argument("name", nargs="*", metavar="NAME")
     parser.add_argument("--contexts", type=int, help="contexts (categories, for the catalog) instead of all")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--vocab", type=int, default=150000, help=f"ids are from {FIRST_ID} and below this")
     options = parser.parse_args()
+    if options.vocab <= FIRST_ID:
+        parser.error(f"--vocab must be over {FIRST_ID}")
     for name in options.name:
         if name not in names:
             parser.error(f"there is no workload {name}; there are {', '.join(names)}")
     os.makedirs(options.folder, exist_ok=True)
     for name in options.name or names:
         path = os.path.join(options.folder, name + ".jsonl")
-        print(f"{path}: {make(name, path, options.contexts, options.seed)} items", flush=True)
+        print(f"{path}: {make(name, path, options.contexts, options.seed, options.vocab)} items", flush=True)
 
 
 if __name__ == "__main__":

@@ -84,11 +84,11 @@ TEST_F(BenchCommand, RepeatsFromNothing) {
 }
 
 TEST_F(BenchCommand, ReadsTheWorkloadsOfTheGenerator) {
-  const std::string make = "python3 bench/make_workloads.py --contexts 1 " + scratch_.file("made");
+  const std::string make =
+      "python3 bench/make_workloads.py --contexts 1 --vocab 1100 " + scratch_.file("made");
   ASSERT_EQ(std::system((make + " squad2 catalog >/dev/null").c_str()), 0);
   std::string config = kConfig;
-  config.replace(config.find("\"vocab_size\": 100"), 17, "\"vocab_size\": 150000");
-  config.replace(config.find("\"hidden_size\": 32"), 17, "\"hidden_size\": 8");
+  config.replace(config.find("\"vocab_size\": 100"), 17, "\"vocab_size\": 1100");
   const std::string shape = " --device cpu --shape " + scratch_.write("config.json", config);
   for (const auto& [name, method] : {std::pair{"squad2", "ippd"}, {"catalog", "hpd"}}) {
     const Ran ran =
