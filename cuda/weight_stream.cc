@@ -46,15 +46,11 @@ class Stream {
   void run(int threads) {
     {
       std::vector<std::jthread> workers;
-      for (int i = 0; i < threads; ++i)
-        workers.emplace_back([this] {
-          try {
-            while (next_slice()) {
-            }
-          } catch (...) {
-            stop(std::current_exception());
-          }
-        });
+      try {
+        for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
+      } catch (...) {
+        stop(std::current_exception());
+      }
     }
     // Also after an error: the caller frees the buffers.
     for (int i = 0; i < ring_.buffers; ++i) {
@@ -68,6 +64,16 @@ class Stream {
   }
 
  private:
+  void work() {
+    try {
+      while (next_slice()) {
+      }
+    } catch (...) {
+      stop(std::current_exception());
+    }
+  }
+
+  /// False when there is none left, or after an error.
   bool next_slice() {
     const size_t index = next_.fetch_add(1);
     if (index >= slices_.size()) return false;
