@@ -87,9 +87,10 @@ class Bench {
             {"tokens", stats.rows()},
             {"tokens_floor", least.rows},
             {"steps", stats.steps},
+            {"split_steps", stats.split_steps},
             {"tokens_per_step", static_cast<double>(stats.rows()) / static_cast<double>(stats.steps)},
             {"seconds", seconds(median)},
-            {"memory_gb", memory_gb(stats)}};
+            {"memory_gb", memory_gb(median)}};
   }
 
  private:
@@ -121,15 +122,17 @@ class Bench {
             {"runs", all},
             {"work", median.seconds},
             {"backend", median.stats.step_seconds},
-            {"host", median.seconds - median.stats.step_seconds},
+            {"waited", median.stats.waited_seconds},
+            {"host", median.stats.host_seconds},
+            {"idle", median.stats.idle_seconds},
             {"device", device}};
   }
 
-  ordered_json memory_gb(const EngineStats& stats) const {
+  ordered_json memory_gb(const BenchRun& run) const {
     const double page_gb = static_cast<double>(page_bytes_) / 1e9;
     return {{"device_peak", static_cast<double>(made_.device_bytes()) / 1e9},
-            {"kv_pool", engine_.pages * page_gb},
-            {"kv_peak", stats.peak_pages * page_gb},
+            {"kv_pool", run.pages * page_gb},
+            {"kv_peak", run.stats.peak_pages * page_gb},
             {"host_peak", process_peak_bytes() / 1e9}};
   }
 

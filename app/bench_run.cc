@@ -53,6 +53,7 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
         [](Stack&&, std::vector<Answer>&&) {});
   }
   run.stats = engine->stats();
+  run.pages = engine->pages();
   run.stages = difference(before, stage_seconds(backend));
   return run;
 }

@@ -12,6 +12,7 @@ struct BenchRun {
   double engine_seconds = 0;  ///< to make the engine and its key/value pool
   double seconds = 0;
   EngineStats stats;
+  int32_t pages = 0;  ///< of the pool, fewer than asked where memory was short
   std::vector<std::pair<std::string, double>> stages;  ///< seconds by kind of kernel, where measured
 };
 
