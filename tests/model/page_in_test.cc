@@ -56,7 +56,7 @@ TEST_F(PageIn, AFileCutShortIsNamed) {
               std::string::npos)
         << error.what();
   }
-  // Row 31 of a paired head of 64 lies among rows that are gone.
+  // A paired head is taken whole, and half of this one is gone.
   matrix_.rope_head_dim = 64;
   EXPECT_THROW(matrix_.page_in(0, 4), Error);
 }
