@@ -4,10 +4,9 @@
 // next scores and its last weighted values are in the matrix unit.
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
-#include <cuda.h>
-
 #include "cuda/attention.h"
 #include "cuda/hopper.h"
+#include "cuda/tensor_map.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -46,32 +45,8 @@ __device__ float fast_exp2(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-__device__ uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
 __device__ int4 no_page() {
   return make_int4(0, 0, 0, 0);
-}
-
-/// Four lanes hold four 4-byte pieces each, piece j of lane i belonging to chunk j; afterwards lane i holds
-/// the pieces of chunk i in order.
-__device__ void transpose4(uint32_t (&r)[4], int lane) {
-  const int i = lane % 4;
-#pragma unroll
-  for (int bit = 1; bit <= 2; bit *= 2) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      if (j & bit) continue;
-      const bool up = i & bit;
-      const uint32_t given = up ? r[j] : r[j | bit];
-      const uint32_t got = __shfl_xor_sync(0xffffffffu, given, bit);
-      if (up)
-        r[j] = got;
-      else
-        r[j | bit] = got;
-    }
-  }
 }
 
 template <int D, int kGroups, int kKeys>
@@ -368,7 +343,7 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
   extern __shared__ uint8_t bytes[];
   // The base of dynamic shared memory need not be aligned to 1,024 bytes.
   Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
-  const int warpgroup = threadIdx.x / 128, lane = threadIdx.x % 32;
+  const int warpgroup = this_warpgroup(), lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     for (int i = 0; i < 2; ++i) {
       barrier_init(&memory.q_full[i], 96);
@@ -407,21 +382,6 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
 #endif
 }
 
-using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
-
-EncodeTiled encode_tiled() {
-  static const EncodeTiled function = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault,
-                                         &result) != cudaSuccess ||
-        result != cudaDriverEntryPointSuccess)
-      found = nullptr;
-    return reinterpret_cast<EncodeTiled>(found);
-  }();
-  return function;
-}
-
 /// Pages of [kv_heads, slots, D], 64 columns at a time.
 bool page_map(const bf16* tensor, const HeadLayout& layout, CUtensorMap& map) {
   const auto d = static_cast<cuuint64_t>(layout.padded_dim), slots = static_cast<cuuint64_t>(layout.slots);
@@ -429,10 +389,10 @@ bool page_map(const bf16* tensor, const HeadLayout& layout, CUtensorMap& map) {
   const cuuint64_t strides[2] = {d * sizeof(bf16), d * slots * sizeof(bf16)};
   const cuuint32_t box[3] = {64, kPage, 1};
   const cuuint32_t steps[3] = {1, 1, 1};
-  return encode_tiled()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<bf16*>(tensor), sizes, strides,
-                        box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<bf16*>(tensor), sizes,
+                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
 template <int D, int kGroups, int kKeys>
@@ -458,26 +418,12 @@ void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const Attent
   launch<D, 1, 64>(k_map, v_map, in, 0, in.small_items, layout, tensors, multiprocessors, stream);
 }
 
-/// Multiprocessors of a device that runs this code, else 0.
-int hopper_multiprocessors() {
-  int device = 0, major = 0, minor = 0, count = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-  cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-  cudaFuncAttributes attributes{};
-  // Built without code for sm_90a, the kernel is empty; its version says so.
-  if (cudaFuncGetAttributes(&attributes, attend_kernel<128, 2, 128>) != cudaSuccess) return 0;
-  return major == 9 && minor == 0 && attributes.binaryVersion == 90 && attributes.numRegs > 64 ? count : 0;
-}
-
 }  // namespace
 
 bool attend_hopper(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
                    cudaStream_t stream) {
-  static const int multiprocessors = hopper_multiprocessors();
-  if (multiprocessors == 0 || inputs.page_size != kPage || layout.head_dim % 8 != 0 || !encode_tiled())
-    return false;
+  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128>);
+  if (multiprocessors == 0 || inputs.page_size != kPage || layout.head_dim % 8 != 0) return false;
   if (layout.padded_dim != 64 && layout.padded_dim != 128) return false;
   CUtensorMap k_map, v_map;
   if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map)) return false;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int32_t kLongestRun = 32768;   // rows of a block's page list are 16-bit
 constexpr int32_t kMergeCost = 1200;     // merging one query's partial result, in keys attended
-constexpr int32_t kPackedKeys = 1024;    // own keys that a block takes for rows other than its first
+constexpr int32_t kPackedKeys = 1024;    // own keys of different rows that a block takes in any case
 constexpr int32_t kShortestPiece = 512;  // keys; below this the merge costs more than the cut gains
 
 /// A row looks at a tile's span and sees so many of its keys.
@@ -204,15 +204,18 @@ class AttentionPlanner::Work {
         waiting_keys += run.own.visible + run.count;
       }
     }
-    // A large block pays where most of what it reads serves all its rows.
-    const bool own_is_short = waiting_rows > 0 && waiting_keys * large / waiting_rows * 2 <= trunk_keys;
-    const int32_t block = own_is_short && waiting_rows > small ? large : small;
+    // What rows do not share costs a large block twice as much, but it runs faster: it pays until the rows'
+    // own keys outgrow the trunk.
+    const bool share =
+        waiting_rows > small && waiting_keys * large / waiting_rows <= trunk_keys + trunk_keys / 2;
+    const int32_t block = share ? large : small;
+    const int32_t most_keys = std::max(kPackedKeys, 2 * trunk_keys);
     block_.clear();
     int32_t block_rows = 0, block_keys = 0;
     for (Run run : waiting_) {
       while (run.count > 0) {
         const int32_t keys = run.own.visible + run.count - 1;
-        if (block_rows == block || (block_rows > 0 && block_keys + keys > kPackedKeys)) {
+        if (block_rows == block || (block_rows > 0 && block_keys + keys > most_keys)) {
           add_packed(trunk);
           block_rows = block_keys = 0;
         }
