@@ -120,20 +120,6 @@ class Upload {
   std::vector<WeightSlice> wholes_;
 };
 
-/// The products' kernels want gate and up of the same values side by side.
-void interleave_gate_up(DeviceWeights& weights, const ModelConfig& config) {
-  if (config.ffn % 8 != 0) return;  // refused by the backend
-  const int64_t count = int64_t{2} * config.ffn * config.hidden;
-  const DeviceMemory<bf16> halves(count);
-  for (DeviceLayer& layer : weights.layers) {
-    check(cudaMemcpyAsync(halves.data(), layer.gate_up.data(), static_cast<size_t>(count) * sizeof(bf16),
-                          cudaMemcpyDeviceToDevice, nullptr),
-          "interleaving gate and up");
-    interleave_rows(halves.data(), config.ffn, config.hidden, layer.gate_up.data(), nullptr);
-  }
-  check(cudaDeviceSynchronize(), "interleaving gate and up");
-}
-
 }  // namespace
 
 DeviceWeights upload_weights(const Model& model) {
@@ -157,7 +143,6 @@ DeviceWeights upload_weights(const Model& model) {
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
   weights.rope_freqs = upload_vector(model.config.rope_freqs);
   upload.run();
-  interleave_gate_up(weights, model.config);
   return weights;
 }
 
