@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/step_batch.h"
@@ -45,6 +46,9 @@ class Backend {
 
   /// Rows a step should hold to keep the machine busy.
   virtual int32_t preferred_rows() const = 0;
+
+  /// Seconds of the device by stage, over all finished steps; empty where they are not measured.
+  virtual std::vector<std::pair<std::string, double>> stage_seconds() const { return {}; }
 };
 
 }  // namespace sheaf

@@ -189,13 +189,16 @@ int64_t Engine::admit(const Source& next) {
     pending_.reset();
     flight.residents = residents_.admit(flight.stack);
     flight.finished.assign(flight.stack.segments.size(), false);
+    flight.open_answers.assign(flight.stack.segments.size(), 0);
     flight.prompted.resize(flight.stack.segments.size());
     flight.slots.resize(flight.stack.slots.size());
     flight.open_slots = slots;
     open_slots_ += slots;
-    for (int32_t slot = 0; slot < slots; ++slot)
-      flight.prompted[static_cast<size_t>(flight.stack.slots[static_cast<size_t>(slot)].prompt)].push_back(
-          slot);
+    for (int32_t slot = 0; slot < slots; ++slot) {
+      const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+      flight.prompted[static_cast<size_t>(asked.prompt)].push_back(slot);
+      ++flight.open_answers[static_cast<size_t>(asked.answer)];
+    }
     backlog += flight.stack.prompt_tokens();
   }
   return backlog + waiting_slots_;
@@ -285,7 +288,7 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   state.answer.ending = ending;
-  state.open = false;
+  --flight.open_answers[static_cast<size_t>(asked.answer)];
   --flight.open_slots;
   --open_slots_;
   ++stats_.answers;
@@ -296,11 +299,8 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
 }
 
 void Engine::finish_segments(Flight& flight) {
-  std::vector<bool> open(flight.stack.segments.size(), false);
-  for (size_t slot = 0; slot < flight.slots.size(); ++slot)
-    if (flight.slots[slot].open) open[static_cast<size_t>(flight.stack.slots[slot].answer)] = true;
   for (size_t i = 0; i < flight.next_segment; ++i) {
-    if (flight.finished[i] || open[i]) continue;
+    if (flight.finished[i] || flight.open_answers[i] > 0) continue;
     flight.finished[i] = true;
     residents_.finish(flight.stack.segments[i], flight.residents[i], flight.residents);
   }

@@ -78,7 +78,6 @@ class Engine {
   struct SlotState {
     Answer answer;
     AnswerTrie::Node node = AnswerTrie::root;
-    bool open = true;
     bool waiting = false;  ///< its last token is to be fed in the next step
   };
   /// A stack being decoded.
@@ -86,6 +85,7 @@ class Engine {
     Stack stack;
     std::vector<Resident*> residents;            ///< per segment
     std::vector<bool> finished;                  ///< per segment
+    std::vector<int32_t> open_answers;           ///< per segment, the open slots that grow it
     std::vector<std::vector<int32_t>> prompted;  ///< per segment, the slots whose first token follows it
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed

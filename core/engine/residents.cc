@@ -50,15 +50,7 @@ std::vector<Resident*> Residents::admit(const Stack& stack) {
     const auto at = key ? shared_.find(*key) : shared_.end();
     Resident* resident = at == shared_.end() ? nullptr : at->second;
     if (!resident) {
-      auto made = std::make_unique<Resident>();
-      resident = made.get();
-      resident->serial = next_serial_++;
-      resident->first_position = segment.first_position;
-      resident->shared = segment.shared;
-      resident->reserved = pool_.pages_for(keys[i]);
-      resident->users = 1;
-      reserved_ += resident->reserved;
-      all_.emplace(resident->serial, std::move(made));
+      resident = make(segment, pool_.pages_for(keys[i]));
       if (key) {
         keys_.emplace(resident->serial, *key);
         shared_.emplace(std::move(*key), resident);
@@ -70,6 +62,23 @@ std::vector<Resident*> Residents::admit(const Stack& stack) {
     for (const Sight& sight : segment.sees) use(residents[static_cast<size_t>(sight.segment)]);
   }
   return residents;
+}
+
+Resident* Residents::make(const Segment& segment, int32_t reserved) {
+  if (spare_.empty()) spare_.push_back(&all_.emplace_back());
+  Resident* resident = spare_.back();
+  spare_.pop_back();
+  std::vector<int32_t> pages = std::move(resident->pages);
+  pages.clear();
+  *resident = {};
+  resident->pages = std::move(pages);  // a list that need not be allocated again
+  resident->serial = next_serial_++;
+  resident->first_position = segment.first_position;
+  resident->shared = segment.shared;
+  resident->reserved = reserved;
+  resident->users = 1;
+  reserved_ += reserved;
+  return resident;
 }
 
 void Residents::finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents) {
@@ -118,7 +127,7 @@ void Residents::forget(Resident* resident) {
     shared_.erase(key->second);
     keys_.erase(key);
   }
-  all_.erase(resident->serial);
+  spare_.push_back(resident);
 }
 
 }  // namespace sheaf

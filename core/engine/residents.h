@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <list>
-#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +59,7 @@ class Residents {
   };
   /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
   static std::optional<Key> key_of(const Segment& segment, const std::vector<Resident*>& stack_residents);
+  Resident* make(const Segment& segment, int32_t reserved);
   void use(Resident* resident);
   void drop(Resident* resident);
   void forget(Resident* resident);
@@ -68,7 +69,8 @@ class Residents {
   int32_t in_use_ = 0;    ///< pages of residents with users
   int32_t reserved_ = 0;  ///< pages set aside for them
   int32_t peak_ = 0;
-  std::unordered_map<uint64_t, std::unique_ptr<Resident>> all_;  ///< by serial
+  std::deque<Resident> all_;
+  std::vector<Resident*> spare_;  ///< of all_, forgotten
   std::unordered_map<Key, Resident*, KeyHash> shared_;
   std::unordered_map<uint64_t, Key> keys_;  ///< of the shared ones, by serial
   std::list<Resident*> idle_;               ///< shared without users, oldest first

@@ -50,28 +50,36 @@ class Tight : public Around {
   void start(const StepBatch& batch, std::span<Picked> picked) override {
     check(batch);
     inner_.start(batch, picked);
+    ++in_flight_;
+  }
+  void finish() override {
+    --in_flight_;
+    inner_.finish();
   }
   int32_t most_pages = INT32_MAX;
-  int64_t refused = 0;
+  int64_t refused = 0, refused_in_flight = 0;
 
  private:
   void check(const StepBatch& batch) {
-    if (++steps_ == 6) limit_ = later_;
+    if (++steps_ == 4) limit_ = later_;
     if (batch.rows() <= limit_) return;
     ++refused;
+    refused_in_flight += in_flight_ > 0;
     throw OutOfMemory("9 MB of device memory cannot be had");
   }
   int32_t limit_, later_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, in_flight_ = 0;
 };
 
 TEST(Memory, ShrinkingStepsChangeNoAnswer) {
-  int64_t split = 0;
+  int64_t split = 0, split_in_flight = 0;
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model({}, 40 + seed);
     for (int kind = 0; kind < 6; ++kind) {
       const auto stacks = random_stacks(seed, kind);
-      const EngineOptions options{.rows_per_step = 150, .pages = tight_pool(stacks), .page_size = 4};
+      const EngineOptions options{.rows_per_step = seed % 2 ? 150 : 50,
+                                  .pages = seed % 4 < 2 ? tight_pool(stacks) : 2000,
+                                  .page_size = 4};
       const auto plain = make_quick_backend(model, 1);
       const Answers expected = decode(*plain, stacks, options);
       for (const int32_t at_once : {1, 2}) {
@@ -82,6 +90,7 @@ TEST(Memory, ShrinkingStepsChangeNoAnswer) {
         expect_same(expected, decode(tight, stacks, options, &stats),
                     fmt::format("seed {}, kind {}, {} at once", seed, kind, at_once));
         split += stats.split_steps;
+        split_in_flight += tight.refused_in_flight;
         // Every refusal but the first of a step halves the next ones: 150, 75, 38, 19.
         EXPECT_LE(tight.refused, 4 + stats.split_steps);
         EXPECT_LE(stats.split_steps, 3);
@@ -89,6 +98,7 @@ TEST(Memory, ShrinkingStepsChangeNoAnswer) {
     }
   }
   EXPECT_GT(split, 90);
+  EXPECT_GT(split_in_flight, 10);
 }
 
 TEST(Memory, TooLittleForAnyStepIsAnErrorThatNamesTheSetting) {

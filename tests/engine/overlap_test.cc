@@ -46,17 +46,19 @@ TEST(Overlap, NeverChangesAnAnswer) {
 }
 
 TEST(Overlap, StartsNoThinStep) {
-  // One stack: once its prompt is computed, all slots decode in step, and nothing is gained by splitting
-  // them.
+  // The prompt takes two steps, so its slots start at different times. Decoding is thin then: both lots join
+  // rather than take turns.
   const Model model = make_random_model({}, 4);
   const auto items = make_random_items({.items = 4, .questions = 4, .max_tokens = 9}, 4);
   std::vector<Stack> stacks;
   build_tree(items, stacks);
   const auto inner = make_quick_backend(model, 1);
   Delayed backend(*inner, 2, When::at_finish);
-  decode(backend, stacks, {.rows_per_step = 1000, .pages = 2000});
-  EXPECT_EQ(backend.overlapped, 0);
-  EXPECT_LE(backend.started, 9);
+  const auto half = static_cast<int32_t>(stacks[0].prompt_tokens() / 2 + 1);
+  ASSERT_GT(half, 40);
+  decode(backend, stacks, {.rows_per_step = half, .pages = 2000});
+  EXPECT_GT(backend.overlapped, 0);
+  EXPECT_LE(backend.started, 2 + 9);
 }
 
 TEST(Overlap, AnErrorLeavesNoStepInFlight) {
