@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cublas_v2.h>
 #include <optional>
 
 #include "core/engine/check_batch.h"
@@ -14,6 +13,8 @@
 #include "cuda/device_memory.h"
 #include "cuda/device_weights.h"
 #include "cuda/ops.h"
+#include "cuda/products.h"
+#include "cuda/stage_clock.h"
 #include "cuda/staging.h"
 
 namespace sheaf {
@@ -21,13 +22,9 @@ namespace {
 
 using namespace cuda;
 
-constexpr int64_t kPicksAtOnce = 1024;           // rows of logits held at once
-constexpr int64_t kStepBesidePool = 1024;        // rows of a step that the pool must leave room for
-constexpr size_t kWorkspace = size_t{64} << 20;  // for cuBLAS
-
-void check_blas(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
-}
+constexpr int64_t kTimedSteps = 8;         // one of so many is timed stage by stage
+constexpr int64_t kPicksAtOnce = 1024;     // rows of logits held at once
+constexpr int64_t kStepBesidePool = 1024;  // rows of a step that the pool must leave room for
 
 int32_t padded_head_dim(int32_t head_dim) {
   for (int32_t padded : {32, 64, 128, 256})
@@ -42,10 +39,7 @@ class CudaBackend final : public Backend {
     check(cudaStreamCreate(&stream_), "making a stream");
     for (Flight& flight : flights_)
       check(cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming), "making an event");
-    check_blas(cublasCreate(&blas_), "start");
-    check_blas(cublasSetStream(blas_, stream_), "stream");
-    workspace_.grow(static_cast<int64_t>(kWorkspace));
-    check_blas(cublasSetWorkspace(blas_, workspace_.data(), kWorkspace), "workspace");
+    products_.set_stream(stream_);
     if (config_.ffn % 8 != 0)
       refuse("an MLP of width {} is not a multiple of 8; use engine.device: cpu", config_.ffn);
     cudaDeviceProp properties{};
@@ -65,7 +59,6 @@ class CudaBackend final : public Backend {
   }
   ~CudaBackend() override {
     cudaStreamSynchronize(stream_);
-    cublasDestroy(blas_);
     for (const Flight& flight : flights_) cudaEventDestroy(flight.done);
     cudaStreamDestroy(stream_);
   }
@@ -74,6 +67,12 @@ class CudaBackend final : public Backend {
   std::string describe() const override { return fmt::format("{} (cuda:{}), bf16", name_, device_); }
   int64_t kv_bytes_per_token() const override { return cuda_needs(config_).kv_bytes_per_token; }
   int32_t preferred_rows() const override { return cuda_needs(config_).preferred_rows; }
+  std::vector<std::pair<std::string, double>> stage_seconds() const override {
+    std::vector<std::pair<std::string, double>> result;
+    for (size_t i = 0; i < kStageNames.size() && detailed_seconds_ > 0; ++i)
+      result.emplace_back(kStageNames[i], stage_seconds_[i] * device_seconds_ / detailed_seconds_);
+    return result;
+  }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (64 % page_size != 0) fail("pages of {} tokens do not divide a block of 64 keys", page_size);
@@ -108,6 +107,8 @@ class CudaBackend final : public Backend {
     oldest_ = (oldest_ + 1) % flights_.size();
     --in_flight_;
     check(cudaEventSynchronize(flight.done), "a step");
+    if (!flight.batch->tokens.empty())
+      flight.clock.add_to(stage_seconds_, detailed_seconds_, device_seconds_);
     const std::vector<Pick>& picks = flight.batch->picks;
     for (size_t i = 0; i < picks.size(); ++i)
       if (picks[i].temperature <= 0)
@@ -121,6 +122,7 @@ class CudaBackend final : public Backend {
     std::span<Picked> picked;
     Staging staging;
     PinnedMemory<GreedyResult> chosen;
+    StageClock clock;
     cudaEvent_t done = nullptr;
   };
 
@@ -142,14 +144,19 @@ class CudaBackend final : public Backend {
         throw;
       }
       staging_->send(stream_);
+      clock_ = &flight.clock;
+      clock_->begin(steps_++ % kTimedSteps == 0, stream_);
       rope_table(weights_.rope_freqs.data(), staging_->at<int32_t>(positions_), rows_, layout_,
                  room_.rope.data(), stream_);
       embed(weights_.embedding.data(), staging_->at<int32_t>(tokens_), rows_, config_.hidden, room_.x.data(),
             stream_);
       if (config_.post_norm)
         round_to_bf16(room_.x.data(), int64_t{rows_} * config_.hidden, room_.normed.data(), stream_);
+      clock_->mark(Stage::other);
       for (int32_t i = 0; i < config_.layers; ++i) run_layer(i);
       pick_all(flight, logits);
+      clock_->mark(Stage::pick);
+      clock_->end();
     }
     check(cudaEventRecord(flight.done, stream_), "a step's end");
     check(cudaGetLastError(), "starting a step");
@@ -208,19 +215,6 @@ class CudaBackend final : public Backend {
     flight.chosen.grow(room_.size.picks);
   }
 
-  /// out [rows, n] = in [rows, k] × weight [n, k]ᵀ, added to what is there when `add`.
-  template <class Out>
-  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, Out* out,
-                bool add = false) {
-    const float one = 1, beta = add ? 1 : 0;
-    const cudaDataType_t type = sizeof(Out) == 4 ? CUDA_R_32F : CUDA_R_16BF;
-    check_blas(cublasGemmEx(blas_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
-                            static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
-                            CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
-                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-               "matrix product");
-  }
-
   void run_layer(int32_t index) {
     const DeviceLayer& layer = weights_.layers[static_cast<size_t>(index)];
     const bool post = config_.post_norm;
@@ -228,33 +222,45 @@ class CudaBackend final : public Backend {
     const int32_t hidden = config_.hidden;
     bf16* keys = pool_.data() + int64_t{2} * index * layer_pool();
     bf16* values = keys + layer_pool();
-    float* result = post ? room_.y.data() : room_.x.data();
 
     if (!post)
       rms_norm(room_.x.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, room_.normed.data(),
                stream_);
-    multiply(layer.qkv.data(), room_.normed.data(), rows_, qkv_size(), hidden, room_.qkv.data());
-    place_heads(room_.qkv.data(), layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(),
-                room_.rope.data(), staging_->at<int32_t>(kv_slots_), rows_, layout_, room_.q.data(), keys,
-                values, stream_);
+    clock_->mark(Stage::norms);
+    products_.heads(layer.qkv.data(), room_.normed.data(), rows_, hidden,
+                    {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room_.rope.data(),
+                     staging_->at<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
+                    room_.qkv.data());
+    clock_->mark(Stage::heads);
     attend(attention_, layout_,
            {room_.q.data(), keys, values, room_.partial_out.data(), room_.partial_lse.data(),
             room_.mixed.data()},
            stream_);
-    multiply(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), result, !post);
-    if (post)
+    clock_->mark(Stage::attention);
+    if (post) {
+      products_.multiply(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.y.data());
+      clock_->mark(Stage::attention_output);
       add_rms_norm(room_.y.data(), layer.attention_norm.data(), rows_, hidden, eps, room_.x.data(),
                    room_.normed.data(), stream_);
-    else
+    } else {
+      products_.add(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.x.data());
+      clock_->mark(Stage::attention_output);
       rms_norm(room_.x.data(), nullptr, layer.mlp_norm.data(), rows_, hidden, eps, room_.normed.data(),
                stream_);
-    multiply(layer.gate_up.data(), room_.normed.data(), rows_, int64_t{2} * config_.ffn, hidden,
-             room_.gate_up.data());
-    gated_silu(room_.gate_up.data(), rows_, config_.ffn, room_.mlp.data(), stream_);
-    multiply(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, result, !post);
-    if (post)
+    }
+    clock_->mark(Stage::norms);
+    products_.gated(layer.gate_up.data(), room_.normed.data(), rows_, config_.ffn, hidden,
+                    room_.gate_up.data(), room_.mlp.data());
+    clock_->mark(Stage::mlp_up);
+    if (post) {
+      products_.multiply(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.y.data());
+      clock_->mark(Stage::mlp_down);
       add_rms_norm(room_.y.data(), layer.mlp_norm.data(), rows_, hidden, eps, room_.x.data(),
                    room_.normed.data(), stream_);
+    } else {
+      products_.add(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.x.data());
+      clock_->mark(Stage::mlp_down);
+    }
   }
 
   void pick_all(const Flight& flight, std::span<float> logits) {
@@ -267,8 +273,8 @@ class CudaBackend final : public Backend {
       // The rows are done with, so the buffer of normed rows is free for the picked ones.
       rms_norm(room_.x.data(), staging_->at<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
                static_cast<int32_t>(count), config_.hidden, config_.norm_eps, room_.normed.data(), stream_);
-      multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab, config_.hidden,
-               room_.logits.data());
+      products_.multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab,
+                         config_.hidden, room_.logits.data());
       pick_greedy(room_.logits.data(), staging_->at<GreedyPick>(greedy_) + first,
                   staging_->at<int32_t>(allowed_), static_cast<int32_t>(count), config_.vocab,
                   room_.picks.data() + first, stream_);
@@ -310,8 +316,7 @@ class CudaBackend final : public Backend {
   int32_t multiprocessors_ = 0;
   HeadLayout layout_{};
   cudaStream_t stream_ = nullptr;
-  cublasHandle_t blas_ = nullptr;
-  DeviceMemory<std::byte> workspace_;
+  Products products_;
   int32_t pages_ = 0, page_size_ = 0;
   DeviceMemory<bf16> pool_;  ///< [layers][keys, values][kv_heads][slots][padded_dim]
 
@@ -330,6 +335,11 @@ class CudaBackend final : public Backend {
   std::vector<GreedyPick> greedy_picks_;
   std::vector<float> host_logits_;
   Activations room_;
+
+  StageClock* clock_ = nullptr;  ///< of the step being launched
+  int64_t steps_ = 0;
+  std::array<double, kStageNames.size()> stage_seconds_{};  ///< of the steps timed in detail
+  double detailed_seconds_ = 0, device_seconds_ = 0;        ///< of those steps, and of all
 };
 
 }  // namespace

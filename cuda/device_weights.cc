@@ -120,6 +120,23 @@ class Upload {
   std::vector<WeightSlice> wholes_;
 };
 
+/// The products' kernels want gate and up of the same values side by side.
+void interleave_gate_up(const Model& model, DeviceWeights& weights) {
+  DeviceMemory<bf16> halves;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const Matrix& gate = model.layers[i].gate;
+    const DeviceMemory<bf16>& both = weights.layers[i].gate_up;
+    if (gate.rows % 8 != 0)
+      refuse("{}: an MLP of width {} is not a multiple of 8; use engine.device: cpu", model.path, gate.rows);
+    halves.grow(both.size());
+    check(cudaMemcpyAsync(halves.data(), both.data(), static_cast<size_t>(both.size()) * sizeof(bf16),
+                          cudaMemcpyDeviceToDevice, nullptr),
+          "interleaving gate and up");
+    interleave_rows(halves.data(), gate.rows, gate.cols, both.data(), nullptr);
+  }
+  check(cudaDeviceSynchronize(), "interleaving gate and up");
+}
+
 }  // namespace
 
 DeviceWeights upload_weights(const Model& model) {
@@ -143,6 +160,7 @@ DeviceWeights upload_weights(const Model& model) {
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
   weights.rope_freqs = upload_vector(model.config.rope_freqs);
   upload.run();
+  interleave_gate_up(model, weights);
   return weights;
 }
 

@@ -15,7 +15,7 @@ struct DeviceLayer {
   DeviceMemory<float> qkv_bias;  ///< empty where the family has none
   DeviceMemory<bf16> qkv;        ///< [(heads + 2 kv_heads) × head_dim, hidden]
   DeviceMemory<bf16> o;          ///< [hidden, heads × head_dim]
-  DeviceMemory<bf16> gate_up;    ///< [2 ffn, hidden]
+  DeviceMemory<bf16> gate_up;    ///< [2 ffn, hidden]: 8 rows of gate, 8 of up, and so on
   DeviceMemory<bf16> down;       ///< [hidden, ffn]
 };
 

@@ -93,8 +93,8 @@ __global__ void gated_silu_kernel(const bf16* gate_up, int32_t ffn, int64_t coun
   if (at >= count) return;
   const int64_t row = at / ffn;
   const int64_t i = at % ffn;
-  const uint4 gate_bits = *reinterpret_cast<const uint4*>(gate_up + row * 2 * ffn + i);
-  const uint4 up_bits = *reinterpret_cast<const uint4*>(gate_up + row * 2 * ffn + ffn + i);
+  const uint4 gate_bits = *reinterpret_cast<const uint4*>(gate_up + (row * ffn + i) * 2);
+  const uint4 up_bits = *reinterpret_cast<const uint4*>(gate_up + (row * ffn + i) * 2 + 8);
   uint4 out_bits;
   const auto* gate = reinterpret_cast<const __nv_bfloat162*>(&gate_bits);
   const auto* up = reinterpret_cast<const __nv_bfloat162*>(&up_bits);
@@ -106,6 +106,13 @@ __global__ void gated_silu_kernel(const bf16* gate_up, int32_t ffn, int64_t coun
     result[j] = __floats2bfloat162_rn(g.x / (1.0f + __expf(-g.x)) * u.x, g.y / (1.0f + __expf(-g.y)) * u.y);
   }
   *reinterpret_cast<uint4*>(out + at) = out_bits;
+}
+
+/// Row r of one half goes to 2 r - r % 8 (+ 8 for the second): a block a row.
+__global__ void interleave_kernel(const bf16* halves, int64_t rows, int64_t cols, bf16* out) {
+  const int64_t row = blockIdx.x, inside = row % rows;
+  const int64_t to = 2 * inside - inside % 8 + (row < rows ? 0 : 8);
+  for (int64_t i = threadIdx.x; i < cols; i += blockDim.x) out[to * cols + i] = halves[row * cols + i];
 }
 
 __device__ uint64_t scramble(uint64_t x) {
@@ -154,6 +161,10 @@ void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream
 void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
   const int64_t count = int64_t{rows} * ffn;
   gated_silu_kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, ffn, count, out);
+}
+
+void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream) {
+  interleave_kernel<<<static_cast<unsigned>(2 * rows), kThreads, 0, stream>>>(halves, rows, cols, out);
 }
 
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream) {

@@ -48,7 +48,11 @@ void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const 
                  const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
                  bf16* keys, bf16* values, cudaStream_t stream);
 
-/// out[row][i] = silu(gate_up[row][i]) * gate_up[row][ffn + i]
+/// out = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on; `halves` holds
+/// one after the other. rows is a multiple of 8.
+void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream);
+
+/// out[row] = silu(gate) * up, where gate_up[row] is 8 of gate, 8 of up, and so on.
 void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
 
 /// Greedy choice from logits [rows, vocab]: the largest, lowest id on a tie, among allowed[first, first +

@@ -42,6 +42,18 @@ std::vector<float> plain(const Matrix& matrix) {
   return matrix.empty() ? std::vector<float>() : matrix.read_all();
 }
 
+/// Eight rows of the first half, eight of the second, and so on.
+std::vector<bf16> interleaved(const std::vector<bf16>& halves, int64_t cols) {
+  std::vector<bf16> result(halves.size());
+  const auto row_size = static_cast<size_t>(cols), rows = halves.size() / row_size / 2;
+  for (size_t row = 0; row < 2 * rows; ++row) {
+    const size_t inside = row % rows, to = inside / 8 * 16 + inside % 8 + (row < rows ? 0 : 8);
+    std::copy_n(halves.begin() + static_cast<ptrdiff_t>(row * row_size), cols,
+                result.begin() + static_cast<ptrdiff_t>(to * row_size));
+  }
+  return result;
+}
+
 std::vector<float> joined_bias(const LayerWeights& layer) {
   std::vector<float> all;
   if (layer.q_bias.empty() && layer.k_bias.empty() && layer.v_bias.empty()) return all;
@@ -76,7 +88,8 @@ void compare(const Model& model) {
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
     EXPECT_TRUE(same(downloaded(layer.qkv), stacked({&host.q, &host.k, &host.v})));
     EXPECT_TRUE(same(downloaded(layer.o), stacked({&host.o})));
-    EXPECT_TRUE(same(downloaded(layer.gate_up), stacked({&host.gate, &host.up})));
+    EXPECT_TRUE(
+        same(downloaded(layer.gate_up), interleaved(stacked({&host.gate, &host.up}), host.gate.cols)));
     EXPECT_TRUE(same(downloaded(layer.down), stacked({&host.down})));
   }
 }

@@ -1,0 +1,80 @@
+#include "cuda/products.h"
+
+#include <cstdlib>
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr size_t kWorkspace = size_t{64} << 20;
+
+void check_blas(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
+}
+
+const char* mode() {
+  static const char* text = std::getenv("SHEAF_GEMM");
+  return text ? text : "";
+}
+bool on(char c) {
+  for (const char* p = mode(); *p; ++p)
+    if (*p == c) return true;
+  return false;
+}
+
+}  // namespace
+
+Products::Products() {
+  check_blas(cublasCreate(&handle_), "start");
+  workspace_.grow(static_cast<int64_t>(kWorkspace));
+  check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
+}
+
+Products::~Products() {
+  cublasDestroy(handle_);
+}
+
+void Products::set_stream(cudaStream_t stream) {
+  stream_ = stream;
+  check_blas(cublasSetStream(handle_, stream), "stream");
+  // Setting the stream puts cuBLAS back to a workspace of its own.
+  check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
+}
+
+void Products::blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
+                    cudaDataType_t type, bool add) {
+  const float one = 1, beta = add ? 1 : 0;
+  check_blas(cublasGemmEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
+                          static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
+                          CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
+                          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+             "matrix product");
+}
+
+void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out) {
+  blas(weight, in, rows, n, k, out, CUDA_R_32F, false);
+}
+
+void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x) {
+  if (on('a') && rows >= 1024 && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
+  blas(weight, in, rows, n, k, x, CUDA_R_32F, true);
+}
+
+void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, bf16* scratch,
+                     bf16* out) {
+  if (on('g') && rows >= 1024 &&
+      multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
+    return;
+  blas(weight, in, rows, 2 * ffn, k, scratch, CUDA_R_16BF, false);
+  gated_silu(scratch, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), out, stream_);
+}
+
+void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& to,
+                     bf16* scratch) {
+  if (on('h') && rows >= 1024 && multiply_heads_hopper(in, weight, rows, k, to, stream_)) return;
+  const int64_t n = int64_t{to.layout.heads + 2 * to.layout.kv_heads} * to.layout.head_dim;
+  blas(weight, in, rows, n, k, scratch, CUDA_R_16BF, false);
+  place_heads(scratch, to.bias, to.q_norm, to.k_norm, to.rope, to.kv_slots, static_cast<int32_t>(rows),
+              to.layout, to.q, to.keys, to.values, stream_);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,41 @@
+#pragma once
+#include <cublas_v2.h>
+
+#include "cuda/device_memory.h"
+#include "cuda/gemm.h"
+
+namespace sheaf::cuda {
+
+/// The matrix products of a layer with what follows each of them: by our own kernels where they are faster,
+/// else by cuBLAS and a kernel for the rest. Weights are [n, k]; everything runs on one stream.
+class Products {
+ public:
+  Products();
+  ~Products();
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+  void set_stream(cudaStream_t stream);
+
+  /// out [rows, n] = in [rows, k] × weightᵀ
+  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out);
+  /// x [rows, n] += in [rows, k] × weightᵀ
+  void add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x);
+  /// out [rows, ffn] = silu(gate) × up, the weight's rows being 8 of gate, 8 of up, and so on. `scratch`
+  /// holds [rows, 2 ffn].
+  void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, bf16* scratch,
+             bf16* out);
+  /// Queries, keys and values to where attention reads them. `scratch` holds [rows, (heads + 2 kv_heads) ×
+  /// head_dim].
+  void heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
+             bf16* scratch);
+
+ private:
+  void blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
+            cudaDataType_t type, bool add);
+
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t handle_ = nullptr;
+  DeviceMemory<std::byte> workspace_;
+};
+
+}  // namespace sheaf::cuda
