@@ -13,7 +13,6 @@ namespace sheaf::cuda {
 namespace {
 
 constexpr int kRows = 128, kCols = 256, kDepth = 64;  // of a tile; summed columns of a stage
-constexpr int kTogether = 8;                          // cluster rows whose tiles are computed side by side
 
 template <Epilogue epilogue>
 struct Shared {
@@ -29,6 +28,9 @@ struct Shared {
   uint64_t full[kStages], empty[kStages];
 };
 
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+constexpr int kTogether = 8;  // cluster rows whose tiles are computed side by side
+
 /// Tiles in an order that keeps those computed side by side close to a square.
 struct TileOrder {
   int clusters_down, tiles_across;
@@ -41,8 +43,6 @@ struct TileOrder {
     return make_int2(first + inside % height, inside / height);
   }
 };
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 __device__ float gated(float gate, float up) {
   return __fdividef(gate, 1.0f + __expf(-gate)) * up;
@@ -247,13 +247,18 @@ __device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const
 }
 #endif
 
+// GPUs before Hopper have no clusters, and nothing of this kernel.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define SHEAF_PAIR_OF_BLOCKS
+#else
+#define SHEAF_PAIR_OF_BLOCKS __cluster_dims__(2)
+#endif
+
 template <Epilogue epilogue>
-__global__ __cluster_dims__(2)
-    __launch_bounds__(384, 1) void multiply_kernel(const __grid_constant__ CUtensorMap in_map,
-                                                   const __grid_constant__ CUtensorMap weight_map,
-                                                   const __grid_constant__ CUtensorMap out_map, float* out,
-                                                   int m, int n, int k,
-                                                   const __grid_constant__ HeadTargets targets) {
+__global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
+    const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
+    const __grid_constant__ CUtensorMap out_map, float* out, int m, int n, int k,
+    const __grid_constant__ HeadTargets targets) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Memory = Shared<epilogue>;
   extern __shared__ uint8_t bytes[];
