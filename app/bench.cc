@@ -182,6 +182,8 @@ void add_bench_command(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--device", options->model.device, "cuda, cuda:N, N, or cpu (for small shapes)")
       ->capture_default_str();
+  command->add_flag("--reproducible", options->model.reproducible,
+                    "A row's result does not depend on what runs beside it, to the bit");
   command
       ->add_option("--repeat", options->repeat,
                    "Runs; the first of several warms up, the median of the others counts")

@@ -96,8 +96,9 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
-    backend_ = wanted.path.empty() ? make_random_cuda_backend(read_shape(wanted.shape), device_, kSeed)
-                                   : make_cuda_backend(model_, device_);
+    const CudaOptions options{device_, wanted.reproducible};
+    backend_ = wanted.path.empty() ? make_random_cuda_backend(read_shape(wanted.shape), options, kSeed)
+                                   : make_cuda_backend(model_, options);
     return;
   }
 #endif

@@ -12,6 +12,7 @@ struct BenchModel {
   std::string shape;   ///< qwen3-8b, or a path
   std::string path;    ///< of real weights; empty: random ones
   std::string device;  ///< cpu, cuda, cuda:N or N
+  bool reproducible = false;
 };
 
 /// A backend made ready for timing.

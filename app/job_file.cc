@@ -145,6 +145,7 @@ bool is_device(const std::string& device) {
 void read_engine(YamlMap map, Job::Engine& engine) {
   map.text("device", engine.device);
   map.choice("kernels", engine.kernels, {"auto", "reference"});
+  map.boolean("reproducible", engine.reproducible);
   map.integer("threads", engine.threads, {0, 4096});
   map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});

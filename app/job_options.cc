@@ -15,6 +15,8 @@ void JobOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
   command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::Range(0, 4096));
   command.add_option("--device", device, "Where to compute: auto, cpu, cuda or cuda:N (engine.device)");
+  command.add_flag("--reproducible", reproducible,
+                   "A row's answers do not depend on what runs beside it, to the bit (engine.reproducible)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
   command.add_flag("--quiet,-q", quiet, "No progress and no report on the terminal");
 }
@@ -24,6 +26,7 @@ Job JobOptions::read() const {
   if (!device.empty()) all.push_back("engine.device=\"" + device + "\"");
   Job job = read_job(path, all);
   if (limit > 0) job.input.limit = limit;
+  if (reproducible) job.engine.reproducible = true;
   if (threads >= 0) job.engine.threads = threads;
   return job;
 }

@@ -18,6 +18,7 @@ struct JobOptions {
   int64_t limit = 0;
   int32_t threads = -1;
   std::string device;
+  bool reproducible = false;
   bool json = false;
   bool quiet = false;
 

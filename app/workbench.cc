@@ -82,7 +82,7 @@ std::unique_ptr<Corpus> Workbench::corpus() const {
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return make_cuda_backend(model_, device_);
+  if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == "reference") return make_reference_backend(model_);
   const int threads =

@@ -131,6 +131,41 @@ class Bench {
                 flops / time / 1e12, flops / kFlops / time);
   }
 
+  /// Contexts behind one prefix, and questions of `question` rows behind each context; `computed`: of what.
+  void tree(const char* computed, int32_t prefix, int32_t contexts, int32_t context, int32_t questions,
+            int32_t question) {
+    Batch batch;
+    double keys = 0;
+    auto add_rows = [&](int32_t count) {
+      const int32_t row = batch.step.rows();
+      batch.step.tokens.resize(batch.step.tokens.size() + static_cast<size_t>(count));
+      return row;
+    };
+    // Rows are laid out first, so that the prefix has one tile for all of them.
+    const bool of_contexts = questions == 0;
+    const int32_t each = of_contexts ? context : questions * question;
+    add_rows(contexts * each);
+    batch.look(batch.add_span(prefix), 0, contexts * each, prefix, 0);
+    for (int32_t c = 0; c < contexts; ++c) {
+      const int32_t span = batch.add_span(context);
+      if (of_contexts) {
+        batch.look(span, c * each, each, 1, 1);
+        keys += static_cast<double>(each) * (prefix + (context + 1) / 2.0);
+        continue;
+      }
+      batch.look(span, c * each, each, context, 0);
+      for (int32_t q = 0; q < questions; ++q)
+        batch.look(batch.add_span(question), c * each + q * question, question, 1, 1);
+      keys += static_cast<double>(each) * (prefix + context + (question + 1) / 2.0);
+    }
+    const double flops = 4.0 * keys * layout_.heads * layout_.head_dim;
+    const double time = seconds(batch);
+    std::printf(
+        "| %s: prefix %d, %d contexts of %d, %d questions of %d | %8.1f us | %5.0f TFLOP/s | %.2f |\n",
+        computed, prefix, contexts, context, questions, question, time * 1e6, flops / time / 1e12,
+        flops / kFlops / time);
+  }
+
   void decode(int32_t prefix, int32_t count, int32_t own) {
     Batch shared, apart;
     shared.step.tokens.resize(static_cast<size_t>(count));
@@ -175,6 +210,14 @@ int main(int argc, char** argv) {
   std::printf("%d heads, %d for keys and values, of %d\n", layout.heads, layout.kv_heads, layout.head_dim);
   Bench bench(layout);
   for (int32_t length : {512, 2048, 8192, 16384}) bench.prefill(length);
+  bench.tree("contexts", 2754, 11, 737, 0, 0);
+  bench.tree("questions", 2754, 11, 737, 30, 12);
+  bench.tree("answers", 2754, 11, 737, 30, 1);
+  bench.tree("answers", 2754, 11, 737, 15, 1);
+  bench.tree("contexts", 48, 40, 178, 0, 0);
+  bench.tree("questions", 48, 40, 178, 9, 13);
+  bench.tree("answers", 48, 400, 178, 9, 1);
+  bench.tree("contexts", 48, 20, 400, 0, 0);
   for (int32_t prefix : {1024, 4096, 16384})
     for (int32_t count : {16, 64, 256, 1024}) bench.decode(prefix, count, 64);
 }

@@ -105,7 +105,7 @@ void measure_device(const std::string& path) {
   const double context = laps.lap();
   const Model model = load_model(path);
   const double mapping = laps.lap();
-  const auto backend = make_cuda_backend(model, 0);
+  const auto backend = make_cuda_backend(model, {});
   const double uploading = laps.lap();
   // As a job does: most of what is left becomes keys and values.
   const int64_t left = cuda_free_bytes(0);

@@ -54,6 +54,7 @@ struct Job {
   struct Engine {
     std::string device = "auto";   ///< auto, cpu, cuda or cuda:N
     std::string kernels = "auto";  ///< cpu: auto (quick) or reference (the plain fp32 definition)
+    bool reproducible = false;     ///< a row's answers do not depend, to the bit, on what runs beside it
     int32_t threads = 0;           ///< 0: every core
     int32_t rows_per_step = 0;     ///< 0: auto
     double kv_memory_gb = 0;       ///< 0: auto

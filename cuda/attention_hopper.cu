@@ -4,8 +4,9 @@
 // next scores and its last weighted values are in the matrix unit.
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
-#include "cuda/attention.h"
 #include <cstdlib>
+
+#include "cuda/attention.h"
 #include "cuda/hopper.h"
 #include "cuda/tensor_map.h"
 
@@ -382,13 +383,13 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
   } else {
     take_registers<kGroups == 1 ? 216 : 232>();
     Consumer<D, kGroups, kKeys, kTurns> consumer{in,
-                                         layout,
-                                         tensors,
-                                         memory,
-                                         warpgroup - 1,
-                                         static_cast<int>(threadIdx.x) / 32 % 4,
-                                         lane,
-                                         layout.heads / layout.kv_heads};
+                                                 layout,
+                                                 tensors,
+                                                 memory,
+                                                 warpgroup - 1,
+                                                 static_cast<int>(threadIdx.x) / 32 % 4,
+                                                 lane,
+                                                 layout.heads / layout.kv_heads};
     if (warpgroup == 2) consumer.pass_turn();
     for (int work = blockIdx.x; work < work_count; work += gridDim.x)
       consumer.attend(items[work / layout.kv_heads], work % layout.kv_heads);
@@ -428,10 +429,11 @@ void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const Attent
                 const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
                 cudaStream_t stream) {
   if (getenv("SHEAF_TURNS"))
-    launch<D, 2, 128, true>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors, multiprocessors, stream);
+    launch<D, 2, 128, true>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors,
+                            multiprocessors, stream);
   else
-  launch<D, 2, 128, false>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors, multiprocessors,
-                    stream);
+    launch<D, 2, 128, false>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors,
+                             multiprocessors, stream);
   launch<D, 1, 64, false>(k_map, v_map, in, 0, in.small_items, layout, tensors, multiprocessors, stream);
 }
 

@@ -10,6 +10,8 @@ namespace {
 constexpr int32_t kLongestRun = 32768;   // rows of a block's page list are 16-bit
 constexpr int32_t kMergeCost = 1200;     // merging one query's partial result, in keys attended
 constexpr int32_t kPackedKeys = 1024;    // own keys of different rows that a block takes in any case
+constexpr int32_t kLargePays = 768;      // keys from which a large block is faster than two small ones
+constexpr int32_t kFixedPiece = 2048;    // keys of a piece where cuts may not depend on the load
 constexpr int32_t kShortestPiece = 512;  // keys; below this the merge costs more than the cut gains
 
 /// A row looks at a tile's span and sees so many of its keys.
@@ -62,10 +64,16 @@ class AttentionPlanner::Work {
     trunks_.clear();
     find_looks();
     find_runs();
-    lift_shared_spans();
-    for (const Trunk& trunk : trunks_) add_blocks(trunk);
-    cut_long_items();
-    order_items();
+    partial_.assign(rows(), false);
+    lifted_.clear();
+    if (shape_.fixed) {
+      plan_fixed();
+    } else {
+      lift_shared_spans();
+      for (const Trunk& trunk : trunks_) add_blocks(trunk);
+      cut_long_items();
+      order_items();
+    }
     list_partials();
   }
 
@@ -77,6 +85,14 @@ class AttentionPlanner::Work {
   }
   int32_t pages_for(int32_t keys) const { return (keys + shape_.page_size - 1) / shape_.page_size; }
   int32_t most_rows(int32_t queries) const { return std::max(1, queries / shape_.group); }
+
+  /// Small blocks hide each other's starts and ends; large ones read keys for twice as many queries.
+  static int32_t block_for(int32_t keys) { return keys < kLargePays ? kSmallBlock : kLargeBlock; }
+  static int32_t trunk_keys(const Trunk& trunk) {
+    int32_t keys = 0;
+    for (const Look& look : trunk.looks) keys += look.visible;
+    return keys;
+  }
 
   void find_looks() {
     begin_.assign(rows() + 1, 0);
@@ -111,7 +127,9 @@ class AttentionPlanner::Work {
         start = end;
         continue;
       }
-      while (end < rows() && end - start < kLongestRun && !looks(end).empty() && goes_on(end - 1)) ++end;
+      while (end < rows() && end - start < kLongestRun && end != static_cast<size_t>(batch_->decode_rows) &&
+             !looks(end).empty() && goes_on(end - 1))
+        ++end;
       const auto seen = looks(start);
       add_run({seen.begin(), seen.end() - 1},
               {static_cast<int32_t>(start), static_cast<int32_t>(end - start), seen.back()});
@@ -140,7 +158,6 @@ class AttentionPlanner::Work {
       };
       return look.visible * (waste(trunk.rows) - waste(all)) > kMergeCost;
     };
-    std::vector<std::pair<Look, int32_t>> lifted;  // and the row that looks
     std::vector<Trunk> before;
     before.swap(trunks_);
     by_looks_.clear();
@@ -151,31 +168,57 @@ class AttentionPlanner::Work {
           kept.push_back(look);
           continue;
         }
-        for (const Run& run : trunk.runs)
-          for (int32_t row = run.row; row < run.row + run.count; ++row) lifted.emplace_back(look, row);
+        for (const Run& run : trunk.runs) lift(look, run);
       }
       for (const Run& run : trunk.runs) add_run(kept, run);
     }
-    partial_.assign(rows(), false);
-    for (const auto& [look, row] : lifted) partial_[static_cast<size_t>(row)] = true;
-    std::stable_sort(lifted.begin(), lifted.end(), [](const auto& a, const auto& b) {
+    add_lifted(INT32_MAX);
+  }
+
+  void lift(const Look& look, const Run& run) {
+    for (int32_t row = run.row; row < run.row + run.count; ++row) {
+      lifted_.emplace_back(look, row);
+      partial_[static_cast<size_t>(row)] = true;
+    }
+  }
+
+  /// Blocks of the rows that look at a lifted span, in pieces of at most so many pages.
+  void add_lifted(int32_t piece) {
+    std::stable_sort(lifted_.begin(), lifted_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.first.tile, a.first.visible) < std::pair(b.first.tile, b.first.visible);
     });
-    for (size_t i = 0; i < lifted.size();) {
-      const Look look = lifted[i].first;
+    for (size_t i = 0; i < lifted_.size();) {
+      const Look look = lifted_[i].first;
       size_t end = i;
-      while (end < lifted.size() && lifted[end].first == look) ++end;
-      const auto page = static_cast<int32_t>(plan_->pages.size());
+      while (end < lifted_.size() && lifted_[end].first == look) ++end;
+      const auto first_page = static_cast<int32_t>(plan_->pages.size());
       add_pages(look, kWholePage, 0, kAllRows);
-      const auto block = static_cast<size_t>(
-          most_rows(end - i > static_cast<size_t>(most_rows(kSmallBlock)) ? kLargeBlock : kSmallBlock));
+      const auto last_page = static_cast<int32_t>(plan_->pages.size());
+      const bool large = !shape_.fixed && end - i > static_cast<size_t>(most_rows(kSmallBlock));
+      const auto block = static_cast<size_t>(most_rows(large ? kLargeBlock : kSmallBlock));
       for (; i < end; i += std::min(block, end - i)) {
         const size_t count = std::min(block, end - i);
-        plan_->items.push_back({static_cast<int32_t>(plan_->rows.size()), static_cast<int32_t>(count), 0,
-                                page, static_cast<int32_t>(plan_->pages.size()) - page, 0});
-        for (size_t j = i; j < i + count; ++j) plan_->rows.push_back(lifted[j].second);
+        const auto first_row = static_cast<int32_t>(plan_->rows.size());
+        for (size_t j = i; j < i + count; ++j) plan_->rows.push_back(lifted_[j].second);
+        for (int64_t page = first_page; page < last_page; page += piece)
+          plan_->items.push_back({first_row, static_cast<int32_t>(count), 0, static_cast<int32_t>(page),
+                                  static_cast<int32_t>(std::min<int64_t>(piece, last_page - page)), 0});
       }
     }
+  }
+
+  /// Every span that an answer's row sees is a block of its own, cut at fixed keys; a prompt's rows go over
+  /// all their spans, and share a block only with rows that see the same.
+  void plan_fixed() {
+    for (const Trunk& trunk : trunks_)
+      for (const Run& run : trunk.runs)
+        if (run.row < batch_->decode_rows)
+          for (const Look& look : trunk.looks) lift(look, run);
+    add_lifted(kFixedPiece / shape_.page_size);
+    const Trunk none;
+    for (const Trunk& trunk : trunks_)
+      for (const Run& run : trunk.runs) add_long_run(run.row < batch_->decode_rows ? none : trunk, run);
+    plan_->small_items = static_cast<int32_t>(plan_->items.size());
   }
 
   /// The pages of a span as far as `look` sees; row r in [first, last) sees base + r keys of them.
@@ -189,8 +232,7 @@ class AttentionPlanner::Work {
   }
 
   void add_blocks(const Trunk& trunk) {
-    int32_t trunk_keys = 0;
-    for (const Look& look : trunk.looks) trunk_keys += look.visible;
+    const int32_t shared_keys = trunk_keys(trunk);
     const int32_t large = most_rows(kLargeBlock), small = most_rows(kSmallBlock);
 
     waiting_.clear();
@@ -206,10 +248,10 @@ class AttentionPlanner::Work {
     }
     // What rows do not share costs a large block twice as much, but it runs faster: it pays until the rows'
     // own keys outgrow the trunk.
-    const bool share =
-        waiting_rows > small && waiting_keys * large / waiting_rows <= trunk_keys + trunk_keys / 2;
+    const bool share = block_for(shared_keys) == kLargeBlock && waiting_rows > small &&
+                       waiting_keys * large / waiting_rows <= shared_keys + shared_keys / 2;
     const int32_t block = share ? large : small;
-    const int32_t most_keys = std::max(kPackedKeys, 2 * trunk_keys);
+    const int32_t most_keys = std::max(kPackedKeys, 2 * shared_keys);
     block_.clear();
     int32_t block_rows = 0, block_keys = 0;
     for (Run run : waiting_) {
@@ -238,7 +280,8 @@ class AttentionPlanner::Work {
     for (const Look& look : trunk.looks) add_pages(look, kWholePage, 0, kAllRows);
     const auto trunk_pages = static_cast<int32_t>(plan_->pages.size()) - first_page;
     add_pages({run.own.tile, run.own.visible + run.count - 1}, run.own.visible, 0, kAllRows);
-    const int32_t block = most_rows(kLargeBlock);
+    const int32_t block = most_rows(
+        shape_.fixed ? kSmallBlock : block_for(trunk_keys(trunk) + run.own.visible + run.count / 2));
     for (int32_t at = 0; at < run.count; at += block) {
       const int32_t count = std::min(block, run.count - at);
       add_item(first_page, trunk_pages + pages_for(run.own.visible + at + count - 1), at, run.row + at,
@@ -356,6 +399,7 @@ class AttentionPlanner::Work {
   std::vector<int64_t> rows_of_tile_;
   std::vector<bool> partial_;  ///< rows with a lifted span
   std::vector<Run> waiting_, block_;
+  std::vector<std::pair<Look, int32_t>> lifted_;  ///< and the row that looks
 };
 
 AttentionPlanner::AttentionPlanner(AttentionShape shape) : work_(std::make_unique<Work>(shape)) {}

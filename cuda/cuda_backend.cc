@@ -34,12 +34,17 @@ int32_t padded_head_dim(int32_t head_dim) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(ModelConfig config, DeviceWeights weights, int device)
-      : config_(std::move(config)), weights_(std::move(weights)), device_(device) {
+  CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options)
+      : config_(std::move(config)),
+        weights_(std::move(weights)),
+        device_(options.device),
+        reproducible_(options.reproducible) {
     check(cudaStreamCreate(&stream_), "making a stream");
     for (Flight& flight : flights_)
       check(cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming), "making an event");
-    products_.set_stream(stream_);
+    products_.emplace(reproducible_);
+    products_->set_stream(stream_);
+    layers_to_run_ = config_.layers;
     if (config_.ffn % 8 != 0)
       refuse("an MLP of width {} is not a multiple of 8; use engine.device: cpu", config_.ffn);
     cudaDeviceProp properties{};
@@ -59,12 +64,15 @@ class CudaBackend final : public Backend {
   }
   ~CudaBackend() override {
     cudaStreamSynchronize(stream_);
+    products_.reset();
     for (const Flight& flight : flights_) cudaEventDestroy(flight.done);
     cudaStreamDestroy(stream_);
   }
 
   const ModelConfig& config() const override { return config_; }
-  std::string describe() const override { return fmt::format("{} (cuda:{}), bf16", name_, device_); }
+  std::string describe() const override {
+    return fmt::format("{} (cuda:{}), bf16{}", name_, device_, reproducible_ ? ", reproducible" : "");
+  }
   int64_t kv_bytes_per_token() const override { return cuda_needs(config_).kv_bytes_per_token; }
   int32_t preferred_rows() const override { return cuda_needs(config_).preferred_rows; }
   std::vector<std::pair<std::string, double>> stage_seconds() const override {
@@ -88,7 +96,9 @@ class CudaBackend final : public Backend {
     // Hidden values count as 0 × what lies there, which must be a number.
     check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(bf16), stream_),
           "clearing the pool");
-    planner_.emplace(AttentionShape{group(), page_size, 4 * multiprocessors_ / config_.kv_heads});
+    planner_.emplace(
+        AttentionShape{group(), page_size, 4 * multiprocessors_ / config_.kv_heads, reproducible_});
+    for (int32_t rows : {preferred_rows(), 64}) warm_up(rows);
   }
 
   int32_t steps_at_once() const override { return static_cast<int32_t>(flights_.size()); }
@@ -153,7 +163,7 @@ class CudaBackend final : public Backend {
       if (config_.post_norm)
         round_to_bf16(room_.x.data(), int64_t{rows_} * config_.hidden, room_.normed.data(), stream_);
       clock_->mark(Stage::other);
-      for (int32_t i = 0; i < config_.layers; ++i) run_layer(i);
+      for (int32_t i = 0; i < layers_to_run_; ++i) run_layer(i);
       pick_all(flight, logits);
       clock_->mark(Stage::pick);
       clock_->end();
@@ -161,6 +171,33 @@ class CudaBackend final : public Backend {
     check(cudaEventRecord(flight.done, stream_), "a step's end");
     check(cudaGetLastError(), "starting a step");
     ++in_flight_;
+  }
+
+  /// A step of one layer, so that the first real one need not load kernels and choose among cuBLAS's.
+  void warm_up(int32_t most_rows) {
+    const int32_t rows = static_cast<int32_t>(std::min<int64_t>(most_rows, layout_.slots));
+    StepBatch batch;
+    batch.spans.push_back({0, rows});
+    batch.tiles.push_back({0, 0, rows});
+    for (int32_t row = 0; row < rows; ++row) {
+      batch.tokens.push_back(0);
+      batch.positions.push_back(row);
+      batch.kv_slots.push_back(row);
+      batch.tile_rows.push_back({row, row + 1});
+      if (row % page_size_ == 0) batch.pages.push_back(row / page_size_);
+      if (row < kPicksAtOnce) batch.picks.push_back({.row = row});
+    }
+    std::vector<Picked> picked(batch.picks.size());
+    layers_to_run_ = 1;
+    try {
+      step(batch, picked, {});
+    } catch (const OutOfMemory&) {
+      // The engine will ask for smaller steps; what is not warm now gets warm then.
+    }
+    layers_to_run_ = config_.layers;
+    steps_ = 0;
+    stage_seconds_ = {};
+    detailed_seconds_ = device_seconds_ = 0;
   }
 
   int64_t q_size() const { return int64_t{config_.heads} * config_.head_dim; }
@@ -227,10 +264,10 @@ class CudaBackend final : public Backend {
       rms_norm(room_.x.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, room_.normed.data(),
                stream_);
     clock_->mark(Stage::norms);
-    products_.heads(layer.qkv.data(), room_.normed.data(), rows_, hidden,
-                    {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room_.rope.data(),
-                     staging_->at<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
-                    room_.qkv.data());
+    products_->heads(layer.qkv.data(), room_.normed.data(), rows_, hidden,
+                     {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room_.rope.data(),
+                      staging_->at<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
+                     room_.qkv.data());
     clock_->mark(Stage::heads);
     attend(attention_, layout_,
            {room_.q.data(), keys, values, room_.partial_out.data(), room_.partial_lse.data(),
@@ -238,27 +275,27 @@ class CudaBackend final : public Backend {
            stream_);
     clock_->mark(Stage::attention);
     if (post) {
-      products_.multiply(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.y.data());
+      products_->multiply(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.y.data());
       clock_->mark(Stage::attention_output);
       add_rms_norm(room_.y.data(), layer.attention_norm.data(), rows_, hidden, eps, room_.x.data(),
                    room_.normed.data(), stream_);
     } else {
-      products_.add(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.x.data());
+      products_->add(layer.o.data(), room_.mixed.data(), rows_, hidden, q_size(), room_.x.data());
       clock_->mark(Stage::attention_output);
       rms_norm(room_.x.data(), nullptr, layer.mlp_norm.data(), rows_, hidden, eps, room_.normed.data(),
                stream_);
     }
     clock_->mark(Stage::norms);
-    products_.gated(layer.gate_up.data(), room_.normed.data(), rows_, config_.ffn, hidden,
-                    room_.gate_up.data(), room_.mlp.data());
+    products_->gated(layer.gate_up.data(), room_.normed.data(), rows_, config_.ffn, hidden,
+                     room_.gate_up.data(), room_.mlp.data());
     clock_->mark(Stage::mlp_up);
     if (post) {
-      products_.multiply(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.y.data());
+      products_->multiply(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.y.data());
       clock_->mark(Stage::mlp_down);
       add_rms_norm(room_.y.data(), layer.mlp_norm.data(), rows_, hidden, eps, room_.x.data(),
                    room_.normed.data(), stream_);
     } else {
-      products_.add(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.x.data());
+      products_->add(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.x.data());
       clock_->mark(Stage::mlp_down);
     }
   }
@@ -273,8 +310,8 @@ class CudaBackend final : public Backend {
       // The rows are done with, so the buffer of normed rows is free for the picked ones.
       rms_norm(room_.x.data(), staging_->at<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
                static_cast<int32_t>(count), config_.hidden, config_.norm_eps, room_.normed.data(), stream_);
-      products_.multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab,
-                         config_.hidden, room_.logits.data());
+      products_->multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab,
+                          config_.hidden, room_.logits.data());
       pick_greedy(room_.logits.data(), staging_->at<GreedyPick>(greedy_) + first,
                   staging_->at<int32_t>(allowed_), static_cast<int32_t>(count), config_.vocab,
                   room_.picks.data() + first, stream_);
@@ -312,11 +349,12 @@ class CudaBackend final : public Backend {
   ModelConfig config_;
   DeviceWeights weights_;
   int device_;
+  bool reproducible_;
   std::string name_;
   int32_t multiprocessors_ = 0;
   HeadLayout layout_{};
   cudaStream_t stream_ = nullptr;
-  Products products_;
+  std::optional<Products> products_;
   int32_t pages_ = 0, page_size_ = 0;
   DeviceMemory<bf16> pool_;  ///< [layers][keys, values][kv_heads][slots][padded_dim]
 
@@ -325,6 +363,7 @@ class CudaBackend final : public Backend {
 
   // Of the step being launched.
   int32_t rows_ = 0;
+  int32_t layers_to_run_ = 0;
   Staging* staging_ = nullptr;
   int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0,
           allowed_ = 0;  ///< offsets in it
@@ -350,14 +389,15 @@ BackendNeeds cuda_needs(const ModelConfig& config) {
       8192};
 }
 
-std::unique_ptr<Backend> make_cuda_backend(const Model& model, int device) {
-  check(cudaSetDevice(device), "choosing the device");
-  return std::make_unique<CudaBackend>(model.config, upload_weights(model), device);
+std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options) {
+  check(cudaSetDevice(options.device), "choosing the device");
+  return std::make_unique<CudaBackend>(model.config, upload_weights(model), options);
 }
 
-std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, int device, uint64_t seed) {
-  check(cudaSetDevice(device), "choosing the device");
-  return std::make_unique<CudaBackend>(config, random_weights(config, seed), device);
+std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
+                                                  uint64_t seed) {
+  check(cudaSetDevice(options.device), "choosing the device");
+  return std::make_unique<CudaBackend>(config, random_weights(config, seed), options);
 }
 
 int64_t cuda_free_bytes(int device) {

@@ -8,11 +8,17 @@ namespace sheaf {
 
 BackendNeeds cuda_needs(const ModelConfig& config);
 
-/// bf16 weights, keys and values, fp32 sums and residual stream, on CUDA device `device`.
-std::unique_ptr<Backend> make_cuda_backend(const Model& model, int device);
+struct CudaOptions {
+  int device = 0;
+  bool reproducible = false;  ///< a row's result does not depend, to the bit, on the rows it runs with
+};
+
+/// bf16 weights, keys and values, fp32 sums and residual stream.
+std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options);
 
 /// The same with random weights made on the device, for benchmarks.
-std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, int device, uint64_t seed);
+std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
+                                                  uint64_t seed);
 
 /// Free bytes on the device.
 int64_t cuda_free_bytes(int device);

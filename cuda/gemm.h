@@ -21,6 +21,9 @@ struct HeadTargets {
   bf16 *q, *keys, *values;
 };
 
+/// Whether the functions below work on the current device.
+bool hopper_products();
+
 /// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it.
 bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
                      void* out, cudaStream_t stream);

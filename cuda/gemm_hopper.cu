@@ -318,15 +318,20 @@ bool launch(const Product& product, int multiprocessors, cudaStream_t stream) {
 /// and swiglu keeps 8 of gate and 8 of up together.
 int multiprocessors_for(int64_t n, int64_t k) {
   static const int multiprocessors = hopper_multiprocessors(multiply_kernel<Epilogue::store>);
-  return k % 8 == 0 && n % 16 == 0 ? multiprocessors : 0;
+  return k % 8 == 0 && n % 8 == 0 ? multiprocessors : 0;
 }
 
 }  // namespace
+
+bool hopper_products() {
+  return multiprocessors_for(8, 8) > 0;
+}
 
 bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
                      void* out, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_for(n, k);
   if (multiprocessors == 0 || epilogue == Epilogue::heads) return false;
+  if (epilogue == Epilogue::swiglu && n % 16 != 0) return false;  // 8 of gate and 8 of up stay together
   const Product product{in, weight, m, n, k, out, {}};
   switch (epilogue) {
     case Epilogue::store:

@@ -1,11 +1,11 @@
 // Greedy choice and log-probability, one block a row: one pass over the logits for the maximum and the sum of
-// exponentials, online. 151,936 fp32 logits a row are 608 kB: 256 rows are 37 us at 4.2 TB/s.
+// exponentials, online. 151,936 fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s.
 #include "cuda/ops.h"
 
 namespace sheaf::cuda {
 namespace {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 1024;
 
 struct Best {
   float value;
@@ -26,8 +26,8 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   const GreedyPick pick = picks[blockIdx.x];
   Best best{-INFINITY, INT32_MAX};
   float high = -INFINITY, sum = 0;
-  for (int i = threadIdx.x; i < vocab; i += kThreads) {
-    const float value = number(row[i]);
+  auto take = [&](float value, int i) {
+    value = number(value);
     if (pick.allowed_count == 0) best = better(best, {value, i});
     if (value > high) {
       sum = sum * __expf(high - value) + 1.0f;
@@ -35,7 +35,22 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
     } else if (value > -INFINITY) {
       sum += __expf(value - high);
     }
+  };
+  // Four at a time: most groups hold no new maximum and cost one comparison and four exponentials.
+  const int groups = reinterpret_cast<uintptr_t>(row) % 16 == 0 ? vocab / 4 : 0;
+  for (int i = threadIdx.x; i < groups; i += kThreads) {
+    const float4 v = reinterpret_cast<const float4*>(row)[i];
+    if (fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)) < high && v.x == v.x && v.y == v.y && v.z == v.z &&
+        v.w == v.w) {
+      sum += __expf(v.x - high) + __expf(v.y - high) + __expf(v.z - high) + __expf(v.w - high);
+      continue;
+    }
+    take(v.x, 4 * i);
+    take(v.y, 4 * i + 1);
+    take(v.z, 4 * i + 2);
+    take(v.w, 4 * i + 3);
   }
+  for (int i = 4 * groups + static_cast<int>(threadIdx.x); i < vocab; i += kThreads) take(row[i], i);
   for (int i = threadIdx.x; i < pick.allowed_count; i += kThreads) {
     const int32_t token = allowed[pick.first_allowed + i];
     best = better(best, {number(row[token]), token});

@@ -117,6 +117,7 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
   float* squares = shared;                 // [2]: sums over the whole of q and of k
   float* scratch = shared + 2 + warp * d;  // one head
 
+  __shared__ float parts[2][kWarps];  // added up in order, so that the sum is always the same
   if (threadIdx.x < 2) squares[threadIdx.x] = 0;
   __syncthreads();
   if (layout.norm == 2) {
@@ -128,9 +129,12 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
     sum_q = warp_sum(sum_q);
     sum_k = warp_sum(sum_k);
     if (lane == 0) {
-      atomicAdd(&squares[0], sum_q);
-      atomicAdd(&squares[1], sum_k);
+      parts[0][warp] = sum_q;
+      parts[1][warp] = sum_k;
     }
+    __syncthreads();
+    if (threadIdx.x < 2)
+      for (int i = 0; i < kWarps; ++i) squares[threadIdx.x] += parts[threadIdx.x][i];
     __syncthreads();
   }
 

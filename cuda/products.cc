@@ -11,6 +11,12 @@ void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
 }
 
+[[noreturn]] void refuse_sizes(int64_t n, int64_t k) {
+  refuse(
+      "engine.reproducible: a weight of {} x {} is not for the kernels it needs, which take multiples of 8",
+      n, k);
+}
+
 const char* mode() {
   static const char* text = std::getenv("SHEAF_GEMM");
   return text ? text : "";
@@ -23,7 +29,11 @@ bool on(char c) {
 
 }  // namespace
 
-Products::Products() {
+Products::Products(bool fixed) : fixed_(fixed) {
+  if (fixed_ && !hopper_products())
+    refuse(
+        "engine.reproducible: needs a Hopper GPU and a program built for sm_90a; leave it out or use "
+        "engine.device: cpu");
   check_blas(cublasCreate(&handle_), "start");
   workspace_.grow(static_cast<int64_t>(kWorkspace));
   check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
@@ -51,28 +61,42 @@ void Products::blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n,
 }
 
 void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out) {
-  blas(weight, in, rows, n, k, out, CUDA_R_32F, false);
+  if (fixed_) {
+    check(cudaMemsetAsync(out, 0, static_cast<size_t>(rows * n) * sizeof(float), stream_),
+          "clearing a product");
+    add(weight, in, rows, n, k, out);
+  } else {
+    blas(weight, in, rows, n, k, out, CUDA_R_32F, false);
+  }
 }
 
 void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x) {
-  if (on('a') && rows >= 1024 && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
+  if ((fixed_ || (on('a') && rows >= 1024)) &&
+      multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_))
+    return;
+  if (fixed_) refuse_sizes(n, k);
   blas(weight, in, rows, n, k, x, CUDA_R_32F, true);
 }
 
 void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, bf16* scratch,
                      bf16* out) {
-  if (on('g') && rows >= 1024 &&
+  if ((fixed_ || (on('g') && rows >= 1024)) &&
       multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
     return;
+  if (fixed_) refuse_sizes(2 * ffn, k);
   blas(weight, in, rows, 2 * ffn, k, scratch, CUDA_R_16BF, false);
   gated_silu(scratch, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), out, stream_);
 }
 
 void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& to,
                      bf16* scratch) {
-  if (on('h') && rows >= 1024 && multiply_heads_hopper(in, weight, rows, k, to, stream_)) return;
+  if ((fixed_ || (on('h') && rows >= 1024)) && multiply_heads_hopper(in, weight, rows, k, to, stream_))
+    return;
   const int64_t n = int64_t{to.layout.heads + 2 * to.layout.kv_heads} * to.layout.head_dim;
-  blas(weight, in, rows, n, k, scratch, CUDA_R_16BF, false);
+  if (!fixed_)
+    blas(weight, in, rows, n, k, scratch, CUDA_R_16BF, false);
+  else if (!multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch, stream_))
+    refuse_sizes(n, k);
   place_heads(scratch, to.bias, to.q_norm, to.k_norm, to.rope, to.kv_slots, static_cast<int32_t>(rows),
               to.layout, to.q, to.keys, to.values, stream_);
 }

@@ -10,7 +10,9 @@ namespace sheaf::cuda {
 /// else by cuBLAS and a kernel for the rest. Weights are [n, k]; everything runs on one stream.
 class Products {
  public:
-  Products();
+  /// `fixed`: our kernels for any number of rows, so that a row's sums do not depend on how many others there
+  /// are.
+  explicit Products(bool fixed);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -33,6 +35,7 @@ class Products {
   void blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
             cudaDataType_t type, bool add);
 
+  bool fixed_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t handle_ = nullptr;
   DeviceMemory<std::byte> workspace_;

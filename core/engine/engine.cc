@@ -70,6 +70,7 @@ void Engine::start_step(const Sink& done) {
   step.wanted.clear();
   builder_.begin(step.batch);
   add_decode_rows(step);
+  step.batch.decode_rows = step.batch.rows();
   add_prefill_rows(step);
   builder_.close();
   step.picked.resize(step.batch.picks.size());

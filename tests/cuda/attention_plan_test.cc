@@ -174,5 +174,65 @@ TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
   EXPECT_EQ(slots_planned(plan, 128), slots_seen(batch, 16));
 }
 
+/// What a row's results are made of: for each block in the order of merging, its pages and where they lie in
+/// stages of four, pages that the row does not see left out.
+std::vector<std::vector<std::pair<int32_t, AttentionPage>>> recipe(const AttentionPlan& plan, int32_t row) {
+  std::vector<std::vector<std::pair<int32_t, AttentionPage>>> blocks;
+  for (const AttentionItem& item : plan.items) {
+    for (int32_t i = 0; i < item.row_count; ++i) {
+      if (plan.rows[static_cast<size_t>(item.first_row + i)] != row) continue;
+      auto& block = blocks.emplace_back();
+      for (int32_t p = 0; p < item.page_count; ++p) {
+        AttentionPage page = plan.pages[static_cast<size_t>(item.first_page + p)];
+        const int32_t number = item.row_offset + i;
+        if (number < page.first_row || number >= page.last_row || page.base + number <= 0) continue;
+        page.keys = std::min(page.keys, page.base + number);
+        page.base = page.first_row = page.last_row = 0;
+        block.emplace_back(p / 4, page);
+      }
+    }
+  }
+  return blocks;
+}
+
+TEST(AttentionPlan, FixedPlansDoNotDependOnOtherRows) {
+  std::mt19937 random(4);
+  int64_t several = 0;
+  for (int round = 0; round < 20; ++round) {
+    test::LooksShape shape;
+    shape.longest = round % 2 == 0 ? 5000 : 200;
+    shape.most_rows = 200;
+    test::RandomLooks looks = make_random_looks(random, shape);
+    StepBatch& whole = looks.batch;
+    whole.positions.assign(whole.tokens.size(), 0);
+    whole.kv_slots.assign(whole.tokens.size(), 0);
+    whole.decode_rows = whole.rows() / 2;
+    AttentionPlanner planner({4, 16, 500, true});
+    AttentionPlan plan, part_plan;
+    planner.plan(whole, plan);
+    EXPECT_EQ(slots_planned(plan, static_cast<size_t>(whole.rows())), slots_seen(whole, 16));
+    check_partials(plan);
+    EXPECT_EQ(plan.small_items, static_cast<int32_t>(plan.items.size()));
+    // The same rows in two steps, cut anywhere.
+    const int32_t cut = std::uniform_int_distribution(1, whole.rows() - 1)(random);
+    const auto [first, second] = split_batch(whole, cut);
+    planner.plan(second, part_plan);
+    for (int32_t row = cut; row < whole.rows(); ++row) {
+      const auto alone = recipe(part_plan, row - cut), together = recipe(plan, row);
+      ASSERT_EQ(alone.size(), together.size()) << "row " << row;
+      several += alone.size() > 1;
+      for (size_t block = 0; block < alone.size(); ++block) {
+        ASSERT_EQ(alone[block].size(), together[block].size());
+        for (size_t i = 0; i < alone[block].size(); ++i) {
+          EXPECT_EQ(alone[block][i].first, together[block][i].first) << "stage of a page of row " << row;
+          EXPECT_EQ(alone[block][i].second.slot, together[block][i].second.slot);
+          EXPECT_EQ(alone[block][i].second.keys, together[block][i].second.keys);
+        }
+      }
+    }
+  }
+  EXPECT_GT(several, 100);
+}
+
 }  // namespace
 }  // namespace sheaf

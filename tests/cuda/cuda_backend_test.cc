@@ -81,7 +81,7 @@ class Shadow : public Backend {
 
 void compare(const Model& model, std::vector<Stack> stacks, EngineOptions options, const std::string& what) {
   const auto cpu = make_reference_backend(model);
-  const auto gpu = make_cuda_backend(model, 0);
+  const auto gpu = make_cuda_backend(model, {});
   Shadow both(*cpu, *gpu);
   const StopRules rules(model.config.vocab, {3});
   Engine engine(both, rules, options);
@@ -165,7 +165,7 @@ TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
                      +[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_tree(i, o); }}) {
     std::vector<Stack> stacks;
     build(items, stacks);
-    const auto gpu = make_cuda_backend(model, 0);
+    const auto gpu = make_cuda_backend(model, {});
     const StopRules rules(model.config.vocab, {});
     Engine engine(*gpu, rules, {.rows_per_step = 512, .pages = 1000});
     size_t next = 0;
@@ -253,7 +253,7 @@ TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
         12);
     std::vector<Stack> stacks;
     build_separate(items, stacks);
-    const auto overlapped = make_cuda_backend(model, 0), alone = make_cuda_backend(model, 0);
+    const auto overlapped = make_cuda_backend(model, {}), alone = make_cuda_backend(model, {});
     ASSERT_EQ(overlapped->steps_at_once(), 2);
     Twice twice(*overlapped, *alone);
     const StopRules rules(model.config.vocab, {3});
@@ -274,7 +274,7 @@ TEST(CudaBackend, ShortMemoryShrinksStepsAndThePool) {
   build_tree(items, stacks);
   const StopRules rules(model.config.vocab, {});
   const auto decode_with = [&](int64_t bytes_left, int32_t pages, EngineStats& stats, int32_t& granted) {
-    const auto backend = make_cuda_backend(model, 0);
+    const auto backend = make_cuda_backend(model, {});
     cuda::DeviceMemory<std::byte> taken;
     if (bytes_left > 0) taken.grow(cuda_free_bytes(0) - bytes_left);
     Engine engine(*backend, rules, {.rows_per_step = 8192, .pages = pages});

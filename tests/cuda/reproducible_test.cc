@@ -1,0 +1,64 @@
+// With `reproducible`, what a row's answer is must not depend on the steps it is computed in or on its
+// neighbours, to the bit of its log-probability.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cuda/cuda_backend.h"
+#include "cuda/devices.h"
+#include "cuda/gemm.h"
+#include "tests/engine/decode.h"
+#include "tests/random_model.h"
+
+namespace sheaf {
+namespace {
+
+using test::Answers;
+using test::make_random_items;
+using test::make_random_model;
+using test::RandomModelShape;
+
+TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
+  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  if (!cuda::hopper_products()) GTEST_SKIP() << "not a Hopper GPU";
+  const RandomModelShape shapes[] = {
+      {.hidden = 64, .head_dim = 64, .vocab = 504},
+      {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .qk_norm = QkNorm::per_head},
+      {.hidden = 64, .head_dim = 32, .vocab = 504, .qk_norm = QkNorm::whole, .post_norm = true},
+  };
+  for (const RandomModelShape& shape : shapes) {
+    const Model model = make_random_model(shape, 21);
+    const auto items = make_random_items(
+        {.items = 24, .questions = 5, .vocab = 504, .max_tokens = 7, .own_questions = true, .longest = 300},
+        21);
+    for (const char* method : {"ippd", "standard"}) {
+      std::vector<Stack> stacks;
+      Job::Method asked;
+      asked.name = method;
+      asked.documents = 0;
+      make_builder(asked).build(items, stacks);
+      std::vector<Answers> runs;
+      for (const int32_t rows : {2000, 333, 48}) {
+        const auto backend = make_cuda_backend(model, {.reproducible = true});
+        runs.push_back(
+            test::decode(*backend, stacks, {.rows_per_step = rows, .pages = rows == 333 ? 900 : 6000}));
+        EXPECT_EQ(runs.back().size(), 120u);
+        test::expect_same(runs.front(), runs.back(), fmt::format("{}, {} rows a step", method, rows));
+      }
+      // Alone: one stack at a time.
+      if (stacks.size() > 1) {
+        const auto backend = make_cuda_backend(model, {.reproducible = true});
+        Answers alone;
+        for (size_t i = 0; i < stacks.size(); i += 7)
+          alone.merge(test::decode(*backend, {stacks[i]}, {.rows_per_step = 2000, .pages = 6000}));
+        EXPECT_GT(alone.size(), 5u);
+        for (const auto& [key, answer] : alone) {
+          EXPECT_EQ(answer.tokens, runs.front().at(key).tokens);
+          EXPECT_EQ(answer.logprob, runs.front().at(key).logprob);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
