@@ -82,6 +82,7 @@ class Bench {
                              partials.data(),
                              static_cast<int32_t>(plan.merged_rows.size()),
                              plan.partial_rows};
+    const auto on_device = send(std::vector{in});
     const int64_t row_values = int64_t{layout.heads} * layout.padded_dim;
     const auto q = random(batch.step.rows() * row_values),
                k = random(layout.kv_heads * layout.slots * layout.padded_dim),
@@ -97,7 +98,7 @@ class Bench {
     cudaGraphExec_t replay{};
     check(cudaStreamCreate(&stream), "stream");
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
-    attend(in, layout, tensors, stream);
+    attend(in, on_device.data(), layout, tensors, stream);
     check(cudaStreamEndCapture(stream, &graph), "capture");
     check(cudaGraphInstantiate(&replay, graph, 0), "graph");
     std::vector<float> times;

@@ -280,33 +280,38 @@ __global__ __launch_bounds__(2 * kQueries /
   }
 }
 
-/// One block a row, one warp a head at a time.
+constexpr int kMergeBlocks = 1024;
+
+/// A block takes row after row, a warp head after head.
 template <int D>
-__global__ void merge_kernel(AttentionInputs in, HeadLayout layout, const float* partial_out,
+__global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
                              const float* partial_lse, bf16* out) {
-  const int row = in.merged_rows[blockIdx.x];
+  const AttentionInputs& in = *inputs;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = layout.heads / layout.kv_heads;
-  const int begin = in.partial_begin[blockIdx.x], end = in.partial_begin[blockIdx.x + 1];
-  for (int head = warp; head < layout.heads; head += static_cast<int>(blockDim.x) / 32) {
-    auto query = [&](int i) {
-      return (int64_t{head / group} * in.partial_rows + in.partials[i]) * group + head % group;
-    };
-    float high = -INFINITY;
-    for (int i = begin; i < end; ++i) high = fmaxf(high, partial_lse[query(i)]);
-    float result[D / 32] = {};
-    float sum = 0;
-    for (int i = begin; i < end; ++i) {
-      const int64_t at = query(i);
-      const float weight = exp2f(partial_lse[at] - high);
-      sum += weight;
+  for (int merged = blockIdx.x; merged < in.merged_count; merged += gridDim.x) {
+    const int row = in.merged_rows[merged];
+    const int begin = in.partial_begin[merged], end = in.partial_begin[merged + 1];
+    for (int head = warp; head < layout.heads; head += static_cast<int>(blockDim.x) / 32) {
+      auto query = [&](int i) {
+        return (int64_t{head / group} * in.partial_rows + in.partials[i]) * group + head % group;
+      };
+      float high = -INFINITY;
+      for (int i = begin; i < end; ++i) high = fmaxf(high, partial_lse[query(i)]);
+      float result[D / 32] = {};
+      float sum = 0;
+      for (int i = begin; i < end; ++i) {
+        const int64_t at = query(i);
+        const float weight = exp2f(partial_lse[at] - high);
+        sum += weight;
 #pragma unroll
-      for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
+        for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
+      }
+      bf16* to = out + (int64_t{row} * layout.heads + head) * layout.head_dim;
+#pragma unroll
+      for (int j = 0; j < D / 32; ++j)
+        if (j * 32 + lane < layout.head_dim) to[j * 32 + lane] = __float2bfloat16(result[j] / sum);
     }
-    bf16* to = out + (int64_t{row} * layout.heads + head) * layout.head_dim;
-#pragma unroll
-    for (int j = 0; j < D / 32; ++j)
-      if (j * 32 + lane < layout.head_dim) to[j * 32 + lane] = __float2bfloat16(result[j] / sum);
   }
 }
 
@@ -323,32 +328,32 @@ void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_
 }
 
 template <int D>
-void launch(const AttentionInputs& in, const HeadLayout& layout, const AttentionTensors& tensors,
-            cudaStream_t stream) {
-  if (!attend_hopper(in, layout, tensors, stream)) {
+void launch(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream) {
+  if (!attend_hopper(in, on_device, layout, tensors, stream)) {
     // Heads of 256 leave no registers for 32 queries a warp.
     launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout,
                                                     tensors, stream);
     launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, tensors, stream);
   }
   if (in.merged_count > 0)
-    merge_kernel<D><<<in.merged_count, 256, 0, stream>>>(in, layout, tensors.partial_out, tensors.partial_lse,
-                                                         tensors.out);
+    merge_kernel<D><<<kMergeBlocks, 256, 0, stream>>>(on_device, layout, tensors.partial_out,
+                                                      tensors.partial_lse, tensors.out);
 }
 
 }  // namespace
 
-void attend(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
-            cudaStream_t stream) {
+void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream) {
   switch (layout.padded_dim) {
     case 32:
-      return launch<32>(inputs, layout, tensors, stream);
+      return launch<32>(inputs, on_device, layout, tensors, stream);
     case 64:
-      return launch<64>(inputs, layout, tensors, stream);
+      return launch<64>(inputs, on_device, layout, tensors, stream);
     case 128:
-      return launch<128>(inputs, layout, tensors, stream);
+      return launch<128>(inputs, on_device, layout, tensors, stream);
     default:
-      return launch<256>(inputs, layout, tensors, stream);
+      return launch<256>(inputs, on_device, layout, tensors, stream);
   }
 }
 

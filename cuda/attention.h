@@ -51,12 +51,15 @@ struct AttentionTensors {
   bf16* out;           ///< [rows, heads × head_dim]
 };
 
-/// out = softmax(q k) v over everything each row sees.
-void attend(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
-            cudaStream_t stream);
+/// out = softmax(q k) v over everything each row sees. `on_device` is a copy of `inputs` there.
+void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream);
 
-/// The blocks' part of it on Hopper; false where this device or layout is not for it.
-bool attend_hopper(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
-                   cudaStream_t stream);
+/// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
+/// that a graph of them can be replayed for any step that has the same kinds of blocks.
+bool hopper_attention(const HeadLayout& layout, int32_t page_size);
+/// The blocks' part of attend() on Hopper; false where this device or layout is not for it.
+bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+                   const AttentionTensors& tensors, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

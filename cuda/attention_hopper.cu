@@ -4,7 +4,6 @@
 // next scores and its last weighted values are in the matrix unit.
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
-#include <cstdlib>
 
 #include "cuda/attention.h"
 #include "cuda/hopper.h"
@@ -51,7 +50,7 @@ __device__ int4 no_page() {
   return make_int4(0, 0, 0, 0);
 }
 
-template <int D, int kGroups, int kKeys, bool kTurns>
+template <int D, int kGroups, int kKeys>
 struct Consumer {
   using Memory = Shared<D, kGroups, kKeys>;
   static constexpr int kPages = kKeys / kPage;
@@ -68,14 +67,6 @@ struct Consumer {
   float score[kScores];
   float high[2], sum[2], shrink[2];
   int row[2];  // of this thread's queries, as pages count rows
-
-  /// One warpgroup issues its products while the other is at its softmax.
-  __device__ void take_turn() const {
-    if (kTurns) named_sync(2 + group_index, 256);
-  }
-  __device__ void pass_turn() const {
-    if (kTurns) named_arrive(2 + (group_index ^ 1), 256);
-  }
 
   __device__ void multiply_keys() {
     const bf16* q = &memory.q[q_place.at][group_index][0][0][0];
@@ -192,10 +183,8 @@ struct Consumer {
     int4 page = page_at(item, 0), next_page = page_at(item, 1);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
     barrier_wait(&memory.k_full[k_place.at], k_place.round);
-    take_turn();
     products_begin();
     multiply_keys();
-    pass_turn();
     products_wait<0>();
     pin(score);
     give_back(memory.k_empty, k_place);
@@ -208,12 +197,10 @@ struct Consumer {
       barrier_wait(&memory.k_full[k_place.at], k_place.round);
       pin(score);
       pin(out);
-      take_turn();
       products_begin();
       multiply_keys();
       barrier_wait(&memory.v_full[v_place.at], v_place.round);
       multiply_values(p, stage > 1);
-      pass_turn();
       products_wait<1>();
       pin(score);
       give_back(memory.k_empty, k_place);
@@ -347,17 +334,20 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
 }
 #endif
 
-template <int D, int kGroups, int kKeys, bool kTurns>
+template <int D, int kGroups, int kKeys>
 __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void attend_kernel(
     const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map,
-    const __grid_constant__ AttentionInputs in, const AttentionItem* items, int work_count,
-    const __grid_constant__ HeadLayout layout, const __grid_constant__ AttentionTensors tensors) {
+    const AttentionInputs* inputs, const __grid_constant__ HeadLayout layout,
+    const __grid_constant__ AttentionTensors tensors) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Memory = Shared<D, kGroups, kKeys>;
   extern __shared__ uint8_t bytes[];
   // The base of dynamic shared memory need not be aligned to 1,024 bytes.
   Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
   const int warpgroup = this_warpgroup(), lane = threadIdx.x % 32;
+  const AttentionInputs& in = *inputs;
+  const AttentionItem* items = kGroups == 1 ? in.items : in.items + in.small_items;
+  const int work_count = (kGroups == 1 ? in.small_items : in.large_items) * layout.kv_heads;
   if (threadIdx.x == 0) {
     for (int i = 0; i < 2; ++i) {
       barrier_init(&memory.q_full[i], 96);
@@ -382,15 +372,14 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
       bring_queries(memory, in, items, work_count, layout, tensors.q, static_cast<int>(threadIdx.x) - 32);
   } else {
     take_registers<kGroups == 1 ? 216 : 232>();
-    Consumer<D, kGroups, kKeys, kTurns> consumer{in,
-                                                 layout,
-                                                 tensors,
-                                                 memory,
-                                                 warpgroup - 1,
-                                                 static_cast<int>(threadIdx.x) / 32 % 4,
-                                                 lane,
-                                                 layout.heads / layout.kv_heads};
-    if (warpgroup == 2) consumer.pass_turn();
+    Consumer<D, kGroups, kKeys> consumer{in,
+                                         layout,
+                                         tensors,
+                                         memory,
+                                         warpgroup - 1,
+                                         static_cast<int>(threadIdx.x) / 32 % 4,
+                                         lane,
+                                         layout.heads / layout.kv_heads};
     for (int work = blockIdx.x; work < work_count; work += gridDim.x)
       consumer.attend(items[work / layout.kv_heads], work % layout.kv_heads);
   }
@@ -410,46 +399,53 @@ bool page_map(const bf16* tensor, const HeadLayout& layout, CUtensorMap& map) {
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-template <int D, int kGroups, int kKeys, bool kTurns>
-void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs& in, int32_t first,
-            int32_t count, const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
+template <int D, int kGroups, int kKeys>
+void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs* in,
+            const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
             cudaStream_t stream) {
-  if (count == 0) return;
   constexpr int shared = static_cast<int>(sizeof(Shared<D, kGroups, kKeys>)) + 1024;
-  const auto kernel = attend_kernel<D, kGroups, kKeys, kTurns>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  const int work = count * layout.kv_heads;
-  const int blocks = min(work, multiprocessors * (kGroups == 1 ? 2 : 1));
-  kernel<<<blocks, 128 * (kGroups + 1), shared, stream>>>(k_map, v_map, in, in.items + first, work, layout,
-                                                          tensors);
+  const auto kernel = attend_kernel<D, kGroups, kKeys>;
+  static const cudaError_t ready =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (ready != cudaSuccess) return;  // the launch's error is seen at the end of the step
+  // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
+  // made.
+  const int blocks = multiprocessors * (kGroups == 1 ? 2 : 1);
+  kernel<<<blocks, 128 * (kGroups + 1), shared, stream>>>(k_map, v_map, in, layout, tensors);
 }
 
 template <int D>
 void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs& in,
-                const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
-                cudaStream_t stream) {
-  if (getenv("SHEAF_TURNS"))
-    launch<D, 2, 128, true>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors,
-                            multiprocessors, stream);
-  else
-    launch<D, 2, 128, false>(k_map, v_map, in, in.small_items, in.large_items, layout, tensors,
-                             multiprocessors, stream);
-  launch<D, 1, 64, false>(k_map, v_map, in, 0, in.small_items, layout, tensors, multiprocessors, stream);
+                const AttentionInputs* on_device, const HeadLayout& layout, const AttentionTensors& tensors,
+                int multiprocessors, cudaStream_t stream) {
+  if (in.large_items > 0)
+    launch<D, 2, 128>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
+  if (in.small_items > 0) launch<D, 1, 64>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
+}
+
+int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
+  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128>);
+  const bool fits =
+      page_size == kPage && layout.head_dim % 8 == 0 && (layout.padded_dim == 64 || layout.padded_dim == 128);
+  return fits ? multiprocessors : 0;
 }
 
 }  // namespace
 
-bool attend_hopper(const AttentionInputs& inputs, const HeadLayout& layout, const AttentionTensors& tensors,
-                   cudaStream_t stream) {
-  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128, false>);
-  if (multiprocessors == 0 || inputs.page_size != kPage || layout.head_dim % 8 != 0) return false;
-  if (layout.padded_dim != 64 && layout.padded_dim != 128) return false;
+bool hopper_attention(const HeadLayout& layout, int32_t page_size) {
+  return multiprocessors_for(layout, page_size) > 0;
+}
+
+bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+                   const AttentionTensors& tensors, cudaStream_t stream) {
+  const int multiprocessors = multiprocessors_for(layout, inputs.page_size);
+  if (multiprocessors == 0) return false;
   CUtensorMap k_map, v_map;
   if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map)) return false;
   if (layout.padded_dim == 128)
-    launch_all<128>(k_map, v_map, inputs, layout, tensors, multiprocessors, stream);
+    launch_all<128>(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
   else
-    launch_all<64>(k_map, v_map, inputs, layout, tensors, multiprocessors, stream);
+    launch_all<64>(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
   return true;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
@@ -22,6 +24,7 @@ namespace {
 
 using namespace cuda;
 
+constexpr size_t kMostGraphs = 64;
 constexpr int64_t kTimedSteps = 8;         // one of so many is timed stage by stage
 constexpr int64_t kPicksAtOnce = 1024;     // rows of logits held at once
 constexpr int64_t kStepBesidePool = 1024;  // rows of a step that the pool must leave room for
@@ -38,7 +41,9 @@ class CudaBackend final : public Backend {
       : config_(std::move(config)),
         weights_(std::move(weights)),
         device_(options.device),
-        reproducible_(options.reproducible) {
+        reproducible_(options.reproducible),
+        graphs_wanted_(options.graphs),
+        replayed_(options.replayed) {
     check(cudaStreamCreate(&stream_), "making a stream");
     for (Flight& flight : flights_)
       check(cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming), "making an event");
@@ -64,6 +69,7 @@ class CudaBackend final : public Backend {
   }
   ~CudaBackend() override {
     cudaStreamSynchronize(stream_);
+    forget_graphs();
     products_.reset();
     for (const Flight& flight : flights_) cudaEventDestroy(flight.done);
     cudaStreamDestroy(stream_);
@@ -96,6 +102,8 @@ class CudaBackend final : public Backend {
     // Hidden values count as 0 × what lies there, which must be a number.
     check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(bf16), stream_),
           "clearing the pool");
+    graphs_ = graphs_wanted_ && hopper_attention(layout_, page_size);
+    forget_graphs();
     planner_.emplace(
         AttentionShape{group(), page_size, 4 * multiprocessors_ / config_.kv_heads, reproducible_});
     for (int32_t rows : {preferred_rows(), 64}) warm_up(rows);
@@ -150,20 +158,25 @@ class CudaBackend final : public Backend {
         make_room(batch, flight);
       } catch (const OutOfMemory&) {
         check(cudaStreamSynchronize(stream_), "the steps before");
+        forget_graphs();
         room_ = {};  // or a smaller step would find no more memory than this one
         throw;
       }
-      staging_->send(stream_);
+      staging_->send(inputs_.data(), stream_);
       clock_ = &flight.clock;
-      clock_->begin(steps_++ % kTimedSteps == 0, stream_);
-      rope_table(weights_.rope_freqs.data(), staging_->at<int32_t>(positions_), rows_, layout_,
-                 room_.rope.data(), stream_);
-      embed(weights_.embedding.data(), staging_->at<int32_t>(tokens_), rows_, config_.hidden, room_.x.data(),
+      const bool timed = steps_++ % kTimedSteps == 0;
+      clock_->begin(timed, stream_);
+      rope_table(weights_.rope_freqs.data(), input<int32_t>(positions_), rows_, layout_, room_.rope.data(),
+                 stream_);
+      embed(weights_.embedding.data(), input<int32_t>(tokens_), rows_, config_.hidden, room_.x.data(),
             stream_);
       if (config_.post_norm)
         round_to_bf16(room_.x.data(), int64_t{rows_} * config_.hidden, room_.normed.data(), stream_);
       clock_->mark(Stage::other);
-      for (int32_t i = 0; i < layers_to_run_; ++i) run_layer(i);
+      if (timed || !graphs_ || layers_to_run_ < config_.layers)
+        run_layers();
+      else
+        replay_layers();
       pick_all(flight, logits);
       clock_->mark(Stage::pick);
       clock_->end();
@@ -212,6 +225,8 @@ class CudaBackend final : public Backend {
     tokens_ = staging_->add(std::span<const int32_t>(batch.tokens));
     positions_ = staging_->add(std::span<const int32_t>(batch.positions));
     kv_slots_ = staging_->add(std::span<const int32_t>(batch.kv_slots));
+    // Up to here places depend on the number of rows alone, so that a graph finds the slots and this again.
+    attention_at_ = staging_->add(std::span<const AttentionInputs>(&attention_, 1));
     const int64_t items = staging_->add(std::span<const AttentionItem>(plan_.items));
     const int64_t attended = staging_->add(std::span<const int32_t>(plan_.rows));
     const int64_t pages = staging_->add(std::span<const AttentionPage>(plan_.pages));
@@ -227,18 +242,28 @@ class CudaBackend final : public Backend {
     pick_rows_ = staging_->add(std::span<const int32_t>(picked_rows_));
     greedy_ = staging_->add(std::span<const GreedyPick>(greedy_picks_));
     allowed_ = staging_->add(std::span<const int32_t>(batch.allowed));
-    staging_->reserve();
-    attention_ = {staging_->at<AttentionItem>(items),
+    if (inputs_.size() < staging_->capacity()) {
+      check(cudaStreamSynchronize(stream_), "the steps before");  // they read what is to be replaced
+      forget_graphs();
+      inputs_.grow(staging_->capacity());
+    }
+    attention_ = {input<AttentionItem>(items),
                   plan_.small_items,
                   static_cast<int32_t>(plan_.items.size()) - plan_.small_items,
-                  staging_->at<int32_t>(attended),
-                  staging_->at<AttentionPage>(pages),
+                  input<int32_t>(attended),
+                  input<AttentionPage>(pages),
                   page_size_,
-                  staging_->at<int32_t>(merged_rows),
-                  staging_->at<int32_t>(partial_begin),
-                  staging_->at<int32_t>(partials),
+                  input<int32_t>(merged_rows),
+                  input<int32_t>(partial_begin),
+                  input<int32_t>(partials),
                   static_cast<int32_t>(plan_.merged_rows.size()),
                   plan_.partial_rows};
+    staging_->put(attention_at_, attention_);
+  }
+  /// Where the step's arrays are on the device.
+  template <class T>
+  const T* input(int64_t offset) const {
+    return reinterpret_cast<const T*>(inputs_.data() + offset);
   }
 
   /// After this the step needs no more memory.
@@ -247,9 +272,44 @@ class CudaBackend final : public Backend {
     const Activations::Size size{rows_, plan_.partial_rows, picks, std::min(picks, kPicksAtOnce)};
     if (!room_.holds(size)) {
       check(cudaStreamSynchronize(stream_), "the steps before");  // they use what is to be replaced
+      forget_graphs();
       room_.grow(size, config_, layout_);
     }
     flight.chosen.grow(room_.size.picks);
+  }
+
+  void run_layers() {
+    for (int32_t i = 0; i < layers_to_run_; ++i) run_layer(i);
+  }
+
+  /// The layers as one graph, made when a step has as many rows and the same kinds of blocks as one before.
+  void replay_layers() {
+    const GraphKey key{rows_, attention_.small_items > 0, attention_.large_items > 0,
+                       attention_.merged_count > 0};
+    if (layer_graphs_.size() == kMostGraphs && !layer_graphs_.contains(key)) {
+      check(cudaStreamSynchronize(stream_), "the steps before");
+      forget_graphs();
+    }
+    const auto [found, first_time] = layer_graphs_.try_emplace(key, nullptr);
+    if (first_time) return run_layers();
+    if (!found->second) {
+      cudaGraph_t graph = nullptr;
+      check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step");
+      run_layers();
+      check(cudaStreamEndCapture(stream_, &graph), "recording a step");
+      const cudaError_t made = cudaGraphInstantiate(&found->second, graph, 0);
+      cudaGraphDestroy(graph);
+      check(made, "making a graph of a step");
+    }
+    check(cudaGraphLaunch(found->second, stream_), "replaying a step");
+    if (replayed_) ++*replayed_;
+  }
+
+  /// Graphs hold addresses; where memory moves, they go. Only while no step is running.
+  void forget_graphs() {
+    for (const auto& [key, graph] : layer_graphs_)
+      if (graph) cudaGraphExecDestroy(graph);
+    layer_graphs_.clear();
   }
 
   void run_layer(int32_t index) {
@@ -266,10 +326,10 @@ class CudaBackend final : public Backend {
     clock_->mark(Stage::norms);
     products_->heads(layer.qkv.data(), room_.normed.data(), rows_, hidden,
                      {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room_.rope.data(),
-                      staging_->at<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
+                      input<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
                      room_.qkv.data());
     clock_->mark(Stage::heads);
-    attend(attention_, layout_,
+    attend(attention_, input<AttentionInputs>(attention_at_), layout_,
            {room_.q.data(), keys, values, room_.partial_out.data(), room_.partial_lse.data(),
             room_.mixed.data()},
            stream_);
@@ -308,13 +368,12 @@ class CudaBackend final : public Backend {
     for (int64_t first = 0; first < picks; first += kPicksAtOnce) {
       const int64_t count = std::min(kPicksAtOnce, picks - first);
       // The rows are done with, so the buffer of normed rows is free for the picked ones.
-      rms_norm(room_.x.data(), staging_->at<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
+      rms_norm(room_.x.data(), input<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
                static_cast<int32_t>(count), config_.hidden, config_.norm_eps, room_.normed.data(), stream_);
       products_->multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab,
                           config_.hidden, room_.logits.data());
-      pick_greedy(room_.logits.data(), staging_->at<GreedyPick>(greedy_) + first,
-                  staging_->at<int32_t>(allowed_), static_cast<int32_t>(count), config_.vocab,
-                  room_.picks.data() + first, stream_);
+      pick_greedy(room_.logits.data(), input<GreedyPick>(greedy_) + first, input<int32_t>(allowed_),
+                  static_cast<int32_t>(count), config_.vocab, room_.picks.data() + first, stream_);
       if (sampled || !logits.empty()) pick_on_host(flight, first, count, logits);
     }
     if (picks > 0)
@@ -349,7 +408,8 @@ class CudaBackend final : public Backend {
   ModelConfig config_;
   DeviceWeights weights_;
   int device_;
-  bool reproducible_;
+  bool reproducible_, graphs_wanted_;
+  int64_t* replayed_;
   std::string name_;
   int32_t multiprocessors_ = 0;
   HeadLayout layout_{};
@@ -361,7 +421,15 @@ class CudaBackend final : public Backend {
   std::array<Flight, 2> flights_;  ///< a ring
   size_t oldest_ = 0, in_flight_ = 0;
 
+  DeviceMemory<std::byte> inputs_;  ///< the arrays of a step, one step after the other
+
+  /// Rows, and which kinds of attention blocks there are.
+  using GraphKey = std::tuple<int32_t, bool, bool, bool>;
+  std::map<GraphKey, cudaGraphExec_t> layer_graphs_;  ///< null: seen once
+  bool graphs_ = false;                               ///< whether this model's steps can be replayed
+
   // Of the step being launched.
+  int64_t attention_at_ = 0;
   int32_t rows_ = 0;
   int32_t layers_to_run_ = 0;
   Staging* staging_ = nullptr;

@@ -10,7 +10,9 @@ BackendNeeds cuda_needs(const ModelConfig& config);
 
 struct CudaOptions {
   int device = 0;
-  bool reproducible = false;  ///< a row's result does not depend, to the bit, on the rows it runs with
+  bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with
+  bool graphs = true;           ///< replay steps that are like one before
+  int64_t* replayed = nullptr;  ///< counts them
 };
 
 /// bf16 weights, keys and values, fp32 sums and residual stream.

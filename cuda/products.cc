@@ -1,11 +1,12 @@
 #include "cuda/products.h"
 
-#include <cstdlib>
-
 namespace sheaf::cuda {
 namespace {
 
 constexpr size_t kWorkspace = size_t{64} << 20;
+// With fewer rows our tiles of 256 x 256 leave multiprocessors idle, and cuBLAS has smaller ones. The
+// residual's sum stays with cuBLAS at any size: it reads the old values while it multiplies (bench/layer.cc).
+constexpr int64_t kFusedPays = 1024;
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
@@ -15,16 +16,6 @@ void check_blas(cublasStatus_t status, const char* what) {
   refuse(
       "engine.reproducible: a weight of {} x {} is not for the kernels it needs, which take multiples of 8",
       n, k);
-}
-
-const char* mode() {
-  static const char* text = std::getenv("SHEAF_GEMM");
-  return text ? text : "";
-}
-bool on(char c) {
-  for (const char* p = mode(); *p; ++p)
-    if (*p == c) return true;
-  return false;
 }
 
 }  // namespace
@@ -71,16 +62,14 @@ void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_
 }
 
 void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x) {
-  if ((fixed_ || (on('a') && rows >= 1024)) &&
-      multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_))
-    return;
+  if (fixed_ && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
   if (fixed_) refuse_sizes(n, k);
   blas(weight, in, rows, n, k, x, CUDA_R_32F, true);
 }
 
 void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, bf16* scratch,
                      bf16* out) {
-  if ((fixed_ || (on('g') && rows >= 1024)) &&
+  if ((fixed_ || rows >= kFusedPays) &&
       multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
     return;
   if (fixed_) refuse_sizes(2 * ffn, k);
@@ -90,8 +79,7 @@ void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t f
 
 void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& to,
                      bf16* scratch) {
-  if ((fixed_ || (on('h') && rows >= 1024)) && multiply_heads_hopper(in, weight, rows, k, to, stream_))
-    return;
+  if ((fixed_ || rows >= kFusedPays) && multiply_heads_hopper(in, weight, rows, k, to, stream_)) return;
   const int64_t n = int64_t{to.layout.heads + 2 * to.layout.kv_heads} * to.layout.head_dim;
   if (!fixed_)
     blas(weight, in, rows, n, k, scratch, CUDA_R_16BF, false);

@@ -27,21 +27,19 @@ class Staging {
     used_ = at + bytes;
     return at;
   }
-  /// Makes room on the device for what was added.
-  void reserve() { device_.grow(host_.size()); }
-  void send(cudaStream_t stream) {
-    check(cudaMemcpyAsync(device_.data(), host_.data(), static_cast<size_t>(used_), cudaMemcpyHostToDevice,
-                          stream),
-          "sending a step");
-  }
+  /// Changes what was added at `offset`.
   template <class T>
-  const T* at(int64_t offset) const {
-    return reinterpret_cast<const T*>(device_.data() + offset);
+  void put(int64_t offset, const T& value) {
+    std::memcpy(host_.data() + offset, &value, sizeof(T));
+  }
+  int64_t capacity() const { return host_.size(); }
+  void send(std::byte* to, cudaStream_t stream) {
+    check(cudaMemcpyAsync(to, host_.data(), static_cast<size_t>(used_), cudaMemcpyHostToDevice, stream),
+          "sending a step");
   }
 
  private:
   PinnedMemory<std::byte> host_;
-  DeviceMemory<std::byte> device_;
   int64_t used_ = 0;
 };
 

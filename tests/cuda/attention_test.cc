@@ -55,8 +55,9 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                            partials.data(),
                            static_cast<int32_t>(plan.merged_rows.size()),
                            plan.partial_rows};
-  attend(in, layout, {dq.data(), dk.data(), dv.data(), partial_out.data(), partial_lse.data(), out.data()},
-         nullptr);
+  const auto on_device = send(std::vector{in});
+  attend(in, on_device.data(), layout,
+         {dq.data(), dk.data(), dv.data(), partial_out.data(), partial_lse.data(), out.data()}, nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));
   check(cudaMemcpy(result.data(), out.data(), result.size() * sizeof(bf16), cudaMemcpyDeviceToHost),

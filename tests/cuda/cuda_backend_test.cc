@@ -13,6 +13,7 @@
 #include "cpu/cpu_backend.h"
 #include "cuda/device_memory.h"
 #include "cuda/devices.h"
+#include "tests/engine/decode.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
 
@@ -262,6 +263,29 @@ TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
     EXPECT_GT(twice.side_by_side, 20);
     EXPECT_GT(twice.picks, 240);
   }
+}
+
+TEST(CudaBackend, ReplayedStepsPickWhatLaunchedOnesPick) {
+  NEED_GPU();
+  const Model model =
+      make_random_model({.layers = 3, .hidden = 64, .heads = 4, .head_dim = 64, .vocab = 500}, 14);
+  const auto items = make_random_items(
+      {.items = 60, .questions = 8, .vocab = 500, .max_tokens = 12, .own_questions = true, .longest = 200},
+      14);
+  std::vector<Stack> stacks;
+  build_tree(items, stacks);
+  std::vector<test::Answers> answers;
+  int64_t replayed = 0;
+  for (const bool graphs : {false, true}) {
+    const auto backend = make_cuda_backend(model, {.graphs = graphs, .replayed = &replayed});
+    // Few rows a step, so that many steps are full and alike.
+    answers.push_back(test::decode(*backend, stacks, {.rows_per_step = 256, .pages = 8000}));
+    EXPECT_EQ(answers.back().size(), 480u);
+    EXPECT_TRUE(graphs || replayed == 0);
+  }
+  std::printf("%ld steps replayed\n", static_cast<long>(replayed));
+  EXPECT_GT(replayed, 10);
+  test::expect_same(answers[0], answers[1], "replayed");
 }
 
 TEST(CudaBackend, ShortMemoryShrinksStepsAndThePool) {
