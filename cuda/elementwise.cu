@@ -41,26 +41,32 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = __float2bfloat16(in[i] * scale * weight[i]);
 }
 
-/// The same with the row kept in registers: hidden is a multiple of 4 and at most 32 × kThreads.
-__global__ void rms_norm_registers(const float* x, const int32_t* row_index, const float* weight,
-                                   int32_t hidden, float eps, bf16* out) {
-  constexpr int kMost = 8;
-  const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
+/// The same, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 × kMost.
+template <int kMost>
+__global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, const int32_t* row_index,
+                                                               const float* weight, int32_t rows,
+                                                               int32_t hidden, float eps, bf16* out) {
+  const int lane = threadIdx.x % 32;
+  const int64_t at = int64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
+  if (at >= rows) return;
+  const int64_t row = row_index ? row_index[at] : at;
   const auto* in = reinterpret_cast<const float4*>(x + row * hidden);
   float4 values[kMost];
   float square = 0;
 #pragma unroll
   for (int j = 0; j < kMost; ++j) {
-    const int i = threadIdx.x + j * kThreads;
-    if (i * 4 >= hidden) break;
-    const float4 v = values[j] = in[i];
-    square += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+    const int i = lane + j * 32;
+    values[j] = i * 4 < hidden ? in[i] : make_float4(0, 0, 0, 0);
   }
-  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
-  auto* to = reinterpret_cast<uint2*>(out + int64_t{blockIdx.x} * hidden);
+#pragma unroll
+  for (int j = 0; j < kMost; ++j)
+    square += values[j].x * values[j].x + values[j].y * values[j].y + values[j].z * values[j].z +
+              values[j].w * values[j].w;
+  const float scale = rsqrtf(warp_sum(square) / static_cast<float>(hidden) + eps);
+  auto* to = reinterpret_cast<uint2*>(out + at * hidden);
 #pragma unroll
   for (int j = 0; j < kMost; ++j) {
-    const int i = threadIdx.x + j * kThreads;
+    const int i = lane + j * 32;
     if (i * 4 >= hidden) break;
     const float4 v = values[j], w = reinterpret_cast<const float4*>(weight)[i];
     const __nv_bfloat162 low = __floats2bfloat162_rn(v.x * scale * w.x, v.y * scale * w.y);
@@ -143,8 +149,11 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
 
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, bf16* out, cudaStream_t stream) {
-  if (hidden % 4 == 0 && hidden <= 32 * kThreads)
-    rms_norm_registers<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+  const auto blocks = static_cast<unsigned>((rows + kThreads / 32 - 1) / (kThreads / 32));
+  if (hidden % 4 == 0 && hidden <= 2048)
+    rms_norm_registers<16><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
+  else if (hidden % 4 == 0 && hidden <= 5120)
+    rms_norm_registers<40><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
   else
     rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
 }

@@ -54,33 +54,34 @@ __device__ void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
                : "memory");
 }
 
-/// Two heads of two rows of a thread, as they come out of the product: norm, rotate, and write.
+/// The heads of a tile, two rows of a thread, as they come out of the product: norm, rotate, and write.
+template <int D>
 __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_head, int row, int lane,
                       int m) {
-  constexpr int D = 128;
+  constexpr int kChunks = D / 8, kHalf = kChunks / 2;  // of 8 values each
   const HeadLayout& layout = to.layout;
   const int column = lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int at_row = row + 8 * i;
     const bool valid = at_row < m;
-    float2 cosine[8], sine[8];
+    float2 cosine[kHalf], sine[kHalf];
     const float* angles = to.rope + static_cast<int64_t>(valid ? at_row : 0) * D + column;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < kHalf; ++j) {
       cosine[j] = *reinterpret_cast<const float2*>(angles + j * 8);
       sine[j] = *reinterpret_cast<const float2*>(angles + D / 2 + j * 8);
     }
     const int64_t slot = valid ? to.kv_slots[at_row] : 0;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
+    for (int h = 0; h < kCols / D; ++h) {
       const int head = first_head + h;
       const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
       if (head >= layout.heads + 2 * layout.kv_heads) continue;
-      auto value = [&](int j, int e) -> float& { return sum[(h * 16 + j) * 4 + 2 * i + e]; };
+      auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
       if (to.bias) {
 #pragma unroll
-        for (int j = 0; j < 16; ++j) {
+        for (int j = 0; j < kChunks; ++j) {
           const float2 b = *reinterpret_cast<const float2*>(to.bias + head * D + j * 8 + column);
           value(j, 0) += b.x;
           value(j, 1) += b.y;
@@ -89,13 +90,13 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_
       if ((is_q || is_k) && layout.norm != 0) {
         float square = 0;
 #pragma unroll
-        for (int j = 0; j < 16; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
+        for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
         square += __shfl_xor_sync(0xffffffffu, square, 1);
         square += __shfl_xor_sync(0xffffffffu, square, 2);
         const float scale = rsqrtf(square / D + layout.eps);
         const float* weight = (is_q ? to.q_norm : to.k_norm) + column;
 #pragma unroll
-        for (int j = 0; j < 16; ++j) {
+        for (int j = 0; j < kChunks; ++j) {
           const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
           value(j, 0) *= scale * w.x;
           value(j, 1) *= scale * w.y;
@@ -104,20 +105,20 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_
       if (is_q || is_k) {
         const float scale = is_q ? layout.query_scale : 1.0f;
 #pragma unroll
-        for (int j = 0; j < 8; ++j) {
+        for (int j = 0; j < kHalf; ++j) {
           const float2 a = make_float2(value(j, 0), value(j, 1)),
-                       b = make_float2(value(j + 8, 0), value(j + 8, 1));
+                       b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
           value(j, 0) = (a.x * cosine[j].x - b.x * sine[j].x) * scale;
           value(j, 1) = (a.y * cosine[j].y - b.y * sine[j].y) * scale;
-          value(j + 8, 0) = (b.x * cosine[j].x + a.x * sine[j].x) * scale;
-          value(j + 8, 1) = (b.y * cosine[j].y + a.y * sine[j].y) * scale;
+          value(j + kHalf, 0) = (b.x * cosine[j].x + a.x * sine[j].x) * scale;
+          value(j + kHalf, 1) = (b.y * cosine[j].y + a.y * sine[j].y) * scale;
         }
       }
       const int own = (head - layout.heads) % layout.kv_heads;
       bf16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
                        : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
 #pragma unroll
-      for (int j = 0; j < 16; j += 4) {
+      for (int j = 0; j < kChunks; j += 4) {
         uint32_t chunk[4];
 #pragma unroll
         for (int c = 0; c < 4; ++c) chunk[c] = pack(value(j + c, 0), value(j + c, 1));
@@ -170,7 +171,11 @@ __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, co
     const int2 at_tile = order.at(tile);
     const int first_row = (at_tile.x * 2 + static_cast<int>(rank)) * kRows + group * 64;
     if constexpr (epilogue == Epilogue::heads) {
-      place(targets, sum, at_tile.y * 2, first_row + warp * 16 + lane / 4, lane, m);
+      const int row = first_row + warp * 16 + lane / 4;
+      if (targets.layout.head_dim == 128)
+        place<128>(targets, sum, at_tile.y * 2, row, lane, m);
+      else
+        place<64>(targets, sum, at_tile.y * 4, row, lane, m);
     } else if constexpr (epilogue == Epilogue::add) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
@@ -346,8 +351,10 @@ bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int6
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream) {
   const HeadLayout& layout = targets.layout;
-  if (layout.head_dim != 128 || layout.rotary_dim != 128 || layout.norm == 2) return false;
-  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * 128;
+  if ((layout.head_dim != 128 && layout.head_dim != 64) || layout.rotary_dim != layout.head_dim ||
+      layout.norm == 2)
+    return false;
+  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
   const int multiprocessors = multiprocessors_for(n, k);
   return multiprocessors > 0 &&
          launch<Epilogue::heads>({in, weight, m, n, k, nullptr, targets}, multiprocessors, stream);
