@@ -65,6 +65,9 @@ class SideBySide : public Backend {
       const auto row = std::span<const float>(got).subspan(i * vocab, vocab);
       errors.add(row, std::span<const float>(right).subspan(i * vocab, vocab));
       same_picks += tried[i].token == picked[i].token;
+      if (batch.picks[i].temperature <= 0)
+        worst_loss = std::max(worst_loss, right[i * vocab + static_cast<size_t>(picked[i].token)] -
+                                              right[i * vocab + static_cast<size_t>(tried[i].token)]);
       // The choice itself must follow the backend's own logits exactly.
       const Pick& pick = batch.picks[i];
       const Picked own = pick_token(
@@ -78,6 +81,7 @@ class SideBySide : public Backend {
   }
   LogitErrors errors;
   int64_t same_picks = 0;
+  float worst_loss = 0;  ///< of a greedy pick: by how much the right logits prefer another token, in nats
 
  private:
   Backend& right_;
