@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <optional>
-#include <tuple>
 
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
@@ -14,6 +12,7 @@
 #include "cuda/attention_plan.h"
 #include "cuda/device_memory.h"
 #include "cuda/device_weights.h"
+#include "cuda/layer_graphs.h"
 #include "cuda/ops.h"
 #include "cuda/products.h"
 #include "cuda/stage_clock.h"
@@ -24,7 +23,6 @@ namespace {
 
 using namespace cuda;
 
-constexpr size_t kMostGraphs = 64;
 constexpr int64_t kTimedSteps = 8;         // one of so many is timed stage by stage
 constexpr int64_t kPicksAtOnce = 1024;     // rows of logits held at once
 constexpr int64_t kStepBesidePool = 1024;  // rows of a step that the pool must leave room for
@@ -69,7 +67,7 @@ class CudaBackend final : public Backend {
   }
   ~CudaBackend() override {
     cudaStreamSynchronize(stream_);
-    forget_graphs();
+    graphs_.forget();
     products_.reset();
     for (const Flight& flight : flights_) cudaEventDestroy(flight.done);
     cudaStreamDestroy(stream_);
@@ -102,8 +100,8 @@ class CudaBackend final : public Backend {
     // Hidden values count as 0 × what lies there, which must be a number.
     check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(bf16), stream_),
           "clearing the pool");
-    graphs_ = graphs_wanted_ && hopper_attention(layout_, page_size);
-    forget_graphs();
+    replays_ = graphs_wanted_ && hopper_attention(layout_, page_size);
+    graphs_.forget();
     planner_.emplace(
         AttentionShape{group(), page_size, 4 * multiprocessors_ / config_.kv_heads, reproducible_});
     for (int32_t rows : {preferred_rows(), 64}) warm_up(rows);
@@ -158,7 +156,7 @@ class CudaBackend final : public Backend {
         make_room(batch, flight);
       } catch (const OutOfMemory&) {
         check(cudaStreamSynchronize(stream_), "the steps before");
-        forget_graphs();
+        graphs_.forget();
         room_ = {};  // or a smaller step would find no more memory than this one
         throw;
       }
@@ -173,10 +171,12 @@ class CudaBackend final : public Backend {
       if (config_.post_norm)
         round_to_bf16(room_.x.data(), int64_t{rows_} * config_.hidden, room_.normed.data(), stream_);
       clock_->mark(Stage::other);
-      if (timed || !graphs_ || layers_to_run_ < config_.layers)
+      if (timed || !replays_ || layers_to_run_ < config_.layers)
         run_layers();
-      else
-        replay_layers();
+      else if (graphs_.run({rows_, attention_.small_items > 0, attention_.large_items > 0,
+                            attention_.merged_count > 0},
+                           stream_, [&] { run_layers(); }))
+        if (replayed_) ++*replayed_;
       pick_all(flight, logits);
       clock_->mark(Stage::pick);
       clock_->end();
@@ -244,7 +244,7 @@ class CudaBackend final : public Backend {
     allowed_ = staging_->add(std::span<const int32_t>(batch.allowed));
     if (inputs_.size() < staging_->capacity()) {
       check(cudaStreamSynchronize(stream_), "the steps before");  // they read what is to be replaced
-      forget_graphs();
+      graphs_.forget();
       inputs_.grow(staging_->capacity());
     }
     attention_ = {input<AttentionItem>(items),
@@ -272,7 +272,7 @@ class CudaBackend final : public Backend {
     const Activations::Size size{rows_, plan_.partial_rows, picks, std::min(picks, kPicksAtOnce)};
     if (!room_.holds(size)) {
       check(cudaStreamSynchronize(stream_), "the steps before");  // they use what is to be replaced
-      forget_graphs();
+      graphs_.forget();
       room_.grow(size, config_, layout_);
     }
     flight.chosen.grow(room_.size.picks);
@@ -280,36 +280,6 @@ class CudaBackend final : public Backend {
 
   void run_layers() {
     for (int32_t i = 0; i < layers_to_run_; ++i) run_layer(i);
-  }
-
-  /// The layers as one graph, made when a step has as many rows and the same kinds of blocks as one before.
-  void replay_layers() {
-    const GraphKey key{rows_, attention_.small_items > 0, attention_.large_items > 0,
-                       attention_.merged_count > 0};
-    if (layer_graphs_.size() == kMostGraphs && !layer_graphs_.contains(key)) {
-      check(cudaStreamSynchronize(stream_), "the steps before");
-      forget_graphs();
-    }
-    const auto [found, first_time] = layer_graphs_.try_emplace(key, nullptr);
-    if (first_time) return run_layers();
-    if (!found->second) {
-      cudaGraph_t graph = nullptr;
-      check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a step");
-      run_layers();
-      check(cudaStreamEndCapture(stream_, &graph), "recording a step");
-      const cudaError_t made = cudaGraphInstantiate(&found->second, graph, 0);
-      cudaGraphDestroy(graph);
-      check(made, "making a graph of a step");
-    }
-    check(cudaGraphLaunch(found->second, stream_), "replaying a step");
-    if (replayed_) ++*replayed_;
-  }
-
-  /// Graphs hold addresses; where memory moves, they go. Only while no step is running.
-  void forget_graphs() {
-    for (const auto& [key, graph] : layer_graphs_)
-      if (graph) cudaGraphExecDestroy(graph);
-    layer_graphs_.clear();
   }
 
   void run_layer(int32_t index) {
@@ -423,10 +393,8 @@ class CudaBackend final : public Backend {
 
   DeviceMemory<std::byte> inputs_;  ///< the arrays of a step, one step after the other
 
-  /// Rows, and which kinds of attention blocks there are.
-  using GraphKey = std::tuple<int32_t, bool, bool, bool>;
-  std::map<GraphKey, cudaGraphExec_t> layer_graphs_;  ///< null: seen once
-  bool graphs_ = false;                               ///< whether this model's steps can be replayed
+  LayerGraphs graphs_;
+  bool replays_ = false;  ///< whether this model's steps can be replayed
 
   // Of the step being launched.
   int64_t attention_at_ = 0;
