@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <fstream>
+#include <charconv>
+#include <csignal>
 #include <iostream>
 #include <memory>
 
@@ -11,23 +12,69 @@
 #include "core/plan/pipeline.h"
 #include "core/report.h"
 #include "core/stopwatch.h"
-#include "io/row_writer.h"
+#include "io/corpus.h"
+#include "io/fingerprint.h"
+#include "io/run_folder.h"
 
 namespace sheaf {
 namespace {
 
-void write_report(const std::string& path, const Report& report) {
-  std::ofstream file(path);
-  file << report_json(report).dump(2) << '\n';
-  if (!file.flush()) fail("{}: cannot be written", path);
+struct RunOptions : JobOptions {
+  bool restart = false;
+  std::string shard;
+};
+
+/// "2/8": the third of eight. Windows are dealt out in runs, so that rows which could share a prompt stay
+/// together.
+Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window) {
+  Shard shard;
+  if (text.empty()) return shard;
+  const char *at = text.data(), *end = at + text.size();
+  const auto [slash, bad] = std::from_chars(at, end, shard.index);
+  if (bad == std::errc() && slash != end && *slash == '/') {
+    const auto [rest, wrong] = std::from_chars(slash + 1, end, shard.count);
+    if (wrong == std::errc() && rest == end && shard.index >= 0 && shard.count > shard.index &&
+        shard.count <= 100000) {
+      const int64_t rows = corpus.count_rows(), windows = (rows + window - 1) / window;
+      shard.first = std::min(rows, windows * shard.index / shard.count * window);
+      shard.end = std::min(rows, windows * (shard.index + 1) / shard.count * window);
+      return shard;
+    }
+  }
+  refuse("--shard: \"{}\" is no part of a whole; write 0/4 for the first of four, 3/4 for the last", text);
 }
 
-int run(const JobOptions& options, bool restart) {
+void say(const RunOptions& options, const std::string& text) {
+  if (!options.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
+}
+
+int run(const RunOptions& options) {
   install_interrupt();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
   Report report;
   Workbench bench(options.read());
   const Job& job = bench.job();
-  RowWriter writer(job.output.path, restart);
+  auto corpus = bench.corpus();
+  const Shard shard = choose_shard(options.shard, *corpus, job.engine.window);
+  if (shard.count > 1) corpus = first_rows(std::move(corpus), shard.end);
+
+  RunFolderOptions folder_options;
+  folder_options.path = job.output.path;
+  folder_options.rows_per_file = job.output.rows_per_file;
+  folder_options.fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
+  folder_options.first_row = shard.first;
+  folder_options.restart = options.restart;
+  RunFolder folder(real_files(), std::move(folder_options));
+  if (folder.finished()) {
+    say(options, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
+                             job.output.path, folder.rows(), folder.rejects()));
+    return folder.rejects() > 0 ? 1 : 0;
+  }
+  if (!folder.notice().empty()) say(options, folder.notice());
+  const int64_t rows_before = folder.rows(), position_before = folder.position();
+  if (position_before > shard.first)
+    say(options, fmt::format("going on after {} rows and {} rejects in {}", rows_before, folder.rejects(),
+                             job.output.path));
 
   std::unique_ptr<Backend> backend;
   {
@@ -40,25 +87,26 @@ int run(const JobOptions& options, bool restart) {
   Engine engine(*backend, bench.stop_rules(), engine_options);
   const auto task = bench.task(job);
   Planner planner(*task, make_builder(job.method), bench.limits(engine));
-  const auto corpus = bench.corpus();
+  corpus->skip_to(position_before);
   Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  pipeline.on_window = [&](int64_t position) { folder.commit(position); };
 
-  Progress progress(options.quiet || options.json, corpus->rows_expected());
+  std::optional<int64_t> rows_to_come = corpus->rows_expected();
+  if (rows_to_come) *rows_to_come -= position_before;
+  Progress progress(options.quiet || options.json, rows_to_come);
   engine.on_step = [&](const EngineStats&) {
     progress.update(pipeline.stats().decoded, pipeline.stats().rejects,
                     job.cost.usd_per_hour * job.cost.devices / 3600);
   };
   const bool finished = pipeline.run(
-      [&](const Item& item, const std::vector<Answer>& answers) { writer.row(task->row(item, answers)); },
-      [&](const Reject& reject) { writer.reject(reject); });
+      [&](const Item& item, const std::vector<Answer>& answers) { folder.row(task->row(item, answers)); },
+      [&](const Reject& reject) { folder.reject(reject); });
   progress.close();
   if (!finished) {
-    writer.flush();
-    std::fprintf(stderr, "sheaf: interrupted after %lld rows; they are in %s\n",
-                 static_cast<long long>(writer.rows()), writer.folder().c_str());
+    std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
+                 static_cast<long long>(folder.rows()), job.output.path.c_str());
     return 130;
   }
-  writer.finish();
 
   report.job = job.file;
   report.model = job.model.path;
@@ -72,25 +120,30 @@ int run(const JobOptions& options, bool restart) {
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - work_start).count();
   report.usd_per_hour = job.cost.usd_per_hour;
   report.devices = job.cost.devices;
-  const std::string report_path = job.output.path + "/report.json";
-  write_report(report_path, report);
+  nlohmann::ordered_json json = report_json(report);
+  json["rows_before"] = rows_before;
+  folder.finish(json.dump(2) + "\n");
   if (options.json)
-    std::cout << report_json(report).dump(2) << '\n';
+    std::cout << json.dump(2) << '\n';
   else if (!options.quiet)
-    std::cout << report_text(report) << "rows    " << job.output.path << "/rows.jsonl\nreport  "
-              << report_path << '\n';
-  return writer.rejects() > 0 ? 1 : 0;
+    std::cout << report_text(report) << "rows    " << job.output.path << "/rows-*." << job.output.format
+              << "\nreport  " << job.output.path << "/report.json\n";
+  return folder.rejects() > 0 ? 1 : 0;
 }
 
 }  // namespace
 
 void add_run_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("run", "Run a job: one structured row per item, in input order");
-  auto options = std::make_shared<JobOptions>();
-  auto restart = std::make_shared<bool>(false);
+  auto* command = app.add_subcommand(
+      "run",
+      "Run a job: one structured row per item, in input order. The same command goes on after whatever "
+      "stopped it");
+  auto options = std::make_shared<RunOptions>();
   options->add_to(*command);
-  command->add_flag("--restart", *restart, "Replace the rows of an earlier run in the output folder");
-  command->callback([options, restart, &exit_code] { exit_code = run(*options, *restart); });
+  command->add_flag("--restart", options->restart, "Throw away what the output folder holds and begin again");
+  command->add_option("--shard", options->shard,
+                      "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace sheaf

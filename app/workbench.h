@@ -23,6 +23,7 @@ class Workbench {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Schema& schema() const { return schema_; }
   const std::string& chat_name() const { return chat_name_; }
+  bool on_gpu() const { return device_ >= 0; }
   const StopRules& stop_rules();
 
   std::unique_ptr<Corpus> corpus() const;

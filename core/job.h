@@ -63,9 +63,10 @@ struct Job {
 
   struct Output {
     std::string path;
-    std::string format = "jsonl";
-    bool logprobs = false;  ///< the log-probability of every value
-    bool raw = false;       ///< the text the model wrote for every value
+    std::string format = "jsonl";     ///< jsonl or parquet
+    int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
+    bool logprobs = false;            ///< the log-probability of every value
+    bool raw = false;                 ///< the text the model wrote for every value
   } output;
 
   struct Cost {

@@ -13,12 +13,14 @@ namespace {
 /// The first rows of another corpus, bad ones counted.
 class FirstRows : public Corpus {
  public:
-  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), most_(most), left_(most) {}
+  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), most_(most) {}
   std::optional<Row> next() override {
-    if (left_ == 0) return std::nullopt;
-    --left_;
+    if (all_->position() >= most_) return std::nullopt;
     return all_->next();
   }
+  int64_t position() const override { return all_->position(); }
+  void skip_to(int64_t position) override { all_->skip_to(position); }
+  int64_t count_rows() override { return std::min(all_->count_rows(), most_); }
   std::optional<int64_t> rows_expected() const override {
     const auto all = all_->rows_expected();
     return all ? std::min(*all, most_) : all;
@@ -27,7 +29,6 @@ class FirstRows : public Corpus {
  private:
   std::unique_ptr<Corpus> all_;
   int64_t most_;
-  int64_t left_;
 };
 
 }  // namespace
@@ -45,8 +46,12 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   auto rows = corpus.format == CorpusFormat::parquet
                   ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
                   : open_jsonl_corpus(std::move(corpus.files), std::move(mapper));
-  if (job.input.limit > 0) return std::make_unique<FirstRows>(std::move(rows), job.input.limit);
+  if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
+}
+
+std::unique_ptr<Corpus> first_rows(std::unique_ptr<Corpus> corpus, int64_t end) {
+  return std::make_unique<FirstRows>(std::move(corpus), end);
 }
 
 }  // namespace sheaf

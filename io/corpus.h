@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 
 #include "core/job.h"
@@ -10,6 +11,9 @@ namespace sheaf {
 /// Opens the corpus of a job and checks that the mapped columns exist (refuses with the nearest column name).
 /// `schema` is null for `ask`; rows of a category it does not know are rejects.
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema);
+
+/// The rows of a corpus before row `end`.
+std::unique_ptr<Corpus> first_rows(std::unique_ptr<Corpus> corpus, int64_t end);
 
 /// Reads a schema file; errors carry file and line.
 Schema read_schema(const std::string& path);

@@ -23,6 +23,26 @@ class JsonlCorpus : public Corpus {
       : files_(std::move(files)), mapper_(std::move(mapper)) {}
 
   std::optional<Row> next() override {
+    const auto line = next_line();
+    if (!line) return std::nullopt;
+    return row(*line);
+  }
+
+  int64_t position() const override { return row_; }
+
+  void skip_to(int64_t position) override {
+    while (row_ < position && next_line()) ++row_;
+  }
+
+  int64_t count_rows() override {
+    JsonlCorpus other(files_, mapper_);
+    while (other.next_line()) ++other.row_;
+    return other.row_;
+  }
+
+ private:
+  /// The next line that is a row.
+  std::optional<LineReader::Line> next_line() {
     for (;;) {
       if (!reader_) {
         if (file_ == files_.size()) return std::nullopt;
@@ -33,12 +53,11 @@ class JsonlCorpus : public Corpus {
         reader_.reset();
         ++file_;
       } else if (line->too_long || !blank(line->text)) {
-        return row(*line);
+        return line;
       }
     }
   }
 
- private:
   Row row(const LineReader::Line& line) {
     Place place{files_[file_], line.number};
     ++row_;

@@ -23,18 +23,39 @@ class ParquetCorpus : public Corpus {
     return mapper_.map(std::move(place), batch_.cells[given_++], ++row_);
   }
 
+  int64_t position() const override { return row_; }
+
+  void skip_to(int64_t position) override {
+    while (row_ < position) {
+      if (given_ < batch_.cells.size()) {
+        const auto step = std::min(position - row_, static_cast<int64_t>(batch_.cells.size() - given_));
+        given_ += static_cast<size_t>(step);
+        row_ += step;
+        continue;
+      }
+      if (index_ == files_.size()) return;
+      open_file();
+      row_ += file_->skip_groups(position - row_);
+      if (row_ < position) read_batch();  // a lost stretch was reported by whoever read its first row
+    }
+  }
+
+  int64_t count_rows() override { return rows_; }
   std::optional<int64_t> rows_expected() const override { return rows_; }
 
  private:
+  void open_file() {
+    if (file_) return;
+    file_ = std::make_unique<ParquetFile>(files_[index_]);
+    file_->select(names_);
+  }
+
   /// Reads the next batch of the current file, or goes on to the next file. A batch that cannot be read is
   /// given back as one reject for all its rows.
   std::optional<Row> read_batch() {
     given_ = 0;
     batch_ = {};
-    if (!file_) {
-      file_ = std::make_unique<ParquetFile>(files_[index_]);
-      file_->select(names_);
-    }
+    open_file();
     auto batch = file_->next();
     if (!batch) {
       file_.reset();

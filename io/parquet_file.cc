@@ -281,6 +281,16 @@ void ParquetFile::select(const std::vector<std::string>& names) {
       collect_leaves(fields[i], reader_->leaves);
 }
 
+int64_t ParquetFile::skip_groups(int64_t most) {
+  int64_t skipped = 0;
+  while (!reader_->batches && reader_->group < reader_->group_rows.size() &&
+         reader_->group_rows[reader_->group] <= most - skipped) {
+    skipped += reader_->group_rows[reader_->group];
+    reader_->next_group();
+  }
+  return skipped;
+}
+
 std::optional<ParquetFile::Batch> ParquetFile::next() {
   while (reader_->group < reader_->group_rows.size()) {
     const size_t group = reader_->group;

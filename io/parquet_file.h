@@ -36,6 +36,9 @@ class ParquetFile {
     std::vector<nlohmann::json> cells;  ///< one object a row: column → value
     std::string error;                  ///< where not empty, the rows could not be read
   };
+  /// Passes over whole row groups that have at most `most` rows together, unread, and says how many rows
+  /// those are: 0 in the midst of a group.
+  int64_t skip_groups(int64_t most);
   /// The next rows, or nothing at the end.
   std::optional<Batch> next();
 

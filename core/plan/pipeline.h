@@ -30,10 +30,12 @@ class Pipeline {
   Pipeline(Corpus& corpus, Planner& planner, Engine& engine, int32_t window_rows)
       : corpus_(corpus), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
-  /// Returns false when interrupted.
+  /// Returns false when interrupted. Rows and rejects come in input order, a window at a time.
   bool run(const Emit& emit, const Refuse& refuse);
 
   const PipelineStats& stats() const { return stats_; }
+  /// Comes after the last row and reject of every window, with the number of the corpus row after it.
+  std::function<void(int64_t position)> on_window;
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Item>& items)> on_stack;
 
@@ -44,11 +46,13 @@ class Pipeline {
     std::vector<std::vector<Answer>> answers;  ///< per item and question
     std::vector<int32_t> open_of_item;         ///< answers still to come, per item
     std::vector<bool> refused;
-    int64_t open = 0;  ///< answers still to come
+    int64_t open = 0;                                ///< answers still to come
+    std::vector<std::pair<size_t, Reject>> rejects;  ///< with how many items come before each, in input order
+    int64_t end = 0;                                 ///< the corpus row after it
   };
 
-  bool read_window(const Refuse& refuse);
-  void emit_finished(const Emit& emit);
+  bool read_window();
+  void emit_finished(const Emit& emit, const Refuse& refuse);
 
   Corpus& corpus_;
   Planner& planner_;

@@ -36,12 +36,20 @@ struct Reject {
   std::string reason;
 };
 
-/// A stream of rows in input order.
+/// A stream of rows in input order. A row has a number, its place among all rows of the corpus from 0,
+/// whether it can be used, is a reject or was lost with others.
 class Corpus {
  public:
   virtual ~Corpus() = default;
   /// The next row, good or bad; nothing at the end. Throws only for what ends the job.
   virtual std::optional<std::variant<Item, Reject>> next() = 0;
+  /// The number of the row that comes next: all before it were given out, skipped or lost.
+  virtual int64_t position() const = 0;
+  /// Goes on at row `position`, which is not behind. Rows that were lost together belong to the first of
+  /// them: where `position` is in their midst, all of them are passed over.
+  virtual void skip_to(int64_t position) = 0;
+  /// How many rows there are, read through to the end where that is what it takes.
+  virtual int64_t count_rows() = 0;
   /// How many rows there are, where that is known without reading them.
   virtual std::optional<int64_t> rows_expected() const { return std::nullopt; }
 };

@@ -73,7 +73,7 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   const Ran ran = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(std::filesystem::exists(kTypes));
-  const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+  const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
   const auto corpus = read_json_lines(read_text("datasets/catalog/catalog.jsonl"));
   ASSERT_EQ(rows.size(), 4u);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -95,8 +95,9 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
   EXPECT_NE(ran.out.find("report.json"), std::string::npos);
 
   const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
-  EXPECT_EQ(again.exit_code, 2) << "finished rows must not be overwritten unasked";
-  EXPECT_NE(again.err.find("--restart"), std::string::npos) << again.err;
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("was finished before: 4 rows"), std::string::npos) << again.err;
+  EXPECT_EQ(json::parse(read_text(scratch.file("out/report.json"))), report) << "nothing may be done again";
 }
 
 TEST(Run, WholeObjectsBecomeTypedRowsToo) {
@@ -107,7 +108,7 @@ TEST(Run, WholeObjectsBecomeTypedRowsToo) {
         scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.max_value_tokens=2") +
                      " --set method.name=" + method + " --set output.path=" + scratch.file("out"));
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
-    const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+    const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
     ASSERT_EQ(rows.size(), 2u);
     for (const json& row : rows) EXPECT_GE(row["values"].size(), 8u);
   }
@@ -136,7 +137,7 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
       "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
           corpus + " --set output.path=" + scratch.file("out"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
-  const auto rows = read_json_lines(read_text(scratch.file("out/rows.jsonl")));
+  const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["id"], 1);
   EXPECT_EQ(rows[1]["id"], 6);
@@ -155,7 +156,7 @@ TEST(Run, AnswersQuestionsWithinTheirOptions) {
       run_sheaf(scratch, "run configs/ask-choice.yaml --limit 2 --set output.path=" + scratch.file("out"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   int answers = 0;
-  for (const json& row : read_json_lines(read_text(scratch.file("out/rows.jsonl")))) {
+  for (const json& row : read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")))) {
     for (const json& answer : row["answers"]) {
       ++answers;
       const std::string letter = answer["answer"];
@@ -185,7 +186,7 @@ TEST(Run, StopsAtASignal) {
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows.jsonl")))
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows-00000.jsonl")))
       << "an unfinished file under its final name";
 }
 

@@ -44,6 +44,9 @@ class ListCorpus : public Corpus {
     if (at_ == rows_.size()) return std::nullopt;
     return rows_[at_++];
   }
+  int64_t position() const override { return static_cast<int64_t>(at_); }
+  void skip_to(int64_t position) override { at_ = std::min(rows_.size(), static_cast<size_t>(position)); }
+  int64_t count_rows() override { return static_cast<int64_t>(rows_.size()); }
 
  private:
   std::vector<std::variant<Item, Reject>> rows_;

@@ -1,0 +1,179 @@
+#include "io/file_layer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGoOn = "run the same command to go on";
+
+[[noreturn]] void fail_at(const std::string& path, const char* what, int error) {
+  if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
+  fail("{}: cannot be {}: {}; mend that and {}", path, what, std::strerror(error), kGoOn);
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+void sync_descriptor(int number, const std::string& path) {
+  // What cannot be synced (EINVAL: a pipe, a device) has nothing to make durable.
+  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "made durable", errno);
+}
+
+class RealFile : public OutputFile {
+ public:
+  explicit RealFile(const std::string& path)
+      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+    if (file_.number() < 0) fail_at(path, "written", errno);
+  }
+  void append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail_at(path_, "written", errno);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void truncate(int64_t size) override {
+    if (::ftruncate(file_.number(), size) != 0) fail_at(path_, "cut", errno);
+  }
+  void sync() override { sync_descriptor(file_.number(), path_); }
+
+ private:
+  std::string path_;
+  Descriptor file_;
+};
+
+class RealLock : public FolderLock {
+ public:
+  explicit RealLock(const std::string& folder)
+      : file_(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    const std::string path = folder + "/.lock";
+    if (file_.number() < 0) fail_at(path, "written", errno);
+    if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) fail_at(path, "locked", errno);
+      const std::string holder = read_whole(path).value_or("");
+      refuse("{}: another process is at work here{}; wait for it, or choose another output.path", folder,
+             holder.empty() ? "" : " (pid " + holder + ")");
+    }
+    const std::string pid = std::to_string(::getpid());
+    // Only a message needs the number: the lock holds without it.
+    if (::ftruncate(file_.number(), 0) != 0 || ::pwrite(file_.number(), pid.data(), pid.size(), 0) < 0)
+      return;
+  }
+
+ private:
+  Descriptor file_;
+};
+
+class RealFiles : public FileLayer {
+ public:
+  std::unique_ptr<OutputFile> open(const std::string& path) override {
+    return std::make_unique<RealFile>(path);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail_at(from, ("renamed to " + to).c_str(), errno);
+  }
+  void remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_at(path, "removed", errno);
+  }
+  void make_folder(const std::string& path) override {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return;
+    const fs::path parent = fs::path(path).parent_path();
+    if (!parent.empty() && !fs::exists(parent, error)) make_folder(parent.string());
+    fs::create_directory(path, error);
+    if (error == std::errc::not_a_directory || error == std::errc::file_exists)
+      refuse("{}: the folder cannot be made: a file of that name is in the way", path);
+    if (error) fail_at(path, "made", error.value());
+    sync_folder(parent.empty() ? "." : parent.string());
+  }
+  void sync_folder(const std::string& path) override {
+    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.number() < 0) fail_at(path, "opened", errno);
+    sync_descriptor(folder.number(), path);
+  }
+  std::unique_ptr<FolderLock> lock(const std::string& folder) override {
+    return std::make_unique<RealLock>(folder);
+  }
+};
+
+}  // namespace
+
+FileLayer& real_files() {
+  static RealFiles files;
+  return files;
+}
+
+bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) {
+    if (errno == ENOENT) return false;
+    fail_at(path, "read", errno);
+  }
+  std::vector<char> piece(1 << 20);
+  for (;;) {
+    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_at(path, "read", errno);
+    if (count == 0) return true;
+    take(std::string_view(piece.data(), static_cast<size_t>(count)));
+  }
+}
+
+std::optional<std::string> read_whole(const std::string& path) {
+  std::string text;
+  if (!read_pieces(path, [&](std::string_view piece) { text += piece; })) return std::nullopt;
+  return text;
+}
+
+std::optional<int64_t> file_size(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return std::nullopt;
+  return static_cast<int64_t>(size);
+}
+
+std::vector<std::string> list_folder(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void write_whole(FileLayer& files, const std::string& folder, const std::string& name,
+                 std::string_view text) {
+  const std::string path = folder + "/" + name, staged = path + ".part";
+  {
+    const auto file = files.open(staged);
+    file->truncate(0);
+    file->append(text);
+    file->sync();
+  }
+  files.rename(staged, path);
+  files.sync_folder(folder);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// A file being written, at its end only.
+class OutputFile {
+ public:
+  virtual ~OutputFile() = default;
+  virtual void append(std::string_view bytes) = 0;
+  virtual void truncate(int64_t size) = 0;
+  /// Returns when the bytes would outlive a power loss. The file's name does so only after sync_folder().
+  virtual void sync() = 0;
+};
+
+/// Holds a folder for one process, until it is destroyed or the process ends, however it ends.
+class FolderLock {
+ public:
+  virtual ~FolderLock() = default;
+};
+
+/// Everything a run does to its folder goes through here, so that tests can make any of it fail. What fails
+/// throws a fatal Error that names the path and the reason.
+class FileLayer {
+ public:
+  virtual ~FileLayer() = default;
+  /// Opens a file to append to, made where it is absent.
+  virtual std::unique_ptr<OutputFile> open(const std::string& path) = 0;
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  /// An absent file is fine.
+  virtual void remove(const std::string& path) = 0;
+  virtual void make_folder(const std::string& path) = 0;
+  virtual void sync_folder(const std::string& path) = 0;
+  /// Refuses where another process holds the folder, naming it.
+  virtual std::unique_ptr<FolderLock> lock(const std::string& folder) = 0;
+};
+
+/// The operating system's files.
+FileLayer& real_files();
+
+// Reading cannot harm a run folder, so it goes straight to the operating system.
+
+/// The whole file; nothing where there is none.
+std::optional<std::string> read_whole(const std::string& path);
+/// Hands the file over piece by piece; false where there is none.
+bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take);
+std::optional<int64_t> file_size(const std::string& path);
+/// Names of the files in a folder, sorted.
+std::vector<std::string> list_folder(const std::string& folder);
+
+/// Writes a whole file under a staged name, makes it durable and gives it its name.
+void write_whole(FileLayer& files, const std::string& folder, const std::string& name, std::string_view text);
+
+}  // namespace sheaf
