@@ -89,8 +89,8 @@ class Bench {
     const auto qkv = random(rows * heads * config.head_dim, 1);
     const DeviceMemory<float> x(int64_t{rows} * config.hidden), ones(config.ffn),
         rope(int64_t{rows} * config.head_dim);
-    const DeviceMemory<bf16> normed(int64_t{rows} * config.hidden),
-        q(int64_t{rows} * config.heads * config.head_dim),
+    const DeviceMemory<bf16> normed(int64_t{rows} * config.hidden);
+    const DeviceMemory<f16> q(int64_t{rows} * config.heads * config.head_dim),
         keys(int64_t{rows} * config.kv_heads * config.head_dim),
         values(int64_t{rows} * config.kv_heads * config.head_dim);
     std::vector<int32_t> slots(static_cast<size_t>(rows));

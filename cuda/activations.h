@@ -6,6 +6,7 @@
 #include "core/model/config.h"
 #include "cuda/device_memory.h"
 #include "cuda/ops.h"
+#include "cuda/products.h"
 
 namespace sheaf::cuda {
 
@@ -15,10 +16,10 @@ struct Activations {
   DeviceMemory<float> rope;          ///< [rows, rotary_dim], cosines then sines
   DeviceMemory<float> y;             ///< [rows, hidden], post-norm families only
   DeviceMemory<bf16> normed;         ///< [rows, hidden]
-  DeviceMemory<bf16> qkv;            ///< [rows, (heads + 2 kv_heads) × head_dim]
-  DeviceMemory<bf16> q;              ///< [rows, heads, padded_dim]
+  DeviceMemory<bf16> qkv;            ///< Scratch of [rows, (heads + 2 kv_heads) × head_dim]
+  DeviceMemory<f16> q;               ///< [rows, heads, padded_dim]
   DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
-  DeviceMemory<bf16> gate_up;        ///< [rows, 2 ffn]
+  DeviceMemory<bf16> gate_up;        ///< Scratch of [rows, 2 ffn]
   DeviceMemory<bf16> mlp;            ///< [rows, ffn]
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
@@ -56,10 +57,10 @@ struct Activations {
     rope.grow(size.rows * config.rotary_dim);
     normed.grow(size.rows * config.hidden);
     if (config.post_norm) y.grow(size.rows * config.hidden);
-    qkv.grow(size.rows * (q_size + int64_t{2} * config.kv_heads * config.head_dim));
+    qkv.grow(Scratch::size(size.rows, q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
     mixed.grow(size.rows * q_size);
-    gate_up.grow(size.rows * 2 * config.ffn);
+    gate_up.grow(Scratch::size(size.rows, int64_t{2} * config.ffn));
     mlp.grow(size.rows * config.ffn);
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);

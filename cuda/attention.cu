@@ -4,7 +4,8 @@
 // and a second kernel merges a row's partial results in fp32. No mask is stored: a page says how many of its
 // keys which rows see.
 //
-// This is the kernel for any device with bf16 matrix units; attention_hopper.cu has the one for Hopper.
+// This is the kernel for any device with fp16 and bf16 matrix units; attention_hopper.cu has the one for
+// Hopper.
 //
 // Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte
 // read from L2.
@@ -48,7 +49,7 @@ __device__ void load4_transposed(uint32_t (&r)[4], const void* from) {
 }
 __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -63,13 +64,19 @@ __device__ uint32_t pack(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-/// A tile [rows][D] of bf16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall
+/// Of numbers in [0, 1].
+__device__ uint32_t pack_weights(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+/// A tile [rows][D] of f16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall
 /// into different banks.
 template <int D>
 struct Tile {
   static constexpr int chunks = D / 8;
-  bf16* data;
-  __device__ bf16* at(int row, int column) const {
+  f16* data;
+  __device__ f16* at(int row, int column) const {
     const int twist = D >= 64 ? row & 7 : (row >> 1) & 3;
     return data + row * D + (((column / 8) ^ twist) * 8);
   }
@@ -82,8 +89,8 @@ __global__ __launch_bounds__(2 * kQueries /
                                                         HeadLayout layout, AttentionTensors tensors) {
   constexpr int kThreads = 2 * kQueries / kTiles;
   extern __shared__ __align__(128) uint8_t memory[];
-  const Tile<D> q_tile{reinterpret_cast<bf16*>(memory)};
-  auto stage = [&](int index) { return reinterpret_cast<bf16*>(memory) + (kQueries + index * kKeys) * D; };
+  const Tile<D> q_tile{reinterpret_cast<f16*>(memory)};
+  auto stage = [&](int index) { return reinterpret_cast<f16*>(memory) + (kQueries + index * kKeys) * D; };
 
   const AttentionItem item = items[blockIdx.x];
   const AttentionPage* pages = in.pages + item.first_page;
@@ -91,8 +98,8 @@ __global__ __launch_bounds__(2 * kQueries /
   const int group = layout.heads / layout.kv_heads;
   const int queries = item.row_count * group;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const bf16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
-  const bf16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
+  const f16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
+  const f16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
   const int pages_at_once = kKeys / in.page_size;
 
   auto load_keys = [&](int first, int buffer) {
@@ -226,10 +233,10 @@ __global__ __launch_bounds__(2 * kQueries /
         uint32_t p[kTiles][4];
 #pragma unroll
         for (int t = 0; t < kTiles; ++t) {
-          p[t][0] = pack(score[t][2 * k][0], score[t][2 * k][1]);
-          p[t][1] = pack(score[t][2 * k][2], score[t][2 * k][3]);
-          p[t][2] = pack(score[t][2 * k + 1][0], score[t][2 * k + 1][1]);
-          p[t][3] = pack(score[t][2 * k + 1][2], score[t][2 * k + 1][3]);
+          p[t][0] = pack_weights(score[t][2 * k][0], score[t][2 * k][1]);
+          p[t][1] = pack_weights(score[t][2 * k][2], score[t][2 * k][3]);
+          p[t][2] = pack_weights(score[t][2 * k + 1][0], score[t][2 * k + 1][1]);
+          p[t][3] = pack_weights(score[t][2 * k + 1][2], score[t][2 * k + 1][3]);
         }
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
@@ -319,7 +326,7 @@ template <int D, int kQueries, int kTiles>
 void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count,
                    const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream) {
   if (count == 0) return;
-  constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(bf16));
+  constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(f16));
   cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        shared);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));

@@ -43,9 +43,9 @@ constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
 
 /// Where a layer's queries, keys and values are, and where results go.
 struct AttentionTensors {
-  const bf16* q;       ///< [rows, heads, padded_dim]
-  const bf16* keys;    ///< [kv_heads, slots, padded_dim]
-  const bf16* values;  ///< likewise
+  const f16* q;        ///< [rows, heads, padded_dim]
+  const f16* keys;     ///< [kv_heads, slots, padded_dim]
+  const f16* values;   ///< likewise
   float* partial_out;  ///< [kv_heads, partial_rows × group, padded_dim]
   float* partial_lse;  ///< [kv_heads, partial_rows × group]
   bf16* out;           ///< [rows, heads × head_dim]

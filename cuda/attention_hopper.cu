@@ -19,9 +19,9 @@ template <int D, int kGroups, int kKeys>
 struct Shared {
   static constexpr int kStages = 2;
   static constexpr int kHalves = D / 64;  // columns lie in blocks of 64: 128 bytes
-  alignas(1024) bf16 q[2][kGroups][kHalves][64][64];
-  alignas(1024) bf16 k[kStages][kHalves][kKeys][64];
-  alignas(1024) bf16 v[kStages][kHalves][kKeys][64];
+  alignas(1024) f16 q[2][kGroups][kHalves][64][64];
+  alignas(1024) f16 k[kStages][kHalves][kKeys][64];
+  alignas(1024) f16 v[kStages][kHalves][kKeys][64];
   uint64_t q_full[2], q_empty[2];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
@@ -69,8 +69,8 @@ struct Consumer {
   int row[2];  // of this thread's queries, as pages count rows
 
   __device__ void multiply_keys() {
-    const bf16* q = &memory.q[q_place.at][group_index][0][0][0];
-    const bf16* k = &memory.k[k_place.at][0][0][0];
+    const f16* q = &memory.q[q_place.at][group_index][0][0][0];
+    const f16* k = &memory.k[k_place.at][0][0][0];
     const uint64_t q_tile = tile_descriptor(q, 16), k_tile = tile_descriptor(k, 16);
 #pragma unroll
     for (int step = 0; step < D / 16; ++step) {
@@ -157,7 +157,7 @@ struct Consumer {
 #pragma unroll
     for (int k = 0; k < kKeys / 16; ++k)
 #pragma unroll
-      for (int j = 0; j < 4; ++j) p[k][j] = pack(score[k * 8 + 2 * j], score[k * 8 + 2 * j + 1]);
+      for (int j = 0; j < 4; ++j) p[k][j] = pack_weights(score[k * 8 + 2 * j], score[k * 8 + 2 * j + 1]);
   }
 
   __device__ void rescale() {
@@ -269,7 +269,7 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
                             int work_count, const HeadLayout& layout, int lane) {
   using Memory = Shared<D, kGroups, kKeys>;
   constexpr int kPages = kKeys / kPage;
-  constexpr uint32_t kBytes = kKeys * D * sizeof(bf16);
+  constexpr uint32_t kBytes = kKeys * D * sizeof(f16);
   RingPlace k_place, v_place;
   const int nowhere = static_cast<int>(layout.slots);  // outside of the tensor: zeros
   const int4* pages = reinterpret_cast<const int4*>(in.pages);
@@ -281,7 +281,7 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
       const int at = stage * kPages + lane;
       return lane < kPages && at < item.page_count ? pages[item.first_page + at].x : nowhere;
     };
-    auto bring = [&](bf16(&to)[Memory::kStages][Memory::kHalves][kKeys][64], const CUtensorMap* map, int slot,
+    auto bring = [&](f16(&to)[Memory::kStages][Memory::kHalves][kKeys][64], const CUtensorMap* map, int slot,
                      uint64_t* full, uint64_t* empty, RingPlace& place) {
       barrier_wait(&empty[place.at], place.round ^ 1);
       if (lane == 0) barrier_expect(&full[place.at], kBytes);
@@ -308,7 +308,7 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
 template <int D, int kGroups, int kKeys>
 __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const AttentionInputs& in,
                               const AttentionItem* items, int work_count, const HeadLayout& layout,
-                              const bf16* q, int thread) {
+                              const f16* q, int thread) {
   constexpr int kChunks = D / 8;
   const int group = layout.heads / layout.kv_heads;
   RingPlace place;
@@ -321,8 +321,8 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
       const int m = i / kChunks, chunk = i % kChunks;
       const bool valid = m < queries;
       const int64_t row = valid ? in.rows[item.first_row + m / group] : 0;
-      const bf16* from = q + (row * layout.heads + kv_head * group + m % group) * D + chunk * 8;
-      bf16* to = &memory.q[place.at][m / 64][chunk / 8][m % 64][((chunk % 8) ^ (m % 8)) * 8];
+      const f16* from = q + (row * layout.heads + kv_head * group + m % group) * D + chunk * 8;
+      f16* to = &memory.q[place.at][m / 64][chunk / 8][m % 64][((chunk % 8) ^ (m % 8)) * 8];
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                    "r"(valid ? 16 : 0));
     }
@@ -387,13 +387,13 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
 }
 
 /// Pages of [kv_heads, slots, D], 64 columns at a time.
-bool page_map(const bf16* tensor, const HeadLayout& layout, CUtensorMap& map) {
+bool page_map(const f16* tensor, const HeadLayout& layout, CUtensorMap& map) {
   const auto d = static_cast<cuuint64_t>(layout.padded_dim), slots = static_cast<cuuint64_t>(layout.slots);
   const cuuint64_t sizes[3] = {d, slots, static_cast<cuuint64_t>(layout.kv_heads)};
-  const cuuint64_t strides[2] = {d * sizeof(bf16), d * slots * sizeof(bf16)};
+  const cuuint64_t strides[2] = {d * sizeof(f16), d * slots * sizeof(f16)};
   const cuuint32_t box[3] = {64, kPage, 1};
   const cuuint32_t steps[3] = {1, 1, 1};
-  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3, const_cast<bf16*>(tensor), sizes,
+  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, const_cast<f16*>(tensor), sizes,
                               strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;

@@ -93,12 +93,12 @@ class CudaBackend final : public Backend {
     layout_.slots = int64_t{pages} * page_size;
     const int64_t values = int64_t{2} * config_.layers * layer_pool();
     const int64_t step = Activations::bytes(kStepBesidePool, config_, layout_);
-    if (values > pool_.size() && values * int64_t{sizeof(bf16)} + step > cuda_free_bytes(device_))
+    if (values > pool_.size() && values * int64_t{sizeof(f16)} + step > cuda_free_bytes(device_))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values do not leave {} MB for a step",
-                                    values * int64_t{sizeof(bf16)} / 1000000, step / 1000000));
+                                    values * int64_t{sizeof(f16)} / 1000000, step / 1000000));
     pool_.grow(values);
     // Hidden values count as 0 × what lies there, which must be a number.
-    check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(bf16), stream_),
+    check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(f16), stream_),
           "clearing the pool");
     replays_ = graphs_wanted_ && hopper_attention(layout_, page_size);
     graphs_.forget();
@@ -287,8 +287,8 @@ class CudaBackend final : public Backend {
     const bool post = config_.post_norm;
     const float eps = config_.norm_eps;
     const int32_t hidden = config_.hidden;
-    bf16* keys = pool_.data() + int64_t{2} * index * layer_pool();
-    bf16* values = keys + layer_pool();
+    f16* keys = pool_.data() + int64_t{2} * index * layer_pool();
+    f16* values = keys + layer_pool();
 
     if (!post)
       rms_norm(room_.x.data(), nullptr, layer.attention_norm.data(), rows_, hidden, eps, room_.normed.data(),
@@ -297,7 +297,7 @@ class CudaBackend final : public Backend {
     products_->heads(layer.qkv.data(), room_.normed.data(), rows_, hidden,
                      {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room_.rope.data(),
                       input<int32_t>(kv_slots_), layout_, room_.q.data(), keys, values},
-                     room_.qkv.data());
+                     Scratch(room_.qkv));
     clock_->mark(Stage::heads);
     attend(attention_, input<AttentionInputs>(attention_at_), layout_,
            {room_.q.data(), keys, values, room_.partial_out.data(), room_.partial_lse.data(),
@@ -317,7 +317,7 @@ class CudaBackend final : public Backend {
     }
     clock_->mark(Stage::norms);
     products_->gated(layer.gate_up.data(), room_.normed.data(), rows_, config_.ffn, hidden,
-                     room_.gate_up.data(), room_.mlp.data());
+                     Scratch(room_.gate_up), room_.mlp.data());
     clock_->mark(Stage::mlp_up);
     if (post) {
       products_->multiply(layer.down.data(), room_.mlp.data(), rows_, hidden, config_.ffn, room_.y.data());
@@ -386,7 +386,7 @@ class CudaBackend final : public Backend {
   cudaStream_t stream_ = nullptr;
   std::optional<Products> products_;
   int32_t pages_ = 0, page_size_ = 0;
-  DeviceMemory<bf16> pool_;  ///< [layers][keys, values][kv_heads][slots][padded_dim]
+  DeviceMemory<f16> pool_;  ///< [layers][keys, values][kv_heads][slots][padded_dim]
 
   std::array<Flight, 2> flights_;  ///< a ring
   size_t oldest_ = 0, in_flight_ = 0;
@@ -421,7 +421,7 @@ class CudaBackend final : public Backend {
 
 BackendNeeds cuda_needs(const ModelConfig& config) {
   return {
-      int64_t{2} * config.layers * config.kv_heads * padded_head_dim(config.head_dim) * int64_t{sizeof(bf16)},
+      int64_t{2} * config.layers * config.kv_heads * padded_head_dim(config.head_dim) * int64_t{sizeof(f16)},
       8192};
 }
 

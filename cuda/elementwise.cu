@@ -93,25 +93,37 @@ __global__ void round_kernel(const float* x, int64_t count, bf16* out) {
   if (i < count) out[i] = __float2bfloat16(x[i]);
 }
 
-__global__ void gated_silu_kernel(const bf16* gate_up, int32_t ffn, int64_t count, bf16* out) {
-  // Eight values a thread; ffn is a multiple of 8 (checked by the caller).
-  const int64_t at = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8;
-  if (at >= count) return;
-  const int64_t row = at / ffn;
-  const int64_t i = at % ffn;
-  const uint4 gate_bits = *reinterpret_cast<const uint4*>(gate_up + (row * ffn + i) * 2);
-  const uint4 up_bits = *reinterpret_cast<const uint4*>(gate_up + (row * ffn + i) * 2 + 8);
-  uint4 out_bits;
-  const auto* gate = reinterpret_cast<const __nv_bfloat162*>(&gate_bits);
-  const auto* up = reinterpret_cast<const __nv_bfloat162*>(&up_bits);
-  auto* result = reinterpret_cast<__nv_bfloat162*>(&out_bits);
+__device__ void eight_at(const bf16* at, float (&values)[8]) {
+  const uint4 bits = *reinterpret_cast<const uint4*>(at);
+  const auto* pairs = reinterpret_cast<const __nv_bfloat162*>(&bits);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    const float2 g = __bfloat1622float2(gate[j]);
-    const float2 u = __bfloat1622float2(up[j]);
-    result[j] = __floats2bfloat162_rn(g.x / (1.0f + __expf(-g.x)) * u.x, g.y / (1.0f + __expf(-g.y)) * u.y);
+    const float2 pair = __bfloat1622float2(pairs[j]);
+    values[2 * j] = pair.x;
+    values[2 * j + 1] = pair.y;
   }
-  *reinterpret_cast<uint4*>(out + at) = out_bits;
+}
+__device__ void eight_at(const float* at, float (&values)[8]) {
+#pragma unroll
+  for (int j = 0; j < 2; ++j)
+    *reinterpret_cast<float4*>(values + 4 * j) = reinterpret_cast<const float4*>(at)[j];
+}
+
+template <class In>
+__global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
+  // Eight values a thread: a group of gate and the group of up beside it.
+  const int64_t at = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8;
+  if (at >= count) return;
+  alignas(16) float gate[8], up[8];
+  eight_at(gate_up + at * 2, gate);
+  eight_at(gate_up + at * 2 + 8, up);
+  uint4 bits;
+  auto* result = reinterpret_cast<__nv_bfloat162*>(&bits);
+#pragma unroll
+  for (int j = 0; j < 8; j += 2)
+    result[j / 2] = __floats2bfloat162_rn(gate[j] / (1.0f + __expf(-gate[j])) * up[j],
+                                          gate[j + 1] / (1.0f + __expf(-gate[j + 1])) * up[j + 1]);
+  *reinterpret_cast<uint4*>(out + at) = bits;
 }
 
 /// Row r of one half goes to 2 r - r % 8 (+ 8 for the second): a block a row.
@@ -167,10 +179,13 @@ void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream
   round_kernel<<<blocks_for(count), kThreads, 0, stream>>>(x, count, out);
 }
 
-void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
+template <class In>
+void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
   const int64_t count = int64_t{rows} * ffn;
-  gated_silu_kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, ffn, count, out);
+  gated_silu_kernel<<<blocks_for(count / 8), kThreads, 0, stream>>>(gate_up, count, out);
 }
+template void gated_silu(const bf16*, int32_t, int32_t, bf16*, cudaStream_t);
+template void gated_silu(const float*, int32_t, int32_t, bf16*, cudaStream_t);
 
 void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream) {
   interleave_kernel<<<static_cast<unsigned>(2 * rows), kThreads, 0, stream>>>(halves, rows, cols, out);

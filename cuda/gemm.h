@@ -18,7 +18,7 @@ struct HeadTargets {
   const float* rope;
   const int32_t* kv_slots;
   HeadLayout layout;
-  bf16 *q, *keys, *values;
+  f16 *q, *keys, *values;
 };
 
 /// Whether the functions below work on the current device.

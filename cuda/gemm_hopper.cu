@@ -115,13 +115,13 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_
         }
       }
       const int own = (head - layout.heads) % layout.kv_heads;
-      bf16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
-                       : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
+      f16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
+                      : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
 #pragma unroll
       for (int j = 0; j < kChunks; j += 4) {
         uint32_t chunk[4];
 #pragma unroll
-        for (int c = 0; c < 4; ++c) chunk[c] = pack(value(j + c, 0), value(j + c, 1));
+        for (int c = 0; c < 4; ++c) chunk[c] = pack_half(value(j + c, 0), value(j + c, 1));
         transpose4(chunk, lane);
         if (valid)
           *reinterpret_cast<uint4*>(out + (j + lane % 4) * 8) =

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cuda.h>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 namespace sheaf::cuda {
 
@@ -140,7 +141,8 @@ __device__ inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
 }
 
-// --- matrix products of a warpgroup: d [64, N] += a [64, 16] b [16, N], bf16 in, fp32 out
+// --- matrix products of a warpgroup: d [64, N] += a [64, 16] b [16, N], fp32 out; N = 64 and 128 (attention)
+// take fp16, N = 256 (the weights' products) takes bf16
 
 /// A tile in shared memory whose rows are 128 bytes, swizzled as the copy engine does (16-byte chunk c of row
 /// r lies at c ^ (r % 8)). `block_stride`: bytes to the next 64 columns, for tiles read across their rows.
@@ -172,7 +174,7 @@ __device__ inline void pin(float (&values)[count]) {
 __device__ inline void multiply_tiles(float (&d)[32], uint64_t a, uint64_t b, bool add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
       "}, %32, %33, add, 1, 1, 0, 0;\n}"
@@ -187,7 +189,7 @@ __device__ inline void multiply_tiles(float (&d)[32], uint64_t a, uint64_t b, bo
 __device__ inline void multiply_registers(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
       "}, {%32, %33, %34, %35}, %36, add, 1, 1, 1;\n}"
@@ -203,7 +205,7 @@ __device__ inline void multiply_registers(float (&d)[32], const uint32_t (&a)[4]
 __device__ inline void multiply_tiles(float (&d)[64], uint64_t a, uint64_t b, bool add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
       "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
@@ -224,7 +226,7 @@ __device__ inline void multiply_tiles(float (&d)[64], uint64_t a, uint64_t b, bo
 __device__ inline void multiply_registers(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
       "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
       "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
@@ -282,6 +284,18 @@ __device__ inline uint32_t pack(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
+/// The same as fp16, cut to what it can hold.
+__device__ inline uint32_t pack_half(float low, float high) {
+  const __half2 pair =
+      __floats2half2_rn(fminf(fmaxf(low, -65504.0f), 65504.0f), fminf(fmaxf(high, -65504.0f), 65504.0f));
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+/// Of numbers in [0, 1].
+__device__ inline uint32_t pack_weights(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
 /// Four lanes hold four 4-byte pieces each, piece j of lane i belonging to chunk j; afterwards lane i holds
 /// the pieces of chunk i in order.
 __device__ inline void transpose4(uint32_t (&r)[4], int lane) {

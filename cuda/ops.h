@@ -1,11 +1,16 @@
 #pragma once
 #include <cstdint>
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 namespace sheaf::cuda {
 
 using bf16 = __nv_bfloat16;
+/// Queries, keys, values and attention's weights: their errors go straight into scores, and they are never as
+/// large as what only bf16 can hold (65,504 is the most; larger ones are cut to it). Same size and speed as
+/// bf16, eight times as fine.
+using f16 = __half;
 
 /// The kernels of the CUDA backend, one launch each, in the order a layer runs them. Pointers are device
 /// pointers, matrices row-major.
@@ -44,16 +49,18 @@ void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows,
 /// Adds biases, norms and rotates the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim]; queries go to
 /// `q` [rows, heads, padded_dim], keys and values to their slots of the layer's pool, each [kv_heads, slots,
 /// padded_dim].
-void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
-                 bf16* keys, bf16* values, cudaStream_t stream);
+template <class In>  // bf16 or float
+void place_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, f16* q,
+                 f16* keys, f16* values, cudaStream_t stream);
 
 /// out = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on; `halves` holds
 /// one after the other. rows is a multiple of 8.
 void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream);
 
 /// out[row] = silu(gate) * up, where gate_up[row] is 8 of gate, 8 of up, and so on.
-void gated_silu(const bf16* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
+template <class In>  // bf16 or float
+void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
 
 /// Greedy choice from logits [rows, vocab]: the largest, lowest id on a tie, among allowed[first, first +
 /// count) where count > 0; and its log-probability over the whole vocabulary.

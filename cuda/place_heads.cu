@@ -28,9 +28,26 @@ __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positi
   }
 }
 
+__device__ float2 pair_at(const bf16* at) {
+  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(at));
+}
+__device__ float2 pair_at(const float* at) {
+  return *reinterpret_cast<const float2*>(at);
+}
+__device__ float value_at(const bf16* at) {
+  return __bfloat162float(*at);
+}
+__device__ float value_at(const float* at) {
+  return *at;
+}
+/// What an f16 can hold.
+__device__ float cut(float value) {
+  return fminf(fmaxf(value, -65504.0f), 65504.0f);
+}
+
 /// Where head `head` of a row goes.
-__device__ bf16* target(const HeadLayout& layout, int row, int head, const int32_t* kv_slots, bf16* q,
-                        bf16* keys, bf16* values) {
+__device__ f16* target(const HeadLayout& layout, int row, int head, const int32_t* kv_slots, f16* q,
+                       f16* keys, f16* values) {
   if (head < layout.heads) return q + (int64_t{row} * layout.heads + head) * layout.padded_dim;
   const bool is_k = head < layout.heads + layout.kv_heads;
   const int own = (head - layout.heads) % layout.kv_heads;
@@ -39,10 +56,10 @@ __device__ bf16* target(const HeadLayout& layout, int row, int head, const int32
 
 /// Heads of D values that rotate as a whole, norms per head or none: a lane keeps the pairs (2 lane, 2 lane +
 /// 1) of both halves.
-template <int D>
-__global__ void place_plain_heads(const bf16* qkv, const float* bias, const float* q_norm,
-                                  const float* k_norm, const float* rope, const int32_t* kv_slots,
-                                  HeadLayout layout, bf16* q, bf16* keys, bf16* values) {
+template <int D, class In>
+__global__ void place_plain_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                                  const float* rope, const int32_t* kv_slots, HeadLayout layout, f16* q,
+                                  f16* keys, f16* values) {
   constexpr int kPairs = D / 128 > 0 ? D / 128 : 1;  // pairs of a lane in each half
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -56,18 +73,16 @@ __global__ void place_plain_heads(const bf16* qkv, const float* bias, const floa
     sine[p] = busy ? *reinterpret_cast<const float2*>(at + D / 2) : make_float2(0, 0);
   }
   for (int head = blockIdx.y * kWarps + warp; head < all_heads; head += gridDim.y * kWarps) {
-    const bf16* in = qkv + (int64_t{row} * all_heads + head) * D;
-    bf16* out = target(layout, row, head, kv_slots, q, keys, values);
+    const In* in = qkv + (int64_t{row} * all_heads + head) * D;
+    f16* out = target(layout, row, head, kv_slots, q, keys, values);
     const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
     float2 low[kPairs], high[kPairs];
     float square = 0;
 #pragma unroll
     for (int p = 0; p < kPairs; ++p) {
       const int i = p * 64 + lane * 2;
-      low[p] =
-          busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + i)) : make_float2(0, 0);
-      high[p] = busy ? __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(in + D / 2 + i))
-                     : make_float2(0, 0);
+      low[p] = busy ? pair_at(in + i) : make_float2(0, 0);
+      high[p] = busy ? pair_at(in + D / 2 + i) : make_float2(0, 0);
       if (bias && busy) {
         low[p].x += bias[head * D + i];
         low[p].y += bias[head * D + i + 1];
@@ -96,22 +111,23 @@ __global__ void place_plain_heads(const bf16* qkv, const float* bias, const floa
         b = make_float2((b.x * cosine[p].x + a0.x * sine[p].x) * scale,
                         (b.y * cosine[p].y + a0.y * sine[p].y) * scale);
       }
-      *reinterpret_cast<__nv_bfloat162*>(out + i) = __floats2bfloat162_rn(a.x, a.y);
-      *reinterpret_cast<__nv_bfloat162*>(out + D / 2 + i) = __floats2bfloat162_rn(b.x, b.y);
+      *reinterpret_cast<__half2*>(out + i) = __floats2half2_rn(cut(a.x), cut(a.y));
+      *reinterpret_cast<__half2*>(out + D / 2 + i) = __floats2half2_rn(cut(b.x), cut(b.y));
     }
   }
 }
 
 /// Any heads: partial rotation, padded, norms over the whole projection.
-__global__ void place_any_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                                const float* rope, const int32_t* kv_slots, HeadLayout layout, bf16* q,
-                                bf16* keys, bf16* values) {
+template <class In>
+__global__ void place_any_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                                const float* rope, const int32_t* kv_slots, HeadLayout layout, f16* q,
+                                f16* keys, f16* values) {
   extern __shared__ float shared[];
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int d = layout.head_dim, half = layout.rotary_dim / 2;
   const int all_heads = layout.heads + 2 * layout.kv_heads;
-  const bf16* in = qkv + int64_t{row} * all_heads * d;
+  const In* in = qkv + int64_t{row} * all_heads * d;
   const float* cosines = rope + int64_t{row} * layout.rotary_dim;
   const float* sines = cosines + half;
   float* squares = shared;                 // [2]: sums over the whole of q and of k
@@ -123,7 +139,7 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
   if (layout.norm == 2) {
     float sum_q = 0, sum_k = 0;
     for (int i = threadIdx.x; i < (layout.heads + layout.kv_heads) * d; i += blockDim.x) {
-      const float v = __bfloat162float(in[i]) + (bias ? bias[i] : 0.0f);
+      const float v = value_at(in + i) + (bias ? bias[i] : 0.0f);
       (i < layout.heads * d ? sum_q : sum_k) += v * v;
     }
     sum_q = warp_sum(sum_q);
@@ -143,7 +159,7 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
     const bool is_k = !is_q && head < layout.heads + layout.kv_heads;
     float square = 0;
     for (int i = lane; i < d; i += 32) {
-      const float v = __bfloat162float(in[head * d + i]) + (bias ? bias[head * d + i] : 0.0f);
+      const float v = value_at(in + head * d + i) + (bias ? bias[head * d + i] : 0.0f);
       scratch[i] = v;
       square += v * v;
     }
@@ -169,10 +185,10 @@ __global__ void place_any_heads(const bf16* qkv, const float* bias, const float*
       }
       __syncwarp();
     }
-    bf16* out = target(layout, row, head, kv_slots, q, keys, values);
+    f16* out = target(layout, row, head, kv_slots, q, keys, values);
     const float scale = is_q ? layout.query_scale : 1.0f;
     for (int i = lane; i < layout.padded_dim; i += 32)
-      out[i] = __float2bfloat16(i < d ? scratch[i] * scale : 0.0f);
+      out[i] = __float2half(i < d ? cut(scratch[i] * scale) : 0.0f);
     __syncwarp();
   }
 }
@@ -185,9 +201,10 @@ void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows,
                                              table);
 }
 
-void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, bf16* q,
-                 bf16* keys, bf16* values, cudaStream_t stream) {
+template <class In>
+void place_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
+                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, f16* q,
+                 f16* keys, f16* values, cudaStream_t stream) {
   const bool plain =
       layout.norm != 2 && layout.head_dim == layout.padded_dim && layout.rotary_dim == layout.head_dim;
   const int heads = layout.heads + 2 * layout.kv_heads;
@@ -205,5 +222,10 @@ void place_heads(const bf16* qkv, const float* bias, const float* q_norm, const 
                                                            q, keys, values);
   }
 }
+
+template void place_heads(const bf16*, const float*, const float*, const float*, const float*, const int32_t*,
+                          int32_t, const HeadLayout&, f16*, f16*, f16*, cudaStream_t);
+template void place_heads(const float*, const float*, const float*, const float*, const float*,
+                          const int32_t*, int32_t, const HeadLayout&, f16*, f16*, f16*, cudaStream_t);
 
 }  // namespace sheaf::cuda

@@ -6,7 +6,7 @@ namespace {
 constexpr size_t kWorkspace = size_t{64} << 20;
 // With fewer rows our tiles of 256 x 256 leave multiprocessors idle, and cuBLAS has smaller ones. The
 // residual's sum stays with cuBLAS at any size: it reads the old values while it multiplies (bench/layer.cc).
-constexpr int64_t kFusedPays = 1024;
+constexpr int64_t kFusedPays = Scratch::kWideRows;
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
@@ -67,26 +67,37 @@ void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, 
   blas(weight, in, rows, n, k, x, CUDA_R_32F, true);
 }
 
-void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, bf16* scratch,
-                     bf16* out) {
+void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k,
+                     Scratch scratch, bf16* out) {
   if ((fixed_ || rows >= kFusedPays) &&
       multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
     return;
   if (fixed_) refuse_sizes(2 * ffn, k);
-  blas(weight, in, rows, 2 * ffn, k, scratch, CUDA_R_16BF, false);
-  gated_silu(scratch, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), out, stream_);
+  blas(weight, in, rows, 2 * ffn, k, scratch.data(), scratch.type(rows), false);
+  const auto count = static_cast<int32_t>(rows), width = static_cast<int32_t>(ffn);
+  if (scratch.type(rows) == CUDA_R_32F)
+    gated_silu(static_cast<const float*>(scratch.data()), count, width, out, stream_);
+  else
+    gated_silu(static_cast<const bf16*>(scratch.data()), count, width, out, stream_);
 }
 
-void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& to,
-                     bf16* scratch) {
-  if ((fixed_ || rows >= kFusedPays) && multiply_heads_hopper(in, weight, rows, k, to, stream_)) return;
-  const int64_t n = int64_t{to.layout.heads + 2 * to.layout.kv_heads} * to.layout.head_dim;
+void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
+                     Scratch scratch) {
+  if ((fixed_ || rows >= kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
+  const auto& [bias, q_norm, k_norm, rope, kv_slots, layout, q, keys, values] = targets;
+  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
+  const cudaDataType_t type = fixed_ ? CUDA_R_16BF : scratch.type(rows);
   if (!fixed_)
-    blas(weight, in, rows, n, k, scratch, CUDA_R_16BF, false);
-  else if (!multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch, stream_))
+    blas(weight, in, rows, n, k, scratch.data(), type, false);
+  else if (!multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch.data(), stream_))
     refuse_sizes(n, k);
-  place_heads(scratch, to.bias, to.q_norm, to.k_norm, to.rope, to.kv_slots, static_cast<int32_t>(rows),
-              to.layout, to.q, to.keys, to.values, stream_);
+  const auto count = static_cast<int32_t>(rows);
+  if (type == CUDA_R_32F)
+    place_heads(static_cast<const float*>(scratch.data()), bias, q_norm, k_norm, rope, kv_slots, count,
+                layout, q, keys, values, stream_);
+  else
+    place_heads(static_cast<const bf16*>(scratch.data()), bias, q_norm, k_norm, rope, kv_slots, count, layout,
+                q, keys, values, stream_);
 }
 
 }  // namespace sheaf::cuda

@@ -27,8 +27,8 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 
 /// Runs the plan on the device and returns out [rows, heads, head_dim].
 std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
-                                    int32_t wanted, const std::vector<bf16>& q, const std::vector<bf16>& k,
-                                    const std::vector<bf16>& v) {
+                                    int32_t wanted, const std::vector<f16>& q, const std::vector<f16>& k,
+                                    const std::vector<f16>& v) {
   AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted});
   AttentionPlan plan;
   planner.plan(batch, plan);
@@ -78,9 +78,9 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
   layout.slots = int64_t{looks.pages} * page_size;
   std::normal_distribution<float> normal(0, 1);
   auto noise = [&](int64_t vectors, float scale) {
-    std::vector<bf16> values(static_cast<size_t>(vectors * heads.padded_dim));
+    std::vector<f16> values(static_cast<size_t>(vectors * heads.padded_dim));
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = __float2bfloat16(
+      values[i] = __float2half(
           static_cast<int32_t>(i) % heads.padded_dim < heads.head_dim ? scale * normal(random) : 0.0f);
     return values;
   };
@@ -104,20 +104,20 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
   for (size_t row = 0; row < slots.size(); ++row) {
     // Every row's first and last head: the others take the same way.
     for (int32_t head : {0, heads.heads - 1}) {
-      const bf16* query = q.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
+      const f16* query = q.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
       std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0);
       double sum = 0;
       for (int32_t slot : slots[row]) {
         const int64_t at = (int64_t{head / group} * layout.slots + slot) * heads.padded_dim;
         double score = 0;
         for (int32_t d = 0; d < heads.head_dim; ++d)
-          score += static_cast<double>(__bfloat162float(query[d])) *
-                   static_cast<double>(__bfloat162float(k[static_cast<size_t>(at + d)]));
+          score += static_cast<double>(__half2float(query[d])) *
+                   static_cast<double>(__half2float(k[static_cast<size_t>(at + d)]));
         const double weight = std::exp2(score);
         sum += weight;
         for (int32_t d = 0; d < heads.head_dim; ++d)
           out[static_cast<size_t>(d)] +=
-              weight * static_cast<double>(__bfloat162float(v[static_cast<size_t>(at + d)]));
+              weight * static_cast<double>(__half2float(v[static_cast<size_t>(at + d)]));
       }
       double error = 0, square = 0;
       for (int32_t d = 0; d < heads.head_dim; ++d) {

@@ -133,9 +133,10 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
     const auto kv_slots = send(slots);
     const int64_t q_count = int64_t{rows} * layout.heads * dim,
                   kv_count = layout.kv_heads * layout.slots * dim;
-    std::vector<std::vector<bf16>> results;
+    std::vector<std::vector<f16>> results;
     for (const bool fused : {false, true}) {
-      const DeviceMemory<bf16> q(q_count), keys(kv_count), values(kv_count), qkv(rows * n);
+      const DeviceMemory<f16> q(q_count), keys(kv_count), values(kv_count);
+      const DeviceMemory<bf16> qkv(rows * n);
       for (const auto* memory : {&q, &keys, &values})
         check(cudaMemset(memory->data(), 0, static_cast<size_t>(memory->size()) * 2), "clear");
       const float* maybe_bias = round % 2 == 0 ? bias.data() : nullptr;
@@ -152,7 +153,7 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
       }
       check(cudaDeviceSynchronize(), "heads");
       for (const auto* memory : {&q, &keys, &values}) {
-        std::vector<bf16> host(static_cast<size_t>(memory->size()));
+        std::vector<f16> host(static_cast<size_t>(memory->size()));
         check(cudaMemcpy(host.data(), memory->data(), host.size() * 2, cudaMemcpyDeviceToHost), "result");
         results.push_back(std::move(host));
       }
@@ -160,8 +161,8 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
     for (size_t part = 0; part < 3; ++part) {
       double error = 0, square = 0;
       for (size_t i = 0; i < results[part].size(); ++i) {
-        const double right = static_cast<double>(__bfloat162float(results[part][i]));
-        const double got = static_cast<double>(__bfloat162float(results[part + 3][i]));
+        const double right = static_cast<double>(__half2float(results[part][i]));
+        const double got = static_cast<double>(__half2float(results[part + 3][i]));
         error += (got - right) * (got - right);
         square += right * right;
       }
