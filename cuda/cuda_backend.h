@@ -15,7 +15,7 @@ struct CudaOptions {
   int64_t* replayed = nullptr;  ///< counts them
 };
 
-/// bf16 weights, keys and values, fp32 sums and residual stream.
+/// bf16 weights, fp16 keys and values, fp32 sums and residual stream.
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options);
 
 /// The same with random weights made on the device, for benchmarks.
