@@ -200,6 +200,7 @@ struct Consumer {
       products_begin();
       multiply_keys();
       barrier_wait(&memory.v_full[v_place.at], v_place.round);
+      products_begin();
       multiply_values(p, stage > 1);
       products_wait<1>();
       pin(score);
