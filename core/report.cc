@@ -1,6 +1,9 @@
 #include "core/report.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+
+#include "core/task/value.h"
 
 namespace sheaf {
 namespace {
@@ -25,22 +28,33 @@ double Report::items_per_second() const {
   return ratio(static_cast<double>(pipeline.items), total_seconds - open_seconds);
 }
 
+double Report::usd() const {
+  return usd_per_hour * devices * total_seconds / 3600;
+}
+
 double Report::usd_per_1000_items() const {
-  return ratio(usd_per_hour * devices * total_seconds / 3600, static_cast<double>(pipeline.items)) * 1000;
+  return ratio(usd(), static_cast<double>(pipeline.items)) * 1000;
+}
+
+double Report::stall_share() const {
+  return ratio(engine.idle_seconds, engine.step_seconds + engine.host_seconds);
 }
 
 nlohmann::ordered_json report_json(const Report& r) {
-  const double step = r.engine.step_seconds;
-  const double other = r.total_seconds - r.open_seconds - r.pipeline.read_seconds - r.pipeline.plan_seconds -
-                       step - r.pipeline.emit_seconds;
-  return {
-      {"job", r.job},
-      {"model", r.model},
-      {"backend", r.backend},
+  const double decode = r.engine.step_seconds;
+  // Stages that overlap add up to more than the total.
+  const double other = std::max(0.0, r.total_seconds - r.open_seconds - r.pipeline.read_seconds -
+                                         r.pipeline.plan_seconds - decode - r.pipeline.emit_seconds);
+  nlohmann::ordered_json json = {
+      {"version", kReportVersion},
+      {"job", valid_utf8(r.job)},
+      {"model", valid_utf8(r.model)},
+      {"backend", valid_utf8(r.backend)},
       {"method", r.method},
       {"items", r.pipeline.items},
       {"rejects", r.pipeline.rejects},
       {"answers", r.engine.answers},
+      {"rows_before", r.rows_before},
       {"items_per_second", r.items_per_second()},
       {"tokens",
        {{"computed", r.engine.rows()},
@@ -50,6 +64,7 @@ nlohmann::ordered_json report_json(const Report& r) {
         {"saved", saved(r.engine)},
         {"answers", r.engine.answer_tokens}}},
       {"steps", r.engine.steps},
+      {"split_steps", r.engine.split_steps},
       {"tokens_per_step", ratio(static_cast<double>(r.engine.rows()), static_cast<double>(r.engine.steps))},
       {"answer_tokens_per_step",
        ratio(static_cast<double>(r.engine.answer_tokens), static_cast<double>(r.engine.steps))},
@@ -59,13 +74,23 @@ nlohmann::ordered_json report_json(const Report& r) {
         {"open", r.open_seconds},
         {"read", r.pipeline.read_seconds},
         {"plan", r.pipeline.plan_seconds},
-        {"model", step},
-        {"rows", r.pipeline.emit_seconds},
+        {"decode", decode},
+        {"write", r.pipeline.emit_seconds},
         {"other", other}}},
+      {"stall",
+       {{"share", r.stall_share()},
+        {"idle_seconds", r.engine.idle_seconds},
+        {"host_seconds", r.engine.host_seconds},
+        {"waited_seconds", r.engine.waited_seconds}}},
       {"cost",
        {{"usd_per_hour", r.usd_per_hour},
         {"devices", r.devices},
+        {"usd", r.usd()},
         {"usd_per_1000_items", r.usd_per_1000_items()}}}};
+  auto& device = json["device_seconds"] = nlohmann::ordered_json::object();
+  for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
+  r.statistics.add_to(json);
+  return json;
 }
 
 std::string report_text(const Report& r) {
@@ -82,9 +107,10 @@ std::string report_text(const Report& r) {
       "MB\n",
       e.steps, ratio(static_cast<double>(e.rows()), static_cast<double>(e.steps)),
       ratio(static_cast<double>(e.answer_tokens), static_cast<double>(e.steps)), kv_peak_mb(r));
-  text += fmt::format("  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, model {:.2f}, rows {:.2f}\n",
-                      r.open_seconds, r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds,
-                      r.pipeline.emit_seconds);
+  text += fmt::format(
+      "  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, decode {:.2f}, write {:.2f}; stalled {:.1f} %\n",
+      r.open_seconds, r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds,
+      r.pipeline.emit_seconds, 100 * r.stall_share());
   if (r.usd_per_hour > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
                         r.usd_per_1000_items(), r.usd_per_hour, r.devices, r.devices == 1 ? "" : "s");
