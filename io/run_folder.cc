@@ -129,19 +129,19 @@ void RunFolder::begin() {
   journal_ = std::make_unique<JournalWriter>(files_, path("journal"), read_journal(line).lines.front());
 }
 
-/// Everything of a run but its journal, and the rows files from a number on.
+/// The rows files from a number on; from 0 on everything of a run but its journal.
 void RunFolder::remove_files(int64_t first_rows_file) {
   bool any = false;
   for (const std::string& name : list_folder(options_.path)) {
     const std::string whole = name.ends_with(".part") ? name.substr(0, name.size() - 5) : name;
-    bool ours = false;
+    bool ours = name == "journal.part";
     if (whole.starts_with("rows-") && (whole.ends_with(".jsonl") || whole.ends_with(".parquet"))) {
       const std::string digits = whole.substr(5, whole.find('.') - 5);
       ours = digits.size() >= 5 && digits.size() < 18 &&
              digits.find_first_not_of("0123456789") == std::string::npos &&
              std::stoll(digits) >= first_rows_file;
     } else if (first_rows_file == 0) {
-      ours = whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
+      ours = ours || whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
              whole == "report.html" || whole == "_SUCCESS";
     }
     if (!ours) continue;

@@ -14,8 +14,8 @@ namespace sheaf {
 /// A folder of its own for a test, gone at its end.
 class TempFolder {
  public:
-  TempFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "sheaf-test-XXXXXX").string();
+  explicit TempFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "sheaf-test-XXXXXX").string();
     if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
     path_ = name;
   }

@@ -1,0 +1,200 @@
+#pragma once
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "io/file_layer.h"
+
+namespace sheaf {
+
+/// What a process that is killed would do next: nothing. No Error, so that nobody catches it on the way.
+struct Killed {};
+
+enum class FaultKind { error, short_write, kill_before, kill_in_write, kill_after };
+
+/// The real files, of which operation number `at` (from 1) fails or is the last one the process does. Nothing
+/// is synced in truth: a killed process loses no page that it wrote.
+class FaultyFiles : public FileLayer {
+ public:
+  FaultyFiles(FaultKind kind, int at) : kind_(kind), at_(at) {}
+
+  std::unique_ptr<OutputFile> open(const std::string& path) override {
+    std::unique_ptr<OutputFile> inner;
+    act([&] { inner = real_files().open(path); });
+    return std::make_unique<File>(*this, std::move(inner));
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    act([&] { real_files().rename(from, to); });
+  }
+  void remove(const std::string& path) override {
+    act([&] { real_files().remove(path); });
+  }
+  void make_folder(const std::string& path) override {
+    act([&] { real_files().make_folder(path); });
+  }
+  void sync_folder(const std::string&) override {
+    act([] {});
+  }
+  std::unique_ptr<FolderLock> lock(const std::string& folder) override { return real_files().lock(folder); }
+
+  int done() const { return done_; }
+
+ private:
+  class File : public OutputFile {
+   public:
+    File(FaultyFiles& layer, std::unique_ptr<OutputFile> inner) : layer_(layer), inner_(std::move(inner)) {}
+    void append(std::string_view bytes) override {
+      layer_.act([&] { inner_->append(bytes); }, [&] { inner_->append(bytes.substr(0, bytes.size() / 2)); });
+    }
+    void truncate(int64_t size) override {
+      layer_.act([&] { inner_->truncate(size); });
+    }
+    void sync() override {
+      layer_.act([] {});
+    }
+
+   private:
+    FaultyFiles& layer_;
+    std::unique_ptr<OutputFile> inner_;
+  };
+
+  void act(
+      const std::function<void()>& whole, const std::function<void()>& half = [] {}) {
+    if (dead_) throw Killed();
+    if (++done_ != at_) return whole();
+    const bool kill = kind_ != FaultKind::error && kind_ != FaultKind::short_write;
+    dead_ = kill;
+    if (kind_ == FaultKind::short_write || kind_ == FaultKind::kill_in_write) half();
+    if (kind_ == FaultKind::kill_after) whole();
+    if (kill) throw Killed();
+    fail("the disk is full; free some space and run the same command to go on");
+  }
+
+  FaultKind kind_;
+  int at_;
+  int done_ = 0;
+  bool dead_ = false;
+};
+
+/// The files of one folder with a memory of what would outlive a power loss: the bytes of a file as of its
+/// last sync, the names as of the last sync of the folder. Operation `at` does not happen any more.
+class PowerLossFiles : public FileLayer {
+ public:
+  PowerLossFiles(std::string folder, int at) : folder_(std::move(folder)), at_(at) {
+    for (const std::string& name : list_folder(folder_)) {
+      if (name == ".lock") continue;
+      auto bytes = std::make_shared<Bytes>();
+      bytes->now = bytes->durable = *read_whole(folder_ + "/" + name);
+      names_[folder_ + "/" + name] = bytes;
+    }
+    durable_names_ = names_;
+  }
+
+  std::unique_ptr<OutputFile> open(const std::string& path) override {
+    count();
+    auto inner = real_files().open(path);
+    auto& bytes = names_[path];
+    if (!bytes) {
+      bytes = std::make_shared<Bytes>();
+      changes_.push_back([path, made = bytes](Names& names) { names[path] = made; });
+    }
+    return std::make_unique<File>(*this, bytes, std::move(inner));
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    count();
+    real_files().rename(from, to);
+    change([from, to](Names& names) {
+      names[to] = names.at(from);
+      names.erase(from);
+    });
+  }
+  void remove(const std::string& path) override {
+    count();
+    real_files().remove(path);
+    change([path](Names& names) { names.erase(path); });
+  }
+  void make_folder(const std::string& path) override { real_files().make_folder(path); }
+  void sync_folder(const std::string&) override {
+    count();
+    durable_names_ = names_;
+    changes_.clear();
+  }
+  std::unique_ptr<FolderLock> lock(const std::string& folder) override { return real_files().lock(folder); }
+
+  int done() const { return done_; }
+
+  /// Leaves in the folder what a power loss could: `seed` 0 forgets all that was not synced, 1 forgets
+  /// nothing, others forget some of it and may leave zeros where bytes should be.
+  void lose_power(uint32_t seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
+    Names names = durable_names_;
+    const size_t applied = seed == 0 ? 0 : seed == 1 ? changes_.size() : below(changes_.size() + 1);
+    for (size_t i = 0; i < applied; ++i) changes_[i](names);
+    for (const std::string& name : list_folder(folder_))
+      if (name != ".lock") std::filesystem::remove(folder_ + "/" + name);
+    for (const auto& [path, bytes] : names) {
+      std::string left = seed == 1 ? bytes->now : bytes->durable;
+      if (seed > 1 && bytes->now.starts_with(bytes->durable)) {
+        const size_t more = bytes->now.size() - bytes->durable.size();
+        left = bytes->now.substr(0, bytes->durable.size() + below(more + 1));
+        if (below(3) == 0) left.resize(bytes->now.size());
+      } else if (seed > 1 && below(2) == 0) {
+        left = bytes->now;
+      }
+      std::ofstream(path, std::ios::binary).write(left.data(), static_cast<std::streamsize>(left.size()));
+    }
+  }
+
+ private:
+  struct Bytes {
+    std::string now, durable;
+  };
+  using Names = std::map<std::string, std::shared_ptr<Bytes>>;
+
+  class File : public OutputFile {
+   public:
+    File(PowerLossFiles& layer, std::shared_ptr<Bytes> bytes, std::unique_ptr<OutputFile> inner)
+        : layer_(layer), bytes_(std::move(bytes)), inner_(std::move(inner)) {}
+    void append(std::string_view text) override {
+      layer_.count();
+      inner_->append(text);
+      bytes_->now += text;
+    }
+    void truncate(int64_t size) override {
+      layer_.count();
+      inner_->truncate(size);
+      bytes_->now.resize(static_cast<size_t>(size));
+    }
+    void sync() override {
+      layer_.count();
+      bytes_->durable = bytes_->now;
+    }
+
+   private:
+    PowerLossFiles& layer_;
+    std::shared_ptr<Bytes> bytes_;
+    std::unique_ptr<OutputFile> inner_;
+  };
+
+  void count() {
+    if (++done_ >= at_) throw Killed();
+  }
+  void change(std::function<void(Names&)> change) {
+    change(names_);
+    changes_.push_back(std::move(change));
+  }
+
+  std::string folder_;
+  int at_;
+  int done_ = 0;
+  Names names_, durable_names_;
+  std::vector<std::function<void(Names&)>> changes_;  // of names, since the folder was last synced
+};
+
+}  // namespace sheaf

@@ -1,0 +1,455 @@
+// The run folder under every fault: after each one the same job goes on, and the files it ends with are byte
+// for byte those of a run that nothing happened to.
+#include "io/run_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "tests/io/faulty_files.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using Folder = std::map<std::string, std::string>;
+
+constexpr int64_t kCorpusRows = 23;
+constexpr int64_t kGroup = 3;
+
+RunFolderOptions make_options(const std::string& path, bool converted) {
+  RunFolderOptions options;
+  options.path = path;
+  options.rows_per_file = 6;
+  options.fingerprint = {{"job", {{"method", {{"documents", 6}}}}}, {"corpus", {{"a/b.jsonl", 12}}}};
+  if (converted) {
+    options.ending = ".parquet";
+    options.convert = [](const std::string& lines, OutputFile& target) {
+      target.append("BEGIN\n");
+      target.append(*read_whole(lines));
+      target.append("END\n");
+    };
+  }
+  return options;
+}
+
+/// Memory where there is some in the shape of a folder: thousands of runs would keep a disk busy for minutes.
+std::filesystem::path quick_place() {
+  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
+
+/// Real files that are never synced: what is on the disk makes no difference to a test.
+FileLayer& quick_files() {
+  static FaultyFiles files(FaultKind::error, 0);
+  return files;
+}
+
+Reject make_reject(const std::string& file, int64_t row, const json& id, const std::string& reason) {
+  Reject reject;
+  reject.place.file = file;
+  reject.place.row = row;
+  reject.id = id;
+  reject.reason = reason;
+  return reject;
+}
+
+/// The outcome of corpus rows [at, end), the same every time.
+void fill_group(RunFolder& folder, int64_t at, int64_t end) {
+  for (; at < end; ++at) {
+    if (at % 7 == 4 || (at >= 12 && at < 15))
+      folder.reject(make_reject("corpus.jsonl", at + 1, at, "bad"));
+    else
+      folder.row({{"id", at}, {"values", {{"Brand", "b" + std::to_string(at * at)}}}});
+  }
+  folder.commit(end);
+}
+
+/// A job of rows that need no model: does what is left to do in the folder. `committed` follows what is safe.
+void work(FileLayer& files, const RunFolderOptions& options, int64_t* committed = nullptr) {
+  RunFolder folder(files, options);
+  if (folder.finished()) return;
+  if (committed) *committed = std::max(*committed, folder.position());
+  for (int64_t at = folder.position(); at < kCorpusRows;) {
+    const int64_t end = std::min(kCorpusRows, (at / kGroup + 1) * kGroup);
+    fill_group(folder, at, end);
+    at = end;
+    if (committed) *committed = end;
+  }
+  folder.finish("{\"report\": true}\n");
+  if (committed) *committed = kCorpusRows + 1;
+}
+
+Folder contents(const std::string& path) {
+  Folder files;
+  for (const std::string& name : list_folder(path))
+    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
+  return files;
+}
+
+class RunFolderTest : public testing::TestWithParam<bool> {
+ protected:
+  RunFolderOptions options() const { return make_options(folder_.path("out"), GetParam()); }
+  Folder undisturbed() const {
+    const TempFolder other(quick_place());
+    const auto options = make_options(other.path("out"), GetParam());
+    work(quick_files(), options);
+    return contents(options.path);
+  }
+  void fresh() const { std::filesystem::remove_all(folder_.path("out")); }
+  std::string out(const std::string& name) const { return folder_.path("out/" + name); }
+
+  TempFolder folder_{quick_place()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Formats, RunFolderTest, testing::Bool(),
+                         [](const auto& param) { return param.param ? "Converted" : "Lines"; });
+
+TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
+  const Folder files = undisturbed();
+  const std::string ending = GetParam() ? ".parquet" : ".jsonl";
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files) names.push_back(name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"_SUCCESS", "journal", "manifest.json", "rejects.jsonl", "report.json",
+                                      "rows-00000" + ending, "rows-00001" + ending, "rows-00002" + ending}));
+  const json manifest = json::parse(files.at("manifest.json"));
+  EXPECT_EQ(manifest["rows"].get<int>() + manifest["rejects"].get<int>(), kCorpusRows);
+  EXPECT_EQ(manifest["files"].size(), 4u);
+  int64_t rows = 0;
+  for (const json& file : manifest["files"]) {
+    const std::string& text = files.at(file["name"]);
+    EXPECT_EQ(file["bytes"], text.size());
+    EXPECT_EQ(file["sha256"], sha256(text));
+    if (file["name"] != "rejects.jsonl") rows += file["rows"].get<int64_t>();
+  }
+  EXPECT_EQ(rows, manifest["rows"]);
+  EXPECT_TRUE(files.at("rejects.jsonl")
+                  .starts_with("{\"file\":\"corpus.jsonl\",\"row\":5,\"id\":4,\"reason\":\"bad\"}\n{"));
+}
+
+TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
+  const Folder expected = undisturbed();
+  for (FaultKind kind : {FaultKind::error, FaultKind::short_write, FaultKind::kill_before,
+                         FaultKind::kill_in_write, FaultKind::kill_after}) {
+    int faults = 0;
+    for (int at = 1;; ++at) {
+      fresh();
+      int64_t committed = 0;
+      FaultyFiles files(kind, at);
+      bool stopped = false;
+      try {
+        work(files, options(), &committed);
+      } catch (const Killed&) {
+        stopped = true;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.fault(), Fault::fatal);
+        stopped = true;
+      }
+      if (!stopped) break;
+      ++faults;
+      if (committed > 0 && committed <= kCorpusRows) {
+        const RunFolder again(quick_files(), options());
+        ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";
+      }
+      work(quick_files(), options());
+      ASSERT_EQ(contents(options().path), expected)
+          << "operation " << at << ", kind " << static_cast<int>(kind);
+    }
+    EXPECT_GT(faults, 50);
+  }
+}
+
+TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
+  const Folder expected = undisturbed();
+  int runs = 0;
+  for (int first = 1;; ++first) {
+    bool stopped = false;
+    for (int second = 1;; ++second) {
+      fresh();
+      try {
+        FaultyFiles files(FaultKind::kill_in_write, first);
+        work(files, options());
+      } catch (const Killed&) {
+        stopped = true;
+      }
+      if (!stopped) break;
+      bool again = false;
+      try {
+        FaultyFiles files(FaultKind::kill_after, second);
+        work(files, options());
+      } catch (const Killed&) {
+        again = true;
+      }
+      if (!again) break;
+      ++runs;
+      work(quick_files(), options());
+      ASSERT_EQ(contents(options().path), expected) << "operations " << first << " and " << second;
+      second += 2;  // every third: the pairs are many
+    }
+    if (!stopped) break;
+  }
+  EXPECT_GT(runs, 500);
+}
+
+TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
+  const Folder expected = undisturbed();
+  int losses = 0;
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    for (int at = 1;; ++at) {
+      fresh();
+      real_files().make_folder(options().path);
+      int64_t committed = 0;
+      PowerLossFiles files(options().path, at);
+      bool stopped = false;
+      try {
+        work(files, options(), &committed);
+      } catch (const Killed&) {
+        stopped = true;
+      }
+      files.lose_power(seed);
+      ++losses;
+      {
+        const RunFolder again(quick_files(), options());
+        if (committed > kCorpusRows)
+          ASSERT_TRUE(again.finished());
+        else
+          ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";
+      }
+      work(quick_files(), options());
+      ASSERT_EQ(contents(options().path), expected) << "operation " << at << ", seed " << seed;
+      if (!stopped) break;
+    }
+  }
+  EXPECT_GT(losses, 600);
+}
+
+TEST_P(RunFolderTest, PowerMayFailWhileGoingOnAndWhileRestarting) {
+  const Folder expected = undisturbed();
+  for (const bool restart : {false, true}) {
+    for (uint32_t seed = 0; seed < 3; ++seed) {
+      for (int at = 1;; ++at) {
+        fresh();
+        try {
+          FaultyFiles files(FaultKind::kill_before, 48);
+          work(files, options());
+          FAIL() << "the first run was to be killed";
+        } catch (const Killed&) {
+        }
+        PowerLossFiles files(options().path, at);
+        bool stopped = false;
+        try {
+          auto again = options();
+          again.restart = restart;
+          work(files, again);
+        } catch (const Killed&) {
+          stopped = true;
+        }
+        files.lose_power(seed);
+        work(quick_files(), options());
+        ASSERT_EQ(contents(options().path), expected)
+            << "operation " << at << ", seed " << seed << (restart ? ", restart" : "");
+        if (!stopped) break;
+      }
+    }
+  }
+}
+
+/// A folder whose run was killed in its last group.
+void leave_unfinished(const RunFolderOptions& options) {
+  RunFolder folder(quick_files(), options);
+  for (int64_t at = 0; at < 18; at += kGroup) fill_group(folder, at, at + kGroup);
+}
+
+void overwrite(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
+  const Folder expected = undisturbed();
+  fresh();
+  leave_unfinished(options());
+  const Folder left = contents(options().path);
+  const std::string& journal = left.at("journal");
+  const auto put_back = [&] {
+    fresh();
+    for (const auto& [name, text] : left) folder_.write("out/" + name, text);
+  };
+  const size_t head = journal.find('\n') + 1;
+  int refused = 0;
+  for (size_t at = 0; at < journal.size(); at += 5) {
+    for (const bool cut : {true, false}) {
+      put_back();
+      std::string changed = cut ? journal.substr(0, at) : journal;
+      if (!cut) changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+      overwrite(out("journal"), changed);
+      try {
+        work(quick_files(), options());
+        ASSERT_GE(at, cut ? head - 1 : head) << "a run went on without the head of its journal";
+        ASSERT_EQ(contents(options().path), expected) << (cut ? "cut at " : "flipped at ") << at;
+      } catch (const Error& error) {
+        ++refused;
+        // Without its head a journal cannot be trusted; in the midst it may no longer know a file that was
+        // converted and is gone.
+        ASSERT_NE(std::string(error.what()).find("--restart"), std::string::npos) << error.what();
+        ASSERT_EQ(error.fault(), Fault::input);
+        ASSERT_LT(at, head) << error.what();
+      }
+    }
+  }
+  EXPECT_GT(refused, 10);
+}
+
+TEST_P(RunFolderTest, DamagedRowsAreDoneAgain) {
+  const Folder expected = undisturbed();
+  for (const char* name : {"rows-00001.jsonl.part", "rows-00002.jsonl.part", "rejects.jsonl.part"}) {
+    fresh();
+    leave_unfinished(options());
+    const auto text = read_whole(out(name));
+    if (!text) continue;
+    std::string changed = *text;
+    changed[changed.size() - 5] ^= 1;
+    overwrite(out(name), changed);
+    EXPECT_FALSE(RunFolder(quick_files(), options()).notice().empty());
+    work(quick_files(), options());
+    EXPECT_EQ(contents(options().path), expected) << name;
+  }
+}
+
+TEST_P(RunFolderTest, RefusesAChangedJobAndSaysWhatChanged) {
+  leave_unfinished(options());
+  auto changed = options();
+  changed.fingerprint["job"]["method"]["documents"] = 4;
+  changed.fingerprint["corpus"] = {{"a/b.jsonl", 13}};
+  const std::string message = error_of([&] { RunFolder(quick_files(), changed); });
+  EXPECT_NE(message.find("job.method.documents was 6 and is 4, corpus.a/b.jsonl was 12 and is 13"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("--restart"), std::string::npos);
+  work(quick_files(), options());
+  EXPECT_NE(error_of([&] { RunFolder(quick_files(), changed); }).find("was 6 and is 4"), std::string::npos)
+      << "a finished folder too";
+  EXPECT_TRUE(RunFolder(quick_files(), options()).finished());
+  changed.restart = true;
+  EXPECT_EQ(RunFolder(quick_files(), changed).position(), 0);
+}
+
+TEST_P(RunFolderTest, RestartLeavesOtherFilesAlone) {
+  leave_unfinished(options());
+  folder_.write("out/notes.txt", "mine");
+  folder_.write("out/rows-old.jsonl", "mine");
+  auto restart = options();
+  restart.restart = true;
+  work(quick_files(), restart);
+  Folder found = contents(options().path);
+  EXPECT_EQ(found["notes.txt"], "mine");
+  EXPECT_EQ(found["rows-old.jsonl"], "mine");
+  found.erase("notes.txt");
+  found.erase("rows-old.jsonl");
+  EXPECT_EQ(found, undisturbed());
+}
+
+TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
+  const Folder expected = undisturbed();
+  {
+    RunFolder first(quick_files(), options());
+    const std::string message = error_of([&] { RunFolder(quick_files(), options()); });
+    EXPECT_NE(message.find("(pid " + std::to_string(getpid()) + ")"), std::string::npos) << message;
+    auto restart = options();
+    restart.restart = true;
+    EXPECT_NE(error_of([&] { RunFolder(quick_files(), restart); }).find("another process"),
+              std::string::npos);
+  }
+  work(quick_files(), options());
+  EXPECT_EQ(contents(options().path), expected);
+}
+
+TEST_P(RunFolderTest, MissingFilesAreRefused) {
+  leave_unfinished(options());
+  std::filesystem::remove(out(GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl"));
+  const std::string message = error_of([&] { RunFolder(quick_files(), options()); });
+  EXPECT_NE(message.find("rows-00000"), std::string::npos) << message;
+  fresh();
+  folder_.write("out/rows-00000.jsonl", "{}\n");
+  EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find("no journal"), std::string::npos);
+}
+
+TEST(RunFolder, AJobWithoutRowsHasAnEmptyRowsFile) {
+  const TempFolder folder;
+  RunFolder(quick_files(), make_options(folder.path("deep/er/out"), false)).finish("{}\n");
+  EXPECT_EQ(read_file(folder.path("deep/er/out/rows-00000.jsonl")), "");
+  EXPECT_TRUE(std::filesystem::exists(folder.path("deep/er/out/_SUCCESS")));
+}
+
+TEST(RunFolder, WritesTextThatIsNotUtf8) {
+  const TempFolder folder;
+  RunFolder run(real_files(), make_options(folder.path("out"), false));
+  run.row({{"a", "x\xff y"}});
+  run.reject(make_reject("f", 1, "\xc3", "bad \xf0"));
+  run.commit(2);
+  run.finish("{}\n");
+  EXPECT_EQ(json::parse(read_file(folder.path("out/rows-00000.jsonl")))["a"], "x\uFFFD y");
+  EXPECT_EQ(json::parse(read_file(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
+}
+
+TEST(RunFolder, PathsThatCannotBeWritten) {
+  const TempFolder folder;
+  folder.write("file", "x");
+  const auto open = [&](const std::string& name) {
+    return [path = folder.path(name)] { RunFolder(quick_files(), make_options(path, false)); };
+  };
+  EXPECT_NE(error_of(open("file")).find("a file of that name is in the way"), std::string::npos);
+  EXPECT_NE(error_of(open("file/out")).find("cannot be made"), std::string::npos);
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full to stand for a full disk";
+  std::filesystem::create_symlink("/dev/full", folder.path("full.jsonl"));
+  try {
+    real_files().open(folder.path("full.jsonl"))->append("row");
+    FAIL() << "a full disk went unnoticed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), folder.path("full.jsonl") +
+                                ": the disk is full; free some space and run the same command to go on");
+    EXPECT_EQ(error.fault(), Fault::fatal);
+  }
+}
+
+TEST(RunFolder, AFolderThatMayOnlyBeRead) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.path("out"));
+  std::filesystem::permissions(folder.path("out"),
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  // Root may write everywhere, so a child that is somebody else tries it.
+  const pid_t child = fork();
+  if (child == 0) {
+    if (getuid() == 0 && setuid(65534) != 0) _exit(9);
+    try {
+      const RunFolder run(real_files(), make_options(folder.path("out"), false));
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      _exit(error.fault() == Fault::fatal && text.find("Permission denied") != std::string::npos &&
+                    text.find("run the same command to go on") != std::string::npos
+                ? 0
+                : 2);
+    }
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "exit code of the child: " << WEXITSTATUS(status);
+  std::filesystem::permissions(folder.path("out"), std::filesystem::perms::owner_all);
+}
+
+TEST(Sha256, AgreesWithTheStandard) {
+  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  Sha256 pieces;
+  for (size_t size = 0; size < 200; ++size) pieces.add(std::string(size, 'x'));
+  EXPECT_EQ(pieces.hex(), sha256(std::string(199 * 200 / 2, 'x')));
+}
+
+}  // namespace
+}  // namespace sheaf
