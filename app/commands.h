@@ -14,5 +14,6 @@ void add_verify_command(CLI::App& app, int& exit_code);
 void add_inspect_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 
 }  // namespace sheaf

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   sheaf::add_inspect_command(app);
   sheaf::add_tokenize_command(app);
   sheaf::add_bench_command(app);
+  sheaf::add_report_command(app);
   try {
     app.parse(argc, argv);
     return exit_code;

@@ -16,6 +16,7 @@ void add_to(Throughput::Point& to, const Throughput::Point& what) {
 
 void Throughput::add(double seconds, const Point& done) {
   seconds = std::max(seconds, 0.0);
+  seconds_ = std::max(seconds_, seconds);
   while (seconds / point_seconds_ >= static_cast<double>(kPoints)) {
     for (size_t i = 0; i < points_.size(); ++i) {
       const Point moved = points_[i];
@@ -39,11 +40,9 @@ nlohmann::ordered_json Throughput::json() const {
     tokens.push_back(point.tokens);
     answers.push_back(point.answer_tokens);
   }
-  return {{"point_seconds", point_seconds_},
-          {"steps", std::move(steps)},
-          {"items", std::move(items)},
-          {"tokens", std::move(tokens)},
-          {"answer_tokens", std::move(answers)}};
+  return {{"seconds", seconds_},         {"point_seconds", point_seconds_},
+          {"steps", std::move(steps)},   {"items", std::move(items)},
+          {"tokens", std::move(tokens)}, {"answer_tokens", std::move(answers)}};
 }
 
 }  // namespace sheaf

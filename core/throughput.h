@@ -22,11 +22,12 @@ class Throughput {
   void add(double seconds, const Point& done);
 
   double point_seconds() const { return point_seconds_; }
+  double seconds() const { return seconds_; }  ///< of the last thing done
   const std::vector<Point>& points() const { return points_; }
   nlohmann::ordered_json json() const;
 
  private:
-  double point_seconds_ = 0.0625;
+  double point_seconds_ = 0.0625, seconds_ = 0;
   std::vector<Point> points_;
 };
 

@@ -1,0 +1,27 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// A report as read from a run folder.
+struct NamedReport {
+  std::string name;  ///< of the folder
+  nlohmann::ordered_json json;
+};
+
+// Pages that need nothing but themselves: style and plots are inside, no script. They are XML too. Each
+// throws nlohmann's exception where a key that docs/report.md promises is missing or of another type.
+
+std::string report_html(const nlohmann::ordered_json& report);
+std::string comparison_html(const std::vector<NamedReport>& reports);
+
+/// A whole page around `body`.
+std::string html_page(const std::string& title, const std::string& body);
+/// Where a run's time went: its bar, and a table of the stages.
+std::string stages_html(const nlohmann::ordered_json& report);
+/// Items and tokens a second over time.
+std::string throughput_html(const nlohmann::ordered_json& report);
+
+}  // namespace sheaf

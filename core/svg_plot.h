@@ -1,0 +1,33 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// Text as it stands in HTML and XML, inside an element or a quoted attribute.
+std::string escaped(std::string_view text);
+
+/// 1234567 as "1,234,567"; 0.0123 as "0.0123"; a few digits are enough for reading.
+std::string number_text(double value);
+/// "0.42 s", "12.3 s", "4:05", "2:10:00".
+std::string time_text(double seconds);
+
+// Plots as inline SVG elements, coloured by the classes that the page's style defines (.c0, .c1, ...). All
+// are drawn 360 wide, a phone's width, and grow with what they stand in.
+
+struct PlotPart {
+  std::string name;
+  double value = 0;
+};
+
+/// A line with the area under it. `x_end`: what the right edge stands for, in seconds.
+std::string line_plot(const std::string& title, const std::vector<double>& values, double x_end);
+/// Columns of equal width; column i starts at i · `bin_width`.
+std::string column_plot(const std::string& title, const std::vector<double>& counts, double bin_width);
+/// One bar cut into parts, coloured in their order.
+std::string stacked_bar(const std::string& title, const std::vector<PlotPart>& parts, double whole);
+/// A small bar of one part of a whole.
+std::string share_bar(double part, double whole);
+
+}  // namespace sheaf
