@@ -1,0 +1,236 @@
+#include "core/report.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "core/compare_reports.h"
+#include "core/report_html.h"
+#include "core/svg_plot.h"
+#include "tests/task/made_up_report.h"
+#include "tests/task/well_formed.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+using test::answer_of;
+using test::made_up_report;
+using test::xml_fault;
+
+int64_t sum_of(const ordered_json& list) {
+  int64_t sum = 0;
+  for (const auto& each : list) sum += each.get<int64_t>();
+  return sum;
+}
+
+Reject reject_of(const std::string& reason) {
+  Reject reject;
+  reject.reason = reason;
+  return reject;
+}
+
+size_t times(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+TEST(Histogram, MergesNeighboursAndLosesNothing) {
+  Histogram histogram;
+  for (int64_t value : {0, 1, 1, 63}) histogram.add(value);
+  EXPECT_EQ(histogram.width(), 1);
+  EXPECT_EQ(histogram.bins()[1], 2);
+  histogram.add(64);
+  EXPECT_EQ(histogram.width(), 2);
+  EXPECT_EQ(histogram.bins()[0], 3);
+  EXPECT_EQ(histogram.bins()[31], 1);
+  EXPECT_EQ(histogram.bins()[32], 1);
+  histogram.add(1000000);
+  EXPECT_LE(histogram.bins().size(), Histogram::kBins);
+  EXPECT_EQ(std::accumulate(histogram.bins().begin(), histogram.bins().end(), int64_t{0}), 6);
+  EXPECT_EQ(histogram.bins()[static_cast<size_t>(1000000 / histogram.width())], 1);
+  EXPECT_EQ(histogram.largest(), 1000000);
+  EXPECT_EQ(histogram.sum(), 1000129);
+}
+
+TEST(Throughput, IsBoundedHoweverLongTheRun) {
+  Throughput throughput;
+  int64_t tokens = 0;
+  for (int i = 0; i < 100000; ++i) {
+    throughput.add(0.7 * i, {1, i % 2, i, 3});
+    tokens += i;
+  }
+  EXPECT_LE(throughput.points().size(), Throughput::kPoints);
+  EXPECT_GT(throughput.points().size(), Throughput::kPoints / 2);
+  const ordered_json json = throughput.json();
+  EXPECT_EQ(sum_of(json["steps"]), 100000);
+  EXPECT_EQ(sum_of(json["items"]), 50000);
+  EXPECT_EQ(sum_of(json["tokens"]), tokens);
+  EXPECT_EQ(sum_of(json["answer_tokens"]), 300000);
+  // Evenly spread work stays so: every whole point has what its time holds.
+  const double expected = throughput.point_seconds() / 0.7;
+  for (size_t i = 0; i + 1 < throughput.points().size(); ++i)
+    EXPECT_NEAR(static_cast<double>(throughput.points()[i].steps), expected, 1.01);
+}
+
+TEST(Throughput, StandsALongPause) {
+  Throughput throughput;
+  throughput.add(0, {1, 1, 1, 1});
+  throughput.add(1e6, {1, 1, 1, 1});
+  EXPECT_LE(throughput.points().size(), Throughput::kPoints);
+  EXPECT_EQ(sum_of(throughput.json()["items"]), 2);
+}
+
+TEST(Report, ItsTotalsAgree) {
+  const ordered_json json = report_json(made_up_report(1000));
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["items"], 1000);
+  EXPECT_EQ(sum_of(json["throughput"]["items"]), 1000);
+  EXPECT_EQ(sum_of(json["throughput"]["steps"]), json["steps"]);
+  EXPECT_EQ(sum_of(json["throughput"]["tokens"]), json["tokens"]["computed"]);
+  EXPECT_EQ(sum_of(json["throughput"]["answer_tokens"]), json["tokens"]["answers"]);
+  EXPECT_EQ(json["tokens"]["saved"], 200000);
+  EXPECT_EQ(sum_of(json["per_step"]["tokens"]["bins"]), json["steps"]);
+  EXPECT_DOUBLE_EQ(json["per_step"]["tokens"]["mean"], json["tokens_per_step"]);
+  EXPECT_DOUBLE_EQ(json["per_step"]["slots"]["mean"], 12);
+  EXPECT_EQ(json["value_tokens"]["count"], json["answers"]);
+  EXPECT_DOUBLE_EQ(json["value_tokens"]["mean"], 6);
+  EXPECT_EQ(json["endings"]["length"], 250);
+  EXPECT_EQ(sum_of(json["endings"]), json["answers"]);
+  EXPECT_NEAR(json["stall"]["share"].get<double>(), 0.1, 1e-9);
+  // 501 s of two devices at 3.60 an hour
+  EXPECT_NEAR(json["cost"]["usd"].get<double>(), 1.002, 1e-9);
+  EXPECT_NEAR(json["cost"]["usd_per_1000_items"].get<double>(), 1.002, 1e-9);
+  double stages = 0;
+  for (const char* stage : {"open", "read", "plan", "decode", "write", "other"})
+    stages += json["seconds"][stage].get<double>();
+  EXPECT_NEAR(stages, json["seconds"]["total"].get<double>(), 1e-6);
+}
+
+TEST(Report, CountsValuesByCategoryAndAttribute) {
+  const ordered_json values = report_json(made_up_report(8))["values"];
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0]["category"], "Shoes");
+  EXPECT_EQ(values[0]["items"], 8);
+  EXPECT_EQ(values[0]["attributes"][0],
+            ordered_json({{"name", "Colour"}, {"asked", 8}, {"found", 6}, {"noted", 2}}));
+  EXPECT_EQ(values[0]["attributes"][1],
+            ordered_json({{"name", "Size"}, {"asked", 8}, {"found", 8}, {"noted", 0}}));
+}
+
+TEST(Report, CountsAnswersOfNestedAndSingleQuestions) {
+  RunStatistics statistics;
+  statistics.row({{"id", 1}, {"answers", {{{"id", 1}, {"answer", "yes"}}, {{"id", 2}, {"answer", nullptr}}}}},
+                 {answer_of(1), answer_of(2)});
+  statistics.row({{"id", 2}, {"answer", nullptr}, {"note", "cut"}}, {answer_of(3)});
+  ordered_json json;
+  statistics.add_to(json);
+  EXPECT_EQ(json["questions"], ordered_json({{"asked", 3}, {"answered", 1}, {"noted", 1}}));
+  EXPECT_TRUE(json["values"].empty());
+  EXPECT_EQ(json["value_tokens"]["count"], 3);
+}
+
+TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
+  RunStatistics statistics;
+  for (int i = 0; i < 5; ++i) statistics.reject(reject_of(fmt::format("the category \"c{}\" is unknown", i)));
+  for (int i = 0; i < 7; ++i) statistics.reject(reject_of(fmt::format("{} tokens do not fit", 900 + i)));
+  for (int i = 0; i < 2000; ++i) {
+    std::string strange = "strange ";
+    for (int n = i; n >= 0; n = n / 26 - 1) strange += static_cast<char>('a' + n % 26);
+    statistics.reject(reject_of(strange));
+  }
+  statistics.reject(reject_of("bad bytes \xff"));
+  ordered_json json;
+  statistics.add_to(json);
+  const ordered_json& reasons = json["reject_reasons"];
+  ASSERT_EQ(reasons.size(), 21u);
+  EXPECT_EQ(
+      reasons[0],
+      ordered_json({{"kind", "N tokens do not fit"}, {"rows", 7}, {"example", "900 tokens do not fit"}}));
+  EXPECT_EQ(reasons[1]["kind"], "the category \"…\" is unknown");
+  EXPECT_EQ(reasons[1]["rows"], 5);
+  EXPECT_EQ(reasons[20]["kind"], "other reasons");
+  int64_t rows = 0;
+  for (const auto& reason : reasons) rows += reason["rows"].get<int64_t>();
+  EXPECT_EQ(rows, 2013);
+  EXPECT_NO_THROW(json.dump());
+}
+
+TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
+  ASSERT_NE(xml_fault("<p><b>x</p></b>"), "") << "the check itself";
+  ASSERT_NE(xml_fault("<p a=1>x</p>"), "");
+  ASSERT_NE(xml_fault("<p>a & b</p>"), "");
+  Report report = made_up_report(1000);
+  report.device_seconds = {{"attention", 3}, {"mlp_up", 5}};
+  const std::string page = report_html(report_json(report));
+  EXPECT_EQ(xml_fault(page), "");
+  EXPECT_EQ(times(page, "<script"), 0u);
+  EXPECT_EQ(times(page, "http"), 0u);
+  EXPECT_EQ(times(page, "nan"), 0u);
+  for (const char* wanted :
+       {"jobs/night.yaml", "$1.0020", "200,000", "attention", "Colour", "75.0 %", "No row was rejected",
+        "items a second", "prefers-color-scheme: dark", "@media print"})
+    EXPECT_GT(times(page, wanted), 0u) << wanted;
+}
+
+TEST(ReportPage, StandsAnEmptyRun) {
+  const std::string page = report_html(report_json(Report{}));
+  EXPECT_EQ(xml_fault(page), "");
+  EXPECT_EQ(times(page, "nan"), 0u);
+  EXPECT_EQ(times(page, "inf "), 0u);
+}
+
+TEST(ReportPage, EscapesWhatComesFromOutside) {
+  const std::string nasty = "<script>alert(\"x\")</script> & 'y' \x01";
+  Report report = made_up_report(8, nasty);
+  report.job = report.model = report.backend = report.method = nasty;
+  report.device_seconds = {{nasty, 1}};
+  report.statistics.reject(reject_of(nasty));
+  report.pipeline.rejects = 1;
+  const NamedReport named{nasty, report_json(report)};
+  for (const std::string& page : {report_html(named.json), comparison_html({named, named})}) {
+    EXPECT_EQ(xml_fault(page), "");
+    EXPECT_EQ(times(page, "<script"), 0u);
+    EXPECT_GT(times(page, "&lt;script&gt;"), 0u);
+    EXPECT_EQ(times(page, "\x01"), 0u);
+  }
+}
+
+TEST(Comparison, SetsRunsSideBySideAndMarksTheBest) {
+  Report fast = made_up_report(100), slow = made_up_report(100);
+  slow.total_seconds *= 2;
+  const std::vector<NamedReport> runs = {{"out/slow", report_json(slow)}, {"out/fast", report_json(fast)}};
+  bool seen = false;
+  for (const ComparedFact& fact : compare_reports(runs)) {
+    ASSERT_EQ(fact.cells.size(), 2u) << fact.name;
+    ASSERT_EQ(fact.best.size(), 2u) << fact.name;
+    if (fact.name == "items a second") {
+      seen = true;
+      EXPECT_EQ(fact.cells[1], "2");
+      EXPECT_EQ(fact.best, (std::vector<bool>{false, true}));
+    }
+    if (fact.name == "tokens computed") {
+      EXPECT_EQ(fact.best, (std::vector<bool>{false, false})) << "they are equal";
+    }
+  }
+  EXPECT_TRUE(seen);
+  const std::string text = comparison_text(runs);
+  EXPECT_NE(text.find("out/slow"), std::string::npos);
+  EXPECT_NE(text.find("2 *\n"), std::string::npos) << text;
+  EXPECT_EQ(xml_fault(comparison_html(runs)), "");
+}
+
+TEST(Numbers, AreShortAndReadable) {
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(1234567), "1,234,567");
+  EXPECT_EQ(number_text(-1234.4), "-1,234");
+  EXPECT_EQ(number_text(123), "123");
+  EXPECT_EQ(number_text(1.23456), "1.23");
+  EXPECT_EQ(number_text(0.00123), "0.00123");
+  EXPECT_EQ(time_text(0.421), "0.42 s");
+  EXPECT_EQ(time_text(245), "4:05");
+  EXPECT_EQ(time_text(7800), "2:10:00");
+}
+
+}  // namespace
+}  // namespace sheaf
