@@ -158,7 +158,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
 
 void read_output(YamlMap map, Job::Output& output) {
   map.text("path", output.path);
-  map.choice("format", output.format, {"jsonl"});
+  map.choice("format", output.format, {"jsonl", "parquet"});
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);

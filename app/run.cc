@@ -14,6 +14,7 @@
 #include "core/stopwatch.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
+#include "io/row_table.h"
 #include "io/run_folder.h"
 
 namespace sheaf {
@@ -64,6 +65,13 @@ int run(const RunOptions& options) {
   folder_options.fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
   folder_options.first_row = shard.first;
   folder_options.restart = options.restart;
+  if (job.output.format == "parquet") {
+    folder_options.ending = ".parquet";
+    folder_options.convert = [columns = row_columns(job, bench.schema(), has_integer_ids(job))](
+                                 const std::string& lines, OutputFile& target) {
+      write_parquet_rows(lines, columns, target);
+    };
+  }
   RunFolder folder(real_files(), std::move(folder_options));
   if (folder.finished()) {
     say(options, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
