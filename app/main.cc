@@ -21,10 +21,11 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 all rows fine, 1 done with rejected rows, 2 usage, configuration or input wrong, 3 "
       "fatal,\n"
-      "130 interrupted. `sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.");
+      "130 interrupted: the same command goes on. `sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.");
 
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);
+  sheaf::add_merge_command(app, exit_code);
   sheaf::add_plan_command(app, exit_code);
   sheaf::add_verify_command(app, exit_code);
   sheaf::add_inspect_command(app);

@@ -1,0 +1,29 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+
+#include "app/commands.h"
+#include "io/merge_shards.h"
+
+namespace sheaf {
+
+void add_merge_command(CLI::App& app, int& exit_code) {
+  struct Options {
+    std::string out;
+    std::vector<std::string> shards;
+  };
+  auto* command = app.add_subcommand(
+      "merge", "Join the finished folders of `sheaf run --shard` into one, in input order");
+  auto options = std::make_shared<Options>();
+  command->add_option("OUT", options->out, "The folder to make")->required();
+  command->add_option("SHARD", options->shards, "The shards' folders, in any order")->required();
+  command->callback([options, &exit_code] {
+    const Merged merged = merge_shards(real_files(), options->out, options->shards);
+    std::cout << fmt::format("{} rows in {} files, {} rejects in {}\n", merged.rows, merged.files,
+                             merged.rejects, options->out);
+    exit_code = merged.rejects > 0 ? 1 : 0;
+  });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,135 @@
+#include "io/merge_shards.h"
+
+#include <gtest/gtest.h>
+
+#include "io/run_folder.h"
+#include "tests/io/faulty_files.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+/// The finished folder of a shard: rows 10 × index to 10 × index + 9, one of them a reject.
+std::string make_shard(const TempFolder& folder, const std::string& name, int index, int count,
+                       int seed = 1) {
+  RunFolderOptions options;
+  options.path = folder.path(name);
+  options.rows_per_file = 4;
+  const int64_t first = 10 * index;
+  options.first_row = first;
+  options.fingerprint = {
+      {"job", {{"seed", seed}}},
+      {"shard", {{"index", index}, {"count", count}, {"first", first}, {"end", first + 10}}}};
+  RunFolder run(real_files(), options);
+  for (int64_t row = first; row < first + 10; row += 5) {
+    for (int64_t i = row; i < row + 5; ++i) {
+      if (i == first + 7) {
+        Reject reject;
+        reject.id = i;
+        run.reject(reject);
+      } else {
+        run.row({{"id", i}});
+      }
+    }
+    run.commit(row + 5);
+  }
+  run.finish("{}\n");
+  return options.path;
+}
+
+std::string merge_error(const TempFolder& folder, const std::vector<std::string>& shards) {
+  return error_of([&] { merge_shards(real_files(), folder.path("out"), shards); });
+}
+
+std::map<std::string, std::string> contents(const std::string& path) {
+  std::map<std::string, std::string> files;
+  for (const std::string& name : list_folder(path))
+    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
+  return files;
+}
+
+TEST(Merge, JoinsInInputOrder) {
+  const TempFolder folder;
+  const std::vector<std::string> shards = {make_shard(folder, "b", 1, 3), make_shard(folder, "c", 2, 3),
+                                           make_shard(folder, "a", 0, 3)};
+  const Merged merged = merge_shards(real_files(), folder.path("out"), shards);
+  EXPECT_EQ(merged.rows, 27);
+  EXPECT_EQ(merged.rejects, 3);
+  EXPECT_EQ(merged.files, 6);
+  const auto files = contents(folder.path("out"));
+  EXPECT_EQ(files.size(), 9u);
+  std::string rows, expected;
+  for (const auto& [name, text] : files)
+    if (name.starts_with("rows-")) rows += text;
+  for (int i = 0; i < 30; ++i)
+    if (i % 10 != 7) expected += "{\"id\":" + std::to_string(i) + "}\n";
+  EXPECT_EQ(rows, expected);
+  const json manifest = json::parse(files.at("manifest.json"));
+  for (const json& file : manifest["files"]) {
+    EXPECT_EQ(file["bytes"], files.at(file["name"]).size());
+    EXPECT_EQ(file["sha256"], sha256(files.at(file["name"])));
+  }
+  RunFolderOptions whole;
+  whole.path = folder.path("out");
+  whole.fingerprint = {{"job", {{"seed", 1}}}, {"shard", nullptr}};
+  EXPECT_TRUE(RunFolder(real_files(), whole).finished()) << "the merged folder is that of the whole job";
+  EXPECT_NE(merge_error(folder, shards).find("is not empty"), std::string::npos);
+}
+
+TEST(Merge, RefusesGapsOverlapsAndStrangers) {
+  const TempFolder folder;
+  const std::string a = make_shard(folder, "a", 0, 3), b = make_shard(folder, "b", 1, 3),
+                    c = make_shard(folder, "c", 2, 3);
+  EXPECT_EQ(merge_error(folder, {a, c}), "shard 1/3 is missing");
+  EXPECT_EQ(merge_error(folder, {a, b}), "shard 2/3 is missing");
+  EXPECT_EQ(merge_error(folder, {b, c}), "shard 0/3 is missing");
+  EXPECT_NE(merge_error(folder, {a, b, b, c}).find("are both shard 1/3"), std::string::npos);
+  EXPECT_NE(merge_error(folder, {a, make_shard(folder, "four", 1, 4), c}).find("one of 4"),
+            std::string::npos);
+  EXPECT_NE(merge_error(folder, {a, make_shard(folder, "seed", 1, 3, 2), c}).find("job.seed was 1 and is 2"),
+            std::string::npos);
+  EXPECT_NE(merge_error(folder, {a, b, folder.path("none")}).find("no such folder"), std::string::npos);
+  std::filesystem::remove(b + "/_SUCCESS");
+  EXPECT_NE(merge_error(folder, {a, b, c}).find("is not finished"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("out"))) << "nothing was begun";
+}
+
+TEST(Merge, RefusesBytesThatAreNotTheManifests) {
+  const TempFolder folder;
+  const std::vector<std::string> shards = {make_shard(folder, "a", 0, 2), make_shard(folder, "b", 1, 2)};
+  folder.write("b/rows-00001.jsonl", "{\"id\":99}\n");
+  EXPECT_NE(merge_error(folder, shards).find("b/rows-00001.jsonl"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder.path("out/_SUCCESS")));
+}
+
+TEST(Merge, MayBeKilledAnywhereAndBegunAgain) {
+  const TempFolder folder;
+  const std::vector<std::string> shards = {make_shard(folder, "a", 0, 2), make_shard(folder, "b", 1, 2)};
+  merge_shards(real_files(), folder.path("whole"), shards);
+  const auto expected = contents(folder.path("whole"));
+  int kills = 0;
+  for (int at = 1;; ++at) {
+    std::filesystem::remove_all(folder.path("out"));
+    FaultyFiles files(FaultKind::kill_in_write, at);
+    try {
+      merge_shards(files, folder.path("out"), shards);
+      break;
+    } catch (const Killed&) {
+      ++kills;
+    }
+    if (std::filesystem::exists(folder.path("out/_SUCCESS")) &&
+        !std::filesystem::exists(folder.path("out/.merging"))) {
+      continue;  // it was done but for a sync
+    }
+    FaultyFiles again(FaultKind::error, 0);
+    merge_shards(again, folder.path("out"), shards);
+    ASSERT_EQ(contents(folder.path("out")), expected) << "operation " << at;
+  }
+  EXPECT_GT(kills, 20);
+}
+
+}  // namespace
+}  // namespace sheaf
