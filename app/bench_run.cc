@@ -10,13 +10,6 @@ namespace {
 
 using Stages = std::vector<std::pair<std::string, double>>;
 
-/// Seconds by kind of kernel since the start, from backends that measure them.
-template <class B>
-Stages stage_seconds(const B& backend) {
-  if constexpr (requires { backend.stage_seconds(); }) return backend.stage_seconds();
-  return {};
-}
-
 /// What `after` has more than `before`.
 Stages difference(const Stages& before, Stages after) {
   for (auto& [name, seconds] : after)
@@ -41,7 +34,7 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
           "a prompt of {} tokens does not fit the memory left for keys and values; pack less with "
           "--prompt-tokens or --documents",
           stack.prompt_tokens());
-  const Stages before = stage_seconds(backend);
+  const Stages before = backend.stage_seconds();
   {
     const Stopwatch watch(run.seconds);
     size_t next = 0;
@@ -54,7 +47,7 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
   }
   run.stats = engine->stats();
   run.pages = engine->pages();
-  run.stages = difference(before, stage_seconds(backend));
+  run.stages = difference(before, backend.stage_seconds());
   return run;
 }
 

@@ -21,9 +21,17 @@ constexpr int32_t kPageSize = 16;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 /// The CUDA device to use, -1 for the CPU.
-int choose_device(const std::string& asked) {
+int choose_device(const std::string& asked, const std::string& dtype) {
   if (asked == "cpu") return -1;
 #ifdef SHEAF_WITH_CUDA
+  if (dtype == "f32") {
+    if (asked == "auto") return -1;
+    refuse("model.dtype: f32 is computed on the CPU only; leave it out, or use engine.device: cpu");
+  }
+  if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
+    if (asked != "auto") refuse("engine.device: {}; or use cpu", trouble);
+    std::fprintf(stderr, "sheaf: %s; computing on the CPU\n", trouble.c_str());
+  }
   const auto devices = static_cast<int>(cuda_devices().size());
   if (asked == "auto" && devices == 0) return -1;
   const int number = asked == "auto" || asked == "cuda" ? 0 : std::stoi(asked.substr(5));
@@ -34,6 +42,7 @@ int choose_device(const std::string& asked) {
     refuse("engine.device: {}; or use cpu", trouble);
   return number;
 #else
+  static_cast<void>(dtype);
   if (asked == "auto") return -1;
   refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto", asked);
 #endif
@@ -59,7 +68,7 @@ void install_interrupt() {
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
-  device_ = choose_device(job_.engine.device);
+  device_ = choose_device(job_.engine.device, job_.model.dtype);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);

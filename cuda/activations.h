@@ -40,9 +40,9 @@ struct Activations {
   static int64_t bytes(int64_t rows, const ModelConfig& config, const HeadLayout& layout) {
     const int64_t heads = config.heads, q_size = heads * config.head_dim;
     const int64_t floats = config.hidden * (config.post_norm ? 2 : 1) + config.rotary_dim + config.vocab;
-    const int64_t halves = config.hidden + q_size + int64_t{2} * config.kv_heads * config.head_dim +
-                           heads * layout.padded_dim + q_size + int64_t{3} * config.ffn;
-    return rows * (4 * floats + 2 * halves);
+    const int64_t halves = config.hidden + heads * layout.padded_dim + q_size + config.ffn;
+    const int64_t scratch = q_size + int64_t{2} * config.kv_heads * config.head_dim + int64_t{2} * config.ffn;
+    return rows * (4 * floats + 2 * halves) + 2 * Scratch::size(rows, scratch);
   }
 
   /// Makes room; what was there is lost.
@@ -55,7 +55,8 @@ struct Activations {
     const int64_t heads = config.heads, q_size = heads * config.head_dim;
     x.grow(size.rows * config.hidden);
     rope.grow(size.rows * config.rotary_dim);
-    normed.grow(size.rows * config.hidden);
+    // Picked rows pass through it too, and a row may be picked twice.
+    normed.grow(std::max(size.rows, size.picks_at_once) * config.hidden);
     if (config.post_norm) y.grow(size.rows * config.hidden);
     qkv.grow(Scratch::size(size.rows, q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);

@@ -350,6 +350,10 @@ void launch(const AttentionInputs& in, const AttentionInputs* on_device, const H
 
 }  // namespace
 
+int attention_shared_bytes(int32_t padded_dim) {
+  return (kLargeBlock + 4 * kKeys) * padded_dim * static_cast<int>(sizeof(f16));
+}
+
 void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream) {
   switch (layout.padded_dim) {

@@ -55,6 +55,9 @@ struct AttentionTensors {
 void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream);
 
+/// Shared memory of its largest block; a device may have less.
+int attention_shared_bytes(int32_t padded_dim);
+
 /// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
 /// that a graph of them can be replayed for any step that has the same kinds of blocks.
 bool hopper_attention(const HeadLayout& layout, int32_t page_size);

@@ -5,6 +5,8 @@
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
 
+#include <stdexcept>
+
 #include "cuda/attention.h"
 #include "cuda/hopper.h"
 #include "cuda/tensor_map.h"
@@ -408,7 +410,7 @@ void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionI
   const auto kernel = attend_kernel<D, kGroups, kKeys>;
   static const cudaError_t ready =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  if (ready != cudaSuccess) return;  // the launch's error is seen at the end of the step
+  if (ready != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
   // made.
   const int blocks = multiprocessors * (kGroups == 1 ? 2 : 1);
@@ -442,7 +444,8 @@ bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_devi
   const int multiprocessors = multiprocessors_for(layout, inputs.page_size);
   if (multiprocessors == 0) return false;
   CUtensorMap k_map, v_map;
-  if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map)) return false;
+  if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map))
+    throw std::runtime_error("CUDA: the driver refuses a map of the pool");
   if (layout.padded_dim == 128)
     launch_all<128>(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
   else

@@ -23,14 +23,41 @@ namespace {
 
 using namespace cuda;
 
-constexpr int64_t kTimedSteps = 8;         // one of so many is timed stage by stage
-constexpr int64_t kPicksAtOnce = 1024;     // rows of logits held at once
-constexpr int64_t kStepBesidePool = 1024;  // rows of a step that the pool must leave room for
+constexpr int64_t kTimedSteps = 8;                   // one of so many is timed stage by stage
+constexpr int64_t kPicksAtOnce = 1024;               // rows of logits held at once
+constexpr int64_t kBesideStep = int64_t{256} << 20;  // for graphs and kernels that are loaded late
+constexpr int64_t kStepBesidePool = 1024;            // rows of a step that the pool must leave room for
 
 int32_t padded_head_dim(int32_t head_dim) {
   for (int32_t padded : {32, 64, 128, 256})
     if (head_dim <= padded) return padded;
   refuse("heads of {} are too large for the CUDA engine (at most 256); use engine.device: cpu", head_dim);
+}
+
+/// Refuses what the kernels cannot do, before anything is uploaded.
+void check_model(const ModelConfig& config, const CudaOptions& options) {
+  const auto cannot = [](std::string what) { refuse("{}; use engine.device: cpu", what); };
+  const int32_t padded = padded_head_dim(config.head_dim), group = config.heads / config.kv_heads;
+  const int32_t most = options.reproducible ? kSmallBlock : kLargeBlock;
+  if (config.head_dim % 2 != 0)
+    cannot(fmt::format("heads of {} are odd, which the CUDA engine cannot do", config.head_dim));
+  if (group > most)
+    cannot(fmt::format("{} query heads for one of keys and values are more than the CUDA engine takes{} ({})",
+                       group, options.reproducible ? " with engine.reproducible" : "", most));
+  if (config.ffn % 8 != 0) cannot(fmt::format("an MLP of width {} is not a multiple of 8", config.ffn));
+  int available = 0;
+  check(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device),
+        "asking for the device's shared memory");
+  if (attention_shared_bytes(padded) > available)
+    cannot(fmt::format("heads of {} need {} kB of shared memory and this GPU has {}", config.head_dim,
+                       attention_shared_bytes(padded) / 1000, available / 1000));
+}
+
+/// Kernels remember what they found out about the device they ran on first.
+void check_one_device(int device) {
+  static const int first = device;
+  if (device != first)
+    fail("this process computes on cuda:{} already; use another process for cuda:{}", first, device);
 }
 
 class CudaBackend final : public Backend {
@@ -48,8 +75,6 @@ class CudaBackend final : public Backend {
     products_.emplace(reproducible_);
     products_->set_stream(stream_);
     layers_to_run_ = config_.layers;
-    if (config_.ffn % 8 != 0)
-      refuse("an MLP of width {} is not a multiple of 8; use engine.device: cpu", config_.ffn);
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, device_), "reading the device's properties");
     name_ = properties.name;
@@ -87,16 +112,20 @@ class CudaBackend final : public Backend {
   }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
-    if (64 % page_size != 0) fail("pages of {} tokens do not divide a block of 64 keys", page_size);
-    pages_ = pages;
-    page_size_ = page_size;
-    layout_.slots = int64_t{pages} * page_size;
-    const int64_t values = int64_t{2} * config_.layers * layer_pool();
-    const int64_t step = Activations::bytes(kStepBesidePool, config_, layout_);
-    if (values > pool_.size() && values * int64_t{sizeof(f16)} + step > cuda_free_bytes(device_))
+    if (page_size < 2 || 64 % page_size != 0)
+      fail("pages of {} tokens do not divide a block of 64 keys", page_size);
+    check(cudaSetDevice(device_), "choosing the device");
+    const int64_t slots = int64_t{pages} * page_size;
+    const int64_t values = int64_t{2} * config_.layers * config_.kv_heads * slots * layout_.padded_dim;
+    const int64_t step = Activations::bytes(kStepBesidePool, config_, layout_) + kBesideStep;
+    const int64_t free_bytes = cuda_free_bytes(device_) + pool_.size() * int64_t{sizeof(f16)};
+    if (values > pool_.size() && values * int64_t{sizeof(f16)} + step > free_bytes)
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values do not leave {} MB for a step",
                                     values * int64_t{sizeof(f16)} / 1000000, step / 1000000));
     pool_.grow(values);
+    pages_ = pages;
+    page_size_ = page_size;
+    layout_.slots = slots;
     // Hidden values count as 0 × what lies there, which must be a number.
     check(cudaMemsetAsync(pool_.data(), 0, static_cast<size_t>(pool_.size()) * sizeof(f16), stream_),
           "clearing the pool");
@@ -426,13 +455,23 @@ BackendNeeds cuda_needs(const ModelConfig& config) {
 }
 
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options) {
+  check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
+  check_model(model.config, options);
+  const int64_t needed = weight_bytes(model), there = cuda_free_bytes(options.device);
+  if (needed > there)
+    refuse(
+        "{}: its weights take {:.1f} GB and cuda:{} has {:.1f} GB free; use engine.device: cpu or a smaller "
+        "model",
+        model.path, static_cast<double>(needed) / 1e9, options.device, static_cast<double>(there) / 1e9);
   return std::make_unique<CudaBackend>(model.config, upload_weights(model), options);
 }
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed) {
+  check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
+  check_model(config, options);
   return std::make_unique<CudaBackend>(config, random_weights(config, seed), options);
 }
 

@@ -126,8 +126,6 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const Matrix& gate = model.layers[i].gate;
     const DeviceMemory<bf16>& both = weights.layers[i].gate_up;
-    if (gate.rows % 8 != 0)
-      refuse("{}: an MLP of width {} is not a multiple of 8; use engine.device: cpu", model.path, gate.rows);
     halves.grow(both.size());
     check(cudaMemcpyAsync(halves.data(), both.data(), static_cast<size_t>(both.size()) * sizeof(bf16),
                           cudaMemcpyDeviceToDevice, nullptr),
@@ -138,6 +136,18 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
 }
 
 }  // namespace
+
+int64_t weight_bytes(const Model& model) {
+  int64_t values = model.embedding.rows * model.embedding.cols;
+  if (!model.config.tied_output) values += model.output.rows * model.output.cols;
+  int64_t most = 0;  // a second copy of gate and up while their rows are interleaved
+  for (const LayerWeights& layer : model.layers) {
+    for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
+      values += matrix->rows * matrix->cols;
+    most = std::max(most, 2 * layer.gate.rows * layer.gate.cols);
+  }
+  return (values + most) * int64_t{sizeof(bf16)};
+}
 
 DeviceWeights upload_weights(const Model& model) {
   DeviceWeights weights;

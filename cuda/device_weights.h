@@ -30,6 +30,8 @@ struct DeviceWeights {
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }
 };
 
+/// Device memory that a model's weights take.
+int64_t weight_bytes(const Model& model);
 DeviceWeights upload_weights(const Model& model);
 DeviceWeights random_weights(const ModelConfig& config, uint64_t seed);
 

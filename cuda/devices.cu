@@ -9,6 +9,18 @@ __global__ void probe() {}
 
 }  // namespace
 
+std::string cuda_driver_trouble() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  int driver = 0;
+  // Without a driver its version is 0, and then there is nothing to be wrong with it.
+  if (error == cudaSuccess || error == cudaErrorNoDevice || cudaDriverGetVersion(&driver) != cudaSuccess ||
+      driver == 0)
+    return {};
+  return std::string("the NVIDIA driver cannot be used: ") + cudaGetErrorString(error);
+}
+
 std::vector<std::string> cuda_devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return {};

@@ -5,6 +5,8 @@
 //
 // Bytes: a stage of 64 summed columns is 16 kB of input and 16 kB of weight a block for 4.2 MFLOP, so 5.5
 // TB/s from L2 at 700 TFLOP/s.
+#include <stdexcept>
+
 #include "cuda/gemm.h"
 #include "cuda/hopper.h"
 #include "cuda/tensor_map.h"
@@ -303,16 +305,17 @@ template <Epilogue epilogue>
 bool launch(const Product& product, int multiprocessors, cudaStream_t stream) {
   const auto [in, weight, m, n, k, out, targets] = product;
   CUtensorMap in_map, weight_map, out_map{};
-  if (!matrix_map(in, m, k, kRows, in_map) || !matrix_map(weight, n, k, kCols / 2, weight_map)) return false;
-  if (Shared<epilogue>::kOut > 0 &&
-      !matrix_map(static_cast<const bf16*>(out), m, epilogue == Epilogue::swiglu ? n / 2 : n, 64, out_map))
-    return false;
+  bool mapped = matrix_map(in, m, k, kRows, in_map) && matrix_map(weight, n, k, kCols / 2, weight_map);
+  if (Shared<epilogue>::kOut > 0)
+    mapped = mapped && matrix_map(static_cast<const bf16*>(out), m, epilogue == Epilogue::swiglu ? n / 2 : n,
+                                  64, out_map);
+  if (!mapped) throw std::runtime_error("CUDA: the driver refuses a map of a matrix");
   const auto kernel = multiply_kernel<epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Shared<epilogue>)) + 1024;
   static_assert(shared <= 232448, "a Hopper block's shared memory");
   static const bool ready =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess;
-  if (!ready) return false;
+  if (!ready) throw std::runtime_error("CUDA: no shared memory for a product");
   kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(in_map, weight_map, out_map,
                                                            static_cast<float*>(out), static_cast<int>(m),
                                                            static_cast<int>(n), static_cast<int>(k), targets);

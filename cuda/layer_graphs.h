@@ -1,6 +1,7 @@
 #pragma once
 #include <cuda_runtime.h>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "cuda/device_memory.h"
@@ -23,23 +24,22 @@ class LayerGraphs {
   /// whether it was a graph.
   template <class Launch>
   bool run(const Key& key, cudaStream_t stream, const Launch& launch) {
-    if (graphs_.size() == kMost && !graphs_.contains(key)) {
-      check(cudaStreamSynchronize(stream), "the steps before");
-      forget();
-    }
-    const auto [found, first_time] = graphs_.try_emplace(key, nullptr);
-    if (first_time) {
+    if (seen_.insert(key).second) {
       launch();
       return false;
     }
-    if (!found->second) {
-      cudaGraph_t graph = nullptr;
-      check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
-      launch();
-      check(cudaStreamEndCapture(stream, &graph), "recording a step");
-      const cudaError_t made = cudaGraphInstantiate(&found->second, graph, 0);
-      cudaGraphDestroy(graph);
-      check(made, "making a graph of a step");
+    auto found = graphs_.find(key);
+    if (found == graphs_.end()) {
+      if (graphs_.size() == kMost) {
+        check(cudaStreamSynchronize(stream), "the steps before");
+        forget();
+      }
+      const cudaGraphExec_t made = record(stream, launch);
+      if (!made) {  // no memory for it
+        launch();
+        return false;
+      }
+      found = graphs_.emplace(key, made).first;
     }
     check(cudaGraphLaunch(found->second, stream), "replaying a step");
     return true;
@@ -47,14 +47,39 @@ class LayerGraphs {
 
   /// Only while no step is running.
   void forget() {
-    for (const auto& [key, graph] : graphs_)
-      if (graph) cudaGraphExecDestroy(graph);
+    for (const auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph);
     graphs_.clear();
+    seen_.clear();
   }
 
  private:
+  /// Null where there is no memory for a graph.
+  template <class Launch>
+  static cudaGraphExec_t record(cudaStream_t stream, const Launch& launch) {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
+    try {
+      launch();
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);
+      if (graph) cudaGraphDestroy(graph);
+      throw;
+    }
+    check(cudaStreamEndCapture(stream, &graph), "recording a step");
+    cudaGraphExec_t made = nullptr;
+    const cudaError_t error = cudaGraphInstantiate(&made, graph, 0);
+    cudaGraphDestroy(graph);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    check(error, "making a graph of a step");
+    return made;
+  }
+
   static constexpr size_t kMost = 64;
-  std::map<Key, cudaGraphExec_t> graphs_;  ///< null: seen once
+  std::map<Key, cudaGraphExec_t> graphs_;
+  std::set<Key> seen_;
 };
 
 }  // namespace sheaf::cuda

@@ -26,6 +26,11 @@ Products::Products(bool fixed) : fixed_(fixed) {
         "engine.reproducible: needs a Hopper GPU and a program built for sm_90a; leave it out or use "
         "engine.device: cpu");
   check_blas(cublasCreate(&handle_), "start");
+  // Parts of a sum are added in fp32 whatever the result's type.
+  check_blas(
+      cublasSetMathMode(handle_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                                           CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+      "math mode");
   workspace_.grow(static_cast<int64_t>(kWorkspace));
   check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
 }

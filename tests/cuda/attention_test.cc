@@ -27,9 +27,9 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 
 /// Runs the plan on the device and returns out [rows, heads, head_dim].
 std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
-                                    int32_t wanted, const std::vector<f16>& q, const std::vector<f16>& k,
-                                    const std::vector<f16>& v) {
-  AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted});
+                                    int32_t wanted, bool fixed, const std::vector<f16>& q,
+                                    const std::vector<f16>& k, const std::vector<f16>& v) {
+  AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
   planner.plan(batch, plan);
   const auto items = send(plan.items);
@@ -68,7 +68,7 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
 }
 
 void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
-             std::mt19937& random, const std::string& what) {
+             std::mt19937& random, const std::string& what, bool fixed = false) {
   const StepBatch& batch = looks.batch;
   HeadLayout layout{};
   layout.heads = heads.heads;
@@ -88,7 +88,7 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
   const auto q =
       noise(int64_t{batch.rows()} * heads.heads, 1.5f / std::sqrt(static_cast<float>(heads.head_dim)));
   const auto k = noise(heads.kv_heads * layout.slots, 1), v = noise(heads.kv_heads * layout.slots, 1);
-  const auto got = attend_on_device(batch, layout, page_size, wanted, q, k, v);
+  const auto got = attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v);
 
   std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
@@ -156,6 +156,20 @@ TEST(Attention, EqualsPlainSumsOnRandomGraphs) {
     compare(looks, heads, shape.page_size, round % 2 == 0 ? 4 : 500, random,
             fmt::format("round {}: heads {}/{} of {}, pages of {}, {} rows", round, heads.heads,
                         heads.kv_heads, heads.head_dim, shape.page_size, looks.batch.rows()));
+  }
+}
+
+TEST(Attention, EqualsPlainSumsWithFixedBlocks) {
+  NEED_GPU();
+  std::mt19937 random(14);
+  for (int round = 0; round < 6; ++round) {
+    test::LooksShape shape;
+    shape.longest = round % 2 == 0 ? 5000 : 150;
+    shape.most_rows = 150;
+    test::RandomLooks looks = make_random_looks(random, shape);
+    looks.batch.decode_rows = looks.batch.rows() / 2;
+    compare(looks, round < 3 ? Heads{8, 2, 128, 128} : Heads{6, 2, 64, 64}, 16, 500, random,
+            fmt::format("fixed, round {}", round), true);
   }
 }
 

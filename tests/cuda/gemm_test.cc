@@ -18,8 +18,17 @@ double silu(double x) {
   return x / (1 + std::exp(-x));
 }
 
+/// Our kernels must run on every GPU of capability 9.0.
+#define NEED_HOPPER()                                                           \
+  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"; \
+  int major = 0, minor = 0;                                                     \
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);         \
+  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);         \
+  if (major != 9 || minor != 0) GTEST_SKIP() << "not a Hopper GPU";             \
+  ASSERT_TRUE(hopper_products())
+
 TEST(HopperGemm, EqualsPlainSums) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_HOPPER();
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 1);
   struct Size {
@@ -60,8 +69,8 @@ TEST(HopperGemm, EqualsPlainSums) {
         check(cudaMemcpy(out.data(), before.data(), before.size() * 4, cudaMemcpyHostToDevice), "out");
       else
         check(cudaMemset(out.data(), 0xff, static_cast<size_t>(out.size()) * 4), "poison");
-      if (!multiply_hopper(epilogue, da.data(), dw.data(), size.m, size.n, size.k, out.data(), nullptr))
-        GTEST_SKIP() << "this device is not Hopper";
+      ASSERT_TRUE(
+          multiply_hopper(epilogue, da.data(), dw.data(), size.m, size.n, size.k, out.data(), nullptr));
       check(cudaDeviceSynchronize(), "product");
       std::vector<float> got(static_cast<size_t>(size.m * size.n));
       check(cudaMemcpy(got.data(), out.data(), got.size() * 4, cudaMemcpyDeviceToHost), "result");
@@ -98,7 +107,7 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 
 /// Against the product and place_heads one after the other.
 TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_HOPPER();
   std::mt19937 random(6);
   std::normal_distribution<float> normal(0, 1);
   auto floats = [&](int64_t count) {
@@ -143,11 +152,10 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
       if (fused) {
         const HeadTargets targets{maybe_bias, q_norm.data(), k_norm.data(), rope.data(),  kv_slots.data(),
                                   layout,     q.data(),      keys.data(),   values.data()};
-        if (!multiply_heads_hopper(in.data(), weight.data(), rows, hidden, targets, nullptr))
-          GTEST_SKIP() << "this device is not Hopper";
+        ASSERT_TRUE(multiply_heads_hopper(in.data(), weight.data(), rows, hidden, targets, nullptr));
       } else {
-        if (!multiply_hopper(Epilogue::store, in.data(), weight.data(), rows, n, hidden, qkv.data(), nullptr))
-          GTEST_SKIP() << "this device is not Hopper";
+        ASSERT_TRUE(
+            multiply_hopper(Epilogue::store, in.data(), weight.data(), rows, n, hidden, qkv.data(), nullptr));
         place_heads(qkv.data(), maybe_bias, q_norm.data(), k_norm.data(), rope.data(), kv_slots.data(), rows,
                     layout, q.data(), keys.data(), values.data(), nullptr);
       }
