@@ -1,6 +1,6 @@
 // One layer's steps on the device, each alone: our matrix products beside cuBLAS, and the steps between them.
 //   cmake --build build/release --target bench_layer && build/release/bench/bench_layer [rows...]
-// Inputs rotate through more memory than L2 holds; median of 15 runs.
+// L2 is flushed before every run; median of 15 runs.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

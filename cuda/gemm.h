@@ -11,8 +11,8 @@ enum class Epilogue {
   heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
 };
 
-/// Where a row's heads go, and what happens to them first: as place_heads does it, for heads of 128 that
-/// rotate as a whole and have a norm per head or none.
+/// Where a row's heads go, and what happens to them first: as place_heads does it, for heads of 64 or 128
+/// that rotate as a whole and have a norm per head or none.
 struct HeadTargets {
   const float *bias, *q_norm, *k_norm;
   const float* rope;
