@@ -50,14 +50,19 @@ class Comparison {
   void number(const char* name, const std::function<double(const ordered_json&)>& value, Better better,
               std::string (*show)(double) = number_text) {
     ComparedFact fact{name, {}, {}};
+    size_t best = 0;
     std::vector<double> values;
-    for (const NamedReport& report : reports_) values.push_back(value(report.json));
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const bool ranked = better != Better::none && *least != *most;
-    for (const double v : values) {
-      fact.cells.push_back(show(v));
-      fact.best.push_back(ranked && v == (better == Better::more ? *most : *least));
+    for (const NamedReport& report : reports_) {
+      values.push_back(value(report.json));
+      fact.cells.push_back(show(values.back()));
+      const size_t i = values.size() - 1;
+      if (better == Better::more ? values[i] > values[best] : values[i] < values[best]) best = i;
     }
+    // Runs that look equal are equal.
+    const std::string& winner = fact.cells[best];
+    const auto winners = std::count(fact.cells.begin(), fact.cells.end(), winner);
+    const bool ranked = better != Better::none && winners < static_cast<ptrdiff_t>(values.size());
+    for (const std::string& cell : fact.cells) fact.best.push_back(ranked && cell == winner);
     facts.push_back(std::move(fact));
   }
 
@@ -75,7 +80,7 @@ class Comparison {
 
 std::string plots_html(const std::vector<NamedReport>& reports, const char* title,
                        std::string (*plot)(const ordered_json&)) {
-  std::string out = fmt::format("<h2 style=\"margin-top:1.4rem\">{}</h2>\n<div class=\"grid\">\n", title);
+  std::string out = fmt::format("<h2>{}</h2>\n<div class=\"beside\">\n", title);
   for (const NamedReport& report : reports)
     out += "<section><h2>" + escaped(report.name) + "</h2>\n" + plot(report.json) + "</section>\n";
   return out + "</div>\n";
@@ -154,8 +159,7 @@ std::string comparison_html(const std::vector<NamedReport>& reports) {
   body += "</tr>\n";
   for (const ComparedFact& fact : compare_reports(reports)) {
     const bool inner = fact.name.starts_with("  ");
-    body += fmt::format("<tr><td{}>{}</td>", inner ? " class=\"soft\" style=\"padding-left:1rem\"" : "",
-                        escaped(fact.name));
+    body += fmt::format("<tr><td{}>{}</td>", inner ? " class=\"soft inner\"" : "", escaped(fact.name));
     for (size_t i = 0; i < fact.cells.size(); ++i)
       body += fmt::format("<td class=\"n\">{}{}{}</td>", fact.best[i] ? "<b>" : "", escaped(fact.cells[i]),
                           fact.best[i] ? "</b>" : "");

@@ -61,11 +61,15 @@ double total_of(const std::vector<PlotPart>& parts) {
   return total;
 }
 
-/// A series as rates a second, in at most kShownPoints points.
+/// A series as rates a second, in at most kShownPoints points, fewer where the steps are few: items are
+/// completed in bursts, and a rate over one step says little.
 std::vector<double> rates(const ordered_json& throughput, const char* key) {
   const auto counts = throughput.at(key).get<std::vector<double>>();
   const double width = number(throughput, "point_seconds"), end = number(throughput, "seconds");
-  const size_t merged = counts.empty() ? 1 : (counts.size() + kShownPoints - 1) / kShownPoints;
+  double steps = 0;
+  for (const ordered_json& count : throughput.at("steps")) steps += count.get<double>();
+  const size_t shown = std::clamp(static_cast<size_t>(steps / 4), size_t{8}, kShownPoints);
+  const size_t merged = std::max<size_t>(1, (counts.size() + shown - 1) / shown);
   std::vector<double> out;
   for (size_t i = 0; i < counts.size(); i += merged) {
     double sum = 0;
@@ -111,8 +115,9 @@ std::string values_html(const ordered_json& report) {
   size_t shown = 0;
   for (const ordered_json& category : values) {
     if (shown++ == kShownCategories) break;
-    out += fmt::format("<div><h3>{} <span class=\"soft\">{} items</span></h3><table>",
-                       escaped(text(category, "category")), number_text(number(category, "items")));
+    out += fmt::format("<div><h3>{} <span class=\"soft\">{} item{}</span></h3><table>",
+                       escaped(text(category, "category")), number_text(number(category, "items")),
+                       number(category, "items") == 1 ? "" : "s");
     for (const ordered_json& attribute : category.at("attributes")) {
       const double asked = number(attribute, "asked"), found = number(attribute, "found");
       const double noted = number(attribute, "noted");
@@ -238,7 +243,7 @@ std::string report_html(const ordered_json& report) {
   if (number(report, "rows_before") > 0)
     body += "<p>The run was resumed: " + number_text(number(report, "rows_before")) +
             " rows had been written before. What follows is its last session.</p>\n";
-  body += tiles_html(report) + "<div class=\"grid\">\n";
+  body += tiles_html(report) + "<div class=\"cards\">\n";
   body += section("Throughput", throughput_html(report));
   body += section("Where the time went", stages_html(report));
   body += section("Tokens computed and saved", tokens_html(report));
@@ -253,8 +258,9 @@ std::string report_html(const ordered_json& report) {
   if (number(report.at("questions"), "asked") > 0)
     body += section("Answers", questions_html(report.at("questions")));
   body += section("Rejects", rejects_html(report));
-  if (!report.at("values").empty()) body += section("Values found", values_html(report), "wide long");
-  return html_page("sheaf: " + text(report, "job"), body + "</div>\n");
+  body += "</div>\n";
+  if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
+  return html_page("sheaf: " + text(report, "job"), body);
 }
 
 }  // namespace sheaf

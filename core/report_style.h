@@ -17,15 +17,15 @@ inline constexpr std::string_view kReportStyle = R"(
 body { margin: 0; background: var(--ground); color: var(--text); font: 15px/1.45 system-ui, sans-serif; }
 main { max-width: 68rem; margin: 0 auto; padding: 1.25rem 1rem 3rem; }
 h1 { font-size: 1.45rem; line-height: 1.2; margin: 0 0 .3rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.02rem; margin: 0 0 .5rem; }
+h2 { font-size: 1.02rem; margin: 0 0 .5rem; overflow-wrap: anywhere; } main > h2 { margin-top: 1.4rem; }
 h3 { font-size: .88rem; margin: 1rem 0 .25rem; font-weight: 600; }
 p { margin: .35rem 0; } .soft, figcaption { color: var(--soft); font-size: .85rem; } .soft { overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.6rem, 1fr)); gap: .6rem; margin: 1rem 0; }
 .tile, section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; }
 .tile { padding: .55rem .75rem; } .tile b { display: block; font-size: 1.3rem; line-height: 1.25;
   font-variant-numeric: tabular-nums; } .tile span { color: var(--soft); font-size: .82rem; } .tile.bad b { color: var(--bad); }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: .8rem; }
-section { padding: .9rem 1rem; min-width: 0; } section.wide { grid-column: 1 / -1; }
+.cards { columns: 22rem 2; column-gap: .8rem; margin-bottom: .8rem; }
+section { padding: .9rem 1rem; margin-bottom: .8rem; break-inside: avoid; } section.long { break-inside: auto; }
 figure { margin: .6rem 0 0; } svg { display: block; width: 100%; height: auto; overflow: visible; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; font-variant-numeric: tabular-nums; }
 td, th { padding: .22rem .5rem .22rem 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: top;
@@ -33,10 +33,12 @@ td, th { padding: .22rem .5rem .22rem 0; border-bottom: 1px solid var(--rule); t
 th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; padding: .22rem 0 .22rem .5rem;
   white-space: nowrap; overflow-wrap: normal; } tr:last-child td { border-bottom: 0; }
 td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
-.columns { columns: 24rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
-.scroll { overflow-x: auto; }
+.columns h3 { margin-top: 0; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
+.scroll { overflow-x: auto; } .scroll td, .scroll th { white-space: nowrap; overflow-wrap: normal; }
+.scroll td:first-child { position: sticky; left: 0; background: var(--card); padding-right: 1rem; } .scroll td.inner { padding-left: 1rem; }
+.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); gap: 0 .8rem; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
-.tick { font: 10px system-ui, sans-serif; fill: var(--soft); } line.grid { stroke: var(--rule); stroke-width: .7; }
+.tick { font: 11px system-ui, sans-serif; fill: var(--soft); } line.grid { stroke: var(--rule); stroke-width: .7; }
 .line { fill: none; stroke: var(--c0); stroke-width: 1.4; } .area { fill: var(--c0); opacity: .16; } .track { fill: var(--track); }
 .c0 { fill: var(--c0); background: var(--c0); } .c1 { fill: var(--c1); background: var(--c1); }
 .c2 { fill: var(--c2); background: var(--c2); } .c3 { fill: var(--c3); background: var(--c3); }
@@ -48,8 +50,7 @@ td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
     --c7: #8a8d91; --good: #2f7d4a; --bad: #b03a3a; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { font-size: 10pt; } main { max-width: none; padding: 0; }
-  .grid { grid-template-columns: 1fr 1fr; } .tile, section { break-inside: avoid; } section.long { break-inside: auto; }
-  tr { break-inside: avoid; } }
+  .cards, .columns { columns: 2; } .tile, tr { break-inside: avoid; } }
 )";
 
 }  // namespace sheaf

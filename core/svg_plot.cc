@@ -132,7 +132,9 @@ std::string line_plot(const std::string& title, const std::vector<double>& value
 
 std::string column_plot(const std::string& title, const std::vector<double>& counts, double bin_width) {
   const double largest = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
-  const Axis axis = value_axis(largest);
+  Axis axis = value_axis(largest);
+  if (axis.step < 10) axis.step = std::ceil(axis.step);  // counts are whole
+  axis.end = axis.step * std::max(1.0, std::ceil(largest / axis.step));
   std::string out = open_svg(title, kWidth, kHeight) + value_lines(axis);
   const auto columns = static_cast<double>(std::max<size_t>(counts.size(), 1));
   const double width = (kRight - kLeft) / columns;

@@ -1,0 +1,88 @@
+// `sheaf report` on folders that hold nothing but a report.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+#include "tests/task/made_up_report.h"
+#include "tests/task/well_formed.h"
+
+namespace sheaf {
+namespace {
+
+using test::made_up_report;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+using test::xml_fault;
+
+std::string make_run(const Scratch& scratch, const std::string& name, const std::string& report) {
+  std::filesystem::create_directory(scratch.file(name));
+  scratch.write(name + "/report.json", report);
+  return scratch.file(name);
+}
+
+std::string report_of(int steps) {
+  return report_json(made_up_report(steps)).dump(2) + "\n";
+}
+
+TEST(ReportCommand, MakesThePageOfARunAnew) {
+  const Scratch scratch;
+  const std::string run = make_run(scratch, "night", report_of(50));
+  const Ran ran = run_sheaf(scratch, "report " + run);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(run + "/report.html"), std::string::npos) << ran.out;
+  const std::string page = read_text(run + "/report.html");
+  EXPECT_EQ(xml_fault(page), "");
+  EXPECT_NE(page.find("jobs/night.yaml"), std::string::npos);
+  EXPECT_EQ(run_sheaf(scratch, "report " + run + " --out " + scratch.file("page.html")).exit_code, 0);
+  EXPECT_EQ(read_text(scratch.file("page.html")), page);
+}
+
+TEST(ReportCommand, ComparesRuns) {
+  const Scratch scratch;
+  const std::string a = make_run(scratch, "a", report_of(50)), b = make_run(scratch, "b", report_of(70));
+  const Ran ran = run_sheaf(scratch, "report " + a + " " + b + " --out " + scratch.file("both.html"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("items a second"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("5,000 *"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("7,000\n"), std::string::npos) << ran.out;
+  const std::string page = read_text(scratch.file("both.html"));
+  EXPECT_EQ(xml_fault(page), "");
+  EXPECT_NE(page.find(a), std::string::npos);
+  EXPECT_NE(page.find(b), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(a + "/report.html")) << "a comparison leaves the runs alone";
+}
+
+TEST(ReportCommand, RefusesWhatIsNoReport) {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.file("empty"));
+  nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(3)), part = later;
+  later["version"] = 2;
+  part.erase("tokens");
+  const std::string good = make_run(scratch, "good", report_of(3));
+  struct Case {
+    std::string run, said;
+  };
+  for (const Case& wrong :
+       {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no report.json"},
+        Case{make_run(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
+        Case{make_run(scratch, "list", "[]"), "no version"},
+        Case{make_run(scratch, "old", "{\"items\": 3}"), "no version"},
+        Case{make_run(scratch, "later", later.dump()), "version 2"},
+        Case{make_run(scratch, "part", part.dump()), "part/report.json: is not a whole report"}}) {
+    const Ran alone = run_sheaf(scratch, "report " + wrong.run);
+    EXPECT_EQ(alone.exit_code, 2) << wrong.run;
+    EXPECT_NE(alone.err.find(wrong.said), std::string::npos) << alone.err;
+    const Ran beside =
+        run_sheaf(scratch, "report " + good + " " + wrong.run + " --out " + scratch.file("both.html"));
+    EXPECT_EQ(beside.exit_code, 2) << wrong.run;
+    EXPECT_NE(beside.err.find(wrong.said), std::string::npos) << beside.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch.file("both.html")));
+  EXPECT_EQ(run_sheaf(scratch, "report " + good + " --out " + scratch.file("no/such/page.html")).exit_code,
+            2);
+  EXPECT_EQ(run_sheaf(scratch, "report").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace sheaf
