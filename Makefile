@@ -29,6 +29,11 @@ test: build ## every test that needs no GPU
 gpu-test: build ## the CUDA engine against the CPU, step by step (skips without a GPU)
 	@ctest --preset $(PRESET) -L cuda
 
+SMALL_GPU_TESTS = HopperGemm.P*:*ConstrainedAnswers*:Attention.Takes*
+gpu-sanitize: build ## small CUDA tests under compute-sanitizer: memory and races
+	@for tool in memcheck racecheck; do \
+	  compute-sanitizer --tool $$tool --error-exitcode 1 build/$(PRESET)/tests/test_cuda --gtest_brief=1 --gtest_filter='$(SMALL_GPU_TESTS)' || exit 1; done
+
 # Nothing is built or fetched here: SHEAF is the program, CATALOG a real catalog workload (.jsonl or .jsonl.gz) in place of
 # the made-up one, TORCH a bench_torch.py to time beside. `bench/gpu_table --help` has them all.
 gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
@@ -54,4 +59,4 @@ lint: build ## clang-format check and clang-tidy
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-bench sanitize fuzz format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitize fuzz format lint clean

@@ -140,6 +140,26 @@ TEST(CudaBackend, AgreesOnLongSpans) {
   compare(model, std::move(stacks), {.rows_per_step = 700, .pages = 6000}, "long spans");
 }
 
+/// From 1,024 rows on, products and what follows them run in other kernels.
+TEST(CudaBackend, AgreesInStepsOfThousandsOfRows) {
+  NEED_GPU();
+  const RandomModelShape shapes[] = {
+      {.hidden = 64, .head_dim = 64, .biases = true},
+      {.hidden = 64, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head},
+      {.head_dim = 40},
+      {.qk_norm = QkNorm::whole, .post_norm = true},
+  };
+  uint32_t seed = 30;
+  for (const RandomModelShape& shape : shapes) {
+    const auto items = make_random_items(
+        {.items = 12, .questions = 30, .max_tokens = 2, .own_questions = true, .longest = 200}, ++seed);
+    std::vector<Stack> stacks;
+    build_tree(items, stacks);
+    compare(make_random_model(shape, seed), std::move(stacks), {.rows_per_step = 3000, .pages = 9000},
+            "thousands of rows");
+  }
+}
+
 TEST(CudaBackend, ConstrainedAnswersStayInTheirTrie) {
   NEED_GPU();
   const Model model = make_random_model({}, 6);
