@@ -3,6 +3,7 @@ SHELL   := /bin/bash
 JOBS    ?= $(shell nproc)
 PRESET  ?= release
 SECONDS ?= 600
+KILLS   ?= 100
 # GPUs to compile for, such as 80;89;90a; empty: as configured before, at first those of this machine (90a without one).
 CUDA_ARCH ?=
 
@@ -50,6 +51,9 @@ sanitize: setup ## the tests under the address and undefined-behaviour sanitizer
 fuzz: build ## the parsers' fuzz tests, ten minutes each (make fuzz SECONDS=60: one minute each)
 	@tools/fuzz $(SECONDS)
 
+soak: build ## kill jobs at 100 random moments and let them go on, comparing bytes (make soak KILLS=1000)
+	@tools/soak --kills $(KILLS)
+
 format: ## clang-format in place
 	@tools/format
 
@@ -59,4 +63,4 @@ lint: build ## clang-format check and clang-tidy
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitize fuzz format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitize fuzz soak format lint clean

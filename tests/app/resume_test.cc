@@ -1,0 +1,196 @@
+// Jobs that are stopped in every way the program can be stopped from outside, and go on.
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+constexpr int kRows = 12;
+
+class Resume : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!test::has_default_model())
+      GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it";
+    std::string lines;
+    for (int i = 0; i < kRows; ++i)
+      lines +=
+          i == 5 ? "{broken\n"
+                 : json{{"n", i}, {"c", "Box " + std::to_string(i) + " holds tea."}, {"q", "What is in it?"}}
+                           .dump() +
+                       "\n";
+    scratch_.write("corpus.jsonl", lines);
+    scratch_.write("job.yaml",
+                   "model: {path: build/models/smollm2.gguf}\n"
+                   "input: {path: " +
+                       scratch_.file("corpus.jsonl") +
+                       ", id: n, context: c, question: q}\n"
+                       "task: {kind: ask}\n"
+                       "method: {name: ippd, max_value_tokens: 3}\n"
+                       "engine: {device: cpu, window: 2}\n"
+                       "output: {path: " +
+                       scratch_.file("out") + ", rows_per_file: 4}\n");
+  }
+
+  std::string command(const std::string& more = "") const {
+    return "run " + scratch_.file("job.yaml") + " --quiet " + more;
+  }
+  std::string to(const std::string& name) const { return "--set output.path=" + scratch_.file(name); }
+
+  /// The files that must not depend on what happened on the way.
+  std::map<std::string, std::string> files(const std::string& folder) const {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.file(folder))) {
+      const std::string name = entry.path().filename();
+      if (name != ".lock" && name != "report.json") found[name] = read_text(entry.path());
+    }
+    return found;
+  }
+
+  /// Starts the job, sends the signal after a while and gives back how it ended.
+  int stop(const std::string& folder, int signal, std::chrono::milliseconds after,
+           const std::string& format = "jsonl") const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string job = scratch_.file("job.yaml"), out = "output.path=" + scratch_.file(folder),
+                        output_format = "output.format=" + format;
+      if (!std::freopen("/dev/null", "w", stderr)) _exit(126);
+      execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", "--set", out.c_str(), "--set",
+            output_format.c_str(), nullptr);
+      _exit(127);
+    }
+    std::this_thread::sleep_for(after);
+    kill(child, signal);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
+  const auto whole_time =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  const auto expected = files("whole");
+  ASSERT_EQ(expected.size(), 7u) << "three rows files, rejects, journal, manifest, _SUCCESS";
+  std::mt19937 random(7);
+  int killed = 0;
+  for (int round = 0; round < 3; ++round) {
+    const std::string folder = "killed" + std::to_string(round);
+    for (int i = 0; i < 2; ++i) {
+      const auto after = std::chrono::milliseconds(random() % static_cast<uint32_t>(whole_time.count()));
+      killed += stop(folder, SIGKILL, after) == 128 + SIGKILL;
+    }
+    const Ran last = run_sheaf(scratch_, command(to(folder)));
+    ASSERT_EQ(last.exit_code, 1) << last.err;
+    EXPECT_EQ(files(folder), expected);
+  }
+  EXPECT_GT(killed, 0);
+}
+
+TEST_F(Resume, ParquetToo) {
+  const std::string format = " --set output.format=parquet";
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + format)).exit_code, 1);
+  stop("killed", SIGKILL, std::chrono::milliseconds(900), "parquet");
+  ASSERT_EQ(run_sheaf(scratch_, command(to("killed") + format)).exit_code, 1);
+  EXPECT_EQ(files("killed"), files("whole"));
+  EXPECT_EQ(files("whole").count("rows-00002.parquet"), 1u);
+}
+
+TEST_F(Resume, ASignalStopsItForNow) {
+  // One row a window and many tokens, so that it is at work when the signal comes.
+  const std::string more =
+      to("out") + " --set engine.window=1 --set method.max_value_tokens=60 --set task.instruction=Tell";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string line =
+        "exec " + std::string(SHEAF_BINARY) + " " + command(more) + " 2>" + scratch_.file("err");
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+  while (!std::filesystem::exists(scratch_.file("out/journal")))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_NE(read_text(scratch_.file("err")).find("run the same command to go on"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
+  // Another job may not go on here, and says why.
+  const Ran other = run_sheaf(scratch_, command(more + " --set method.seed=4"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("job.method.seed was 0 and is 4"), std::string::npos) << other.err;
+  // Nor may the same one once its corpus has changed.
+  std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << "{}\n";
+  const Ran changed = run_sheaf(scratch_, command(more));
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_NE(changed.err.find("corpus.jsonl.bytes was"), std::string::npos) << changed.err;
+}
+
+TEST_F(Resume, AFileThatMayNotGrowIsAFullDisk) {
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
+  // No file may reach the size of the whole journal, which is the largest.
+  const auto most = std::filesystem::file_size(scratch_.file("whole/journal")) / 1024;
+  const std::string line = "ulimit -f " + std::to_string(most) + "; exec " + SHEAF_BINARY + " " +
+                           command(to("full")) + " 2>" + scratch_.file("err");
+  const int status = std::system(("bash -c '" + line + "'").c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  const std::string err = read_text(scratch_.file("err"));
+  EXPECT_NE(err.find("journal: cannot be written: File too large"), std::string::npos) << err;
+  EXPECT_NE(err.find("run the same command to go on"), std::string::npos) << err;
+  const std::string journal = read_text(scratch_.file("full/journal"));
+  EXPECT_GT(std::count(journal.begin(), journal.end(), '\n'), 2) << "groups were committed before";
+  const Ran after = run_sheaf(scratch_, command(to("full")));
+  EXPECT_EQ(after.exit_code, 1) << after.err;
+  EXPECT_EQ(files("full"), files("whole"));
+}
+
+TEST_F(Resume, ShardsMergeToTheWhole) {
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
+  std::string folders;
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = "shard" + std::to_string(i);
+    const Ran ran = run_sheaf(scratch_, command(to(name) + " --shard " + std::to_string(i) + "/2"));
+    ASSERT_EQ(ran.exit_code, i == 0 ? 1 : 0) << ran.err;
+    folders += " " + scratch_.file(name);
+  }
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("gap") + " " + scratch_.file("shard1")).exit_code,
+            2);
+  const Ran merged = run_sheaf(scratch_, "merge " + scratch_.file("merged") + folders);
+  ASSERT_EQ(merged.exit_code, 1) << merged.err;
+  const auto rows_of = [&](const std::string& folder) {
+    std::string rows;
+    for (const auto& [name, text] : files(folder))
+      if (name.starts_with("rows-")) rows += text;
+    return rows;
+  };
+  EXPECT_EQ(rows_of("merged"), rows_of("whole"));
+  EXPECT_EQ(files("merged")["rejects.jsonl"], files("whole")["rejects.jsonl"]);
+  // The merged folder is that of the whole job, and done.
+  const Ran again = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " " + to("merged"));
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_NE(again.err.find("was finished before"), std::string::npos) << again.err;
+  EXPECT_EQ(run_sheaf(scratch_, command("--shard 2/2")).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace sheaf
