@@ -23,10 +23,10 @@ namespace {
 
 using namespace cuda;
 
-constexpr int64_t kTimedSteps = 8;                   // one of so many is timed stage by stage
-constexpr int64_t kPicksAtOnce = 1024;               // rows of logits held at once
-constexpr int64_t kBesideStep = int64_t{256} << 20;  // for graphs and kernels that are loaded late
-constexpr int64_t kStepBesidePool = 1024;            // rows of a step that the pool must leave room for
+constexpr int64_t kTimedSteps = 8;                  // one of so many is timed stage by stage
+constexpr int64_t kPicksAtOnce = 1024;              // rows of logits held at once
+constexpr int64_t kBesideStep = int64_t{64} << 20;  // for graphs and kernels that are loaded late
+constexpr int64_t kStepBesidePool = 1024;           // rows of a step that the pool must leave room for
 
 int32_t padded_head_dim(int32_t head_dim) {
   for (int32_t padded : {32, 64, 128, 256})
