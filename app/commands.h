@@ -16,5 +16,6 @@ void add_inspect_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
 
 }  // namespace sheaf

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   sheaf::add_tokenize_command(app);
   sheaf::add_bench_command(app);
   sheaf::add_report_command(app);
+  sheaf::add_doctor_command(app);
   try {
     app.parse(argc, argv);
     return exit_code;

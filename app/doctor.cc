@@ -1,0 +1,42 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/machine.h"
+
+namespace sheaf {
+namespace {
+
+void print_text(const std::vector<MachineFact>& facts) {
+  size_t fixes = 0;
+  for (const MachineFact& fact : facts) {
+    fmt::print("{:<14} {}\n", fact.name, fact.text);
+    if (fact.fix.empty()) continue;
+    ++fixes;
+    fmt::print("{:<14} -> {}\n", "", fact.fix);
+  }
+  fmt::print("{}\n", fixes == 0 ? "Nothing is missing." : fmt::format("{} to look at, marked ->.", fixes));
+}
+
+void print_json(const std::vector<MachineFact>& facts) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const MachineFact& fact : facts)
+    list.push_back({{"name", fact.name}, {"text", fact.text}, {"fix", fact.fix}, {"details", fact.details}});
+  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command =
+      app.add_subcommand("doctor", "What this machine offers, and what to do about what is missing");
+  command->add_flag("--json", *json, "a JSON list of {name, text, fix, details} instead");
+  command->callback([json] {
+    const std::vector<MachineFact> facts = examine_machine();
+    *json ? print_json(facts) : print_text(facts);
+  });
+}
+
+}  // namespace sheaf

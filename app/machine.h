@@ -1,0 +1,22 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// One thing that the machine or the program has or lacks.
+struct MachineFact {
+  std::string name;  ///< "memory"
+  std::string text;  ///< for a person
+  std::string fix;   ///< what to do; empty: nothing is missing
+  nlohmann::ordered_json details = nlohmann::ordered_json::object();
+};
+
+/// What this machine offers to sheaf, and what this build can use of it.
+std::vector<MachineFact> examine_machine();
+
+MachineFact examine_processor();
+std::vector<MachineFact> examine_gpus();
+
+}  // namespace sheaf

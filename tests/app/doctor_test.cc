@@ -1,0 +1,49 @@
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::run_sheaf;
+using test::Scratch;
+
+const json& fact(const json& facts, const std::string& name) {
+  for (const json& each : facts) {
+    if (each.at("name") == name) return each;
+  }
+  throw std::runtime_error("no fact about " + name);
+}
+
+TEST(Doctor, SaysWhatTheMachineOffers) {
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "doctor --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json facts = json::parse(ran.out);
+  EXPECT_FALSE(fact(facts, "processor")["details"]["kernels"].get<std::string>().empty());
+  EXPECT_EQ(fact(facts, "cores")["details"]["cores"], std::thread::hardware_concurrency());
+  const json memory = fact(facts, "memory")["details"];
+  EXPECT_GT(memory["available_bytes"].get<int64_t>(), 0);
+  EXPECT_LE(memory["available_bytes"].get<int64_t>(), memory["bytes"].get<int64_t>());
+  EXPECT_GT(fact(facts, "disk")["details"]["free_bytes"].get<int64_t>(), 0);
+  EXPECT_FALSE(fact(facts, "libraries")["details"]["arrow"].get<std::string>().empty());
+  const json model = fact(facts, "default model");
+  EXPECT_EQ(model["details"]["present"], test::has_default_model());
+  EXPECT_EQ(model["fix"].get<std::string>().empty(), test::has_default_model());
+}
+
+TEST(Doctor, SaysWhatToDoForAPerson) {
+  const Scratch scratch;
+  const std::string command =
+      "cd " + scratch.file(".") + " && " + SHEAF_BINARY + " doctor >" + scratch.file("text");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string text = test::read_text(scratch.file("text"));
+  EXPECT_NE(text.find("default model  not here\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("-> the demo needs it: run tools/setup"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace sheaf
