@@ -42,14 +42,14 @@ class Comparison {
   explicit Comparison(const std::vector<NamedReport>& reports) : reports_(reports) {}
 
   void text(const char* name, const char* key) {
-    ComparedFact fact{name, {}, std::vector<bool>(reports_.size())};
+    ComparedFact fact{name, {}, std::vector<bool>(reports_.size()), true};
     for (const NamedReport& report : reports_) fact.cells.push_back(report.json.at(key).get<std::string>());
     facts.push_back(std::move(fact));
   }
 
   void number(const char* name, const std::function<double(const ordered_json&)>& value, Better better,
               std::string (*show)(double) = number_text) {
-    ComparedFact fact{name, {}, {}};
+    ComparedFact fact{name, {}, {}, false};
     size_t best = 0;
     std::vector<double> values;
     for (const NamedReport& report : reports_) {
@@ -129,7 +129,7 @@ std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& report
 
 std::string comparison_text(const std::vector<NamedReport>& reports) {
   std::vector<ComparedFact> facts = compare_reports(reports);
-  ComparedFact head{"", {}, std::vector<bool>(reports.size())};
+  ComparedFact head{"", {}, std::vector<bool>(reports.size()), true};
   for (const NamedReport& report : reports) head.cells.push_back(report.name);
   facts.insert(facts.begin(), std::move(head));
 
@@ -161,8 +161,8 @@ std::string comparison_html(const std::vector<NamedReport>& reports) {
     const bool inner = fact.name.starts_with("  ");
     body += fmt::format("<tr><td{}>{}</td>", inner ? " class=\"soft inner\"" : "", escaped(fact.name));
     for (size_t i = 0; i < fact.cells.size(); ++i)
-      body += fmt::format("<td class=\"n\">{}{}{}</td>", fact.best[i] ? "<b>" : "", escaped(fact.cells[i]),
-                          fact.best[i] ? "</b>" : "");
+      body += fmt::format("<td class=\"n{}\">{}{}{}</td>", fact.words ? " words" : "",
+                          fact.best[i] ? "<b>" : "", escaped(fact.cells[i]), fact.best[i] ? "</b>" : "");
     body += "</tr>\n";
   }
   body += "</table></section>\n";

@@ -11,6 +11,7 @@ struct ComparedFact {
   std::string name;
   std::vector<std::string> cells;  ///< one a run
   std::vector<bool> best;          ///< of them; all false where runs cannot be ranked by it, or are equal
+  bool words = false;              ///< no numbers
 };
 
 std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports);
