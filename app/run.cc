@@ -76,6 +76,7 @@ int run(const RunOptions& options) {
   if (folder.finished()) {
     say(options, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
                              job.output.path, folder.rows(), folder.rejects()));
+    if (options.json) std::cout << read_whole(job.output.path + "/report.json").value_or("{}\n");
     return folder.rejects() > 0 ? 1 : 0;
   }
   if (!folder.notice().empty()) say(options, folder.notice());

@@ -1,6 +1,7 @@
 // From a stream of items to answers in input order, with a task that needs no tokenizer.
 #include "core/plan/pipeline.h"
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <set>
 
@@ -63,13 +64,14 @@ Item make_item(int id, const std::string& category, const std::string& document)
 
 struct Outcome {
   std::vector<int> ids;
+  std::vector<std::string> events;  ///< rows, rejects and ends of windows as they came
   std::set<int> rejects;
   PipelineStats stats;
   std::map<std::string, BinCount> bins;
 };
 
 Outcome run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method, int32_t window,
-            int32_t context = 1000, int32_t pages = 1000) {
+            int32_t context = 1000, int32_t pages = 1000, int64_t skipped = 0) {
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
@@ -79,15 +81,21 @@ Outcome run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& met
   Planner planner(task, make_builder(method),
                   {context, method.prompt_tokens, [&](const Stack& stack) { return engine.fits(stack); }});
   ListCorpus corpus(std::move(rows));
+  corpus.skip_to(skipped);
   Pipeline pipeline(corpus, planner, engine, window);
   Outcome outcome;
+  pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
   EXPECT_TRUE(pipeline.run(
       [&](const Item& item, const std::vector<Answer>& answers) {
         EXPECT_EQ(answers.size(), 3u);
         for (const Answer& answer : answers) EXPECT_EQ(answer.tokens.size(), 5u);
         outcome.ids.push_back(item.id.get<int>());
+        outcome.events.push_back("row " + item.id.dump());
       },
-      [&](const Reject& reject) { outcome.rejects.insert(reject.id.get<int>()); }));
+      [&](const Reject& reject) {
+        outcome.rejects.insert(reject.id.get<int>());
+        outcome.events.push_back("reject " + reject.id.dump());
+      }));
   outcome.stats = pipeline.stats();
   outcome.bins = planner.bins();
   return outcome;
@@ -128,6 +136,65 @@ TEST(Pipeline, BadRowsCostOnlyThemselves) {
   EXPECT_EQ(outcome.ids, (std::vector<int>{0, 4}));
   EXPECT_EQ(outcome.rejects, (std::set<int>{1, 2, 3}));
   EXPECT_EQ(outcome.stats.rejects, 3);
+}
+
+TEST(Pipeline, WindowsEndWhereTheyWouldHaveWhereverReadingBegan) {
+  std::vector<std::variant<Item, Reject>> rows;
+  for (int i = 0; i < 10; ++i) {
+    if (i == 1 || i == 9) {
+      Reject broken;
+      broken.id = i;
+      rows.push_back(broken);
+    } else {
+      rows.push_back(make_item(i, "tea", i == 2 || i == 6 ? "5000" : "4"));
+    }
+  }
+  const std::vector<std::string> all = {"row 0", "reject 1", "reject 2", "row 3", "end 4",
+                                        "row 4", "row 5",    "reject 6", "row 7", "end 8",
+                                        "row 8", "reject 9", "end 10"};
+  EXPECT_EQ(run(rows, {}, 4).events, all);
+  const std::vector<std::string> rest(all.begin() + 5, all.end());
+  EXPECT_EQ(run(rows, {}, 4, 1000, 1000, 4).events, rest);
+  EXPECT_EQ(run(rows, {}, 4, 1000, 1000, 5).events, std::vector<std::string>(rest.begin() + 1, rest.end()));
+}
+
+/// A corpus in which a signal comes after some rows.
+class InterruptedCorpus : public ListCorpus {
+ public:
+  InterruptedCorpus(std::vector<std::variant<Item, Reject>> rows, int64_t at, std::atomic<bool>& flag)
+      : ListCorpus(std::move(rows)), at_(at), flag_(flag) {}
+  std::optional<std::variant<Item, Reject>> next() override {
+    if (position() == at_) flag_ = true;
+    return ListCorpus::next();
+  }
+
+ private:
+  int64_t at_;
+  std::atomic<bool>& flag_;
+};
+
+TEST(Pipeline, HalfAWindowIsNeverEnded) {
+  // Rejects only: such a window needs no decoding to be complete.
+  std::vector<std::variant<Item, Reject>> rows(10, Reject{});
+  ModelConfig config;
+  config.vocab = 10;
+  CountingBackend backend(config, 1, 32);
+  const StopRules rules(10, {});
+  std::atomic<bool> interrupted = false;
+  EngineOptions options{.rows_per_step = 32, .pages = 100, .page_size = 4};
+  options.interrupted = &interrupted;
+  Engine engine(backend, rules, options);
+  CountTask task;
+  Planner planner(task, make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
+  InterruptedCorpus corpus(rows, 6, interrupted);
+  Pipeline pipeline(corpus, planner, engine, 4);
+  std::vector<int64_t> ends;
+  int rejects = 0;
+  pipeline.on_window = [&](int64_t position) { ends.push_back(position); };
+  EXPECT_FALSE(
+      pipeline.run([](const Item&, const std::vector<Answer>&) {}, [&](const Reject&) { ++rejects; }));
+  EXPECT_EQ(ends, std::vector<int64_t>{4});
+  EXPECT_EQ(rejects, 4);
 }
 
 TEST(Planner, StacksByCountBudgetAndLimits) {
