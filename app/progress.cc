@@ -1,47 +1,103 @@
 #include "app/progress.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
-#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <fmt/format.h>
+#include <string_view>
 #include <unistd.h>
+
+#include "core/error.h"
 
 namespace sheaf {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string duration(double seconds) {
-  const auto s = std::llround(seconds);
+  const auto s = std::llround(std::max(0.0, seconds));
   if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
   return fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
+/// Whether standard error can rewrite a line.
+bool is_terminal() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) && !(kind && std::string_view(kind) == "dumb");
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
 }  // namespace
 
-Progress::Progress(bool quiet, std::optional<int64_t> total)
-    : shown_(!quiet && isatty(STDERR_FILENO)), total_(total) {}
+std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
+                          double usd_per_second) {
+  const double rate = seconds > 0 ? static_cast<double>(items) / seconds : 0;
+  std::string line = total ? fmt::format("{} of {} items", items, *total) : fmt::format("{} items", items);
+  line += fmt::format(", {:.1f}/s", rate);
+  if (total && rate > 0)
+    line += fmt::format(", {} left", duration(static_cast<double>(*total - items - rejects) / rate));
+  if (rejects > 0) line += fmt::format(", {} rejects", rejects);
+  if (usd_per_second > 0) line += fmt::format(", ${:.4f}", usd_per_second * seconds);
+  return line;
+}
+
+Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
+    : shown_(!quiet), terminal_(is_terminal()), total_(total) {
+  if (log.empty()) return;
+  log_.reset(std::fopen(log.c_str(), "a"));
+  if (!log_)
+    refuse("--log: {} cannot be written: {}; name a file in a folder that can", log, std::strerror(errno));
+}
 
 Progress::~Progress() {
   close();
 }
 
 void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
+  items_ = items;
+  rejects_ = rejects;
+  usd_per_second_ = usd_per_second;
   const auto now = Clock::now();
-  if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return;
-  last_ = now;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  const double rate = static_cast<double>(items) / seconds;
-  std::string line = total_ ? fmt::format("{} of {} items", items, *total_) : fmt::format("{} items", items);
-  line += fmt::format(", {:.1f}/s", rate);
-  if (total_ && rate > 0)
-    line += fmt::format(", {} left", duration(static_cast<double>(*total_ - items - rejects) / rate));
-  if (rejects > 0) line += fmt::format(", {} rejects", rejects);
-  if (usd_per_second > 0) line += fmt::format(", ${:.4f}", usd_per_second * seconds);
-  std::fprintf(stderr, "\r\033[K%s", line.c_str());
-  std::fflush(stderr);
+  const bool show = shown_ && now - shown_at_ >= (terminal_ ? 200ms : 30000ms);
+  const bool log = log_ && now - logged_at_ >= 10s;
+  if (!show && !log) return;
+  const std::string line = progress_line(items, total_, rejects,
+                                         std::chrono::duration<double>(now - start_).count(), usd_per_second);
+  if (show) {
+    shown_at_ = now;
+    on_line_ = terminal_;
+    std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "sheaf: %s\n", line.c_str());
+    std::fflush(stderr);
+  }
+  if (log) {
+    logged_at_ = now;
+    write_log(line);
+  }
+}
+
+void Progress::write_log(const std::string& line) {
+  // A log that can no longer be written must not stop the job.
+  std::fprintf(log_.get(), "%s %s\n", utc_now().c_str(), line.c_str());
+  std::fflush(log_.get());
 }
 
 void Progress::close() {
-  if (shown_ && last_ != Clock::time_point{}) std::fprintf(stderr, "\r\033[K");
-  shown_ = false;
+  if (on_line_) std::fprintf(stderr, "\r\033[K");
+  if (log_)
+    write_log(progress_line(items_, total_, rejects_,
+                            std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_));
+  on_line_ = shown_ = false;
+  log_.reset();
 }
 
 }  // namespace sheaf

@@ -1,28 +1,46 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace sheaf {
 
-/// One line on the terminal that is rewritten a few times a second; nothing where standard error is not a
-/// terminal.
+/// "12 of 40 items, 1.9/s, 0:14 left, 2 rejects, $0.0021".
+std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
+                          double usd_per_second);
+
+/// How far a run is. On a terminal one line that is rewritten a few times a second, without colours;
+/// elsewhere a line of its own every half minute. A log file gets a line with the time every ten seconds, and
+/// the last one.
 class Progress {
  public:
-  /// `total`: rows to come, where known.
-  Progress(bool quiet, std::optional<int64_t> total);
+  /// `quiet`: nothing on standard error. `total`: rows to come, where known. `log`: a file to append to;
+  /// empty: none.
+  Progress(bool quiet, std::optional<int64_t> total, const std::string& log = "");
   ~Progress();
 
   void update(int64_t items, int64_t rejects, double usd_per_second);
-  /// Wipes the line.
+  /// Wipes the line on a terminal; the log gets the last state.
   void close();
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool shown_;
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void write_log(const std::string& line);
+
+  bool shown_, terminal_;
   std::optional<int64_t> total_;
-  Clock::time_point start_ = Clock::now(), last_{};
+  std::unique_ptr<std::FILE, CloseFile> log_;
+  Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
+  bool on_line_ = false;  ///< the terminal shows a line to be wiped
+  int64_t items_ = 0, rejects_ = 0;
+  double usd_per_second_ = 0;
 };
 
 }  // namespace sheaf

@@ -35,8 +35,8 @@ th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; pad
 td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
 .columns h3 { margin-top: 0; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
 .scroll { overflow-x: auto; } .scroll td, .scroll th { white-space: nowrap; overflow-wrap: normal; }
-.scroll td:first-child { position: sticky; left: 0; background: var(--card); padding-right: 1rem; } .scroll td.inner { padding-left: 1rem; }
-.scroll td.words { white-space: normal; overflow-wrap: anywhere; min-width: 6.5rem; }
+.scroll td:first-child { position: sticky; left: 0; background: var(--card); padding-right: .4rem; } .scroll td.inner { padding-left: 1rem; }
+.scroll td.words { white-space: normal; overflow-wrap: anywhere; min-width: 5.2rem; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); gap: 0 .8rem; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
 .tick { font: 11px system-ui, sans-serif; fill: var(--soft); } line.grid { stroke: var(--rule); stroke-width: .7; }
