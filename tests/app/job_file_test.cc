@@ -163,7 +163,7 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");
-  message("output.format=csv", "cannot be \"csv\"; known are jsonl");
+  message("output.format=csv", "cannot be \"csv\"; known are jsonl, parquet");
   message("output.raw=yes", "must be true or false, not \"yes\"");
   message("cost.devices=0", "must be at least 1, not 0");
   message("cost.usd_per_hour=-1", "must be at least 0, not -1");
