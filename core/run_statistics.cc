@@ -21,6 +21,17 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/// Whether the number at `at` belongs to a name, as in UTF-8 and int64.
+bool in_word(std::string_view text, size_t at) {
+  while (at > 0 && is_digit(text[at - 1])) --at;
+  if (at > 0 && text[at - 1] == '-') --at;
+  return at > 0 && is_letter(text[at - 1]);
+}
+
 }  // namespace
 
 std::string reason_kind(std::string_view reason) {
@@ -34,10 +45,11 @@ std::string reason_kind(std::string_view reason) {
         continue;
       }
     }
-    if (!is_digit(reason[i])) {
+    if (!is_digit(reason[i]) || in_word(reason, i)) {
       kind += reason[i];
-    } else if (i == 0 || !is_digit(reason[i - 1])) {
+    } else {
       kind += 'N';
+      while (i + 1 < reason.size() && is_digit(reason[i + 1])) ++i;
     }
   }
   return kind;
