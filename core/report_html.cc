@@ -150,12 +150,13 @@ std::string rejects_html(const ordered_json& report) {
   std::string out = "<table>";
   for (const ordered_json& reason : report.at("reject_reasons")) {
     const std::string kind = text(reason, "kind"), example = text(reason, "example");
-    out +=
-        fmt::format("<tr><td>{}{}</td><td class=\"bar\">{}</td><td class=\"n\">{}</td></tr>\n", escaped(kind),
-                    example.empty() || example == kind
-                        ? ""
-                        : "<br/><span class=\"soft\">such as: " + escaped(example) + "</span>",
-                    share_bar(number(reason, "rows"), rejects), number_text(number(reason, "rows")));
+    const double rows = number(reason, "rows");
+    const bool alone = rows == 1 && !example.empty();
+    out += "<tr><td>" + escaped(alone ? example : kind);
+    if (!alone && !example.empty() && example != kind)
+      out += "<br/><span class=\"soft\">such as: " + escaped(example) + "</span>";
+    out += "</td><td class=\"bar\">" + share_bar(rows, rejects) + "</td><td class=\"n\">" +
+           number_text(rows) + "</td></tr>\n";
   }
   return out + "</table>\n" + soft("rejects.jsonl has every one with its file and row.");
 }
