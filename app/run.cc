@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/pipeline.h"
 #include "core/report.h"
+#include "core/report_html.h"
 #include "core/stopwatch.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
@@ -23,6 +24,7 @@ namespace {
 struct RunOptions : JobOptions {
   bool restart = false;
   std::string shard;
+  std::string log;
 };
 
 /// "2/8": the third of eight. Windows are dealt out in runs, so that rows which could share a prompt stay
@@ -102,14 +104,24 @@ int run(const RunOptions& options) {
 
   std::optional<int64_t> rows_to_come = corpus->rows_expected();
   if (rows_to_come) *rows_to_come -= position_before;
-  Progress progress(options.quiet || options.json, rows_to_come);
-  engine.on_step = [&](const EngineStats&) {
+  Progress progress(options.quiet || options.json, rows_to_come, options.log);
+  engine.on_step = [&](const EngineStats& stats) {
+    report.statistics.step(stats, pipeline.stats());
     progress.update(pipeline.stats().decoded, pipeline.stats().rejects,
                     job.cost.usd_per_hour * job.cost.devices / 3600);
   };
+  report.statistics.start();
   const bool finished = pipeline.run(
-      [&](const Item& item, const std::vector<Answer>& answers) { folder.row(task->row(item, answers)); },
-      [&](const Reject& reject) { folder.reject(reject); });
+      [&](const Item& item, const std::vector<Answer>& answers) {
+        const nlohmann::ordered_json row = task->row(item, answers);
+        report.statistics.row(row, answers);
+        folder.row(row);
+      },
+      [&](const Reject& reject) {
+        report.statistics.reject(reject);
+        folder.reject(reject);
+      });
+  report.statistics.step(engine.stats(), pipeline.stats());
   progress.close();
   if (!finished) {
     std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
@@ -129,14 +141,15 @@ int run(const RunOptions& options) {
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - work_start).count();
   report.usd_per_hour = job.cost.usd_per_hour;
   report.devices = job.cost.devices;
-  nlohmann::ordered_json json = report_json(report);
-  json["rows_before"] = rows_before;
-  folder.finish(json.dump(2) + "\n");
+  report.rows_before = rows_before;
+  report.device_seconds = backend->stage_seconds();
+  const nlohmann::ordered_json json = report_json(report);
+  folder.finish(json.dump(2) + "\n", report_html(json));
   if (options.json)
     std::cout << json.dump(2) << '\n';
   else if (!options.quiet)
     std::cout << report_text(report) << "rows    " << job.output.path << "/rows-*." << job.output.format
-              << "\nreport  " << job.output.path << "/report.json\n";
+              << "\nreport  " << job.output.path << "/report.json, report.html\n";
   return folder.rejects() > 0 ? 1 : 0;
 }
 
@@ -152,6 +165,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_flag("--restart", options->restart, "Throw away what the output folder holds and begin again");
   command->add_option("--shard", options->shard,
                       "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts");
+  command->add_option("--log", options->log, "A file that gets a line of progress every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -142,7 +142,7 @@ void RunFolder::remove_files(int64_t first_rows_file) {
              std::stoll(digits) >= first_rows_file;
     } else if (first_rows_file == 0) {
       ours = ours || whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
-             whole == "report.html" || whole == "_SUCCESS";
+             whole == "report.html" || whole == "report.html" || whole == "_SUCCESS";
     }
     if (!ours) continue;
     files_.remove(path(name));
@@ -340,7 +340,7 @@ ordered_json RunFolder::manifest() const {
           {"fingerprint", options_.fingerprint}};
 }
 
-void RunFolder::finish(const std::string& report) {
+void RunFolder::finish(const std::string& report, const std::string& page) {
   // A job without rows still has a rows file.
   if (at_.file_rows > 0 || published_.empty()) {
     if (!rows_file_) append(rows_file_, staged_rows(at_.file), true, "");
@@ -352,6 +352,7 @@ void RunFolder::finish(const std::string& report) {
   remove_files(at_.file);
   write_whole(files_, options_.path, "manifest.json", manifest().dump(2) + "\n");
   write_whole(files_, options_.path, "report.json", report);
+  if (!page.empty()) write_whole(files_, options_.path, "report.html", page);
   write_whole(files_, options_.path, "_SUCCESS", "");
   finished_ = true;
 }

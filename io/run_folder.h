@@ -48,8 +48,8 @@ class RunFolder {
   void reject(const Reject& reject);
   /// Ends a group: the corpus was read up to row `position`.
   void commit(int64_t position);
-  /// Publishes every file and marks the run as finished.
-  void finish(const std::string& report);
+  /// Publishes every file and marks the run as finished. `page`: report.html; empty: none.
+  void finish(const std::string& report, const std::string& page = "");
 
  private:
   /// How far the run is.
@@ -71,7 +71,7 @@ class RunFolder {
   bool check_finished();
   void check_same(const nlohmann::ordered_json& fingerprint) const;
   void begin();
-  void resume(const std::string& journal);
+  void resume(const std::string& text);
   void take_back(const std::string& staged, const std::string& name);
   void check_published() const;
   void remove_files(int64_t first_rows_file);
