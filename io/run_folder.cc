@@ -142,7 +142,7 @@ void RunFolder::remove_files(int64_t first_rows_file) {
              std::stoll(digits) >= first_rows_file;
     } else if (first_rows_file == 0) {
       ours = ours || whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
-             whole == "report.html" || whole == "report.html" || whole == "_SUCCESS";
+             whole == "report.html" || whole == "_SUCCESS";
     }
     if (!ours) continue;
     files_.remove(path(name));
