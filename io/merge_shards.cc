@@ -90,7 +90,7 @@ void prepare_folder(FileLayer& files, const std::string& out) {
     files.sync_folder(out);
   }
   for (const std::string& name : there)
-    if (name != kMark) files.remove(out + "/" + name);
+    if (name != kMark) files.remove(fmt::format("{}/{}", out, name));
   const auto mark = files.open(out + "/" + kMark);
   files.sync_folder(out);
 }
@@ -99,6 +99,7 @@ void prepare_folder(FileLayer& files, const std::string& out) {
 
 Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& paths) {
   std::vector<ShardFolder> shards;
+  shards.reserve(paths.size());
   for (const std::string& path : paths) shards.push_back(open_shard(path));
   std::sort(shards.begin(), shards.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
   if (shards.empty()) refuse("no shards to merge");

@@ -15,6 +15,6 @@ struct Merged {
 /// order and numbered anew, their rejects follow one another. Refuses shards that are not finished, of
 /// another job, given twice or missing, and files whose bytes are no longer those of the manifest. A merge
 /// that was cut off is begun again; a folder with anything else in it is refused.
-Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& shards);
+Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& paths);
 
 }  // namespace sheaf

@@ -57,7 +57,7 @@ class Resume : public testing::Test {
     std::map<std::string, std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(scratch_.file(folder))) {
       const std::string name = entry.path().filename();
-      if (name != ".lock" && name != "report.json") found[name] = read_text(entry.path());
+      if (name != ".lock" && !name.starts_with("report.")) found[name] = read_text(entry.path());
     }
     return found;
   }
