@@ -13,15 +13,12 @@
 // mma.sync m16n8k16, 64 keys at a time, two cp.async stages; in large blocks a warp takes 32 queries, so that
 // keys and values read from shared memory serve twice as many.
 #include "cuda/attention.h"
+#include "cuda/device_math.h"
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr int kKeys = 64;  // of a stage
-
-__device__ uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 /// Copies 16 bytes, or writes zeros where `valid` is false.
 __device__ void copy16(void* to, const void* from, bool valid) {
@@ -53,21 +50,6 @@ __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uin
       "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-__device__ float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
-
-/// Of numbers in [0, 1].
-__device__ uint32_t pack_weights(float low, float high) {
-  const __half2 pair = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
 /// A tile [rows][D] of f16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall

@@ -43,11 +43,6 @@ struct RingPlace {
   }
 };
 
-__device__ float fast_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
 __device__ int4 no_page() {
   return make_int4(0, 0, 0, 0);
 }

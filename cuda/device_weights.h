@@ -1,14 +1,12 @@
 #pragma once
-#include <cuda_bf16.h>
 #include <initializer_list>
 #include <vector>
 
 #include "core/model/model.h"
 #include "cuda/device_memory.h"
+#include "cuda/ops.h"
 
 namespace sheaf::cuda {
-
-using bf16 = __nv_bfloat16;
 
 struct DeviceLayer {
   DeviceMemory<float> attention_norm, mlp_norm, q_norm, k_norm;

@@ -3,14 +3,10 @@
 // products of a warpgroup. Only for code compiled for sm_90a.
 #include <cstdint>
 #include <cuda.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+
+#include "cuda/device_math.h"
 
 namespace sheaf::cuda {
-
-__device__ inline uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 /// The warpgroup of this thread, the same in all lanes as far as the compiler knows.
 __device__ inline int this_warpgroup() {
@@ -276,22 +272,6 @@ __device__ inline void multiply_tiles(float (&d)[128], uint64_t a, uint64_t b, b
 }
 
 // --- results on their way out
-
-__device__ inline uint32_t pack(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
-/// The same as fp16, cut to what it can hold.
-__device__ inline uint32_t pack_half(float low, float high) {
-  const __half2 pair =
-      __floats2half2_rn(fminf(fmaxf(low, -65504.0f), 65504.0f), fminf(fmaxf(high, -65504.0f), 65504.0f));
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
-/// Of numbers in [0, 1].
-__device__ inline uint32_t pack_weights(float low, float high) {
-  const __half2 pair = __floats2half2_rn(low, high);
-  return *reinterpret_cast<const uint32_t*>(&pair);
-}
 
 /// Four lanes hold four 4-byte pieces each, piece j of lane i belonging to chunk j; afterwards lane i holds
 /// the pieces of chunk i in order.

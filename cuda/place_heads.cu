@@ -5,17 +5,13 @@
 // Ladder
 //   v1  angles in every layer, heads through shared memory
 //   v2  angles once a step, heads in registers, pairs of values a lane
+#include "cuda/device_math.h"
 #include "cuda/ops.h"
 
 namespace sheaf::cuda {
 namespace {
 
 constexpr int kWarps = 8;
-
-__device__ float warp_sum(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
-  return value;
-}
 
 __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half,
                                   float scale, float* table) {
@@ -39,10 +35,6 @@ __device__ float value_at(const bf16* at) {
 }
 __device__ float value_at(const float* at) {
   return *at;
-}
-/// What an f16 can hold.
-__device__ float cut(float value) {
-  return fminf(fmaxf(value, -65504.0f), 65504.0f);
 }
 
 /// Where head `head` of a row goes.

@@ -1,0 +1,43 @@
+#pragma once
+// What several kernels need and CUDA C++ has no short word for.
+#include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace sheaf::cuda {
+
+__device__ inline uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ inline float warp_sum(float value) {
+  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+__device__ inline float fast_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// What an fp16 can hold.
+__device__ inline float cut(float value) {
+  return fminf(fmaxf(value, -65504.0f), 65504.0f);
+}
+
+__device__ inline uint32_t pack(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+/// The same as fp16, of numbers in [0, 1].
+__device__ inline uint32_t pack_weights(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+/// The same of any numbers, cut to what it can hold.
+__device__ inline uint32_t pack_half(float low, float high) {
+  return pack_weights(cut(low), cut(high));
+}
+
+}  // namespace sheaf::cuda
