@@ -75,7 +75,7 @@ void copy_file(const ShardFolder& shard, const ordered_json& about, OutputFile& 
     if (all) all->add(piece);
     target.append(piece);
   });
-  if (!there || sum.hex() != about.at("sha256"))
+  if (!there || sum.hex() != about.at("sha256").get<std::string>())
     refuse("{}: is gone or no longer what its manifest says; run the shard again with --restart", path);
 }
 
