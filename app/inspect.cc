@@ -124,6 +124,7 @@ void print_tokenizer(const ordered_json& about) {
 void print_corpus(const ordered_json& about) {
   line("corpus", fmt::format("{} rows in {} {} file{}", about["rows"].dump(), about["files"].dump(),
                              about["format"].get<std::string>(), about["files"] == 1 ? "" : "s"));
+  if (about.contains("damage")) line("damaged", about["damage"].get<std::string>());
   for (const auto& column : about["columns"]) {
     const std::string name = column["name"].get<std::string>();
     std::string first = "-";

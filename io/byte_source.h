@@ -5,14 +5,18 @@
 
 namespace sheaf {
 
-/// The bytes of a file from front to back, decompressed where its name ends in .gz or .zst.
+/// The bytes of a file from front to back, decompressed where it is gzip or zstd by its first bytes or by its
+/// name (.gz, .zst).
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Reads up to `size` bytes; 0 at the end. Throws an Error that names the file.
+  /// Reads up to `size` bytes; 0 at the end. Throws an Error that names the file where the disk fails.
   virtual size_t read(char* target, size_t size) = 0;
+  /// After the end: why the rest of a compressed file cannot be read; empty where all of it was.
+  virtual std::string damage() const { return {}; }
 };
 
+/// Refuses a file that cannot be opened.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
 }  // namespace sheaf

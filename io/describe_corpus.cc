@@ -88,6 +88,10 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) 
   for (const std::string& path : files) {
     LineReader reader(path);
     while (const auto line = reader.next()) {
+      if (!line->damage.empty()) {
+        about["damage"] = fmt::format("{}:{}: {}", path, line->number, line->damage);
+        continue;
+      }
       if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       ++rows;
       if (line->too_long || ++probed > kProbedLines) continue;

@@ -52,7 +52,7 @@ class JsonlCorpus : public Corpus {
       if (!line) {
         reader_.reset();
         ++file_;
-      } else if (line->too_long || !blank(line->text)) {
+      } else if (line->too_long || !line->damage.empty() || !blank(line->text)) {
         return line;
       }
     }
@@ -61,6 +61,8 @@ class JsonlCorpus : public Corpus {
   Row row(const LineReader::Line& line) {
     Place place{files_[file_], line.number};
     ++row_;
+    if (!line.damage.empty())
+      return Reject{std::move(place), nullptr, "the rest of the file cannot be read: " + line.damage};
     if (line.too_long)
       return Reject{std::move(place), nullptr,
                     fmt::format("the line has more than {} MB", LineReader::kLongestLine >> 20)};

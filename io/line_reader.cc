@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sheaf {
 namespace {
@@ -43,9 +44,13 @@ std::optional<LineReader::Line> LineReader::next() {
       }
       continue;
     }
+    if (!found && !source_->damage().empty()) {
+      if (std::exchange(told_, true)) return std::nullopt;
+      return Line{{}, ++number_, false, source_->damage()};
+    }
     if (!found && have == 0 && !too_long) return std::nullopt;
     const size_t length = found ? static_cast<size_t>(static_cast<const char*>(found) - from) : have;
-    Line line{std::string_view(from, length), ++number_, too_long || length > kLongestLine};
+    Line line{std::string_view(from, length), ++number_, too_long || length > kLongestLine, {}};
     begin_ += length + (found ? 1 : 0);
     if (line.number == 1 && line.text.starts_with(kByteOrderMark))
       line.text.remove_prefix(kByteOrderMark.size());

@@ -20,6 +20,7 @@ class LineReader {
     std::string_view text;  ///< without its line end; valid until the next call
     int64_t number = 0;     ///< from 1
     bool too_long = false;  ///< longer than kLongestLine: `text` is empty
+    std::string damage;     ///< where not empty, why this line and what follows cannot be read; the last one
   };
   std::optional<Line> next();
 
@@ -32,6 +33,7 @@ class LineReader {
   size_t end_ = 0;
   int64_t number_ = 0;
   bool ended_ = false;
+  bool told_ = false;  // of the damage at the end
 };
 
 }  // namespace sheaf

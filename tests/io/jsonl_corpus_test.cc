@@ -221,7 +221,7 @@ TEST(LineReader, TheLongestLineIsTheLimit) {
   EXPECT_FALSE(reader.next());
 }
 
-TEST(LineReader, ReadsCompressedFilesAndNamesTheBroken) {
+TEST(LineReader, ReadsCompressedFilesAndTellsOfDamage) {
   TempFolder folder;
   const std::string packed(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xab\x56\x2a\x49\xad\x28\x51\xb2\x52\x4a\x54\xaa\xe5\xaa\x86"
@@ -231,12 +231,11 @@ TEST(LineReader, ReadsCompressedFilesAndNamesTheBroken) {
   EXPECT_EQ(whole.next()->text, "{\"text\":\"a\"}");
   EXPECT_EQ(whole.next()->text, "{\"text\":\"b\"}");
   EXPECT_FALSE(whole.next());
-  const std::string broken = folder.write("b.jsonl.gz", packed.substr(0, 20));
-  const std::string message = error_of([&] {
-    LineReader reader(broken);
-    while (reader.next()) continue;
-  });
-  EXPECT_TRUE(message.starts_with(broken + ": cannot be read: ")) << message;
+  LineReader cut(folder.write("b.jsonl.gz", packed.substr(0, 20)));
+  const auto end = cut.next();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->damage, "it is cut off");
+  EXPECT_FALSE(cut.next());
 }
 
 TEST(JsonlCorpus, RealRowsAllMap) {
