@@ -8,8 +8,8 @@ namespace sheaf {
 /// What a dataset says is right: for one question, or (extract) for one document.
 struct GoldAnswer {
   nlohmann::json id;  ///< of the question as sheaf's rows name it; of the row for extract: its number, from 1
-  /// Every accepted answer as it is written, equal ones kept. Multiple choice: the letter of the right option.
-  /// Empty: the text holds no answer (SQuAD 2.0), or extract. QuAC keeps its "CANNOTANSWER" entries.
+  /// Every accepted answer as it is written, equal ones kept. Multiple choice: the letter of the right
+  /// option. Empty: the text holds no answer (SQuAD 2.0), or extract. QuAC keeps its "CANNOTANSWER" entries.
   std::vector<std::string> references;
   bool answerable = true;
   /// What a metric needs beyond the texts, else null.
@@ -19,9 +19,9 @@ struct GoldAnswer {
   nlohmann::json extra;
 };
 
-/// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad, race,
-/// …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or JSON
-/// lines {"id", "answers": [...]}, or `auto`: found out by looking. Refuses a file of another kind and a
+/// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,
+/// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or
+/// JSON lines {"id", "answers": [...]}, or `auto`: found out by looking. Refuses a file of another kind and a
 /// broken entry, with its place.
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path);
 

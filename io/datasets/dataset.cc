@@ -1,0 +1,159 @@
+#include "io/datasets/dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "io/datasets/entry.h"
+#include "io/datasets/readers.h"
+#include "io/globs.h"
+#include "io/line_reader.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::vector<std::string> text_files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".txt" && !is_folder(entry->path()))
+      files.push_back(entry->path().string());
+  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> narrativeqa_files(const std::string& path, const std::string& where) {
+  const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path qaps = is_folder(path) ? folder / "qaps.csv" : fs::path(path);
+  if (!is_there(qaps)) refuse("{}{}: no qaps.csv here; name NarrativeQA's folder", where, path);
+  for (const fs::path& summaries : {folder / "summaries.csv", folder / "third_party/wikipedia/summaries.csv"})
+    if (is_there(summaries)) return {qaps.string(), summaries.string()};
+  refuse("{}{}: no summaries.csv beside qaps.csv, nor in third_party/wikipedia", where, path);
+}
+
+/// The format of a whole JSON value.
+std::string guess_json(const ordered_json& file) {
+  if (file.is_array()) return !file.empty() && has_list(file[0], "context") ? "hotpotqa" : "";
+  if (!file.is_object() || file.empty()) return {};
+  if (has_list(file, "data")) {
+    const std::string text =
+        file["data"].empty() ? std::string()
+                             : file["data"][0].dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    return text.find("\"orig_answer\"") != std::string::npos ? "quac" : "squad";
+  }
+  if (has_list(file, "questions") && file.contains("article")) return "race";
+  for (const auto& [key, value] : file.items()) {
+    if (has_list(value, "qa_pairs")) return "drop";
+    if (has_list(value, "questions") && value.contains("texts")) return "longhealth";
+  }
+  return {};
+}
+
+/// The format of JSON lines by the first that can be read.
+std::string guess_lines(const std::string& path) {
+  LineReader lines(path);
+  for (int i = 0; i < 100; ++i) {
+    const auto line = lines.next();
+    if (!line) break;
+    try {
+      const ordered_json row = parse_entry(line->text);
+      if (!row.is_object()) continue;
+      if (row.contains("target_scores")) return "oa-mine";
+      if (row.contains("paragraphs") && row.contains("answer_aliases")) return "musique";
+      if (row.contains("_id") && has_list(row, "context")) return "hotpotqa";
+      return {};
+    } catch (const BadEntry&) {
+      continue;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<DatasetFormat>& dataset_formats() {
+  static const std::vector<DatasetFormat> formats = {
+      {"squad", "ask", "dev-v2.0.json"},
+      {"race", "ask", "the folder RACE/test"},
+      {"narrativeqa", "ask", "the folder with qaps.csv"},
+      {"longhealth", "ask", "benchmark_v5.json"},
+      {"quac", "ask", "val_v0.2.json"},
+      {"drop", "ask", "drop_dataset_dev.json"},
+      {"hotpotqa", "ask", "hotpot_dev_distractor_v1.json"},
+      {"musique", "ask", "musique_ans_v1.0_dev.jsonl"},
+      {"oa-mine", "extract", "test.jsonl of ExtractGPT"},
+      {"ae-110k", "extract", "test.jsonl of ExtractGPT"},
+  };
+  return formats;
+}
+
+const DatasetFormat* find_dataset_format(const std::string& name) {
+  for (const DatasetFormat& format : dataset_formats())
+    if (format.name == name) return &format;
+  return nullptr;
+}
+
+std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
+                                            const DatasetOptions& options) {
+  std::vector<std::string> files = dataset_files(format, path);
+  if (format == "squad") return open_squad(path);
+  if (format == "quac") return open_quac(path, options.turns);
+  if (format == "drop") return open_drop(path);
+  if (format == "longhealth") return open_longhealth(path);
+  if (format == "race") return open_race(std::move(files));
+  if (format == "narrativeqa") return open_narrativeqa(files[0], files[1], options.split);
+  if (format == "hotpotqa") return open_hotpotqa(path);
+  if (format == "musique") return open_musique(path);
+  return open_extractgpt(path);
+}
+
+std::vector<std::string> dataset_files(const std::string& format, const std::string& path,
+                                       const std::string& where) {
+  if (!find_dataset_format(format)) {
+    std::vector<std::string> names;
+    for (const DatasetFormat& known : dataset_formats()) names.push_back(known.name);
+    refuse("{}there is no dataset format \"{}\"{}", where, shorten_text(format, 60),
+           suggest_spelling(format, names));
+  }
+  if (!is_there(path)) refuse("{}{}: no such file or folder", where, path);
+  if (format == "narrativeqa") return narrativeqa_files(path, where);
+  if (format == "race" && is_folder(path)) {
+    std::vector<std::string> files = text_files_below(path);
+    if (files.empty()) refuse("{}{}: no .txt file in this folder or below it", where, path);
+    return files;
+  }
+  if (is_folder(path))
+    refuse("{}{}: is a folder; for {} name the file ({})", where, path, format,
+           find_dataset_format(format)->input);
+  return {path};
+}
+
+std::string guess_dataset_format(const std::string& path) {
+  if (is_folder(path)) {
+    if (is_there(fs::path(path) / "qaps.csv")) return "narrativeqa";
+    return text_files_below(path).empty() ? "" : "race";
+  }
+  if (!is_there(path)) refuse("{}: no such file or folder", path);
+  if (fs::path(path).filename() == "qaps.csv") return "narrativeqa";
+  if (corpus_format(path) == CorpusFormat::parquet) return {};
+  if (corpus_format(path) == CorpusFormat::jsonl) return guess_lines(path);
+  return guess_json(read_json_dataset(path));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,57 @@
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/task/item.h"
+
+namespace sheaf {
+
+/// A public dataset that is read as it is downloaded.
+struct DatasetFormat {
+  std::string name;   ///< as jobs and `sheaf convert` call it
+  std::string task;   ///< ask or extract
+  std::string input;  ///< what to point at, for people: "dev-v2.0.json"
+};
+const std::vector<DatasetFormat>& dataset_formats();
+/// Null where the name is none of them.
+const DatasetFormat* find_dataset_format(const std::string& name);
+
+struct DatasetOptions {
+  std::string split = "test";  ///< narrativeqa: train, valid or test
+  int32_t turns = 2;           ///< quac: earlier turns of the dialog before a question, with their answers
+};
+
+/// An entry of a dataset as a row of sheaf's own corpus, or why it cannot be one.
+struct DatasetRow {
+  Place place;
+  /// ask: {"id", "context", "questions": [{"id", "question", "options", "answers", "extra"}]}; `options` and
+  /// `extra` only where there are some, `answers` only where the dataset gives them. hotpotqa and musique
+  /// also have "documents", the texts that `context` joins. extract: {"id", "category", "document", "gold":
+  /// {attribute: [values]}}.
+  nlohmann::ordered_json cells;
+  std::string error;  ///< where not empty, the entry is broken
+};
+
+class DatasetReader {
+ public:
+  virtual ~DatasetReader() = default;
+  /// The next entry, good or broken; nothing at the end.
+  virtual std::optional<DatasetRow> next() = 0;
+};
+
+/// Refuses a file that is not of the format, saying what is missing.
+std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
+                                            const DatasetOptions& options = {});
+
+/// The files that the dataset at `path` consists of, in the order they are read; `where` begins the message
+/// where there is none.
+std::vector<std::string> dataset_files(const std::string& format, const std::string& path,
+                                       const std::string& where = {});
+
+/// The format of the file or folder by its look; empty where it is none of the datasets.
+std::string guess_dataset_format(const std::string& path);
+
+}  // namespace sheaf

@@ -1,0 +1,122 @@
+#include "io/datasets/entry.h"
+
+#include "core/error.h"
+#include "core/text/utf8.h"
+#include "io/byte_source.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kMostDepth = 32;
+constexpr size_t kLargestFile = size_t{2} << 30;
+
+/// Brackets that are open at once at most; what stands in strings does not count.
+int nesting(std::string_view text) {
+  int depth = 0, most = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      most = std::max(most, ++depth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return most;
+}
+
+std::string_view kind_of(const ordered_json& value) {
+  return value.is_object()    ? "an object"
+         : value.is_array()   ? "a list"
+         : value.is_string()  ? "text"
+         : value.is_number()  ? "a number"
+         : value.is_boolean() ? "a boolean"
+                              : "null";
+}
+
+}  // namespace
+
+ordered_json parse_entry(std::string_view text) {
+  if (const size_t good = valid_prefix(text); good < text.size())
+    bad_entry("not valid UTF-8 at byte {}", good + 1);
+  if (nesting(text) > kMostDepth) bad_entry("nested more than {} levels deep", kMostDepth);
+  try {
+    return ordered_json::parse(text);
+  } catch (const ordered_json::exception& error) {
+    std::string_view message = error.what();
+    if (const size_t bracket = message.find("] "); bracket != std::string_view::npos)
+      message.remove_prefix(bracket + 2);
+    bad_entry("not valid JSON: {}", shorten_text(message, 200));
+  }
+}
+
+ordered_json read_json_dataset(const std::string& path) {
+  const auto source = open_bytes(path);
+  std::string text;
+  constexpr size_t chunk = 1 << 20;
+  for (size_t size = 0;;) {
+    text.resize(size + chunk);
+    const size_t got = source->read(text.data() + size, chunk);
+    size += got;
+    text.resize(size);
+    if (got == 0) break;
+    if (size > kLargestFile) refuse("{}: has more than {} GB; split it", path, kLargestFile >> 30);
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  try {
+    return parse_entry(text);
+  } catch (const BadEntry& bad) {
+    refuse("{}: {}", path, bad.reason);
+  }
+}
+
+const ordered_json& field(const ordered_json& object, const char* key) {
+  if (!object.is_object()) bad_entry("{} where an object with \"{}\" should stand", kind_of(object), key);
+  const auto found = object.find(key);
+  if (found == object.end()) bad_entry("no \"{}\"", key);
+  return *found;
+}
+
+const ordered_json& list_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_array()) bad_entry("\"{}\" is {}, not a list", key, kind_of(value));
+  return value;
+}
+
+std::string text_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_string()) bad_entry("\"{}\" is {}, not text", key, kind_of(value));
+  return value.get<std::string>();
+}
+
+ordered_json id_field(const ordered_json& object, const char* key) {
+  const ordered_json& value = field(object, key);
+  if (!value.is_string() && !value.is_number_integer())
+    bad_entry("\"{}\" is {}, not text or a whole number", key, kind_of(value));
+  return value;
+}
+
+bool has_list(const ordered_json& value, const char* key) {
+  if (!value.is_object()) return false;
+  const auto found = value.find(key);
+  return found != value.end() && found->is_array();
+}
+
+std::string trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n\v\f";
+  const size_t begin = text.find_first_not_of(space);
+  if (begin == std::string_view::npos) return {};
+  return std::string(text.substr(begin, text.find_last_not_of(space) - begin + 1));
+}
+
+}  // namespace sheaf

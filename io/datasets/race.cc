@@ -1,0 +1,106 @@
+#include <filesystem>
+
+#include "core/error.h"
+#include "io/datasets/entry.h"
+#include "io/datasets/readers.h"
+#include "io/file_layer.h"
+
+// RACE: a folder of files, each {"id": "high132.txt", "article", "questions": [text], "options": [[four
+// texts]], "answers": ["C"]}; files of middle and high school stand in folders of these names.
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr int kProbedFiles = 100;
+
+ordered_json question_of(const ordered_json& source, size_t i, const std::string& id) {
+  const ordered_json& questions = list_field(source, "questions");
+  const ordered_json& options = list_field(source, "options")[i];
+  if (!questions[i].is_string()) bad_entry("question {} is not text", i + 1);
+  if (!options.is_array() || options.empty() || options.size() > 26)
+    bad_entry("the options of question {} are no list of 1 to 26 texts", i + 1);
+  ordered_json question{{"id", fmt::format("{}/{}", id, i)},
+                        {"question", trimmed(questions[i].get<std::string>())}};
+  question["options"] = ordered_json::array();
+  for (const ordered_json& option : options) {
+    if (!option.is_string()) bad_entry("an option of question {} is not text", i + 1);
+    question["options"].push_back(trimmed(option.get<std::string>()));
+  }
+  if (source.contains("answers")) {
+    const ordered_json& answer = list_field(source, "answers")[i];
+    if (!answer.is_string() || answer.get_ref<const std::string&>().size() != 1 ||
+        answer.get_ref<const std::string&>()[0] < 'A' ||
+        answer.get_ref<const std::string&>() > option_letter(options.size() - 1))
+      bad_entry("the answer to question {} is not the letter of an option", i + 1);
+    question["answers"] = {answer};
+  }
+  return question;
+}
+
+ordered_json passage_of(const ordered_json& source, const std::string& file) {
+  std::string level = fs::path(file).parent_path().filename().string();
+  const std::string id = source.is_object() && source.contains("id")
+                             ? text_field(source, "id")
+                             : level + "/" + fs::path(file).filename().string();
+  for (const char* name : {"middle", "high"})
+    if (id.starts_with(name)) level = name;
+  ordered_json row{{"id", id}, {"context", text_field(source, "article")}};
+  const size_t count = list_field(source, "questions").size();
+  for (const char* key : {"options", "answers"})
+    if (std::string_view(key) == "options" || source.contains(key))
+      if (const size_t other = list_field(source, key).size(); other != count)
+        bad_entry("{} questions and {} {}", count, other, key);
+  ordered_json& questions = row["questions"] = ordered_json::array();
+  for (size_t i = 0; i < count; ++i) {
+    questions.push_back(question_of(source, i, id));
+    questions.back()["extra"] = {{"level", level}};
+  }
+  return row;
+}
+
+class RaceReader : public DatasetReader {
+ public:
+  explicit RaceReader(std::vector<std::string> files) : files_(std::move(files)) {}
+
+  std::optional<DatasetRow> next() override {
+    if (at_ == files_.size()) return std::nullopt;
+    const std::string& file = files_[at_++];
+    DatasetRow row{{file, 1}, {}, {}};
+    try {
+      const auto size = file_size(file);
+      if (size && *size > kLargestPassage) bad_entry("the file has more than {} MB", kLargestPassage >> 20);
+      const auto text = read_whole(file);
+      if (!text) bad_entry("the file cannot be read");
+      row.cells = passage_of(parse_entry(*text), file);
+    } catch (const BadEntry& bad) {
+      row.error = bad.reason;
+    }
+    return row;
+  }
+
+ private:
+  static constexpr int64_t kLargestPassage = 16 << 20;
+  std::vector<std::string> files_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DatasetReader> open_race(std::vector<std::string> files) {
+  RaceReader probe(files);
+  bool found = false;
+  for (int i = 0; i < kProbedFiles && !found; ++i) {
+    const auto row = probe.next();
+    if (!row) break;
+    found = row->error.empty();
+  }
+  if (!found)
+    refuse("{}: this is no RACE folder: no file with \"article\", \"questions\" and \"options\"",
+           fs::path(files.front()).parent_path().string());
+  return std::make_unique<RaceReader>(std::move(files));
+}
+
+}  // namespace sheaf
