@@ -56,6 +56,7 @@ int run(const RunOptions& options) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
   Report report;
   Workbench bench(options.read());
+  if (!bench.take_input()) return 130;
   const Job& job = bench.job();
   auto corpus = bench.corpus();
   const Shard shard = choose_shard(options.shard, *corpus, job.engine.window);

@@ -13,6 +13,7 @@
 #endif
 #include "io/corpus.h"
 #include "io/model_files.h"
+#include "io/standard_input.h"
 
 namespace sheaf {
 namespace {
@@ -83,6 +84,12 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
 const StopRules& Workbench::stop_rules() {
   if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_, model_.config.vocab);
   return *stop_rules_;
+}
+
+bool Workbench::take_input() {
+  if (job_.input.path != "-") return true;
+  standard_input_ = copy_standard_input(job_, interrupted);
+  return standard_input_ != nullptr;
 }
 
 std::unique_ptr<Corpus> Workbench::corpus() const {

@@ -10,6 +10,7 @@
 #include "core/task/task.h"
 #include "core/tokenizer/tokenizer.h"
 #include "cpu/cpu_backend.h"
+#include "io/scratch_file.h"
 
 namespace sheaf {
 
@@ -26,6 +27,8 @@ class Workbench {
   bool on_gpu() const { return device_ >= 0; }
   const StopRules& stop_rules();
 
+  /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
+  bool take_input();
   std::unique_ptr<Corpus> corpus() const;
   std::unique_ptr<Backend> backend() const;
   BackendNeeds backend_needs() const;
@@ -45,6 +48,7 @@ class Workbench {
   std::string chat_name_;
   Schema schema_;
   std::unique_ptr<StopRules> stop_rules_;
+  std::unique_ptr<ScratchFile> standard_input_;
 };
 
 /// Set by SIGINT and SIGTERM once install_interrupt() was called; a second signal ends the program at once.

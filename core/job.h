@@ -19,7 +19,7 @@ struct Job {
   } model;
 
   struct Input {
-    std::string path;                   ///< file, folder or glob
+    std::string path;                   ///< file, folder or glob; "-": standard input
     std::string format = "auto";        ///< auto (by extension), parquet, jsonl
     std::string id;                     ///< column names; empty: the row number
     std::string category;               ///< extract: column; empty: the schema's only category
@@ -30,6 +30,12 @@ struct Job {
     std::string options;                ///< ask: a list column with the choices of `question`
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
+
+    struct Copy {
+      std::string path;
+      int64_t bytes = 0;
+      std::string sha256;
+    } standard_input;  ///< where path is "-": what is read in its place; no key of the file
   } input;
 
   struct Task {

@@ -45,7 +45,8 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   RowMapper mapper(job, schema);
   auto rows = corpus.format == CorpusFormat::parquet
                   ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
-                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper));
+                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper),
+                                      job.input.standard_input.path);
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
 }

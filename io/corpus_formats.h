@@ -8,7 +8,9 @@
 namespace sheaf {
 
 /// The formats behind open_corpus.
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper);
+/// `standard_input`: the file to read where `files` says "-".
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
+                                          const std::string& standard_input);
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper);
 
 /// Refuses a mapped column that is not among `columns`, with the nearest.

@@ -120,7 +120,9 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   print["adapter"] = model_files(job.model.adapter);
   ordered_json& corpus = print["corpus"] = ordered_json::object();
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
-    corpus[file] = file_fingerprint(file, true);
+    corpus[file] = file == "-" ? ordered_json{{"bytes", job.input.standard_input.bytes},
+                                              {"sha256", job.input.standard_input.sha256}}
+                               : file_fingerprint(file, true);
   print["shard"] = nullptr;
   if (shard.count > 1)
     print["shard"] = {

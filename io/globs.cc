@@ -63,6 +63,10 @@ CorpusFormat corpus_format(const std::string& path) {
 
 CorpusFiles find_corpus_files(const std::string& path, const std::string& format, const std::string& where) {
   CorpusFiles corpus;
+  if (path == "-") {
+    if (format == "parquet") refuse("{}standard input is read as JSON lines; name a Parquet file", where);
+    return {{path}, CorpusFormat::jsonl};
+  }
   corpus.files = expand_corpus_path(path);
   if (corpus.files.empty()) {
     std::error_code ignored;

@@ -14,7 +14,8 @@ enum class CorpusFormat { unknown, jsonl, parquet };
 /// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
 CorpusFormat corpus_format(const std::string& path);
 
-/// The files of a corpus and their one format: `format` is auto, jsonl or parquet. Refuses a path that names
+/// The files of a corpus and their one format: `format` is auto, jsonl or parquet; "-" stands for standard
+/// input, which is JSON lines. Refuses a path that names
 /// no file, an unknown ending and a mix of formats; `where` ("job.yaml:3: ") begins the message.
 struct CorpusFiles {
   std::vector<std::string> files;

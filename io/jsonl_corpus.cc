@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -19,8 +20,9 @@ bool blank(std::string_view line) {
 
 class JsonlCorpus : public Corpus {
  public:
-  JsonlCorpus(std::vector<std::string> files, RowMapper mapper)
-      : files_(std::move(files)), mapper_(std::move(mapper)) {}
+  /// Reads `paths` and calls them `files`.
+  JsonlCorpus(std::vector<std::string> files, std::vector<std::string> paths, RowMapper mapper)
+      : files_(std::move(files)), paths_(std::move(paths)), mapper_(std::move(mapper)) {}
 
   std::optional<Row> next() override {
     const auto line = next_line();
@@ -35,7 +37,7 @@ class JsonlCorpus : public Corpus {
   }
 
   int64_t count_rows() override {
-    JsonlCorpus other(files_, mapper_);
+    JsonlCorpus other(files_, paths_, mapper_);
     while (other.next_line()) ++other.row_;
     return other.row_;
   }
@@ -46,7 +48,7 @@ class JsonlCorpus : public Corpus {
     for (;;) {
       if (!reader_) {
         if (file_ == files_.size()) return std::nullopt;
-        reader_ = std::make_unique<LineReader>(files_[file_]);
+        reader_ = std::make_unique<LineReader>(paths_[file_]);
       }
       const auto line = reader_->next();
       if (!line) {
@@ -75,7 +77,7 @@ class JsonlCorpus : public Corpus {
     }
   }
 
-  std::vector<std::string> files_;
+  std::vector<std::string> files_, paths_;
   RowMapper mapper_;
   size_t file_ = 0;
   std::unique_ptr<LineReader> reader_;
@@ -107,12 +109,15 @@ std::vector<std::string> probe_columns(const std::string& file) {
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper) {
-  const std::vector<std::string> columns = probe_columns(files.front());
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
+                                          const std::string& standard_input) {
+  std::vector<std::string> paths = files;
+  std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
+  const std::vector<std::string> columns = probe_columns(paths.front());
   if (!columns.empty())
     for (const MappedColumn& column : mapper.columns()) check_column(column, columns, files.front());
-  for (const std::string& file : files) open_bytes(file);  // better now than after hours of work
-  return std::make_unique<JsonlCorpus>(std::move(files), std::move(mapper));
+  for (const std::string& path : paths) open_bytes(path);  // better now than after hours of work
+  return std::make_unique<JsonlCorpus>(std::move(files), std::move(paths), std::move(mapper));
 }
 
 }  // namespace sheaf

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+/// A file without a name, for what is too large for memory; it is gone with the object, or with the process
+/// however that ends.
+class ScratchFile {
+ public:
+  /// In the nearest folder above `near` that exists (where the output goes there should be room), or in the
+  /// folder for temporary files where nothing can be written there.
+  explicit ScratchFile(const std::string& near);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  void append(std::string_view bytes);
+  int64_t size() const { return size_; }
+  std::string read(int64_t at, int64_t size) const;
+  /// A path under which this process can open it.
+  std::string path() const;
+
+ private:
+  int file_ = -1;
+  int64_t size_ = 0;
+};
+
+}  // namespace sheaf
