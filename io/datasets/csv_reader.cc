@@ -78,6 +78,11 @@ bool CsvReader::read_row(std::vector<std::string>& fields, std::string& error) {
       after_quote = false;
     }
   }
+  if (const std::string damage = source_->damage(); !damage.empty() && !lost_) {
+    error = "the rest of the file cannot be read: " + damage;
+    lost_ = true;
+    return true;
+  }
   if (quoted) error = "the file ends inside a quoted field";
   if (any) fields.push_back(std::move(field));
   return any;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/job.h"
 #include "core/task/item.h"
 
 namespace sheaf {
@@ -19,10 +20,7 @@ const std::vector<DatasetFormat>& dataset_formats();
 /// Null where the name is none of them.
 const DatasetFormat* find_dataset_format(const std::string& name);
 
-struct DatasetOptions {
-  std::string split = "test";  ///< narrativeqa: train, valid or test
-  int32_t turns = 2;           ///< quac: earlier turns of the dialog before a question, with their answers
-};
+using DatasetOptions = Job::Input::Dataset;
 
 /// An entry of a dataset as a row of sheaf's own corpus, or why it cannot be one.
 struct DatasetRow {

@@ -72,6 +72,7 @@ ordered_json read_json_dataset(const std::string& path) {
     if (got == 0) break;
     if (size > kLargestFile) refuse("{}: has more than {} GB; split it", path, kLargestFile >> 30);
   }
+  if (const std::string damage = source->damage(); !damage.empty()) refuse("{}: {}", path, damage);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   try {
     return parse_entry(text);

@@ -96,8 +96,9 @@ void parquet_gold(const std::string& path, std::vector<GoldAnswer>& gold) {
 void lines_gold(const std::string& path, std::vector<GoldAnswer>& gold) {
   LineReader lines(path);
   while (const auto line = lines.next()) {
-    if (trimmed(line->text).empty() && !line->too_long) continue;
+    if (trimmed(line->text).empty() && !line->too_long && line->damage.empty()) continue;
     try {
+      if (!line->damage.empty()) bad_entry("the rest of the file cannot be read: {}", line->damage);
       if (line->too_long) bad_entry("the line is too long");
       add_gold(parse_entry(line->text), gold);
     } catch (const BadEntry& bad) {

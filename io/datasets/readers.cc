@@ -53,11 +53,12 @@ class JsonLinesReader : public DatasetReader {
 
   std::optional<DatasetRow> next() override {
     auto line = lines_.next();
-    while (line && !line->too_long && blank(line->text)) line = lines_.next();
+    while (line && !line->too_long && line->damage.empty() && blank(line->text)) line = lines_.next();
     if (!line) return std::nullopt;
     DatasetRow row{{path_, line->number}, {}, {}};
     ++row_;
     try {
+      if (!line->damage.empty()) bad_entry("the rest of the file cannot be read: {}", line->damage);
       if (line->too_long) bad_entry("the line has more than {} MB", LineReader::kLongestLine >> 20);
       row.cells = convert_(parse_entry(line->text), row_);
     } catch (const BadEntry& bad) {
