@@ -8,6 +8,8 @@
 
 #include "core/error.h"
 #include "core/tokenizer/chat_template.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/examples.h"
 #include "io/globs.h"
 #include "io/spelling.h"
 #include "io/yaml_reader.h"
@@ -53,9 +55,58 @@ void read_model(YamlMap map, Job::ModelPart& model) {
   check_exists(map, "adapter", model.adapter);
 }
 
+std::vector<std::string> corpus_format_names() {
+  std::vector<std::string> names = {"auto", "jsonl", "parquet"};
+  for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
+  return names;
+}
+
+/// The keys of a dataset that is read as it is downloaded, whose columns are known.
+void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind) {
+  Job::Input::Dataset& dataset = input.dataset;
+  map.choice("split", dataset.split, {"train", "valid", "test"});
+  map.integer("turns", dataset.turns, {0, 100});
+  map.integer("shots", dataset.shots, {0, 100});
+  map.text("shots_from", dataset.shots_from);
+  const DatasetFormat* format = find_dataset_format(input.format);
+  if (!format) return only_for(map, {"split", "turns", "shots", "shots_from"}, "datasets (input.format)");
+  if (format->task != kind)
+    refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name, format->task);
+  if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
+  if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
+  if (kind == "extract") {
+    only_for(map, {"shots", "shots_from"}, "task.kind ask");
+    if (input.category.empty()) input.category = "category";
+    if (input.document.empty()) input.document = {"document"};
+  } else {
+    if (input.id.empty()) input.id = "id";
+    if (input.context.empty()) input.context = "context";
+    if (input.questions.empty() && input.question.empty()) input.questions = "questions";
+  }
+  if (dataset.shots > 0 && dataset.shots_from.empty() && format->name != "narrativeqa")
+    refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
+           map.where("shots"));
+  check_exists(map, "shots_from", dataset.shots_from);
+}
+
+/// Ends the instruction with examples, as they would stand in the prompt.
+void add_examples(Job& job) {
+  const Job::Input::Dataset& dataset = job.input.dataset;
+  if (dataset.shots == 0) return;
+  if (job.task.instruction.empty())
+    refuse("{}: input.shots needs task.instruction, the text that the examples follow", job.file);
+  DatasetOptions options = dataset;
+  options.split = "train";
+  const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
+  const auto reader = open_dataset(job.input.format, path, options);
+  const bool plain = job.method.name == "parallel-prompting";
+  job.task.instruction +=
+      "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
+}
+
 void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("path", input.path);
-  map.choice("format", input.format, {"auto", "jsonl", "parquet"});
+  map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
   map.text("id", input.id);
   map.text("category", input.category);
@@ -65,20 +116,21 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("question", input.question);
   map.text("options", input.options);
   map.require("path");
+  read_dataset(map, input, kind);
   map.finish();
   for (const char* key : {"id", "category", "document", "context", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
   if (kind == "extract") {
-    needs(map, "document", "task.kind extract");
+    if (input.document.empty()) needs(map, "document", "task.kind extract");
     only_for(map, {"context", "questions", "question", "options"}, "task.kind ask");
   } else {
-    needs(map, "context", "task.kind ask");
+    if (input.context.empty()) needs(map, "context", "task.kind ask");
     only_for(map, {"category", "document"}, "task.kind extract");
     if (map.has("questions") && map.has("question"))
       refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
     if (!map.has("question")) {
       only_for(map, {"options"}, "input.question");
-      needs(map, "questions", "task.kind ask");
+      if (input.questions.empty()) needs(map, "questions", "task.kind ask");
     }
   }
   find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
@@ -207,4 +259,5 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides)
   return job;
 }
 
+  add_examples(job);
 }  // namespace sheaf

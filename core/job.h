@@ -20,7 +20,7 @@ struct Job {
 
   struct Input {
     std::string path;                   ///< file, folder or glob; "-": standard input
-    std::string format = "auto";        ///< auto (by extension), parquet, jsonl
+    std::string format = "auto";        ///< auto (by extension), parquet, jsonl, or a dataset's name
     std::string id;                     ///< column names; empty: the row number
     std::string category;               ///< extract: column; empty: the schema's only category
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
@@ -30,6 +30,13 @@ struct Job {
     std::string options;                ///< ask: a list column with the choices of `question`
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
+
+    struct Dataset {
+      std::string split = "test";  ///< narrativeqa: train, valid or test
+      int32_t turns = 2;       ///< quac: earlier turns of the dialog before a question, with their answers
+      int32_t shots = 0;       ///< examples that the instruction ends with
+      std::string shots_from;  ///< the dataset they are taken from; narrativeqa: its train set
+    } dataset;                 ///< where `format` names one
 
     struct Copy {
       std::string path;

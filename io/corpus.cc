@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "io/corpus_formats.h"
+#include "io/datasets/dataset_corpus.h"
 #include "io/globs.h"
 #include "io/spelling.h"
 
@@ -43,10 +44,11 @@ void check_column(const MappedColumn& column, const std::vector<std::string>& co
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
   RowMapper mapper(job, schema);
-  auto rows = corpus.format == CorpusFormat::parquet
-                  ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
-                  : open_jsonl_corpus(std::move(corpus.files), std::move(mapper),
-                                      job.input.standard_input.path);
+  auto rows =
+      corpus.format == CorpusFormat::dataset ? open_dataset_corpus(job, std::move(mapper))
+      : corpus.format == CorpusFormat::parquet
+          ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
+          : open_jsonl_corpus(std::move(corpus.files), std::move(mapper), job.input.standard_input.path);
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
 }

@@ -57,6 +57,8 @@ ordered_json settings(const Job& job) {
   return {{"model", {{"dtype", job.model.dtype}, {"chat", job.model.chat}}},
           {"input",
            {{"format", job.input.format},
+            {"split", job.input.dataset.split},
+            {"turns", job.input.dataset.turns},
             {"limit", job.input.limit},
             {"id", job.input.id},
             {"category", job.input.category},

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "io/datasets/dataset.h"
 
 namespace sheaf {
 namespace {
@@ -63,6 +64,7 @@ CorpusFormat corpus_format(const std::string& path) {
 
 CorpusFiles find_corpus_files(const std::string& path, const std::string& format, const std::string& where) {
   CorpusFiles corpus;
+  if (find_dataset_format(format)) return {dataset_files(format, path, where), CorpusFormat::dataset};
   if (path == "-") {
     if (format == "parquet") refuse("{}standard input is read as JSON lines; name a Parquet file", where);
     return {{path}, CorpusFormat::jsonl};

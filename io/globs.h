@@ -9,14 +9,14 @@ namespace sheaf {
 /// (* ? [a-z]). Empty where nothing matches.
 std::vector<std::string> expand_corpus_path(const std::string& path);
 
-enum class CorpusFormat { unknown, jsonl, parquet };
+enum class CorpusFormat { unknown, jsonl, parquet, dataset };
 
 /// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
 CorpusFormat corpus_format(const std::string& path);
 
-/// The files of a corpus and their one format: `format` is auto, jsonl or parquet; "-" stands for standard
-/// input, which is JSON lines. Refuses a path that names
-/// no file, an unknown ending and a mix of formats; `where` ("job.yaml:3: ") begins the message.
+/// The files of a corpus and their one format: `format` is auto, jsonl, parquet or the name of a dataset; "-"
+/// stands for standard input, which is JSON lines. Refuses a path that names no file, an unknown ending and a
+/// mix of formats; `where` ("job.yaml:3: ") begins the message.
 struct CorpusFiles {
   std::vector<std::string> files;
   CorpusFormat format = CorpusFormat::unknown;
