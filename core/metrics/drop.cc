@@ -1,0 +1,126 @@
+// DROP as its official drop_eval.py counts: answers are lists of spans, spans are sets of words in which
+// numbers are compared by value, and predicted spans are paired with wanted ones as favourably as possible.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include "core/metrics/answer_tokens.h"
+#include "core/metrics/assignment.h"
+#include "core/metrics/metrics.h"
+#include "core/metrics/python_text.h"
+
+namespace sheaf {
+namespace {
+
+using Bag = std::set<std::string>;
+
+struct Span {
+  std::string normalized;
+  Bag words;
+  std::vector<std::string> numbers;  // those of `words`
+};
+
+std::string normalize_word(std::string_view word) {
+  std::string text = python::lower(word);
+  std::optional<double> number = python::parse_number(text);
+  if (!number) {
+    std::erase_if(text, python::is_punctuation);
+    number = python::parse_number(text);
+  }
+  return remove_articles(number ? python::number_text(*number) : text);
+}
+
+Span read_span(std::string_view text) {
+  Span span;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find_first_of(" -", at), text.size());
+    const std::string word = normalize_word(text.substr(at, end - at));
+    for (const std::string_view part : python::split(word)) {
+      if (!span.normalized.empty()) span.normalized += ' ';
+      span.normalized += part;
+      span.words.emplace(part);
+    }
+    at = end + 1;
+  }
+  for (const std::string& word : span.words)
+    if (python::parse_number(word)) span.numbers.push_back(word);
+  return span;
+}
+
+std::vector<Span> read_spans(const std::vector<std::string>& texts) {
+  std::vector<Span> spans;
+  spans.reserve(texts.size());
+  for (const std::string& text : texts) spans.push_back(read_span(text));
+  return spans;
+}
+
+double span_f1(const Span& predicted, const Span& gold) {
+  // A span that names numbers is not met without one of them.
+  if (!gold.numbers.empty() &&
+      std::none_of(gold.numbers.begin(), gold.numbers.end(),
+                   [&](const std::string& number) { return predicted.words.count(number) > 0; }))
+    return 0;
+  std::vector<std::string> shared;
+  std::set_intersection(predicted.words.begin(), predicted.words.end(), gold.words.begin(), gold.words.end(),
+                        std::back_inserter(shared));
+  const auto same = static_cast<double>(shared.size());
+  const double precision = predicted.words.empty() ? 1 : same / static_cast<double>(predicted.words.size());
+  const double recall = gold.words.empty() ? 1 : same / static_cast<double>(gold.words.size());
+  return precision == 0 && recall == 0 ? 0 : 2 * precision * recall / (precision + recall);
+}
+
+bool same_spans(const std::vector<Span>& a, const std::vector<Span>& b) {
+  std::set<std::string_view> first, second;
+  for (const Span& span : a) first.insert(span.normalized);
+  for (const Span& span : b) second.insert(span.normalized);
+  return a.size() == b.size() && first == second;
+}
+
+double answer_f1(const std::vector<Span>& predicted, const std::vector<Span>& gold) {
+  std::vector<double> scores;
+  for (const Span& wanted : gold)
+    for (const Span& span : predicted) scores.push_back(span_f1(span, wanted));
+  const double sum = best_assignment(scores, gold.size(), predicted.size());
+  const double mean = sum / static_cast<double>(std::max(gold.size(), predicted.size()));
+  return std::rint(mean * 100) / 100;  // as numpy rounds
+}
+
+void measure_drop(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
+  terms[2] = 1;
+  if (!item.prediction) return;
+  std::vector<Span> predicted = read_spans(*item.prediction);
+  if (predicted.empty()) predicted.emplace_back();
+  for (const auto& reference : item.references) {
+    if (python::strip(reference.front()).empty()) continue;
+    const std::vector<Span> gold = read_spans(reference);
+    scores[0] = std::max(scores[0], same_spans(predicted, gold) ? 1.0 : 0.0);
+    scores[1] = std::max(scores[1], answer_f1(predicted, gold));
+  }
+  terms[0] = scores[0];
+  terms[1] = scores[1];
+}
+
+void evaluate_drop(std::span<const double> sums, std::span<double> values) {
+  values[0] = sums[0] / sums[2];
+  values[1] = sums[1] / sums[2];
+  values[2] = sums[2];
+}
+
+constexpr std::string_view scores[] = {"em", "f1"};
+constexpr Metric::ValueName values[] = {{"global_em"}, {"global_f1"}, {"total", true}};
+
+}  // namespace
+
+Metric drop_metric() {
+  return {.name = "drop",
+          .about = "DROP: exact match and F1 of numbers, dates and lists of spans",
+          .values = values,
+          .scores = scores,
+          .right = 0,
+          .terms = 3,
+          .measure = measure_drop,
+          .evaluate = evaluate_drop};
+}
+
+}  // namespace sheaf

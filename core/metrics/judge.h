@@ -1,0 +1,25 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sheaf {
+
+/// What the judge of LLM-F1 (Hyper-Parallel Decoding, appendix E) is asked: which of five each value is.
+/// `attributes`: names with their descriptions, which may be empty. `values`: names with what was extracted;
+/// nothing: null.
+std::string judge_prompt(const std::vector<std::pair<std::string, std::string>>& attributes,
+                         std::string_view product,
+                         const std::vector<std::pair<std::string, std::optional<std::string>>>& values);
+
+/// The judgements in a judge's reply: the JSON object in its last <result> tags. Throws a std::string, the
+/// reason, where there is none or one of its words is not one of the five.
+std::map<std::string, std::string> read_judgements(std::string_view reply);
+
+/// Whether it is correct, correct null, incorrect, missing or hallucination.
+bool is_judgement(std::string_view word);
+
+}  // namespace sheaf

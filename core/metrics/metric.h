@@ -1,0 +1,91 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// One thing to score: a question, or one attribute of one document.
+struct MetricItem {
+  std::string id;
+  std::string
+      unit;  ///< what is drawn together when items are drawn: dialogue (quac), document; empty: the item
+  std::string category, attribute;  ///< attributes only
+
+  /// Nothing: there is no prediction. Empty: the prediction is "no answer" (null). One text as a rule;
+  /// several for an answer of several spans (drop), or a choice under both its names, letter and text
+  /// (accuracy). judged: the judge's word for it.
+  std::optional<std::vector<std::string>> prediction;
+  /// The accepted answers, each one text as a rule, several spans for drop. Empty: no answer is right.
+  std::vector<std::vector<std::string>> references;
+};
+
+/// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the
+/// items has the same values computed the same way.
+struct Metric {
+  std::string_view name;
+  std::string_view about;  ///< one line for the help
+  struct ValueName {
+    std::string_view name;  ///< as the official script calls it
+    bool is_count = false;
+  };
+  std::span<const ValueName> values;
+  std::span<const std::string_view> scores;  ///< names of an item's scores
+  int32_t right = -1;                        ///< which score is 0 or 1: right or not; -1: none
+  int32_t terms = 0;                         ///< sums it keeps
+  double best = 1;                           ///< what a value is at best: 1 or 100
+
+  /// Scores an item: `terms` is what it adds to the sums of its unit, `scores` what it got.
+  void (*measure)(const MetricItem& item, std::span<double> terms, std::span<double> scores);
+  /// Completes the sums of a unit; null: nothing to do.
+  void (*close_unit)(std::span<double> terms) = nullptr;
+  /// From sums to values; NaN where a value has nothing to stand on.
+  void (*evaluate)(std::span<const double> sums, std::span<double> values);
+};
+
+std::span<const Metric> all_metrics();
+/// Refuses an unknown name.
+const Metric& find_metric(std::string_view name);
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+struct ScoreOptions {
+  int32_t resamples = 1000;  ///< 0: no intervals
+  uint64_t seed = 0;
+};
+
+/// What a metric says of some items.
+struct Scores {
+  const Metric* metric = nullptr;
+  std::vector<double> values;                      ///< one for each of metric->values
+  std::vector<std::optional<Interval>> intervals;  ///< 95 % of the resamples; nothing for counts
+  std::vector<double> items;                       ///< [items × metric->scores] in the order of the items
+  std::vector<double> units;                       ///< [units × metric->terms] in order of first appearance
+  int64_t unit_count = 0;
+};
+
+Scores score_items(const Metric& metric, std::span<const MetricItem> items, const ScoreOptions& options = {});
+
+/// Two runs over the same items: the values of the second less those of the first.
+struct Comparison {
+  struct Value {
+    double difference = 0;
+    Interval interval;   ///< 95 % of the resamples of both runs together
+    double p_value = 1;  ///< two-sided: how often runs whose units were swapped at random differ as much
+  };
+  std::vector<std::optional<Value>> values;   ///< nothing for counts
+  struct McNemar {                            ///< where items are right or wrong
+    int64_t only_first = 0, only_second = 0;  ///< items that only this run got right
+    double p_value = 1;                       ///< exact, two-sided
+  };
+  std::optional<McNemar> mcnemar;
+};
+
+Comparison compare_scores(const Scores& first, const Scores& second, const ScoreOptions& options = {});
+
+}  // namespace sheaf
