@@ -112,17 +112,19 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("category", input.category);
   map.text_list("document", input.document);
   map.text("context", input.context);
+  map.text("context_id", input.context_id);
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
   map.require("path");
   read_dataset(map, input, kind);
   map.finish();
-  for (const char* key : {"id", "category", "document", "context", "questions", "question", "options"})
+  for (const char* key :
+       {"id", "category", "document", "context", "context_id", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
   if (kind == "extract") {
     if (input.document.empty()) needs(map, "document", "task.kind extract");
-    only_for(map, {"context", "questions", "question", "options"}, "task.kind ask");
+    only_for(map, {"context", "context_id", "questions", "question", "options"}, "task.kind ask");
   } else {
     if (input.context.empty()) needs(map, "context", "task.kind ask");
     only_for(map, {"category", "document"}, "task.kind extract");

@@ -25,6 +25,7 @@ struct Job {
     std::string category;               ///< extract: column; empty: the schema's only category
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
     std::string context;                ///< ask: column
+    std::string context_id;             ///< ask: column; rows with one id have the context of any of them
     std::string questions;              ///< ask: a list column of strings or of {id, question, options}
     std::string question;               ///< ask: a text column, for one row per question
     std::string options;                ///< ask: a list column with the choices of `question`

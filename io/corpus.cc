@@ -32,6 +32,12 @@ class FirstRows : public Corpus {
   int64_t most_;
 };
 
+std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RowMapper mapper) {
+  if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
+  if (corpus.format == CorpusFormat::parquet) return open_parquet_corpus(corpus.files, std::move(mapper));
+  return open_jsonl_corpus(corpus.files, std::move(mapper), job.input.standard_input.path);
+}
+
 }  // namespace
 
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
@@ -42,13 +48,15 @@ void check_column(const MappedColumn& column, const std::vector<std::string>& co
 }
 
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
-  CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
-  RowMapper mapper(job, schema);
-  auto rows =
-      corpus.format == CorpusFormat::dataset ? open_dataset_corpus(job, std::move(mapper))
-      : corpus.format == CorpusFormat::parquet
-          ? open_parquet_corpus(std::move(corpus.files), std::move(mapper))
-          : open_jsonl_corpus(std::move(corpus.files), std::move(mapper), job.input.standard_input.path);
+  const CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
+  std::shared_ptr<const Contexts> contexts;
+  if (!job.input.context_id.empty()) {
+    const auto rows = open_format(job, corpus, RowMapper(job, schema));
+    contexts = gather_contexts(*rows, job.output.path);
+    if (contexts->empty() && rows->position() > 0)
+      refuse("{}: input.context: no row has a text in column \"{}\"", job.file, job.input.context);
+  }
+  auto rows = open_format(job, corpus, RowMapper(job, schema, contexts));
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
 }

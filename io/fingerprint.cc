@@ -64,6 +64,7 @@ ordered_json settings(const Job& job) {
             {"category", job.input.category},
             {"document", job.input.document},
             {"context", job.input.context},
+            {"context_id", job.input.context_id},
             {"questions", job.input.questions},
             {"question", job.input.question},
             {"options", job.input.options}}},

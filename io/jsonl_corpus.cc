@@ -115,7 +115,8 @@ std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMap
   std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
   const std::vector<std::string> columns = probe_columns(paths.front());
   if (!columns.empty())
-    for (const MappedColumn& column : mapper.columns()) check_column(column, columns, files.front());
+    for (const MappedColumn& column : mapper.columns())
+      if (!column.optional) check_column(column, columns, files.front());
   for (const std::string& path : paths) open_bytes(path);  // better now than after hours of work
   return std::make_unique<JsonlCorpus>(std::move(files), std::move(paths), std::move(mapper));
 }

@@ -85,7 +85,7 @@ void check_columns(const ParquetFile& file, const std::string& path, const RowMa
   std::vector<std::string> names;
   for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
   for (const MappedColumn& wanted : mapper.columns()) {
-    check_column(wanted, names, path);
+    if (!wanted.optional) check_column(wanted, names, path);
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
       refuse("{}: {}: {} has more than one column \"{}\"", wanted.place, wanted.key, path, wanted.name);
     for (const ParquetFile::Column& column : file.columns()) {

@@ -96,16 +96,23 @@ Question question_of(const json& value) {
 
 }  // namespace
 
-RowMapper::RowMapper(const Job& job, const Schema* schema) : input_(job.input), schema_(schema) {
-  const auto add = [&](const std::string& name, const char* key, bool list = false) {
+RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
+    : input_(job.input),
+      schema_(schema),
+      contexts_(std::move(contexts)),
+      gathers_(!input_.context_id.empty() && !contexts_) {
+  const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
     const auto place = input_.places.find(key);
     if (!name.empty())
-      columns_.push_back({name, key, place == input_.places.end() ? job.file : place->second, list});
+      columns_.push_back(
+          {name, key, place == input_.places.end() ? job.file : place->second, list, optional});
   };
+  add(input_.context_id, "input.context_id");
+  add(input_.context, "input.context", false, !input_.context_id.empty());
+  if (gathers_) return;
   add(input_.id, "input.id");
   add(input_.category, "input.category");
   for (const std::string& column : input_.document) add(column, "input.document");
-  add(input_.context, "input.context");
   add(input_.questions, "input.questions", true);
   add(input_.question, "input.question");
   add(input_.options, "input.options", true);
@@ -125,10 +132,17 @@ Row RowMapper::map(Place place, const json& cells, int64_t number) const {
   Item item;
   item.place = std::move(place);
   try {
+    if (gathers_) {
+      map_context(cells, item);
+      return item;
+    }
     item.id = input_.id.empty() ? json(number)
                                 : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
     if (schema_) map_category(cells, item);
-    map_document(cells, item);
+    if (input_.context_id.empty())
+      map_document(cells, item);
+    else
+      map_context(cells, item);
     if (!schema_) map_questions(cells, item);
   } catch (const BadRow& bad) {
     return Reject{std::move(item.place), std::move(item.id), bad.reason};
@@ -164,6 +178,25 @@ void RowMapper::map_document(const json& cells, Item& item) const {
   if (item.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
   if (item.document.size() > kLongestDocument)
     reject("the document has {} bytes; the most is {}", item.document.size(), kLongestDocument);
+}
+
+void RowMapper::map_context(const json& cells, Item& item) const {
+  const json id = id_of(cell(cells, input_.context_id), fmt::format("column \"{}\"", input_.context_id));
+  std::string own;
+  if (const auto value = cells.find(input_.context); value != cells.end() && !value->is_null())
+    own = text_of(*value, fmt::format("column \"{}\"", input_.context));
+  if (blank(own)) own.clear();
+  if (gathers_) {
+    item.id = id;
+    item.document = std::move(own);
+    return;
+  }
+  const std::string name = shorten_text(id.dump(), 60);
+  auto found = contexts_->find(id);
+  if (!found) reject("no row has the text of context {}", name);
+  if (!own.empty() && own != found->text)
+    reject("context {} has another text in row {} of {}", name, found->place.row, found->place.file);
+  item.document = std::move(found->text);
 }
 
 void RowMapper::map_questions(const json& cells, Item& item) const {

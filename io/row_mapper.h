@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <variant>
@@ -8,6 +9,7 @@
 #include "core/job.h"
 #include "core/task/item.h"
 #include "core/task/schema.h"
+#include "io/contexts.h"
 
 namespace sheaf {
 
@@ -19,14 +21,16 @@ struct MappedColumn {
   std::string key;    ///< of the job file, for messages: "input.document"
   std::string place;  ///< where that key is written: "configs/demo.yaml:9"
   bool list = false;
+  bool optional = false;  ///< rows, or whole files, may be without it
 };
 
 /// Turns the cells of a row into an item by the column map of the job, or says why it cannot.
 class RowMapper {
  public:
   /// `schema` is null for `ask`; it must outlive the mapper. Refuses a job without a category column whose
-  /// schema has several categories.
-  RowMapper(const Job& job, const Schema* schema);
+  /// schema has several categories. `contexts`: for a job with input.context_id. Without them the mapper
+  /// gathers contexts: its items have the id of the context and, where the row has it, its text.
+  RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr);
 
   const std::vector<MappedColumn>& columns() const { return columns_; }
   bool wants(std::string_view column) const;
@@ -37,10 +41,13 @@ class RowMapper {
  private:
   void map_category(const nlohmann::json& cells, Item& item) const;
   void map_document(const nlohmann::json& cells, Item& item) const;
+  void map_context(const nlohmann::json& cells, Item& item) const;
   void map_questions(const nlohmann::json& cells, Item& item) const;
 
   Job::Input input_;
   const Schema* schema_;
+  std::shared_ptr<const Contexts> contexts_;
+  bool gathers_ = false;
   std::vector<std::string> category_names_;
   std::vector<MappedColumn> columns_;
 };
