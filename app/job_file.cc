@@ -258,8 +258,8 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides)
   read_cost(std::move(cost), job.cost);
   read_input(std::move(input), job.input, job.task.kind);
   read_model(std::move(model), job.model);
+  add_examples(job);
   return job;
 }
 
-  add_examples(job);
 }  // namespace sheaf
