@@ -4,6 +4,7 @@ JOBS    ?= $(shell nproc)
 PRESET  ?= release
 SECONDS ?= 600
 KILLS   ?= 100
+ROWS    ?= 1000000
 # GPUs to compile for, such as 80;89;90a; empty: as configured before, at first those of this machine (90a without one).
 CUDA_ARCH ?=
 
@@ -51,8 +52,8 @@ sanitize: setup ## the tests under the address and undefined-behaviour sanitizer
 fuzz: build ## the parsers' fuzz tests, ten minutes each (make fuzz SECONDS=60: one minute each)
 	@tools/fuzz $(SECONDS)
 
-soak: build ## kill jobs at 100 random moments and let them go on, comparing bytes (make soak KILLS=1000)
-	@tools/soak --kills $(KILLS)
+soak: build ## kill jobs at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
+	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
 format: ## clang-format in place
 	@tools/format

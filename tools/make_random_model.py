@@ -5,7 +5,8 @@ usage: tools/make_random_model.py --shape qwen3-8b --out DIR [--shard-gb 5]
 
 Plain Python. The folder has config.json, sharded safetensors and their index, but no tokenizer. Weights are cut out of one
 random block of 64 MB, so the files compress well and the answers mean nothing; every value lies between 1/128 and 1/32 in
-size, norms are 1. The same command writes the same bytes.
+size, norms are 1. The same command writes the same bytes. The shape `tiny` also has a tokenizer, one token a byte, so that
+whole jobs run on it in next to no time (tests, tools/soak).
 """
 import argparse
 import json
@@ -34,17 +35,18 @@ SHAPES = {
     "qwen3-8b": QWEN3 | sizes(4096, 12288, 36, 32, 8, False),
     "qwen3-14b": QWEN3 | sizes(5120, 17408, 40, 40, 8, False),
     "llama3-8b": LLAMA | sizes(4096, 14336, 32, 32, 8, False),
+    "tiny": LLAMA | sizes(16, 32, 1, 2, 1, False) | {"head_dim": 8, "vocab_size": 257, "eos_token_id": 256},
 }
 BLOCK = 64 << 20
 PRIME = 15485863  # so that no two matrices start alike
 
 
-def random_block(seed=1):
+def random_block(size, seed=1):
     """Finite bf16 values: random sign and mantissa, exponents of 1/128 and 1/64."""
     source = random.Random(seed)
-    low = source.randbytes(BLOCK // 2)
-    high = source.randbytes(BLOCK // 2).translate(bytes(0x3C | b & 0x80 for b in range(256)))
-    block = bytearray(BLOCK)
+    low = source.randbytes(size // 2)
+    high = source.randbytes(size // 2).translate(bytes(0x3C | b & 0x80 for b in range(256)))
+    block = bytearray(size)
     block[0::2] = low
     block[1::2] = high
     return bytes(block)
@@ -97,11 +99,21 @@ def write_shard(path, tensors, block, first):
             if len(shape) == 1:
                 file.write(b"\x80\x3f" * (left // 2))
                 continue
-            start = number * PRIME * 2 % BLOCK
+            start = number * PRIME * 2 % len(block)
             while left > 0:
                 left -= file.write(block[start:start + left])
                 start = 0
     return at
+
+
+def byte_tokenizer():
+    """A tokenizer.json: ids 0 to 255 are the bytes, spelled as byte-level files spell them, and 256 ends an answer."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    vocab = {chr(byte): byte for byte in plain} | {chr(256 + i): byte for i, byte in enumerate(others)}
+    return {"added_tokens": [{"id": 256, "content": "<|endoftext|>", "special": True}], "normalizer": None,
+            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
+            "model": {"type": "BPE", "vocab": vocab, "merges": []}}
 
 
 def main():
@@ -122,18 +134,20 @@ def main():
         size += byte_count(shape)
 
     options.out.mkdir(parents=True, exist_ok=True)
-    block = memoryview(random_block())
+    block = memoryview(random_block(1 << 16 if options.shape == "tiny" else BLOCK))
     places, total, first = {}, 0, 0
     for number, tensors in enumerate(shards, 1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
         total += write_shard(options.out / file, tensors, block, first)
         first += len(tensors)
         places |= {name: file for name, _ in tensors}
+    if options.shape == "tiny":
+        (options.out / "tokenizer.json").write_text(json.dumps(byte_tokenizer()))
     index = {"metadata": {"total_size": total}, "weight_map": places}
     (options.out / "model.safetensors.index.json").write_text(json.dumps(index, indent=1))
     # Last, so that a folder with a configuration is whole.
     (options.out / "config.json").write_text(json.dumps(config, indent=1))
-    print(f"{options.out}: {total / 1e9:.2f} GB in {len(shards)} files")
+    print(f"{options.out}: {total / 1e6:,.2f} MB in {len(shards)} files")
 
 
 main()

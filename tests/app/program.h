@@ -61,6 +61,15 @@ inline Ran run_sheaf(const Scratch& scratch, const std::string& arguments) {
           read_text(scratch.file("stderr"))};
 }
 
+/// A model of random weights with one token a byte, on which a job takes no time; gives back its folder.
+inline std::string make_tiny_model(const Scratch& scratch) {
+  const std::string folder = scratch.file("model");
+  const std::string command =
+      "python3 tools/make_random_model.py --shape tiny --out " + folder + " >/dev/null";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("no tiny model: " + command);
+  return folder;
+}
+
 inline bool has_default_model() {
   return std::filesystem::exists("build/models/smollm2.gguf");
 }
