@@ -5,6 +5,7 @@ PRESET  ?= release
 SECONDS ?= 600
 KILLS   ?= 100
 ROWS    ?= 1000000
+PREFIX  ?= /usr/local
 # GPUs to compile for, such as 80;89;90a; empty: as configured before, at first those of this machine (90a without one).
 CUDA_ARCH ?=
 
@@ -55,6 +56,10 @@ fuzz: build ## the parsers' fuzz tests, ten minutes each (make fuzz SECONDS=60: 
 soak: build ## kill jobs at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
+install: configure ## program, man page and completions (PREFIX=/usr/local, DESTDIR=)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
+	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
+
 format: ## clang-format in place
 	@tools/format
 
@@ -64,4 +69,4 @@ lint: build ## clang-format check and clang-tidy
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitize fuzz soak format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitize fuzz soak install format lint clean

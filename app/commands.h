@@ -17,5 +17,7 @@ void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
+void add_completion_command(CLI::App& app);
+void add_man_command(CLI::App& app);
 
 }  // namespace sheaf

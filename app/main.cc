@@ -1,11 +1,44 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <algorithm>
 #include <exception>
 #include <new>
 
+#include "app/command_tree.h"
 #include "app/commands.h"
+#include "app/exit_codes.h"
+#include "app/terminal.h"
 #include "app/version.h"
 #include "core/error.h"
+#include "io/spelling.h"
+
+namespace {
+
+std::string footer_text() {
+  std::string codes;
+  for (const sheaf::ExitCode& exit : sheaf::kExitCodes)
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
+  return fmt::format(
+      "Exit codes: {}.\n`sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.",
+      codes);
+}
+
+/// CLI11 would only say that a command is required.
+void check_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const sheaf::CommandFacts& command : sheaf::describe_commands(app)) names.push_back(command.name);
+  if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
+  sheaf::refuse("there is no command \"{}\"{}", sheaf::shorten_text(word, 60),
+                sheaf::suggest_spelling(word, names));
+}
+
+int print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string command;
+  for (const CLI::App* each : app.get_subcommands()) command += " " + each->get_name();
+  sheaf::print_error(fmt::format("{}; `sheaf{} --help` explains", sheaf::one_line(error.what()), command));
+  return static_cast<int>(sheaf::Fault::input);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{
@@ -18,10 +51,7 @@ int main(int argc, char** argv) {
   app.name("sheaf");
   app.require_subcommand(1);
   app.set_version_flag("--version", sheaf::version_text(), "What this program was built with");
-  app.footer(
-      "Exit codes: 0 all rows fine, 1 done with rejected rows, 2 usage, configuration or input wrong, 3 "
-      "fatal,\n"
-      "130 interrupted: the same command goes on. `sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.");
+  app.footer(footer_text());
 
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);
@@ -33,19 +63,22 @@ int main(int argc, char** argv) {
   sheaf::add_bench_command(app);
   sheaf::add_report_command(app);
   sheaf::add_doctor_command(app);
+  sheaf::add_completion_command(app);
+  sheaf::add_man_command(app);
   try {
+    if (argc > 1) check_command(app, argv[1]);
     app.parse(argc, argv);
     return exit_code;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(sheaf::Fault::input);
+    return error.get_exit_code() == 0 ? app.exit(error) : print_usage_error(app, error);
   } catch (const sheaf::Error& error) {
-    std::fprintf(stderr, "sheaf: %s\n", error.what());
+    sheaf::print_error(error.what());
     return static_cast<int>(error.fault());
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "sheaf: out of memory\n");
+    sheaf::print_error("out of memory");
     return static_cast<int>(sheaf::Fault::fatal);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "sheaf: %s\n", error.what());
+    sheaf::print_error(error.what());
     return static_cast<int>(sheaf::Fault::fatal);
   }
 }

@@ -1,0 +1,87 @@
+#include "app/command_tree.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace sheaf {
+namespace {
+
+std::vector<std::string> choices_in(const std::string& type) {
+  const size_t open = type.find('{'), close = type.find('}', open);
+  std::vector<std::string> choices;
+  if (close == std::string::npos) return choices;
+  std::istringstream list(type.substr(open + 1, close - open - 1));
+  for (std::string choice; std::getline(list, choice, ',');) choices.push_back(choice);
+  return choices;
+}
+
+ArgumentFacts describe_argument(const CLI::Option& option) {
+  ArgumentFacts facts;
+  for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
+  facts.required = option.get_required();
+  facts.help = one_line(option.get_description());
+  if (option.get_type_size() == 0) return facts;
+  facts.repeated = option.get_items_expected_max() > 1;
+  const std::string type = option.get_type_name(), base = type.substr(0, type.find(':'));
+  facts.choices = choices_in(type);
+  if (!facts.choices.empty()) {
+    facts.value = fmt::format("{}", fmt::join(facts.choices, "|"));
+  } else if (base == "INT" || base == "UINT" || base == "FLOAT") {
+    facts.value = "N";
+  } else {
+    facts.path = base == "TEXT" || base == "FILE";
+    facts.value = facts.path ? "FILE" : base;
+  }
+  if (facts.names.empty() && facts.choices.empty()) {
+    facts.value = option.get_name(true);
+    for (char& c : facts.value) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  if (!option.get_default_str().empty())
+    facts.help += fmt::format(" (default: {})", option.get_default_str());
+  return facts;
+}
+
+CommandFacts describe_command(const CLI::App& app) {
+  CommandFacts facts;
+  facts.help = one_line(app.get_description());
+  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; }))
+    facts.arguments.push_back(describe_argument(*option));
+  return facts;
+}
+
+std::vector<ArgumentFacts> select(const std::vector<ArgumentFacts>& all, bool operands) {
+  std::vector<ArgumentFacts> some;
+  for (const ArgumentFacts& each : all)
+    if (each.names.empty() == operands) some.push_back(each);
+  return some;
+}
+
+}  // namespace
+
+std::vector<ArgumentFacts> CommandFacts::options() const {
+  return select(arguments, false);
+}
+
+std::vector<ArgumentFacts> CommandFacts::operands() const {
+  return select(arguments, true);
+}
+
+std::vector<CommandFacts> describe_commands(const CLI::App& app) {
+  std::vector<CommandFacts> all = {describe_command(app)};
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    all.push_back(describe_command(*command));
+    all.back().name = command->get_name();
+  }
+  return all;
+}
+
+std::string one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace sheaf

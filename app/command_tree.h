@@ -1,0 +1,38 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sheaf {
+
+/// An option or operand of a command, as completion scripts and the man page need it.
+struct ArgumentFacts {
+  std::vector<std::string> names;  ///< "-q", "--quiet"; empty: an operand
+  std::string value;               ///< what stands for its value: "FILE", "N", "a|b"; empty: a flag
+  std::vector<std::string> choices;
+  bool path = false;  ///< its value is a file or folder
+  bool required = false;
+  bool repeated = false;
+  std::string help;  ///< one line
+};
+
+struct CommandFacts {
+  std::string name;  ///< empty: the program itself
+  std::string help;  ///< one line
+  std::vector<ArgumentFacts> arguments;
+
+  std::vector<ArgumentFacts> options() const;
+  std::vector<ArgumentFacts> operands() const;
+};
+
+/// The program's own options and then every command. An argument takes a path unless its type says otherwise:
+/// a number, or a choice such as {bash,zsh}, or a name that was set with type_name().
+std::vector<CommandFacts> describe_commands(const CLI::App& app);
+
+/// Without line breaks and doubled blanks.
+std::string one_line(const std::string& text);
+
+}  // namespace sheaf

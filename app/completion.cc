@@ -1,0 +1,163 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+
+#include "app/command_tree.h"
+#include "app/commands.h"
+
+namespace sheaf {
+namespace {
+
+std::string bash_script(const std::vector<CommandFacts>& commands) {
+  std::string values, words;
+  for (const CommandFacts& command : commands) {
+    std::string options, operands;
+    bool files = false;
+    for (const ArgumentFacts& argument : command.arguments) {
+      if (argument.names.empty()) {
+        operands += fmt::format("{} ", fmt::join(argument.choices, " "));
+        files |= argument.path;
+        continue;
+      }
+      std::string pattern;
+      for (const std::string& name : argument.names) {
+        options += name + " ";
+        pattern += fmt::format("{}\"{} {}\"", pattern.empty() ? "" : " | ", command.name, name);
+      }
+      if (argument.value.empty()) continue;
+      values += fmt::format("    {}) words=\"{}\" files={} value=1 ;;\n", pattern,
+                            fmt::join(argument.choices, " "), argument.path ? 1 : 0);
+    }
+    if (command.name.empty())
+      for (const CommandFacts& other : commands) operands += other.name + " ";
+    words += fmt::format("    {}) options=\"{}\" words=\"{}\" files={} ;;\n",
+                         command.name.empty() ? "\"\"" : command.name, one_line(options), one_line(operands),
+                         files ? 1 : 0);
+  }
+  return "# bash completion for sheaf, written by `sheaf completion bash`\n"
+         "_sheaf() {\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+         "  local command=\"\" options=\"\" words=\"\" files=0 value=0 i\n"
+         "  # bash cuts --option=value into three words.\n"
+         "  if [[ $word == \"=\" ]]; then\n"
+         "    word=\"\"\n"
+         "  elif [[ $before == \"=\" ]]; then\n"
+         "    before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+         "  fi\n"
+         "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
+         "    if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]} && break; fi\n"
+         "  done\n"
+         "  case \"$command $before\" in\n" +
+         values +
+         "  esac\n"
+         "  if ((value == 0)); then\n"
+         "    case $command in\n" +
+         words +
+         "    esac\n"
+         "    if [[ $word == -* ]]; then words=$options files=0; fi\n"
+         "  fi\n"
+         "  if ((files == 1)); then\n"
+         "    compopt -o filenames 2> /dev/null\n"
+         "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+         "  else\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  fi\n"
+         "}\n"
+         "complete -F _sheaf sheaf\n";
+}
+
+/// Inside single quotes, with `special` characters behind a backslash.
+std::string zsh_quoted(const std::string& text, std::string_view special) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+      continue;
+    }
+    if (special.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string zsh_value(const ArgumentFacts& argument) {
+  std::string label = argument.value, action;
+  if (!argument.choices.empty()) {
+    label = "one of";
+    action = fmt::format("({})", fmt::join(argument.choices, " "));
+  } else if (argument.path) {
+    action = "_files";
+  }
+  return fmt::format(":{}:{}", zsh_quoted(label, ":\\"), zsh_quoted(action, ":\\"));
+}
+
+std::string zsh_arguments(const CommandFacts& command, const std::string& indent) {
+  std::string out;
+  for (const ArgumentFacts& option : command.options()) {
+    const std::string names = fmt::format("{}", fmt::join(option.names, ","));
+    std::string spec = option.repeated ? "'*'" : "";
+    if (option.names.size() == 1)
+      spec += names;
+    else
+      spec = fmt::format("'({})'{{{}}}", fmt::join(option.names, " "), names);
+    out += fmt::format("{}{}'[{}]{}' \\\n", indent, spec, zsh_quoted(option.help, "[]:\\"),
+                       option.value.empty() ? "" : zsh_value(option));
+  }
+  for (const ArgumentFacts& operand : command.operands())
+    out += fmt::format("{}'{}{}' \\\n", indent, operand.repeated ? "*" : "", zsh_value(operand));
+  return out.substr(0, out.size() - 3) + "\n";
+}
+
+std::string zsh_script(const std::vector<CommandFacts>& commands) {
+  std::string names, cases;
+  for (const CommandFacts& command : commands) {
+    if (command.name.empty()) continue;
+    names += fmt::format("        '{}:{}'\n", command.name, zsh_quoted(command.help, "\\"));
+    cases += fmt::format("        {})\n          _arguments \\\n{}          ;;\n", command.name,
+                         zsh_arguments(command, "            "));
+  }
+  std::string own = zsh_arguments(commands[0], "    ");
+  own.insert(own.size() - 1, " \\");
+  return "#compdef sheaf\n"
+         "# zsh completion for sheaf, written by `sheaf completion zsh`\n"
+         "_sheaf() {\n"
+         "  local context state state_descr line\n"
+         "  typeset -A opt_args\n"
+         "  _arguments -C \\\n" +
+         own +
+         "    '1:command:->command' \\\n"
+         "    '*::argument:->argument'\n"
+         "  case $state in\n"
+         "    command)\n"
+         "      local -a commands\n"
+         "      commands=(\n" +
+         names +
+         "      )\n"
+         "      _describe command commands\n"
+         "      ;;\n"
+         "    argument)\n"
+         "      case $words[1] in\n" +
+         cases +
+         "      esac\n"
+         "      ;;\n"
+         "  esac\n"
+         "}\n"
+         "# Both as a file in $fpath and by `source`.\n"
+         "if [[ $funcstack[1] == _sheaf ]]; then _sheaf \"$@\"; else compdef _sheaf sheaf; fi\n";
+}
+
+}  // namespace
+
+void add_completion_command(CLI::App& app) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("completion", "A completion script for your shell: source <(sheaf completion bash)");
+  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command->callback([&app, shell] {
+    const std::vector<CommandFacts> commands = describe_commands(app);
+    std::fputs((*shell == "bash" ? bash_script(commands) : zsh_script(commands)).c_str(), stdout);
+  });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,121 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <sstream>
+
+#include "app/command_tree.h"
+#include "app/commands.h"
+#include "app/exit_codes.h"
+
+namespace sheaf {
+namespace {
+
+/// Text as roff takes it: a hyphen that can be copied, no line that looks like a request.
+std::string roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+  }
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+std::string bold(const std::string& text) {
+  return "\\fB" + roff(text) + "\\fR";
+}
+
+std::string italic(const std::string& text) {
+  return "\\fI" + roff(text) + "\\fR";
+}
+
+std::string entry(const std::string& term, const std::string& text) {
+  return ".TP\n" + term + "\n" + roff(text) + "\n";
+}
+
+/// "-q, --quiet" or "--limit N".
+std::string option_term(const ArgumentFacts& option) {
+  std::string term;
+  for (const std::string& name : option.names) term += (term.empty() ? "" : ", ") + bold(name);
+  return option.value.empty() ? term : term + " " + italic(option.value);
+}
+
+std::string command_section(const CommandFacts& command) {
+  std::string usage = bold("sheaf " + command.name) + " [" + italic("options") + "]";
+  for (const ArgumentFacts& operand : command.operands()) {
+    const std::string word = italic(operand.value) + (operand.repeated ? " ..." : "");
+    usage += operand.required ? " " + word : " [" + word + "]";
+  }
+  std::string text = fmt::format(".SS {}\n{}\n.PP\n{}\n", roff(command.name), usage, roff(command.help));
+  for (const ArgumentFacts& operand : command.operands()) text += entry(italic(operand.value), operand.help);
+  for (const ArgumentFacts& option : command.options())
+    if (option.names.back() != "--help") text += entry(option_term(option), option.help);
+  return text;
+}
+
+struct Examples {
+  std::string prose, entries;
+};
+
+/// The program's description: a sentence, and examples in lines that begin with blanks: "  command   what it
+/// does".
+Examples split_description(const std::string& description) {
+  Examples parts;
+  std::istringstream lines(description);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ")) {
+      parts.prose += line + " ";
+      continue;
+    }
+    const size_t gap = line.find("  ", 2);
+    const std::string text = gap == std::string::npos ? "" : one_line(line.substr(gap));
+    parts.entries += entry(bold(one_line(line.substr(0, gap))), text);
+  }
+  parts.prose = one_line(parts.prose);
+  return parts;
+}
+
+std::string man_page(const CLI::App& app) {
+  const std::vector<CommandFacts> commands = describe_commands(app);
+  const Examples about = split_description(app.get_description());
+  std::string brief = about.prose.substr(0, about.prose.find(':'));
+  brief[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(brief[0])));
+
+  std::string page = fmt::format(".TH SHEAF 1 \"\" \"sheaf {}\" \"User Commands\"\n", SHEAF_VERSION);
+  page += ".SH NAME\nsheaf \\- " + roff(brief) + "\n.SH SYNOPSIS\n" + bold("sheaf") + " " +
+          italic("command") + " [" + italic("options") + "] " + italic("operands") + "\n.SH DESCRIPTION\n" +
+          roff(about.prose) + "\n";
+  for (const ArgumentFacts& option : commands[0].options()) page += entry(option_term(option), option.help);
+  page += ".SH COMMANDS\n";
+  for (const CommandFacts& command : commands)
+    if (!command.name.empty()) page += command_section(command);
+  page += ".SH EXIT STATUS\n";
+  for (const ExitCode& exit : kExitCodes) page += entry(bold(std::to_string(exit.code)), exit.meaning);
+  page += ".SH FILES\n";
+  page += entry(italic("JOB"), "What to read, compute and write, in YAML; docs/job.md explains every key.");
+  page += entry(italic("OUTPUT/rows-*.jsonl"),
+                "One row an item, in input order (.parquet where the job says so).");
+  page += entry(italic("OUTPUT/rejects.jsonl"), "The rows that could not be used, with place and reason.");
+  page += entry(italic("OUTPUT/report.json") + ", " + italic("OUTPUT/report.html"),
+                "What the run did, how fast, and for how much.");
+  page += entry(
+      italic("OUTPUT/manifest.json") + ", " + italic("OUTPUT/journal") + ", " + italic("OUTPUT/_SUCCESS"),
+      "Sums of every file; what is committed; written last, when everything is whole.");
+  page += ".SH ENVIRONMENT\n";
+  page += entry(bold("NO_COLOR"), "Where set and not empty, nothing is coloured.");
+  page += entry(bold("TERM"), "Where dumb, nothing is coloured and no line rewritten.");
+  page += entry(bold("CUDA_VISIBLE_DEVICES"), "The GPUs that CUDA shows; cuda:N counts among these.");
+  return page + ".SH EXAMPLES\n" + about.entries;
+}
+
+}  // namespace
+
+void add_man_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("man", "The manual page, for man(1): sheaf man | man -l -");
+  command->callback([&app] { std::fputs(man_page(app).c_str(), stdout); });
+}
+
+}  // namespace sheaf
