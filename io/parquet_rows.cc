@@ -83,6 +83,11 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
           arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
                           arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
                           arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8())}));
+    case Type::questions:
+      return arrow::list(arrow::struct_(
+          {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),
+           arrow::field("options", arrow::list(arrow::utf8())),
+           arrow::field("answers", arrow::list(arrow::utf8())), arrow::field("extra", arrow::utf8())}));
   }
   fail("a column without a type");
 }

@@ -11,7 +11,7 @@ namespace sheaf {
 
 /// A column of a rows file in Parquet.
 struct TableColumn {
-  enum class Type : uint8_t { text, integer, number, texts, text_map, number_map, answers };
+  enum class Type : uint8_t { text, integer, number, texts, text_map, number_map, answers, questions };
   std::string name;
   Type type = Type::text;
   bool in_values = false;  ///< an attribute: found under "values" in the row

@@ -1,0 +1,142 @@
+#include "io/datasets/convert.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+
+#include "app/commands.h"
+#include "core/error.h"
+#include "io/datasets/corpus_writer.h"
+#include "io/datasets/needle.h"
+#include "io/file_layer.h"
+#include "io/model_files.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kShownRejects = 20;
+
+struct ConvertOptions {
+  std::string format, from, to, model;
+  ConvertSettings settings;
+  NeedleOptions needle;
+  bool json = false;
+};
+
+void print(const ConvertOptions& options, const std::string& task, const Converted& done) {
+  if (options.json) {
+    nlohmann::ordered_json out{{"rows", done.rows}};
+    if (task == "ask") out.update({{"questions", done.questions}, {"unanswerable", done.unanswerable}});
+    out.update({{"rejects", done.rejects}, {"path", options.to}});
+    std::cout << out.dump(2) << '\n';
+    return;
+  }
+  if (task == "ask") {
+    std::cout << fmt::format("{} contexts with {} questions", done.rows, done.questions);
+    if (done.unanswerable > 0) std::cout << fmt::format(", {} of them unanswerable,", done.unanswerable);
+  } else {
+    std::cout << fmt::format("{} documents", done.rows);
+  }
+  std::cout << fmt::format(" in {}", options.to);
+  if (!options.settings.schema.empty()) std::cout << ", their attributes in " << options.settings.schema;
+  std::cout << fmt::format("; {} broken entries left out\n", done.rejects);
+}
+
+int convert(const ConvertOptions& options) {
+  int64_t shown = 0;
+  const Converted done =
+      convert_dataset(options.format, options.from, options.to, options.settings, [&](const DatasetRow& row) {
+        if (++shown > kShownRejects) return;
+        std::cerr << fmt::format("{}:{}: {}\n", row.place.file, row.place.row, row.error);
+      });
+  if (shown > kShownRejects) std::cerr << fmt::format("… and {} more\n", shown - kShownRejects);
+  print(options, find_dataset_format(options.format)->task, done);
+  return done.rejects > 0 ? 1 : 0;
+}
+
+int convert_needle(ConvertOptions options) {
+  const auto book = read_whole(options.from);
+  if (!book) refuse("{}: no such file; needle wants a book as plain text", options.from);
+  LoadedTokenizer tokenizer;
+  if (!options.model.empty()) {
+    tokenizer = load_tokenizer(options.model);
+    options.needle.measure = [&](const std::string& text) {
+      Tokens tokens;
+      tokenizer.tokenizer->encode(text, false, tokens);
+      return static_cast<int64_t>(tokens.size());
+    };
+  }
+  CorpusWriter writer(options.to, "ask");
+  Converted done;
+  for (const auto& row : make_needles(*book, options.from, options.needle)) {
+    writer.add(row);
+    ++done.rows;
+    done.questions += static_cast<int64_t>(row["questions"].size());
+  }
+  writer.finish();
+  print(options, "ask", done);
+  return 0;
+}
+
+std::string format_list() {
+  std::string text = "Formats, and what IN is for them:\n";
+  for (const DatasetFormat& format : dataset_formats())
+    text += fmt::format("  {:12} {}\n", format.name, format.input);
+  return text + fmt::format("  {:12} {}\n", "needle", "a book (plain text), to hide made-up facts in") +
+         "\nJobs can also read a dataset as it is: input: {path: dev-v2.0.json, format: squad}.\n"
+         "docs/datasets.md says where to get each and what comes out.";
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app, int& exit_code) {
+  auto* command =
+      app.add_subcommand("convert", "A public dataset as it is downloaded to a corpus with its gold answers");
+  auto options = std::make_shared<ConvertOptions>();
+  std::vector<std::string> names = {"needle"};
+  for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
+  command->add_option("FORMAT", options->format, "Which dataset it is")
+      ->required()
+      ->check(CLI::IsMember(names));
+  command->add_option("IN", options->from, "The dataset's file or folder")->required();
+  command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
+  command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--split", options->settings.dataset.split, "narrativeqa: train, valid or test")
+      ->check(CLI::IsMember({"train", "valid", "test"}))
+      ->capture_default_str();
+  command
+      ->add_option("--turns", options->settings.dataset.turns,
+                   "quac: earlier turns of the dialog before a question, with their answers")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  command->add_option("--schema", options->settings.schema,
+                      "oa-mine, ae-110k: also write the attributes found as a schema file");
+  NeedleOptions& needle = options->needle;
+  command->add_option("--count", needle.count, "needle: documents")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--questions", needle.questions, "needle: questions of each document")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--length", needle.length,
+                   "needle: words of the book in a document, or tokens with --model")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--model", options->model,
+                      "needle: the model or tokenizer whose tokens --length counts");
+  command->add_option("--shots", needle.shots, "needle: answered questions at the end of a document")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", needle.seed, "needle: other facts and excerpts")->capture_default_str();
+  command->add_flag("--dogs", needle.dogs, "needle: only the fur of dogs, as in Hydragen");
+  command->add_flag("--json", options->json, "Print the counts as JSON");
+  command->footer(format_list());
+  command->callback([options, &exit_code] {
+    exit_code = options->format == "needle" ? convert_needle(*options) : convert(*options);
+  });
+}
+
+}  // namespace sheaf
