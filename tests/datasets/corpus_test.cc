@@ -1,0 +1,137 @@
+#include "io/corpus.h"
+
+#include <gtest/gtest.h>
+
+#include "app/job_file.h"
+#include "tests/datasets/samples.h"
+
+namespace sheaf {
+namespace {
+
+constexpr const char* kModel = "datasets/README.md";  // any file: the job's check asks only that it is there
+
+Job job_of(const TempFolder& folder, const std::string& input, const std::string& rest = {}) {
+  return read_job(
+      folder.write("job.yaml", fmt::format("model: {{path: {}}}\ninput: {{{}}}\ntask: {{kind: ask{}}}\n"
+                                           "method: {{name: ippd}}\noutput: {{path: out}}\n",
+                                           kModel, input, rest)),
+      {});
+}
+
+std::vector<std::variant<Item, Reject>> rest_of(Corpus& corpus) {
+  std::vector<std::variant<Item, Reject>> rows;
+  while (auto row = corpus.next()) rows.push_back(std::move(*row));
+  return rows;
+}
+
+TEST(DatasetCorpus, AJobNamesTheFormatAndNoColumns) {
+  const TempFolder folder;
+  const std::string path = write_sample(folder, sample("squad"));
+  const auto rows = rest_of(*open_corpus(job_of(folder, "path: " + path + ", format: squad"), nullptr));
+  ASSERT_EQ(rows.size(), 2u);
+  const Item& item = std::get<Item>(rows[0]);
+  EXPECT_EQ(item.id, "Mills/0");
+  EXPECT_EQ(item.document, "The mill of Arn was built in 1802.");
+  ASSERT_EQ(item.questions.size(), 2u);
+  EXPECT_EQ(item.questions[0].id, "q1");
+  EXPECT_EQ(item.questions[0].text, "When was it built?");
+  EXPECT_TRUE(item.questions[0].options.empty());
+}
+
+TEST(DatasetCorpus, MultipleChoiceHasItsOptions) {
+  const TempFolder folder;
+  const std::string path = write_sample(folder, sample("race"));
+  const auto rows = rest_of(*open_corpus(job_of(folder, "path: " + path + ", format: race"), nullptr));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(std::get<Item>(rows[0]).questions[1].options,
+            (std::vector<std::string>{"dry", "hot", "wet", "windy"}));
+}
+
+TEST(DatasetCorpus, ProductsHaveTheirNumberForAnId) {
+  const TempFolder folder;
+  Job job;
+  job.file = "job.yaml";
+  job.input.path = write_sample(folder, sample("oa-mine"));
+  job.input.format = "oa-mine";
+  job.input.category = "category";
+  job.input.document = {"document"};
+  Schema schema;
+  schema.categories = {{"Coffee", {{"Brand", {}, ValueType::text, {}}}}};
+  const auto rows = rest_of(*open_corpus(job, &schema));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(std::get<Item>(rows[0]).id, 1);
+  EXPECT_EQ(std::get<Item>(rows[0]).document, "Acme Roast, 12 oz");
+  EXPECT_NE(std::get<Reject>(rows[1]).reason.find("category \"Tea\" is not in the schema"),
+            std::string::npos);
+}
+
+TEST(DatasetCorpus, CountsSkipsAndLimitsAsEveryCorpus) {
+  const TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 20; ++i)
+    lines += i % 7 == 3 ? "{\"id\": broken\n\n"
+                        : fmt::format(
+                              "{{\"id\": \"{}\", \"question\": \"q\", \"answer\": \"a\", \"paragraphs\": "
+                              "[{{\"title\": \"t\", \"paragraph_text\": \"p{}\"}}]}}\n",
+                              i, i);
+  const std::string input = "path: " + folder.write("m.jsonl", lines) + ", format: musique";
+  const Job job = job_of(folder, input);
+  const auto all = rest_of(*open_corpus(job, nullptr));
+  ASSERT_EQ(all.size(), 20u);
+  EXPECT_EQ(std::get<Reject>(all[3]).place.row, 4);
+  for (int64_t at = 0; at <= 20; ++at) {
+    const auto corpus = open_corpus(job, nullptr);
+    EXPECT_EQ(corpus->count_rows(), 20);
+    corpus->skip_to(at);
+    EXPECT_EQ(corpus->position(), at);
+    const auto rest = rest_of(*corpus);
+    ASSERT_EQ(rest.size(), static_cast<size_t>(20 - at));
+    for (size_t i = 0; i < rest.size(); ++i) {
+      const auto& same = all[static_cast<size_t>(at) + i];
+      ASSERT_EQ(rest[i].index(), same.index());
+      if (const Item* item = std::get_if<Item>(&rest[i])) {
+        EXPECT_EQ(item->document, std::get<Item>(same).document);
+      }
+    }
+  }
+  const Job limited = job_of(folder, input + ", limit: 5");
+  EXPECT_EQ(rest_of(*open_corpus(limited, nullptr)).size(), 5u);
+}
+
+TEST(DatasetCorpus, ExamplesEndTheInstruction) {
+  const TempFolder folder;
+  const std::string path = write_sample(folder, sample("narrativeqa"));
+  const Job job =
+      job_of(folder, "path: " + path + ", format: narrativeqa, shots: 2", ", instruction: Answer.");
+  EXPECT_EQ(
+      job.task.instruction,
+      "Answer.\n\nPassage:\nA keeper lights a lamp.\nShips pass.\n\nQuestion: What does the keeper light?\n"
+      "Answer: A lamp\n\nPassage:\nTwo sisters bake bread.\n\nQuestion: Who bakes?\nAnswer: two sisters");
+  EXPECT_NE(error_of([&] {
+              job_of(folder, "path: " + path + ", format: narrativeqa, shots: 9", ", instruction: Answer.");
+            }).find("9 examples were asked for and only 2 passages"),
+            std::string::npos);
+}
+
+TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
+  const TempFolder folder;
+  const std::string path = write_sample(folder, sample("squad"));
+  const auto refusal = [&](const std::string& input) {
+    return error_of([&] { job_of(folder, "path: " + path + ", " + input); });
+  };
+  EXPECT_NE(refusal("format: squat").find("did you mean \"squad\""), std::string::npos)
+      << refusal("format: squat");
+  EXPECT_NE(refusal("format: oa-mine").find("only for task.kind extract"), std::string::npos);
+  EXPECT_NE(refusal("format: squad, split: test").find("only for input.format narrativeqa"),
+            std::string::npos);
+  EXPECT_NE(refusal("format: squad, turns: 1").find("only for input.format quac"), std::string::npos);
+  EXPECT_NE(refusal("format: squad, shots: 1").find("needs input.shots_from"), std::string::npos);
+  EXPECT_NE(refusal("format: jsonl, context: c, questions: q, shots: 1").find("only for datasets"),
+            std::string::npos);
+  const Job job = job_of(folder, "path: " + path + ", format: squad, context: text");
+  EXPECT_NE(error_of([&] { open_corpus(job, nullptr); }).find("the dataset has no column \"text\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,68 @@
+// Every reader on damaged files: cut, flipped, keys dropped, words that parsers find interesting.
+#include "tests/io/fuzz.h"
+
+#include <gtest/gtest.h>
+
+#include "io/datasets/gold.h"
+#include "tests/datasets/samples.h"
+
+namespace sheaf {
+namespace {
+
+const std::vector<std::string_view> kWords = {
+    "null",          "[",    "]",    "{",   "}", "\"", ",", "1e999", "-1", "\n", "\\u0000", "[[[[[[[[",
+    "{\"text\": 1}", "\"\"", "\xFF", "true"};
+
+/// The text with one of its quoted keys renamed.
+std::string without_a_key(std::string text, std::mt19937_64& random) {
+  std::vector<size_t> keys;
+  for (size_t at = 0; (at = text.find("\":", at)) != std::string::npos; ++at) keys.push_back(at);
+  if (!keys.empty()) text[keys[random() % keys.size()] - 1] = '_';
+  return text;
+}
+
+class DatasetFuzz : public testing::TestWithParam<size_t> {};
+
+TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
+  const Sample& one = samples()[GetParam()];
+  const TempFolder folder;
+  int64_t opened = 0, refused = 0;
+  const auto rounds = fuzz([&](std::mt19937_64& random) {
+    const std::string text =
+        random() % 2 ? mutate(one.text, random, kWords) : without_a_key(one.text, random);
+    const std::string path = write_sample(folder, one, text);
+    try {
+      const auto reader = open_dataset(one.format, path);
+      ++opened;
+      for (int rows = 0; const auto row = reader->next(); ++rows) {
+        ASSERT_LT(rows, 1000) << text;
+        ASSERT_GT(row->place.row, 0);
+        ASSERT_NE(row->error.empty(), row->cells.empty());
+        if (row->error.empty()) row->cells.dump();
+      }
+      read_gold(one.format, path);
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_EQ(error.fault(), Fault::input) << error.what();
+      ASSERT_NE(std::string(error.what()).find(folder.path()), std::string::npos) << error.what();
+    }
+    try {
+      guess_dataset_format(path);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.fault(), Fault::input) << error.what();
+    }
+  });
+  EXPECT_GT(rounds, 10);
+  EXPECT_GT(opened, 0);
+  EXPECT_GT(refused, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, DatasetFuzz, testing::Range(size_t{0}, samples().size()),
+                         [](const auto& info) {
+                           std::string name = samples()[info.param].format;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include "io/datasets/dataset.h"
+#include "tests/datasets/samples.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::vector<DatasetRow> read_rows(const std::string& format, const std::string& path,
+                                  const DatasetOptions& options = {}) {
+  std::vector<DatasetRow> rows;
+  const auto reader = open_dataset(format, path, options);
+  while (auto row = reader->next()) rows.push_back(std::move(*row));
+  return rows;
+}
+
+/// The rows of a sample; none may be broken.
+ordered_json cells_of(const std::string& format, const DatasetOptions& options = {}) {
+  const TempFolder folder;
+  ordered_json cells = ordered_json::array();
+  for (const DatasetRow& row : read_rows(format, write_sample(folder, sample(format)), options)) {
+    EXPECT_EQ(row.error, "");
+    cells.push_back(row.cells);
+  }
+  return cells;
+}
+
+TEST(Readers, Squad) {
+  EXPECT_EQ(cells_of("squad"), ordered_json::parse(R"([
+    {"id": "Mills/0", "context": "The mill of Arn was built in 1802.", "questions": [
+      {"id": "q1", "question": "When was it built?", "answers": ["1802", "in 1802"]},
+      {"id": "q2", "question": "Who owns it?", "answers": []}]},
+    {"id": "Mills/1", "context": "It grinds rye.", "questions": [
+      {"id": "q3", "question": "What does it grind?", "answers": ["rye"]}]}])"));
+}
+
+TEST(Readers, Race) {
+  EXPECT_EQ(cells_of("race"), ordered_json::parse(R"([
+    {"id": "high7.txt", "context": "Mia walks to school. It rains.", "questions": [
+      {"id": "high7.txt/0", "question": "How does Mia go to school?",
+       "options": ["By bus", "On foot", "By car", "By train"], "answers": ["B"], "extra": {"level": "high"}},
+      {"id": "high7.txt/1", "question": "The weather is _ .", "options": ["dry", "hot", "wet", "windy"],
+       "answers": ["C"], "extra": {"level": "high"}}]}])"));
+}
+
+TEST(Readers, NarrativeQaTakesTheQuestionsOfASplit) {
+  EXPECT_EQ(cells_of("narrativeqa"), ordered_json::parse(R"([
+    {"id": "s2", "context": "The \"Gull\", a boat, sinks.", "questions": [
+      {"id": "s2/0", "question": "What sinks, in the end?", "answers": ["The \"Gull\"", "A boat"]},
+      {"id": "s2/1", "question": "Who watches?", "answers": ["Nobody", "no one"]}]}])"));
+  DatasetOptions train;
+  train.split = "train";
+  const ordered_json rows = cells_of("narrativeqa", train);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["context"], "A keeper lights a lamp.\nShips pass.");
+  EXPECT_EQ(rows[1]["id"], "s3");
+}
+
+TEST(Readers, LongHealthTurnsTheRightTextIntoItsLetter) {
+  EXPECT_EQ(cells_of("longhealth"), ordered_json::parse(R"([
+    {"id": "patient_01", "context": "Letter one.\n\n--------------\n\nLetter two.\n\n--------------\n\nLetter three.",
+     "questions": [{"id": "patient_01/0", "question": "Which letter is the last?",
+       "options": ["one", "two", "three", "four", "none"], "answers": ["C"]}]}])"));
+}
+
+TEST(Readers, QuacPutsEarlierTurnsBeforeAQuestion) {
+  const ordered_json rows = cells_of("quac");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["context"], "He was born in Leith. He drew boats.");
+  const ordered_json& questions = rows[0]["questions"];
+  EXPECT_EQ(questions[0]["question"], "Where was he born?");
+  EXPECT_EQ(
+      questions[2]["question"],
+      "Where was he born?\nAnswer: Leith\nQuestion: Did he marry?\nAnswer: CANNOTANSWER\nQuestion: What did "
+      "he draw?");
+  EXPECT_EQ(questions[1]["answers"], ordered_json({"CANNOTANSWER", "He drew boats"}));
+  EXPECT_EQ(questions[1]["extra"], ordered_json({{"dialog", "C_1"}, {"yesno", "n"}, {"followup", "n"}}));
+  DatasetOptions one, none;
+  one.turns = 1;
+  none.turns = 0;
+  EXPECT_EQ(cells_of("quac", one)[0]["questions"][2]["question"],
+            "Did he marry?\nAnswer: CANNOTANSWER\nQuestion: What did he draw?");
+  EXPECT_EQ(cells_of("quac", none)[0]["questions"][2]["question"], "What did he draw?");
+}
+
+TEST(Readers, DropSaysNumbersSpansAndDatesInWords) {
+  const ordered_json questions = cells_of("drop")[0]["questions"];
+  EXPECT_EQ(questions[0]["answers"], ordered_json({"10", "7, then 3"}));
+  EXPECT_EQ(questions[1]["answers"], ordered_json({"Dale, Orr"}));
+  EXPECT_EQ(questions[2]["answers"], ordered_json({"4 May 1990"}));
+  EXPECT_EQ(questions[0]["extra"]["answers"][0]["number"], "10");
+  EXPECT_EQ(questions[0]["extra"]["answers"].size(), 2u);
+}
+
+TEST(Readers, DocumentsWithAQuestion) {
+  EXPECT_EQ(cells_of("hotpotqa"), ordered_json::parse(R"([
+    {"id": "h1", "context": "Bridge\nThe bridge is in Oss. It is old.\n\nOss\nOss is a town.",
+     "documents": ["Bridge\nThe bridge is in Oss. It is old.", "Oss\nOss is a town."],
+     "questions": [{"id": "h1", "question": "Where is the bridge?", "answers": ["Oss"]}]}])"));
+  const ordered_json rows = cells_of("musique");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["questions"][0]["answers"], ordered_json({"Ada Lind", "Lind"}));
+  EXPECT_EQ(rows[1]["questions"][0]["answers"], ordered_json::array());
+}
+
+TEST(Readers, ExtractGptKeepsTheOrderOfValues) {
+  EXPECT_EQ(cells_of("oa-mine"), ordered_json::parse(R"([
+    {"id": 1, "category": "Coffee", "document": "Acme Roast, 12 oz", "gold": {"Size": ["12 oz"], "Brand": ["Acme"]}},
+    {"id": 2, "category": "Tea", "document": "Tea bags", "gold": {"Brand": ["n/a", "Acme"]}}])"));
+}
+
+TEST(Readers, ABrokenEntryCostsItselfOnly) {
+  const TempFolder folder;
+  const auto errors = [&](const std::string& format, const std::string& file, const std::string& text) {
+    std::vector<std::string> found;
+    for (const DatasetRow& row : read_rows(format, folder.write(file, text)))
+      found.push_back(row.error.empty() ? "good" : fmt::format("{}: {}", row.place.row, row.error));
+    return found;
+  };
+  using Errors = std::vector<std::string>;
+  EXPECT_EQ(errors("squad", "a.json",
+                   R"({"data": [{"paragraphs": [{"qas": []}, {"context": "c", "qas": [{"id": "1"}]},
+              {"context": "c", "qas": []}]}, {"title": "x"}]})"),
+            (Errors{"1: data[0].paragraphs[0]: no \"context\"", "2: data[0].paragraphs[1]: no \"question\"",
+                    "good", "4: data[1]: no \"paragraphs\" list"}));
+  EXPECT_EQ(errors("musique", "m.jsonl", sample("musique").text + "{\"id\": 3\n\n[1]\n").size(), 4u);
+  EXPECT_EQ(
+      errors("oa-mine", "o.jsonl",
+             R"({"input": "x", "category": "c", "target_scores": {"A": {}}})"
+             "\n"
+             R"({"input": 1, "category": "c", "target_scores": {}})"),
+      (Errors{"1: \"A\" of \"target_scores\" is not {value: 1}", "2: \"input\" is a number, not text"}));
+  EXPECT_EQ(errors("longhealth", "l.json", R"({"p": {"texts": {"text_0": "a"}, "questions": [{"question": "q",
+              "answer_a": "1", "answer_b": "2", "answer_c": "3", "answer_d": "4", "answer_e": "5", "correct": "6"}]}})"),
+            (Errors{"1: p: p/0: \"correct\" is none of the options"}));
+}
+
+TEST(Readers, ARaceFileThatCannotBeReadIsOneBrokenEntry) {
+  const TempFolder folder;
+  write_sample(folder, sample("race"));
+  folder.write("test/high/8.txt", "{\"article\": \"x\"");
+  folder.write("test/middle/1.txt",
+               R"({"article": "x", "questions": ["q"], "options": [["a", "b"]], "answers": ["C"]})");
+  const auto rows = read_rows("race", folder.path("test"));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].error, "");
+  EXPECT_TRUE(rows[1].error.starts_with("not valid JSON")) << rows[1].error;
+  EXPECT_EQ(rows[2].error, "the answer to question 1 is not the letter of an option");
+}
+
+TEST(Readers, NarrativeQaTellsWhatDoesNotFitTogether) {
+  const TempFolder folder;
+  folder.write("qaps.csv",
+               "document_id,set,question,answer1,answer2\nmissing,test,q,a,b\ns2,test,q,a\ns2,test,q,a,b\n"
+               "s2,test,\"never closed");
+  folder.write("third_party/wikipedia/summaries.csv", kSummaries + "s9,test,lonely,x\n");
+  std::vector<std::string> found;
+  for (const DatasetRow& row : read_rows("narrativeqa", folder.path()))
+    found.push_back(row.error.empty() ? row.cells["id"].get<std::string>()
+                                      : fmt::format("{}: {}", row.place.row, row.error));
+  EXPECT_EQ(found, (std::vector<std::string>{
+                       "3: 4 fields where the header has 5", "5: the file ends inside a quoted field", "s2",
+                       "6: document s9 has no questions", "2: document missing has no summary"}));
+}
+
+TEST(Readers, AFileOfAnotherKindIsRefused) {
+  const TempFolder folder;
+  const auto refusal = [&](const std::string& format, const std::string& text) {
+    const std::string path = folder.write("file", text);
+    const std::string message = error_of([&] { open_dataset(format, path); });
+    return message.substr(std::min(message.size(), message.find(": ") + 2));
+  };
+  EXPECT_EQ(refusal("squad", "{}"), "this is no SQuAD file: no \"data\" list");
+  EXPECT_EQ(refusal("quac", "[]"), "this is no QuAC file: no \"data\" list");
+  EXPECT_EQ(refusal("drop", "{\"a\": 1}"), "this is no DROP file: no passage with a \"qa_pairs\" list");
+  EXPECT_EQ(refusal("longhealth", "[]"),
+            "this is no LongHealth file: no patient with \"texts\" and \"questions\"");
+  EXPECT_EQ(refusal("hotpotqa", "[1]"), "this is no HotpotQA file: no entry with a \"context\" list");
+  EXPECT_EQ(refusal("musique", "{\"a\": 1}"),
+            "this is no MuSiQue file: no line with \"id\", \"question\", \"paragraphs\"");
+  EXPECT_EQ(refusal("ae-110k", "{\"a\": 1}"),
+            "this is no ExtractGPT file: no line with \"input\", \"category\", \"target_scores\"");
+  EXPECT_EQ(refusal("race", "{}"),
+            "this is no RACE folder: no file with \"article\", \"questions\" and \"options\"");
+  EXPECT_TRUE(refusal("squad", "{\"data\": [").starts_with("not valid JSON"))
+      << refusal("squad", "{\"data\": [");
+  EXPECT_EQ(refusal("squad", std::string(40, '[')), "nested more than 32 levels deep");
+  EXPECT_NE(error_of([&] { open_dataset("squat", folder.path()); }).find("did you mean \"squad\""),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { open_dataset("squad", folder.path()); }).find("is a folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { open_dataset("narrativeqa", folder.path()); }).find("no qaps.csv"),
+            std::string::npos);
+  folder.write("qaps.csv", "a,b\n");
+  folder.write("summaries.csv", kSummaries);
+  EXPECT_NE(error_of([&] { open_dataset("narrativeqa", folder.path()); }).find("no column \"document_id\""),
+            std::string::npos);
+}
+
+TEST(Readers, TheFormatIsSeenFromTheFile) {
+  for (const Sample& one : samples()) {
+    const TempFolder folder;
+    EXPECT_EQ(guess_dataset_format(write_sample(folder, one)), one.format);
+  }
+  const TempFolder folder;
+  EXPECT_EQ(guess_dataset_format(folder.write("a.jsonl", "{\"id\": 1, \"answers\": []}\n")), "");
+}
+
+}  // namespace
+}  // namespace sheaf
