@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fmt/format.h>
-#include <string_view>
-#include <unistd.h>
 
+#include "app/terminal.h"
 #include "core/error.h"
 
 namespace sheaf {
@@ -21,12 +19,6 @@ std::string duration(double seconds) {
   const auto s = std::llround(std::max(0.0, seconds));
   if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
   return fmt::format("{}:{:02}", s / 60, s % 60);
-}
-
-/// Whether standard error can rewrite a line.
-bool is_terminal() {
-  const char* kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) && !(kind && std::string_view(kind) == "dumb");
 }
 
 std::string utc_now() {
@@ -52,7 +44,7 @@ std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t r
 }
 
 Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
-    : shown_(!quiet), terminal_(is_terminal()), total_(total) {
+    : shown_(!quiet), terminal_(can_rewrite_lines()), total_(total) {
   if (log.empty()) return;
   log_.reset(std::fopen(log.c_str(), "a"));
   if (!log_)
@@ -75,14 +67,24 @@ void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
                                          std::chrono::duration<double>(now - start_).count(), usd_per_second);
   if (show) {
     shown_at_ = now;
-    on_line_ = terminal_;
-    std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "sheaf: %s\n", line.c_str());
-    std::fflush(stderr);
+    if (terminal_)
+      rewrite(line);
+    else
+      std::fprintf(stderr, "sheaf: %s\n", line.c_str());
   }
   if (log) {
     logged_at_ = now;
     write_log(line);
   }
+}
+
+void Progress::rewrite(const std::string& line) {
+  // A line that wraps cannot be rewritten; one that shrinks leaves its end behind unless blanks cover it.
+  const std::string shown = line.substr(0, static_cast<size_t>(std::max(1, terminal_columns() - 1)));
+  std::fprintf(stderr, "\r%s%s", shown.c_str(),
+               std::string(columns_used_ - std::min(columns_used_, shown.size()), ' ').c_str());
+  std::fflush(stderr);
+  columns_used_ = shown.size();
 }
 
 void Progress::write_log(const std::string& line) {
@@ -92,11 +94,14 @@ void Progress::write_log(const std::string& line) {
 }
 
 void Progress::close() {
-  if (on_line_) std::fprintf(stderr, "\r\033[K");
+  if (columns_used_ > 0) {
+    rewrite("");
+    std::fprintf(stderr, "\r");
+  }
   if (log_)
     write_log(progress_line(items_, total_, rejects_,
                             std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_));
-  on_line_ = shown_ = false;
+  shown_ = false;
   log_.reset();
 }
 

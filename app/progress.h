@@ -12,9 +12,9 @@ namespace sheaf {
 std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
                           double usd_per_second);
 
-/// How far a run is. On a terminal one line that is rewritten a few times a second, without colours;
-/// elsewhere a line of its own every half minute. A log file gets a line with the time every ten seconds, and
-/// the last one.
+/// How far a run is. On a terminal one line that is rewritten a few times a second, without colours or escape
+/// codes; elsewhere a line of its own every half minute. A log file gets a line with the time every ten
+/// seconds, and the last one.
 class Progress {
  public:
   /// `quiet`: nothing on standard error. `total`: rows to come, where known. `log`: a file to append to;
@@ -32,13 +32,14 @@ class Progress {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  void rewrite(const std::string& line);
   void write_log(const std::string& line);
 
   bool shown_, terminal_;
   std::optional<int64_t> total_;
   std::unique_ptr<std::FILE, CloseFile> log_;
   Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
-  bool on_line_ = false;  ///< the terminal shows a line to be wiped
+  size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped
   int64_t items_ = 0, rejects_ = 0;
   double usd_per_second_ = 0;
 };

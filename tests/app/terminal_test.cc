@@ -1,0 +1,78 @@
+// What a person at a terminal sees, and what a pipe gets: the program under python's pty.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using test::Scratch;
+
+/// Runs a command of the shell on a terminal of 100 columns; what it wrote there.
+std::string on_terminal(const Scratch& scratch, const std::string& environment, const std::string& command) {
+  scratch.write("on_terminal.py",
+                "import fcntl, os, pty, struct, sys, termios\n"
+                "pid, master = pty.fork()\n"
+                "if pid == 0:\n"
+                "    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack('HHHH', 30, 100, 0, 0))\n"
+                "    os.execvp('sh', ['sh', '-c', sys.argv[1]])\n"
+                "seen = b''\n"
+                "try:\n"
+                "    while piece := os.read(master, 65536):\n"
+                "        seen += piece\n"
+                "except OSError:  # how a terminal says that its last user is gone\n"
+                "    pass\n"
+                "os.waitpid(pid, 0)\n"
+                "sys.stdout.buffer.write(seen)\n");
+  const std::string line = "env -u NO_COLOR TERM=xterm " + environment + " python3 " +
+                           scratch.file("on_terminal.py") + " '" + command + "' >" + scratch.file("seen");
+  EXPECT_EQ(std::system(line.c_str()), 0) << line;
+  return test::read_text(scratch.file("seen"));
+}
+
+TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
+  const Scratch scratch;
+  const std::string wrong = std::string(SHEAF_BINARY) + " run no/such/job.yaml";
+  const std::string coloured = on_terminal(scratch, "", wrong);
+  EXPECT_TRUE(coloured.starts_with("\033[1;31msheaf:\033[0m no/such/job.yaml")) << coloured;
+  EXPECT_TRUE(on_terminal(scratch, "NO_COLOR=", wrong).starts_with("\033[1;31m")) << "empty means not set";
+  for (const char* plain : {"NO_COLOR=1", "TERM=dumb"}) {
+    const std::string text = on_terminal(scratch, plain, wrong);
+    EXPECT_TRUE(text.starts_with("sheaf: no/such/job.yaml")) << plain << ": " << text;
+    EXPECT_EQ(text.find('\033'), std::string::npos) << plain << ": " << text;
+  }
+  const std::string piped = on_terminal(scratch, "", wrong + " 2>&1 | cat");
+  EXPECT_TRUE(piped.starts_with("sheaf: no/such/job.yaml")) << piped;
+  EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
+}
+
+TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 800; ++i) lines += i % 100 == 0 ? "{\n" : "{\"c\": \"Box\", \"q\": \"What?\"}\n";
+  scratch.write("corpus.jsonl", lines);
+  scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                                ", chat: plain}\n"
+                                "input: {path: " +
+                                scratch.file("corpus.jsonl") +
+                                ", context: c, question: q}\n"
+                                "task: {kind: ask}\n"
+                                "method: {name: separate, max_value_tokens: 100, temperature: 1}\n"
+                                "engine: {device: cpu, kernels: reference, window: 50}\n"
+                                "cost: {usd_per_hour: 3600}\n"
+                                "output: {path: " +
+                                scratch.file("out") + "}\n");
+  const std::string job = std::string(SHEAF_BINARY) + " run " + scratch.file("job.yaml") + " --restart";
+  const std::string seen = on_terminal(scratch, "", job);
+  EXPECT_EQ(seen.find('\033'), std::string::npos) << seen;
+  const size_t line = seen.find("\r"), rejects = seen.find(" rejects, $");
+  ASSERT_NE(line, std::string::npos) << "no progress in " << seen;
+  EXPECT_LT(seen.find(" items, "), rejects) << seen;
+  EXPECT_LT(seen.find("/s, "), rejects) << seen;
+  const std::string piped = on_terminal(scratch, "", job + " --limit 100 2>&1 | cat");
+  EXPECT_EQ(piped.find("/s, 1 rejects"), std::string::npos) << "progress in a pipe: " << piped;
+  EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
+}
+
+}  // namespace
+}  // namespace sheaf
