@@ -1,5 +1,6 @@
 // SQuAD 1.1 and 2.0 as their official scripts (evaluate-v1.1.py, evaluate-v2.0.py) count.
 #include <algorithm>
+#include <cmath>
 
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/metrics.h"
@@ -47,9 +48,10 @@ void evaluate_squad2(std::span<const double> sums, std::span<double> values) {
   values[1] = 100 * (sums[has_f1] + sums[no_f1]) / total;
   values[2] = total;
   for (size_t split = 0; split < 2; ++split) {
-    values[3 + 3 * split] = 100 * sums[3 * split] / sums[3 * split + 2];
-    values[4 + 3 * split] = 100 * sums[3 * split + 1] / sums[3 * split + 2];
-    values[5 + 3 * split] = sums[3 * split + 2];
+    const double n = sums[3 * split + 2];
+    values[3 + 3 * split] = 100 * sums[3 * split] / n;
+    values[4 + 3 * split] = 100 * sums[3 * split + 1] / n;
+    values[5 + 3 * split] = n > 0 ? n : NAN;  // a split that is empty has no values
   }
 }
 
