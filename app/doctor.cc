@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 
@@ -28,14 +29,24 @@ void print_json(const std::vector<MachineFact>& facts) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
+void add_doctor_command(CLI::App& app, int& exit_code) {
+  struct Options {
+    std::string output = ".";
+    bool json = false, strict = false;
+  };
+  auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("doctor", "What this machine offers, and what to do about what is missing");
-  command->add_flag("--json", *json, "a JSON list of {name, text, fix, details} instead");
-  command->callback([json] {
-    const std::vector<MachineFact> facts = examine_machine();
-    *json ? print_json(facts) : print_text(facts);
+  command->add_option("OUTPUT", options->output,
+                      "The folder that rows would go to (default: the current one)");
+  command->add_flag("--json", options->json, "a JSON list of {name, text, fix, details} instead");
+  command->add_flag("--strict", options->strict, "Exit code 1 where there is something to look at");
+  command->callback([options, &exit_code] {
+    const std::vector<MachineFact> facts = examine_machine(options->output);
+    options->json ? print_json(facts) : print_text(facts);
+    const bool fine =
+        std::all_of(facts.begin(), facts.end(), [](const MachineFact& fact) { return fact.fix.empty(); });
+    exit_code = options->strict && !fine ? 1 : 0;
   });
 }
 

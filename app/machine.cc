@@ -1,8 +1,6 @@
 #include "app/machine.h"
 
-#include <CLI/Version.hpp>
 #include <algorithm>
-#include <arrow/config.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -73,31 +71,30 @@ MachineFact examine_memory() {
   return fact;
 }
 
-MachineFact examine_disk() {
-  std::error_code error;
-  const fs::space_info space = fs::space(".", error);
-  if (error) return {"disk", "the current folder's space is unknown: " + error.message(), "", {}};
-  const auto available = static_cast<double>(space.available);
-  MachineFact fact{"disk",
-                   fmt::format("{:.1f} GB free in the current folder", available / kGB),
-                   "",
-                   {{"free_bytes", space.available}}};
-  if (available < kGB) fact.fix = "under 1 GB: put output.path of your jobs on a larger disk";
-  if (access(".", W_OK) != 0)
-    fact.fix = "the current folder cannot be written; set output.path of your jobs to one that can";
-  return fact;
+/// The folder itself or the nearest one above it that is there: a run makes its output folder.
+fs::path nearest_folder(const std::string& folder) {
+  std::error_code ignored;
+  fs::path path = fs::absolute(folder.empty() ? "." : folder, ignored).lexically_normal();
+  while (!fs::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return path;
 }
 
-MachineFact examine_libraries() {
-  const std::string json = fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                       NLOHMANN_JSON_VERSION_PATCH);
-  const std::string format =
-      fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100);
-  const std::string& arrow = arrow::GetBuildInfo().version_string;
-  return {"libraries",
-          fmt::format("Arrow {}, nlohmann-json {}, fmt {}, CLI11 {}", arrow, json, format, CLI11_VERSION),
-          "",
-          {{"arrow", arrow}, {"nlohmann_json", json}, {"fmt", format}, {"cli11", CLI11_VERSION}}};
+MachineFact examine_disk(const std::string& output) {
+  const std::string shown = output == "." ? "the current folder" : output;
+  const fs::path folder = nearest_folder(output);
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error) return {"disk", fmt::format("the space in {} is unknown: {}", shown, error.message()), "", {}};
+  const auto available = static_cast<double>(space.available);
+  const bool writable = fs::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0;
+  MachineFact fact{"disk",
+                   fmt::format("{:.1f} GB free in {}", available / kGB, shown),
+                   "",
+                   {{"folder", output}, {"free_bytes", space.available}, {"writable", writable}}};
+  if (available < kGB) fact.fix = "under 1 GB: put output.path of your jobs on a larger disk";
+  if (!writable)
+    fact.fix = fmt::format("{} cannot be written; set output.path of your jobs to a folder that can", shown);
+  return fact;
 }
 
 MachineFact examine_default_model() {
@@ -113,14 +110,14 @@ MachineFact examine_default_model() {
 
 }  // namespace
 
-std::vector<MachineFact> examine_machine() {
+std::vector<MachineFact> examine_machine(const std::string& output) {
   std::vector<MachineFact> facts = {{"program", version_text(), "", {{"version", SHEAF_VERSION}}}};
   if (const size_t end = facts[0].text.find('\n'); end != std::string::npos)
     facts[0].text.replace(end, 1, "; ");
   facts.push_back(examine_processor());
   facts.push_back(examine_cores());
   facts.push_back(examine_memory());
-  facts.push_back(examine_disk());
+  facts.push_back(examine_disk(output));
   for (MachineFact& gpu : examine_gpus()) facts.push_back(std::move(gpu));
   facts.push_back(examine_libraries());
   facts.push_back(examine_default_model());

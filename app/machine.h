@@ -13,10 +13,12 @@ struct MachineFact {
   nlohmann::ordered_json details = nlohmann::ordered_json::object();
 };
 
-/// What this machine offers to sheaf, and what this build can use of it.
-std::vector<MachineFact> examine_machine();
+/// What this machine offers to sheaf, and what this build can use of it. `output`: the folder that rows would
+/// go to, there or not yet.
+std::vector<MachineFact> examine_machine(const std::string& output);
 
 MachineFact examine_processor();
 std::vector<MachineFact> examine_gpus();
+MachineFact examine_libraries();
 
 }  // namespace sheaf

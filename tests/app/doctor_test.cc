@@ -29,10 +29,28 @@ TEST(Doctor, SaysWhatTheMachineOffers) {
   EXPECT_GT(memory["available_bytes"].get<int64_t>(), 0);
   EXPECT_LE(memory["available_bytes"].get<int64_t>(), memory["bytes"].get<int64_t>());
   EXPECT_GT(fact(facts, "disk")["details"]["free_bytes"].get<int64_t>(), 0);
-  EXPECT_FALSE(fact(facts, "libraries")["details"]["arrow"].get<std::string>().empty());
+  const json libraries = fact(facts, "libraries");
+  for (const char* name : {"Arrow", "yaml-cpp", "sentencepiece", "fmt"})
+    EXPECT_FALSE(libraries["details"][name].get<std::string>().empty()) << name;
+  EXPECT_EQ(libraries["details"]["zstd"].get<bool>() && libraries["details"]["gzip"].get<bool>(),
+            libraries["fix"].get<std::string>().empty());
   const json model = fact(facts, "default model");
   EXPECT_EQ(model["details"]["present"], test::has_default_model());
   EXPECT_EQ(model["fix"].get<std::string>().empty(), test::has_default_model());
+}
+
+TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "doctor --json " + scratch.file("not/there/yet"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json disk = fact(json::parse(ran.out), "disk");
+  EXPECT_EQ(disk["details"]["free_bytes"].get<int64_t>() > 0 && disk["details"]["writable"].get<bool>(),
+            true);
+  // A place that no one can write to, root included.
+  const Ran strict = run_sheaf(scratch, "doctor --strict --json " + scratch.write("file", ""));
+  EXPECT_EQ(strict.exit_code, 1) << strict.out;
+  EXPECT_NE(fact(json::parse(strict.out), "disk")["fix"].get<std::string>().find("cannot be written"),
+            std::string::npos);
 }
 
 TEST(Doctor, SaysWhatToDoForAPerson) {
