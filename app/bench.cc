@@ -1,13 +1,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/bench_backend.h"
+#include "app/bench_calibrate.h"
 #include "app/bench_run.h"
 #include "app/bench_stacks.h"
+#include "app/calibration_file.h"
 #include "app/commands.h"
 #include "app/process_time.h"
 #include "core/engine/engine.h"
@@ -29,6 +32,9 @@ struct BenchOptions {
   BenchPacking packing;
   int32_t rows = 0;    ///< per step; 0: as the backend prefers
   int32_t repeat = 1;  ///< runs; the first of several only warms up
+
+  std::string calibration;          ///< a file to write; then there is no workload
+  std::vector<std::string> shapes;  ///< to calibrate with
 };
 
 ordered_json in_tera(const Work& work, const ModelConfig& config) {
@@ -147,14 +153,21 @@ class Bench {
   std::vector<BenchRun> sorted_;  ///< those that count, fastest first
 };
 
+void write_calibration(const BenchOptions& options) {
+  std::ofstream file(options.calibration);
+  if (!file) refuse("--calibrate: {} cannot be written", options.calibration);
+  file << calibration_text(calibrate(options.model.device, options.shapes)) << std::flush;
+  if (!file) fail("--calibrate: {} could not be written", options.calibration);
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
   auto* command =
       app.add_subcommand("bench", "Time a token-level workload, with random weights or a model's");
   auto options = std::make_shared<BenchOptions>();
-  command->add_option("WORKLOAD", options->workload, "JSON lines of token ids (.gz and .zst too)")
-      ->required();
+  auto* workload =
+      command->add_option("WORKLOAD", options->workload, "JSON lines of token ids (.gz and .zst too)");
   auto* model =
       command->add_option("--model", options->model.path, "A model's own weights: GGUF or a folder");
   command
@@ -189,7 +202,20 @@ void add_bench_command(CLI::App& app) {
                    "Runs; the first of several warms up, the median of the others counts")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  auto* calibrate_to =
+      command
+          ->add_option(
+              "--calibrate", options->calibration,
+              "Time made-up steps instead and write what `sheaf estimate` needs to know of the device")
+          ->excludes(workload);
+  command
+      ->add_option("--shapes", options->shapes,
+                   "Shapes to calibrate with (default: some that suit the device)")
+      ->delimiter(',')
+      ->needs(calibrate_to);
   command->callback([options] {
+    if (!options->calibration.empty()) return write_calibration(*options);
+    if (options->workload.empty()) refuse("bench: name a workload to time, or --calibrate FILE");
     Bench bench(*options);
     bench.run();
     std::cout << bench.report().dump() << std::endl;

@@ -69,8 +69,9 @@ int64_t memory_bytes() {
 }
 
 /// fp32 weights and the packed copy that the quick backend makes of them must fit.
-Model random_cpu_model(const std::string& name) {
-  const Shape shape = find_shape(name);
+Model random_cpu_model(const std::string& name, int32_t layers) {
+  Shape shape = find_shape(name);
+  if (layers > 0) shape.config.layers = layers;
   const int64_t needed = 2 * random_model_bytes(shape.config);
   if (needed > memory_bytes() / 2)
     refuse("--shape {}: random weights would take {:.1f} GB of this machine's {:.1f} GB; name a smaller one",
@@ -97,12 +98,17 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
     const CudaOptions options{device_, wanted.reproducible};
-    backend_ = wanted.path.empty() ? make_random_cuda_backend(read_shape(wanted.shape), options, kSeed)
-                                   : make_cuda_backend(model_, options);
+    if (wanted.path.empty()) {
+      ModelConfig config = read_shape(wanted.shape);
+      if (wanted.layers > 0) config.layers = wanted.layers;
+      backend_ = make_random_cuda_backend(config, options, kSeed);
+    } else {
+      backend_ = make_cuda_backend(model_, options);
+    }
     return;
   }
 #endif
-  if (wanted.path.empty()) model_ = random_cpu_model(wanted.shape);
+  if (wanted.path.empty()) model_ = random_cpu_model(wanted.shape, wanted.layers);
   backend_ = make_quick_backend(model_, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
 

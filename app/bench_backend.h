@@ -13,6 +13,7 @@ struct BenchModel {
   std::string path;    ///< of real weights; empty: random ones
   std::string device;  ///< cpu, cuda, cuda:N or N
   bool reproducible = false;
+  int32_t layers = 0;  ///< of random weights, where not as the shape has them
 };
 
 /// A backend made ready for timing.

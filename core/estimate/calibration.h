@@ -1,0 +1,43 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/estimate/probe.h"
+
+namespace sheaf {
+
+/// Seconds of a step by kind of work.
+struct StageSeconds {
+  double products = 0;   ///< matrix products of the layers with what is fused into them
+  double attention = 0;  ///< queries, keys, values
+  double rest = 0;       ///< norms, embedding, rotary angles
+  double pick = 0;       ///< output projection and choice of tokens
+
+  double total() const { return products + attention + rest + pick; }
+  StageSeconds& operator+=(const StageSeconds& other) {
+    products += other.products;
+    attention += other.attention;
+    rest += other.rest;
+    pick += other.pick;
+    return *this;
+  }
+};
+
+/// What a made-up step of a known shape took.
+struct Measurement {
+  std::string shape;
+  Probe probe;
+  StageSeconds device;
+  double host = 0;        ///< seconds beside the device: planning, launching, reading the picks
+  bool held_out = false;  ///< not for the curves: shows how far they are off
+};
+
+/// What `sheaf bench --calibrate` found on one device.
+struct Calibration {
+  std::string device;   ///< "NVIDIA H200 (cuda:0), bf16"
+  std::string date;     ///< 2026-01-31
+  std::string version;  ///< of sheaf
+  std::vector<Measurement> measurements;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,78 @@
+#include "core/estimate/device_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/model/shapes.h"
+
+namespace sheaf {
+namespace {
+
+/// A value between two curves, by the logarithm of their weights; the nearest one's outside.
+double share_between(const std::vector<ShareCurve>& curves, double weights, double rows) {
+  const double log_rows = std::log2(rows);
+  size_t after = 0;
+  while (after < curves.size() && curves[after].weights < weights) ++after;
+  if (after == 0) return curves.front().at(log_rows);
+  if (after == curves.size()) return curves.back().at(log_rows);
+  const ShareCurve &low = curves[after - 1], &high = curves[after];
+  const double part = std::log(weights / low.weights) / std::log(high.weights / low.weights);
+  return low.at(log_rows) + part * (high.at(log_rows) - low.at(log_rows));
+}
+
+}  // namespace
+
+double ShareCurve::at(double log_of_rows) const {
+  const auto after = std::ranges::lower_bound(log_rows, log_of_rows);
+  if (after == log_rows.begin()) return share.front();
+  if (after == log_rows.end()) return share.back();
+  const auto i = static_cast<size_t>(after - log_rows.begin());
+  const double part = (log_of_rows - log_rows[i - 1]) / (log_rows[i] - log_rows[i - 1]);
+  return share[i - 1] + part * (share[i] - share[i - 1]);
+}
+
+StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& counts) const {
+  StageSeconds seconds;
+  if (counts.rows <= 0) return seconds;
+  const auto product = [&](const std::vector<ShareCurve>& curves, double weights, double rows) {
+    const double roofline = std::max(2 * rows * weights / peak_flops, weights / peak_weights);
+    return roofline / share_between(curves, weights, rows);
+  };
+  seconds.products = config.layers *
+                     product(layers, static_cast<double>(layer_weights(config)) / config.layers, counts.rows);
+  seconds.attention = attention_seconds(config, counts);
+  seconds.rest = rest_seconds(config, counts);
+  if (counts.picks > 0)
+    seconds.pick = product(outputs, static_cast<double>(config.hidden) * config.vocab, counts.picks);
+  return seconds;
+}
+
+double DeviceModel::attention_seconds(const ModelConfig& config, const StepCounts& counts) const {
+  const double dim = config.head_dim;
+  const double computed =
+      attention.block * counts.blocks + dim * (attention.cell * counts.cells + attention.pair * counts.pairs);
+  const double read = dim * attention.key * counts.keys;
+  return config.layers * (attention.fixed + config.kv_heads * std::max(computed, read));
+}
+
+double DeviceModel::rest_seconds(const ModelConfig& config, const StepCounts& counts) const {
+  return config.layers * (rest.fixed + rest.value * counts.rows * config.hidden);
+}
+
+double DeviceModel::host_seconds(const StepCounts& counts) const {
+  return host.fixed + host.row * counts.rows + host.look * counts.looks;
+}
+
+DeviceModel DeviceModel::scaled(double flops, double bandwidth) const {
+  DeviceModel other = *this;
+  other.peak_flops *= flops;
+  other.peak_weights *= bandwidth;
+  other.attention.block /= flops;
+  other.attention.cell /= flops;
+  other.attention.pair /= flops;
+  other.attention.key /= bandwidth;
+  other.rest.value /= bandwidth;
+  return other;
+}
+
+}  // namespace sheaf

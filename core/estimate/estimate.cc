@@ -1,0 +1,94 @@
+#include "core/estimate/estimate.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+/// Seconds from the start of the program until a GPU answers and its kernels are loaded.
+constexpr double kDeviceStart = 0.5;
+
+/// A run of `rows` rows, from one of the sample and one of its half: what they differ in is what more rows
+/// cost; the start and the thin last steps come once.
+double extrapolated(double half, double sample, double half_rows, double sample_rows, double rows) {
+  return sample + (sample - half) * (rows - sample_rows) / (sample_rows - half_rows);
+}
+
+}  // namespace
+
+Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
+  const Hardware& hardware = *asked.hardware;
+  Estimate result;
+  result.memory = plan_memory(asked.config, hardware, asked.use);
+  if (!result.memory.fits())
+    refuse(
+        "{} needs {:.1f} GB for weights and a step, and {} has {:.1f} GB; sheaf runs a model on one device",
+        asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
+        hardware.memory / 1e9);
+  const int64_t sample = std::min(rows.sample, rows.whole);
+  const auto run = [&](int64_t count) {
+    return simulate(asked.config, hardware, asked.use, result.memory,
+                    rows.stacks(asked, result.memory, count));
+  };
+  const SimulatedRun whole = run(sample);
+  if (!(whole.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
+  // Every device has an equal part of the rows.
+  const double part = static_cast<double>(rows.whole) / asked.devices;
+  const double scale = part / static_cast<double>(sample);
+  result.work_seconds = whole.seconds * scale;
+  if (sample > 1 && scale != 1) {
+    const int64_t half = sample / 2;
+    const double seconds = extrapolated(run(half).seconds, whole.seconds, static_cast<double>(half),
+                                        static_cast<double>(sample), part);
+    // Fewer rows than the sample: its own rate is the better guide than a line through the origin's side.
+    if (seconds > 0) result.work_seconds = seconds;
+  }
+  const double stretch = result.work_seconds / whole.seconds;
+  const EngineStats& counted = whole.engine;
+  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample);
+  result.rows = rows.whole;
+  result.answers = static_cast<double>(counted.answers) * all;
+  result.tokens = static_cast<double>(counted.rows()) * all;
+  result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
+  result.steps = static_cast<double>(counted.steps) * all;
+  result.kv_peak = static_cast<double>(counted.peak_pages) * kEstimatePageSize *
+                   static_cast<double>(result.memory.kv_bytes_per_token);
+  result.stages = {whole.stages.products * stretch, whole.stages.attention * stretch,
+                   whole.stages.rest * stretch, whole.stages.pick * stretch};
+  result.pick_seconds = result.stages.pick;
+  result.decode_seconds = whole.decode_seconds * stretch;
+  result.prefill_seconds = result.stages.total() - result.pick_seconds - result.decode_seconds;
+  result.host_seconds = whole.host_seconds * stretch;
+  result.open_seconds = (hardware.gpu ? kDeviceStart : 0) + result.memory.weights / hardware.load_rate;
+  if (const Instance* instance = hardware.cheapest())
+    result.usd_per_hour = instance->usd_per_device_hour() * asked.devices;
+  result.error = hardware.error;
+  return result;
+}
+
+BestPacking find_best_packing(EstimateCase asked, const SampledRows& rows) {
+  const int32_t given = asked.method.documents;
+  BestPacking best;
+  const auto consider = [&](int32_t documents, int32_t rows_per_step) {
+    asked.method.documents = documents;
+    asked.use.rows_per_step = rows_per_step;
+    if (!plan_memory(asked.config, *asked.hardware, asked.use).fits()) return;
+    const double seconds = estimate(asked, rows).work_seconds;
+    // A change must be worth it: packing more than needed only takes memory.
+    if (best.rows_per_step > 0 && seconds > best.work_seconds * 0.995) return;
+    best = {documents, rows_per_step, seconds};
+  };
+  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).rows_per_step;
+  consider(given, usual);
+  const std::string& name = asked.method.name;
+  if (name == "ippd" || name == "parallel-prompting" || name == "hpd")
+    for (const int32_t documents : {1, 4, 16, 64})
+      if (documents != given) consider(documents, usual);
+  const int32_t documents = best.documents;
+  for (const int32_t step : {usual / 4, usual / 2, usual * 2}) consider(documents, std::max(16, step));
+  return best;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/estimate/device_model.h"
+#include "core/estimate/search.h"
+#include "core/model/shapes.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int32_t kPageSize = 16;
+
+/// A measured step with what the model looks at.
+struct Point {
+  const Measurement* measured;
+  ModelConfig config;
+  StepCounts counts;
+
+  bool bare() const {
+    const std::vector<ProbePart>& parts = measured->probe.parts;
+    return parts.size() == 1 && parts[0] == ProbePart{1, 0, parts[0].runs, 0, 1};
+  }
+  double layer_weights() const { return static_cast<double>(sheaf::layer_weights(config)) / config.layers; }
+  double output_weights() const { return static_cast<double>(config.hidden) * config.vocab; }
+};
+
+/// Rows and seconds of products with so many weights.
+struct Timed {
+  double weights, rows, seconds;
+};
+
+class Fit {
+ public:
+  explicit Fit(const Calibration& calibration) {
+    for (const Measurement& measured : calibration.measurements) {
+      Point point{&measured, shape_by_name(measured.shape), {}};
+      point.counts =
+          count_step(make_probe_batch(measured.probe, kPageSize), point.config.heads / point.config.kv_heads);
+      (measured.held_out ? held_out_ : points_).push_back(std::move(point));
+    }
+    for (const Point& point : points_) {
+      if (!point.bare()) continue;
+      layers_.push_back(
+          {point.layer_weights(), point.counts.rows, point.measured->device.products / point.config.layers});
+      if (point.counts.picks > 0 && (outputs_.empty() || outputs_.back().weights != point.output_weights() ||
+                                     outputs_.back().rows != point.counts.picks))
+        outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
+    }
+    if (layers_.size() < 4 || outputs_.empty())
+      refuse("the calibration of {} has too few bare steps; write it anew with sheaf bench --calibrate",
+             calibration.device);
+  }
+
+  DeviceModel run() {
+    for (const Timed& timed : layers_) {
+      model_.peak_flops = std::max(model_.peak_flops, 2 * timed.rows * timed.weights / timed.seconds);
+      model_.peak_weights = std::max(model_.peak_weights, timed.weights / timed.seconds);
+    }
+    model_.layers = curves(layers_);
+    model_.outputs = curves(outputs_);
+    fit_attention();
+    fit_rest();
+    fit_host();
+    model_.error = error();
+    return model_;
+  }
+
+ private:
+  std::vector<ShareCurve> curves(std::vector<Timed> timed) const {
+    std::ranges::stable_sort(timed, {}, [](const Timed& t) { return std::pair(t.weights, t.rows); });
+    std::vector<ShareCurve> curves;
+    for (const Timed& t : timed) {
+      if (!(t.seconds > 0)) continue;
+      if (curves.empty() || curves.back().weights != t.weights) curves.push_back({t.weights, {}, {}});
+      ShareCurve& curve = curves.back();
+      const double log_rows = std::log2(t.rows);
+      const double roofline =
+          std::max(2 * t.rows * t.weights / model_.peak_flops, t.weights / model_.peak_weights);
+      if (!curve.log_rows.empty() && curve.log_rows.back() == log_rows) continue;
+      curve.log_rows.push_back(log_rows);
+      curve.share.push_back(roofline / t.seconds);
+    }
+    return curves;
+  }
+
+  /// How far off a stage is over all points, a point counting by the stage's share of its step.
+  double loss(double StageSeconds::*stage,
+              double (DeviceModel::*predicted)(const ModelConfig&, const StepCounts&) const) const {
+    double sum = 0;
+    for (const Point& point : points_) {
+      const double measured = point.measured->device.*stage;
+      if (!(measured > 0)) continue;
+      const double off = std::log((model_.*predicted)(point.config, point.counts) / measured);
+      sum += off * off * measured / point.measured->device.total();
+    }
+    return sum;
+  }
+
+  void fit_attention() {
+    const auto set = [&](const std::vector<double>& values) {
+      model_.attention = {values[0], values[1], values[2], values[3], values[4]};
+    };
+    const double flop = 1 / model_.peak_flops;
+    set(least({1e-5, 1e-8, 4 * flop, 2 * flop, 1 / model_.peak_weights},
+              [&](const std::vector<double>& values) {
+                set(values);
+                return loss(&StageSeconds::attention, &DeviceModel::attention_seconds);
+              }));
+  }
+
+  void fit_rest() {
+    if (std::ranges::none_of(points_, [&](const Point& p) { return p.measured->device.rest > 0; })) return;
+    const auto set = [&](const std::vector<double>& values) { model_.rest = {values[0], values[1]}; };
+    set(least({1e-6, 6 / model_.peak_weights}, [&](const std::vector<double>& values) {
+      set(values);
+      return loss(&StageSeconds::rest, &DeviceModel::rest_seconds);
+    }));
+  }
+
+  void fit_host() {
+    if (std::ranges::none_of(points_, [](const Point& p) { return p.measured->host > 0; })) return;
+    const auto set = [&](const std::vector<double>& v) { model_.host = {v[0], v[1], v[2]}; };
+    set(least({1e-4, 1e-8, 1e-8}, [&](const std::vector<double>& values) {
+      set(values);
+      double sum = 0;
+      for (const Point& point : points_) {
+        if (!(point.measured->host > 0)) continue;
+        const double off = std::log(model_.host_seconds(point.counts) / point.measured->host);
+        sum += off * off;
+      }
+      return sum;
+    }));
+  }
+
+  double error() const {
+    std::vector<double> off;
+    for (const Point& point : held_out_.empty() ? points_ : held_out_)
+      off.push_back(
+          std::abs(model_.step(point.config, point.counts).total() / point.measured->device.total() - 1));
+    std::ranges::sort(off);
+    return off[off.size() * 9 / 10];
+  }
+
+  std::vector<Point> points_, held_out_;
+  std::vector<Timed> layers_, outputs_;
+  DeviceModel model_;
+};
+
+}  // namespace
+
+DeviceModel fit_device(const Calibration& calibration) {
+  return Fit(calibration).run();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,40 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/estimate/device_model.h"
+
+namespace sheaf {
+
+/// A machine to rent.
+struct Instance {
+  std::string name;
+  int32_t devices = 1;
+  double usd_per_hour = 0;
+
+  double usd_per_device_hour() const { return usd_per_hour / devices; }
+};
+
+/// A device that a job could run on.
+struct Hardware {
+  std::string name;   ///< "h200"
+  std::string title;  ///< "NVIDIA H200 SXM, 141 GB"
+  bool gpu = true;
+  double flops = 0;      ///< bf16 dense, as its data sheet has it; GPUs only
+  double bandwidth = 0;  ///< bytes a second, likewise
+  double memory = 0;     ///< bytes
+  double load_rate = 0;  ///< bytes of weights a second, from the disk into the device
+  std::vector<Instance> instances;
+
+  std::string measured_on;  ///< the device whose efficiencies these are
+  std::string measured;     ///< when
+  bool borrowed = false;    ///< they are another device's
+  DeviceModel device;
+  double error = 0;  ///< of an estimate, as a share
+
+  /// The cheapest by device; null where none is known.
+  const Instance* cheapest() const;
+};
+
+}  // namespace sheaf

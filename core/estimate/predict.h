@@ -1,0 +1,84 @@
+#pragma once
+#include <algorithm>
+#include <deque>
+
+#include "core/engine/backend.h"
+#include "core/estimate/device_model.h"
+
+namespace sheaf {
+
+/// What steps are predicted to take, summed as an engine runs them. Where a backend takes two steps at once
+/// the host's work on one passes while the other runs.
+class PredictedTime {
+ public:
+  PredictedTime(const ModelConfig& config, const DeviceModel& device)
+      : config_(config), device_(device), group_(config.heads / config.kv_heads) {}
+
+  /// A step is started; costs microseconds.
+  void start(const StepBatch& batch) {
+    const StepCounts counts = count_step(batch, group_);
+    const StageSeconds step = device_.step(config_, counts);
+    stages_ += step;
+    decode_ += counts.rows > 0 ? (step.total() - step.pick) * counts.decode_rows / counts.rows : 0;
+    now_ += device_.host_seconds(counts);
+    busy_until_ = std::max(busy_until_, now_) + step.total();
+    ends_.push_back(busy_until_);
+  }
+  /// The oldest step started is waited for.
+  void finish() {
+    now_ = std::max(now_, ends_.front());
+    ends_.pop_front();
+  }
+
+  double seconds() const { return now_; }                 ///< until the last step was finished
+  const StageSeconds& stages() const { return stages_; }  ///< of the device
+  double decode_seconds() const { return decode_; }       ///< of it, for rows of answers, picks not counted
+  double host_seconds() const { return now_ - stages_.total(); }  ///< while the device waited
+
+ private:
+  ModelConfig config_;
+  DeviceModel device_;
+  int32_t group_;
+  StageSeconds stages_;
+  double decode_ = 0;
+  double now_ = 0, busy_until_ = 0;
+  std::deque<double> ends_;  ///< of the steps in flight
+};
+
+/// A backend with a prediction beside it: hands every call on.
+class PredictedBackend final : public Backend {
+ public:
+  PredictedBackend(Backend& backend, const DeviceModel& device)
+      : backend_(backend), time_(backend.config(), device) {}
+
+  const PredictedTime& time() const { return time_; }
+
+  const ModelConfig& config() const override { return backend_.config(); }
+  std::string describe() const override { return backend_.describe(); }
+  void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
+  int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }
+  int32_t steps_at_once() const override { return backend_.steps_at_once(); }
+  int32_t preferred_rows() const override { return backend_.preferred_rows(); }
+  std::vector<std::pair<std::string, double>> stage_seconds() const override {
+    return backend_.stage_seconds();
+  }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    backend_.step(batch, picked, logits);
+    time_.start(batch);
+    time_.finish();
+  }
+  void start(const StepBatch& batch, std::span<Picked> picked) override {
+    backend_.start(batch, picked);
+    time_.start(batch);
+  }
+  void finish() override {
+    time_.finish();
+    backend_.finish();
+  }
+
+ private:
+  Backend& backend_;
+  PredictedTime time_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,98 @@
+#include "core/estimate/simulate.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/model/shapes.h"
+#include "core/plan/counting_backend.h"
+
+namespace sheaf {
+namespace {
+
+constexpr double kContext = 0.6e9;      // what the driver and cuBLAS take for themselves
+constexpr int32_t kPicksAtOnce = 1024;  // rows of logits a GPU holds
+
+/// Counts steps as a backend does that takes as many at once as the real one.
+class CountedDevice final : public CountingBackend {
+ public:
+  CountedDevice(const ModelConfig& config, const MemoryPlan& memory, int32_t steps)
+      : CountingBackend(config, memory.kv_bytes_per_token, memory.rows_per_step), steps_(steps) {}
+  int32_t steps_at_once() const override { return steps_; }
+
+ private:
+  int32_t steps_;
+};
+
+int32_t padded(int32_t head_dim) {
+  for (const int32_t size : {32, 64, 128})
+    if (head_dim <= size) return size;
+  return 256;
+}
+
+double parameters(const ModelConfig& config) {
+  const double table = static_cast<double>(config.hidden) * config.vocab;
+  return static_cast<double>(layer_weights(config)) + table * (config.tied_output ? 1 : 2);
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use) {
+  MemoryPlan plan;
+  const double q = static_cast<double>(config.heads) * config.head_dim;
+  const double kv = static_cast<double>(config.kv_heads) * config.head_dim;
+  const double hidden = config.hidden, ffn = config.ffn;
+  if (hardware.gpu) {  // bf16 weights, fp16 keys and values
+    plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : 8192;
+    plan.weights = 2 * parameters(config);
+    plan.kv_bytes_per_token = int64_t{4} * config.layers * config.kv_heads * padded(config.head_dim);
+    const double rows = plan.rows_per_step;
+    plan.activations = rows * (4 * (hidden + config.rotary_dim) + 2 * (hidden + 2 * q + ffn)) +
+                       2 * rows * (q + 2 * kv + 2 * ffn) +
+                       4.0 * std::min(plan.rows_per_step, kPicksAtOnce) * config.vocab;
+    plan.room = hardware.memory - kContext;
+    plan.pool = 0.8 * (plan.room - plan.weights);
+  } else {  // fp32, the weights packed anew; the embedding stays as it is
+    plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : 128;
+    plan.weights = 4 * parameters(config);
+    plan.kv_bytes_per_token =
+        int64_t{4} * config.layers * config.kv_heads * (config.head_dim + (config.head_dim + 15) / 16 * 16);
+    plan.activations = 4.0 * plan.rows_per_step * (4 * hidden + 2 * q + 2 * kv + 2 * ffn);
+    plan.room = hardware.memory;
+    plan.pool = std::min(hardware.memory / 4, 4.0 * (int64_t{1} << 30));
+  }
+  if (use.kv_memory > 0) plan.pool = use.kv_memory;
+  plan.pool = std::max(0.0, std::min(plan.pool, plan.room - plan.weights - plan.activations / 4));
+  const double pages = plan.pool / (static_cast<double>(plan.kv_bytes_per_token) * kEstimatePageSize);
+  plan.pages =
+      static_cast<int32_t>(std::clamp(pages, 1.0, static_cast<double>(INT32_MAX / kEstimatePageSize)));
+  return plan;
+}
+
+SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use,
+                      const MemoryPlan& memory, std::vector<Stack> stacks) {
+  CountedDevice counted(config, memory, hardware.gpu ? 2 : 1);
+  PredictedBackend backend(counted, hardware.device);
+  EngineOptions options;
+  options.rows_per_step = memory.rows_per_step;
+  options.pages = memory.pages;
+  options.page_size = kEstimatePageSize;
+  options.assumed_tokens = use.answer_tokens;
+  const StopRules rules(config.vocab, {});
+  Engine engine(backend, rules, options);
+  for (const Stack& stack : stacks)
+    if (!engine.fits(stack))
+      refuse(
+          "a prompt of {} tokens does not fit the {:.1f} GB left for keys and values on {}; pack less of it",
+          stack.prompt_tokens(), memory.pool / 1e9, hardware.name);
+  size_t next = 0;
+  engine.run(
+      [&]() -> std::optional<Stack> {
+        if (next == stacks.size()) return std::nullopt;
+        return std::move(stacks[next++]);
+      },
+      [](Stack&&, std::vector<Answer>&&) {});
+  const PredictedTime& time = backend.time();
+  return {time.seconds(), time.host_seconds(), time.decode_seconds(), time.stages(), engine.stats()};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/estimate/hardware.h"
+#include "core/estimate/predict.h"
+#include "core/segments/stack.h"
+
+namespace sheaf {
+
+/// How the engine would use a device.
+struct DeviceUse {
+  int32_t rows_per_step = 0;  ///< 0: as the backend prefers
+  double kv_memory = 0;       ///< bytes of keys and values; 0: as much as the engine would take
+  int32_t answer_tokens = 0;  ///< not 0: every answer ends after so many
+};
+
+/// What lies in a device's memory, in bytes.
+struct MemoryPlan {
+  double weights = 0;
+  double activations = 0;  ///< of a step
+  double pool = 0;         ///< of keys and values
+  double room = 0;         ///< what the device has
+  int64_t kv_bytes_per_token = 0;
+  int32_t rows_per_step = 0;
+  int32_t pages = 0;
+
+  /// A quarter of a step must fit beside the weights and some keys: the engine makes steps smaller.
+  bool fits() const { return weights + activations / 4 + 1e9 / 8 < room; }
+};
+
+constexpr int32_t kEstimatePageSize = 16;
+
+MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use);
+
+/// A run of the engine over stacks with every step predicted instead of computed.
+struct SimulatedRun {
+  double seconds = 0;
+  double host_seconds = 0;    ///< of it, with the device waiting
+  double decode_seconds = 0;  ///< of the device, for rows of answers
+  StageSeconds stages;
+  EngineStats engine;
+};
+
+/// Refuses a stack that the memory cannot hold.
+SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use,
+                      const MemoryPlan& memory, std::vector<Stack> stacks);
+
+}  // namespace sheaf
