@@ -108,6 +108,7 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("path", input.path);
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
+  map.choice("too_long", input.too_long, {"refuse", "truncate", "split"});
   map.text("id", input.id);
   map.text("category", input.category);
   map.text_list("document", input.document);
@@ -116,8 +117,8 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
-  map.require("path");
   read_dataset(map, input, kind);
+  map.require("path");
   map.finish();
   for (const char* key :
        {"id", "category", "document", "context", "context_id", "questions", "question", "options"})
@@ -216,6 +217,8 @@ void read_output(YamlMap map, Job::Output& output) {
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);
+  map.boolean("tokens", output.tokens);
+  map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
 }

@@ -49,7 +49,7 @@ int plan(const PlanOptions& options) {
     ++dumped;
     dump << dump_stack(stack, [&](int32_t item) { return items[static_cast<size_t>(item)].id; }) << '\n';
   };
-  if (!pipeline.run([](const Item&, const std::vector<Answer>&) {}, [](const Reject&) {})) return 130;
+  if (!pipeline.run([](const Item&, const Outcome&) {}, [](const Reject&) {})) return 130;
 
   const EngineStats& stats = engine.stats();
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -7,12 +8,13 @@
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
+#include "app/run_count.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/plan/pipeline.h"
-#include "core/report.h"
 #include "core/report_html.h"
 #include "core/stopwatch.h"
+#include "core/task/item_row.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
 #include "io/row_table.h"
@@ -25,6 +27,7 @@ struct RunOptions : JobOptions {
   bool restart = false;
   std::string shard;
   std::string log;
+  std::string max_rejects;
 };
 
 /// "2/8": the third of eight. Windows are dealt out in runs, so that rows which could share a prompt stay
@@ -47,6 +50,35 @@ Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window) {
   refuse("--shard: \"{}\" is no part of a whole; write 0/4 for the first of four, 3/4 for the last", text);
 }
 
+/// "100" or "2.5%": how many rejects a job bears.
+class MostRejects {
+ public:
+  explicit MostRejects(const std::string& text) : text_(text) {
+    if (text.empty()) return;
+    const char* end = text.data() + text.size();
+    const auto [rest, bad] = std::from_chars(text.data(), end, most_);
+    percent_ = bad == std::errc() && rest + 1 == end && *rest == '%';
+    if (bad != std::errc() || (rest != end && !percent_) || !(most_ >= 0) || (percent_ && most_ > 100) ||
+        (!percent_ && most_ != std::floor(most_)))
+      refuse("--max-rejects: \"{}\" is neither a number of rows such as 100 nor a share such as 2.5%", text);
+  }
+
+  /// After a window: refuses to go on where there are more among the first `rows` rows.
+  void check(int64_t rejects, int64_t rows, const std::string& folder) const {
+    const auto count = static_cast<double>(rejects);
+    if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(rows) : most_)) return;
+    refuse(
+        "{} of the first {} rows are rejects, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
+        "What is done is kept: mend the corpus and --restart, or go on with a higher limit",
+        rejects, rows, text_, folder);
+  }
+
+ private:
+  std::string text_;
+  double most_ = 0;
+  bool percent_ = false;
+};
+
 void say(const RunOptions& options, const std::string& text) {
   if (!options.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
 }
@@ -54,7 +86,7 @@ void say(const RunOptions& options, const std::string& text) {
 int run(const RunOptions& options) {
   install_interrupt();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
-  Report report;
+  const MostRejects most_rejects(options.max_rejects);
   Workbench bench(options.read());
   if (!bench.take_input()) return 130;
   const Job& job = bench.job();
@@ -88,66 +120,65 @@ int run(const RunOptions& options) {
     say(options, fmt::format("going on after {} rows and {} rejects in {}", rows_before, folder.rejects(),
                              job.output.path));
 
+  double open_seconds = 0;
   std::unique_ptr<Backend> backend;
   {
-    const Stopwatch watch(report.open_seconds);
+    const Stopwatch watch(open_seconds);
     backend = bench.backend();
   }
-  report.open_seconds += bench.open_seconds();
-  const auto work_start = std::chrono::steady_clock::now();
   const EngineOptions engine_options = bench.engine_options(*backend);
+  Report about;
+  about.job = job.file;
+  about.model = job.model.path;
+  about.backend = backend->describe();
+  about.method = job.method.name;
+  about.page_size = engine_options.page_size;
+  about.kv_bytes_per_token = backend->kv_bytes_per_token();
+  about.usd_per_hour = job.cost.usd_per_hour;
+  about.devices = job.cost.devices;
+  RunCount count(std::move(about), folder);
+  count.start(open_seconds + bench.open_seconds());
   Engine engine(*backend, bench.stop_rules(), engine_options);
   const auto task = bench.task(job);
   Planner planner(*task, make_builder(job.method), bench.limits(engine));
   corpus->skip_to(position_before);
   Pipeline pipeline(*corpus, planner, engine, job.engine.window);
-  pipeline.on_window = [&](int64_t position) { folder.commit(position); };
+  pipeline.on_window = [&](int64_t position) {
+    folder.commit(position);
+    count.committed(pipeline.stats());
+    most_rejects.check(folder.rejects(), position - shard.first, job.output.path);
+  };
 
   std::optional<int64_t> rows_to_come = corpus->rows_expected();
   if (rows_to_come) *rows_to_come -= position_before;
   Progress progress(options.quiet || options.json, rows_to_come, options.log);
   engine.on_step = [&](const EngineStats& stats) {
-    report.statistics.step(stats, pipeline.stats());
-    progress.update(pipeline.stats().decoded, pipeline.stats().rejects,
-                    job.cost.usd_per_hour * job.cost.devices / 3600);
+    const PipelineStats done = pipeline.stats();
+    count.step(stats, done, *backend);
+    progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
   };
-  report.statistics.start();
   const bool finished = pipeline.run(
-      [&](const Item& item, const std::vector<Answer>& answers) {
-        const nlohmann::ordered_json row = task->row(item, answers);
-        report.statistics.row(row, answers);
+      [&](const Item& item, const Outcome& outcome) {
+        const nlohmann::ordered_json row = item_row(*task, item, outcome, job.output);
+        count.row(row, outcome);
         folder.row(row);
       },
       [&](const Reject& reject) {
-        report.statistics.reject(reject);
+        count.reject(reject);
         folder.reject(reject);
       });
-  report.statistics.step(engine.stats(), pipeline.stats());
+  count.step(engine.stats(), pipeline.stats(), *backend, true);
   progress.close();
   if (!finished) {
+    count.committed(pipeline.stats(), true);
     std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
                  static_cast<long long>(folder.rows()), job.output.path.c_str());
     return 130;
   }
-
-  report.job = job.file;
-  report.model = job.model.path;
-  report.backend = backend->describe();
-  report.method = job.method.name;
-  report.engine = engine.stats();
-  report.pipeline = pipeline.stats();
-  report.page_size = engine_options.page_size;
-  report.kv_bytes_per_token = backend->kv_bytes_per_token();
-  report.total_seconds = report.open_seconds +
-                         std::chrono::duration<double>(std::chrono::steady_clock::now() - work_start).count();
-  report.usd_per_hour = job.cost.usd_per_hour;
-  report.devices = job.cost.devices;
-  report.rows_before = rows_before;
-  report.device_seconds = backend->stage_seconds();
-  const nlohmann::ordered_json json = report_json(report);
-  folder.finish(json.dump(2) + "\n", report_html(json));
+  const nlohmann::ordered_json report = count.report(pipeline.stats());
+  folder.finish(report.dump(2) + "\n", report_html(report));
   if (options.json)
-    std::cout << json.dump(2) << '\n';
+    std::cout << report.dump(2) << '\n';
   else if (!options.quiet)
     std::cout << report_text(report) << "rows    " << job.output.path << "/rows-*." << job.output.format
               << "\nreport  " << job.output.path << "/report.json, report.html\n";
@@ -166,6 +197,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_flag("--restart", options->restart, "Throw away what the output folder holds and begin again");
   command->add_option("--shard", options->shard,
                       "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts");
+  command->add_option("--max-rejects", options->max_rejects,
+                      "Stop, with exit code 2, once more rows than that are rejects: a number, or a share of "
+                      "the rows so far such as 2.5%");
   command->add_option("--log", options->log, "A file that gets a line of progress every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

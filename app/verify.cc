@@ -41,8 +41,8 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
   };
   Decoded decoded;
   decoded.finished = pipeline.run(
-      [&](const Item& item, const std::vector<Answer>& answers) {
-        decoded.items.emplace(std::pair(item.place.file, item.place.row), DecodedItem{item, answers});
+      [&](const Item& item, const Outcome& outcome) {
+        decoded.items.emplace(std::pair(item.place.file, item.place.row), DecodedItem{item, outcome.answers});
       },
       [&](const Reject&) { ++decoded.rejects; });
   progress.close();

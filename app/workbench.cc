@@ -140,8 +140,12 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
 }
 
 PlanLimits Workbench::limits(const Engine& engine) const {
+  const std::string& too_long = job_.input.too_long;
   return {model_.config.context, job_.method.prompt_tokens,
-          [&engine](const Stack& stack) { return engine.fits(stack); }};
+          [&engine](const Stack& stack) { return engine.fits(stack); },
+          too_long == "split"      ? TooLong::split
+          : too_long == "truncate" ? TooLong::truncate
+                                   : TooLong::refuse};
 }
 
 }  // namespace sheaf

@@ -38,6 +38,7 @@ struct Job {
       int32_t shots = 0;       ///< examples that the instruction ends with
       std::string shots_from;  ///< the dataset they are taken from; narrativeqa: its train set
     } dataset;                 ///< where `format` names one
+    std::string too_long = "refuse";  ///< a document that no prompt holds: refuse, truncate or split
 
     struct Copy {
       std::string path;
@@ -81,6 +82,8 @@ struct Job {
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value
+    bool tokens = false;              ///< how many tokens document and answers have
+    bool timing = false;              ///< seconds from the engine's taking the row to its last answer
   } output;
 
   struct Cost {

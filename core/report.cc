@@ -8,12 +8,10 @@
 namespace sheaf {
 namespace {
 
+using nlohmann::ordered_json;
+
 double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
-}
-
-int64_t saved(const EngineStats& engine) {
-  return engine.alone_rows - engine.rows();
 }
 
 double kv_peak_mb(const Report& report) {
@@ -24,96 +22,103 @@ double kv_peak_mb(const Report& report) {
 
 }  // namespace
 
-double Report::items_per_second() const {
-  return ratio(static_cast<double>(pipeline.items), total_seconds - open_seconds);
-}
-
-double Report::usd() const {
-  return usd_per_hour * devices * total_seconds / 3600;
-}
-
-double Report::usd_per_1000_items() const {
-  return ratio(usd(), static_cast<double>(pipeline.items)) * 1000;
-}
-
-double Report::stall_share() const {
-  return ratio(engine.idle_seconds, engine.step_seconds + engine.host_seconds);
-}
-
-nlohmann::ordered_json report_json(const Report& r) {
-  const double decode = r.engine.step_seconds;
-  // Stages that overlap add up to more than the total.
-  const double other = std::max(0.0, r.total_seconds - r.open_seconds - r.pipeline.read_seconds -
-                                         r.pipeline.plan_seconds - decode - r.pipeline.emit_seconds);
-  nlohmann::ordered_json json = {
-      {"version", kReportVersion},
-      {"job", valid_utf8(r.job)},
-      {"model", valid_utf8(r.model)},
-      {"backend", valid_utf8(r.backend)},
-      {"method", r.method},
-      {"items", r.pipeline.items},
-      {"rejects", r.pipeline.rejects},
-      {"answers", r.engine.answers},
-      {"rows_before", r.rows_before},
-      {"items_per_second", r.items_per_second()},
-      {"tokens",
-       {{"computed", r.engine.rows()},
-        {"prefill", r.engine.prefill_rows},
-        {"decode", r.engine.decode_rows},
-        {"one_prompt_per_question", r.engine.alone_rows},
-        {"saved", saved(r.engine)},
-        {"answers", r.engine.answer_tokens}}},
-      {"steps", r.engine.steps},
-      {"split_steps", r.engine.split_steps},
-      {"tokens_per_step", ratio(static_cast<double>(r.engine.rows()), static_cast<double>(r.engine.steps))},
-      {"answer_tokens_per_step",
-       ratio(static_cast<double>(r.engine.answer_tokens), static_cast<double>(r.engine.steps))},
-      {"kv_peak_mb", kv_peak_mb(r)},
-      {"seconds",
-       {{"total", r.total_seconds},
-        {"open", r.open_seconds},
-        {"read", r.pipeline.read_seconds},
-        {"plan", r.pipeline.plan_seconds},
-        {"decode", decode},
-        {"write", r.pipeline.emit_seconds},
-        {"other", other}}},
-      {"stall",
-       {{"share", r.stall_share()},
-        {"idle_seconds", r.engine.idle_seconds},
-        {"host_seconds", r.engine.host_seconds},
-        {"waited_seconds", r.engine.waited_seconds}}},
-      {"cost",
-       {{"usd_per_hour", r.usd_per_hour},
-        {"devices", r.devices},
-        {"usd", r.usd()},
-        {"usd_per_1000_items", r.usd_per_1000_items()}}}};
-  auto& device = json["device_seconds"] = nlohmann::ordered_json::object();
+ordered_json report_json(const Report& r) {
+  ordered_json json = {{"version", kReportVersion},
+                       {"job", valid_utf8(r.job)},
+                       {"model", valid_utf8(r.model)},
+                       {"backend", valid_utf8(r.backend)},
+                       {"method", r.method},
+                       {"sessions", 1},
+                       {"rows_uncounted", 0},
+                       {"items", r.pipeline.items},
+                       {"rejects", r.pipeline.rejects},
+                       {"answers", r.engine.answers},
+                       {"items_per_second", 0},
+                       {"tokens",
+                        {{"computed", r.engine.rows()},
+                         {"prefill", r.engine.prefill_rows},
+                         {"decode", r.engine.decode_rows},
+                         {"one_prompt_per_question", r.engine.alone_rows},
+                         {"saved", r.engine.alone_rows - r.engine.rows()},
+                         {"answers", r.engine.answer_tokens}}},
+                       {"steps", r.engine.steps},
+                       {"split_steps", r.engine.split_steps},
+                       {"tokens_per_step", 0},
+                       {"answer_tokens_per_step", 0},
+                       {"kv_peak_mb", kv_peak_mb(r)},
+                       {"seconds",
+                        {{"total", r.total_seconds},
+                         {"open", r.open_seconds},
+                         {"read", r.pipeline.read_seconds},
+                         {"plan", r.pipeline.plan_seconds},
+                         {"decode", r.engine.step_seconds},
+                         {"write", r.pipeline.emit_seconds},
+                         {"other", std::max(0.0, r.total_seconds - r.open_seconds - r.engine.step_seconds)}}},
+                       {"stall",
+                        {{"share", 0},
+                         {"idle_seconds", r.engine.idle_seconds},
+                         {"host_seconds", r.engine.host_seconds},
+                         {"waited_seconds", r.engine.waited_seconds}}},
+                       {"cost",
+                        {{"usd_per_hour", r.usd_per_hour},
+                         {"devices", r.devices},
+                         {"usd", r.usd_per_hour * r.devices * r.total_seconds / 3600},
+                         {"usd_per_1000_items", 0}}}};
+  auto& device = json["device_seconds"] = ordered_json::object();
   for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
   r.statistics.add_to(json);
+  set_rates(json);
   return json;
 }
 
-std::string report_text(const Report& r) {
-  const EngineStats& e = r.engine;
-  std::string text =
-      fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n", r.pipeline.items,
-                  e.answers, r.pipeline.rejects, r.total_seconds, r.items_per_second());
+void set_rates(ordered_json& report) {
+  const auto get = [&](const char* key) { return report.at(key).get<double>(); };
+  ordered_json& seconds = report.at("seconds");
+  ordered_json& stall = report.at("stall");
+  ordered_json& cost = report.at("cost");
+  const double work = seconds.at("total").get<double>() - seconds.at("open").get<double>();
+  report["items_per_second"] = ratio(get("items"), work);
+  report["tokens_per_step"] = ratio(report.at("tokens").at("computed").get<double>(), get("steps"));
+  report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
+  stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
+                         seconds.at("decode").get<double>() + stall.at("host_seconds").get<double>());
+  cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
+}
+
+std::string report_text(const ordered_json& report) {
+  const auto number = [&](const char* path) {
+    return report.at(ordered_json::json_pointer(path)).get<double>();
+  };
+  const auto whole = [&](const char* path) {
+    return report.at(ordered_json::json_pointer(path)).get<int64_t>();
+  };
+  std::string text = fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n",
+                                 whole("/items"), whole("/answers"), whole("/rejects"),
+                                 number("/seconds/total"), number("/items_per_second"));
+  if (whole("/sessions") > 1)
+    text += fmt::format("  sessions {}, all of them counted here{}\n", whole("/sessions"),
+                        whole("/rows_uncounted") > 0
+                            ? fmt::format(" but {} rows of one that was killed", whole("/rows_uncounted"))
+                            : "");
   text +=
       fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
-                  e.rows(), e.prefill_rows, e.decode_rows, e.alone_rows,
-                  ratio(static_cast<double>(e.alone_rows), static_cast<double>(e.rows())));
+                  whole("/tokens/computed"), whole("/tokens/prefill"), whole("/tokens/decode"),
+                  whole("/tokens/one_prompt_per_question"),
+                  ratio(number("/tokens/one_prompt_per_question"), number("/tokens/computed")));
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} "
       "MB\n",
-      e.steps, ratio(static_cast<double>(e.rows()), static_cast<double>(e.steps)),
-      ratio(static_cast<double>(e.answer_tokens), static_cast<double>(e.steps)), kv_peak_mb(r));
+      whole("/steps"), number("/tokens_per_step"), number("/answer_tokens_per_step"), number("/kv_peak_mb"));
   text += fmt::format(
-      "  seconds  open {:.2f}, read {:.2f}, plan {:.2f}, decode {:.2f}, write {:.2f}; stalled {:.1f} %\n",
-      r.open_seconds, r.pipeline.read_seconds, r.pipeline.plan_seconds, e.step_seconds,
-      r.pipeline.emit_seconds, 100 * r.stall_share());
-  if (r.usd_per_hour > 0)
+      "  seconds  open {:.2f}, decode {:.2f}; beside it read {:.2f}, plan {:.2f}, write {:.2f}; stalled "
+      "{:.1f} "
+      "%\n",
+      number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
+      number("/seconds/write"), 100 * number("/stall/share"));
+  if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
-                        r.usd_per_1000_items(), r.usd_per_hour, r.devices, r.devices == 1 ? "" : "s");
+                        number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),
+                        whole("/cost/devices"), whole("/cost/devices") == 1 ? "" : "s");
   return text;
 }
 

@@ -20,21 +20,17 @@ struct Report {
   double total_seconds = 0;  ///< from start to the last row
   double usd_per_hour = 0;
   int32_t devices = 1;
-  int64_t rows_before = 0;  ///< that earlier sessions of the run had written
   std::vector<std::pair<std::string, double>> device_seconds;  ///< by kind of kernel, as the backend has them
   RunStatistics statistics;
-
-  double items_per_second() const;    ///< over the work, opening the model not counted
-  double usd() const;                 ///< over the total time
-  double usd_per_1000_items() const;  ///< likewise
-  double stall_share() const;         ///< of the decode loop's time, that with no step in flight
 };
 
 /// The version of the JSON form: it grows when a key changes its meaning or goes, not when one is added.
-inline constexpr int64_t kReportVersion = 1;
+inline constexpr int64_t kReportVersion = 2;
 
 nlohmann::ordered_json report_json(const Report& report);
+/// Makes the rates and shares of a report anew from its counts and seconds.
+void set_rates(nlohmann::ordered_json& report);
 /// A few lines for the terminal.
-std::string report_text(const Report& report);
+std::string report_text(const nlohmann::ordered_json& report);
 
 }  // namespace sheaf

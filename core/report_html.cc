@@ -241,9 +241,12 @@ std::string report_html(const ordered_json& report) {
   std::string body = "<h1>" + escaped(text(report, "job")) + "</h1>\n" +
                      soft(fmt::format("{} · {} · {}", text(report, "model"), text(report, "method"),
                                       text(report, "backend")));
-  if (number(report, "rows_before") > 0)
-    body += "<p>The run was resumed: " + number_text(number(report, "rows_before")) +
-            " rows had been written before. What follows is its last session.</p>\n";
+  if (number(report, "sessions") > 1)
+    body += "<p>The run went on after it was stopped: " + number_text(number(report, "sessions")) +
+            " sessions or shards are counted here.</p>\n";
+  if (number(report, "rows_uncounted") > 0)
+    body += "<p>" + number_text(number(report, "rows_uncounted")) +
+            " rows that were written just before a session was killed are not counted here.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
   body += section("Throughput", throughput_html(report));
   body += section("Where the time went", stages_html(report));

@@ -28,6 +28,9 @@ class RunStatistics {
   void row(const nlohmann::ordered_json& row, const std::vector<Answer>& answers);
   void reject(const Reject& reject);
 
+  /// As of the last step.
+  const EngineStats& engine() const { return last_engine_; }
+
   /// The keys of a report that come from here: throughput, per_step, value_tokens, endings, values,
   /// questions, reject_reasons.
   void add_to(nlohmann::ordered_json& report) const;

@@ -60,6 +60,7 @@ ordered_json settings(const Job& job) {
             {"split", job.input.dataset.split},
             {"turns", job.input.dataset.turns},
             {"limit", job.input.limit},
+            {"too_long", job.input.too_long},
             {"id", job.input.id},
             {"category", job.input.category},
             {"document", job.input.document},
@@ -89,7 +90,9 @@ ordered_json settings(const Job& job) {
            {{"format", job.output.format},
             {"rows_per_file", job.output.rows_per_file},
             {"logprobs", job.output.logprobs},
-            {"raw", job.output.raw}}}};
+            {"raw", job.output.raw},
+            {"tokens", job.output.tokens},
+            {"timing", job.output.timing}}}};
 }
 
 }  // namespace

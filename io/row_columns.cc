@@ -57,11 +57,19 @@ bool has_integer_ids(const Job& job) {
 std::vector<TableColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids) {
   std::vector<TableColumn> columns{{"id", integer_ids ? Type::integer : Type::text, false}};
   const bool logprobs = job.output.logprobs, raw = job.output.raw;
+  std::vector<TableColumn> facts;  // about the row as a whole
+  if (job.input.too_long == "split") facts.push_back({"parts", Type::integer, false});
+  if (job.input.too_long == "truncate") facts.push_back({"cut_tokens", Type::integer, false});
+  if (job.output.tokens)
+    for (const char* name : {"document_tokens", "answer_tokens"})
+      facts.push_back({name, Type::integer, false});
+  if (job.output.timing) facts.push_back({"seconds", Type::number, false});
   if (job.task.kind == "extract") {
     const bool whole = job.method.name == "standard" || job.method.name == "prefix";
     std::vector<TableColumn> after{{"notes", Type::text_map, false}};
     if (logprobs) after.push_back({"logprobs", whole ? Type::number : Type::number_map, false});
     if (raw) after.push_back({"raw", whole ? Type::text : Type::text_map, false});
+    after.insert(after.end(), facts.begin(), facts.end());
     columns.push_back({"category", Type::text, false});
     columns.insert(columns.end(), after.begin(), after.end());
     add_attributes(schema, job.task.schema, columns);
@@ -75,6 +83,7 @@ std::vector<TableColumn> row_columns(const Job& job, const Schema& schema, bool 
     if (logprobs) columns.push_back({"logprob", Type::number, false});
     if (raw) columns.push_back({"raw", Type::text, false});
   }
+  if (job.task.kind != "extract") columns.insert(columns.end(), facts.begin(), facts.end());
   return columns;
 }
 

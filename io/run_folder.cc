@@ -81,6 +81,7 @@ RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
   }
   if (const auto journal = read_whole(path("journal"))) {
     resume(*journal);
+    saved_progress_ = read_whole(path("progress.json")).value_or("");
     return;
   }
   for (const std::string& name : list_folder(options_.path))
@@ -142,7 +143,7 @@ void RunFolder::remove_files(int64_t first_rows_file) {
              std::stoll(digits) >= first_rows_file;
     } else if (first_rows_file == 0) {
       ours = ours || whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
-             whole == "report.html" || whole == "_SUCCESS";
+             whole == "report.html" || whole == "progress.json" || whole == "_SUCCESS";
     }
     if (!ours) continue;
     files_.remove(path(name));
@@ -340,6 +341,10 @@ ordered_json RunFolder::manifest() const {
           {"fingerprint", options_.fingerprint}};
 }
 
+void RunFolder::save_progress(const std::string& text) {
+  write_whole(files_, options_.path, "progress.json", text);
+}
+
 void RunFolder::finish(const std::string& report, const std::string& page) {
   // A job without rows still has a rows file.
   if (at_.file_rows > 0 || published_.empty()) {
@@ -353,6 +358,7 @@ void RunFolder::finish(const std::string& report, const std::string& page) {
   write_whole(files_, options_.path, "manifest.json", manifest().dump(2) + "\n");
   write_whole(files_, options_.path, "report.json", report);
   if (!page.empty()) write_whole(files_, options_.path, "report.html", page);
+  files_.remove(path("progress.json"));
   write_whole(files_, options_.path, "_SUCCESS", "");
   finished_ = true;
 }

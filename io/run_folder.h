@@ -27,9 +27,9 @@ struct RunFolderOptions {
 };
 
 /// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
-/// last. Rows come in groups. A group is committed when its rows and rejects are durable and a journal line
-/// says so; a folder opened again goes on after its last committed group. Files that may still grow end in
-/// .part. An object that threw is of no more use; the folder is.
+/// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
+/// durable and a journal line says so; a folder opened again goes on after its last committed group. Files
+/// that may still grow end in .part. An object that threw is of no more use; the folder is.
 class RunFolder {
  public:
   RunFolder(FileLayer& files, RunFolderOptions options);
@@ -48,6 +48,10 @@ class RunFolder {
   void reject(const Reject& reject);
   /// Ends a group: the corpus was read up to row `position`.
   void commit(int64_t position);
+  /// Keeps what the session counted, for the next one should this one be killed. Not part of a group.
+  void save_progress(const std::string& text);
+  /// What an earlier session saved; empty: nothing.
+  const std::string& saved_progress() const { return saved_progress_; }
   /// Publishes every file and marks the run as finished. `page`: report.html; empty: none.
   void finish(const std::string& report, const std::string& page = "");
 
@@ -83,7 +87,7 @@ class RunFolder {
   FileLayer& files_;
   RunFolderOptions options_;
   bool finished_ = false;
-  std::string notice_;
+  std::string notice_, saved_progress_;
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<JournalWriter> journal_;
   Progress at_;

@@ -1,49 +1,82 @@
 #include "core/plan/pipeline.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "core/stopwatch.h"
 
 namespace sheaf {
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
-  auto next = [&]() -> std::optional<Stack> {
-    while (stacks_.empty() && !drained_ && !engine_.interrupted()) {
-      drained_ = !read_window();
-      emit_finished(emit, refuse);  // a window may have nothing to decode
-    }
-    if (stacks_.empty()) return std::nullopt;
-    Stack stack = std::move(stacks_.front());
-    stacks_.pop_front();
-    if (on_stack)
-      on_stack(stack, windows_[static_cast<size_t>(stack.window - windows_.front().number)].items);
-    return stack;
-  };
-  auto done = [&](Stack&& stack, std::vector<Answer>&& answers) {
-    Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
-    for (size_t i = 0; i < answers.size(); ++i) {
-      const Slot& slot = stack.slots[i];
-      window.answers[static_cast<size_t>(slot.item)][static_cast<size_t>(slot.question)] =
-          std::move(answers[i]);
-      if (--window.open_of_item[static_cast<size_t>(slot.item)] == 0) ++stats_.decoded;
-    }
-    window.open -= static_cast<int64_t>(answers.size());
-    emit_finished(emit, refuse);
-  };
-  return engine_.run(next, done);
+  std::thread reader([&] {
+    guard([&] { read_ahead(); });
+    planned_.close();
+  });
+  std::thread writer([&] {
+    guard([&] { emit_behind(emit, refuse); });
+    finished_.close();
+  });
+  bool whole = false;
+  guard([&] {
+    whole = engine_.run([&] { return next_stack(); },
+                        [&](Stack&& stack, std::vector<Answer>&& answers) {
+                          take_answers(std::move(stack), std::move(answers));
+                        });
+  });
+  planned_.close();
+  finished_.close();  // what is finished is still emitted
+  reader.join();
+  writer.join();
+  rethrow();
+  return whole;
 }
 
-bool Pipeline::read_window() {
+PipelineStats Pipeline::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+template <class Change>
+void Pipeline::count(Change&& change) {
+  const std::lock_guard lock(mutex_);
+  change(stats_);
+}
+
+void Pipeline::guard(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();  // the first one is the cause of others
+    failed_ = true;
+  }
+}
+
+void Pipeline::rethrow() {
+  const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
+}
+
+void Pipeline::read_ahead() {
+  for (bool more = true; more && !failed_;) {
+    std::optional<Window> window = read_window(more);
+    if (!window) return;
+    plan_window(*window);
+    if (!planned_.push(std::move(*window))) return;
+  }
+}
+
+/// Nothing where the engine was interrupted: half a window is none.
+std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   Window window;
-  window.number = stats_.windows;
   // Windows begin at multiples of their size, wherever reading began: a resumed run and a shard have the
   // windows of a run in one go.
   const int64_t end = (corpus_.position() / window_rows_ + 1) * window_rows_;
-  bool more = true;
+  double seconds = 0;
   {
-    const Stopwatch watch(stats_.read_seconds);
+    const Stopwatch watch(seconds);
     while (more && corpus_.position() < end) {
-      if (engine_.interrupted()) return false;  // half a window is none
+      if (engine_.interrupted()) return std::nullopt;
       auto row = corpus_.next();
       if (!row)
         more = false;
@@ -54,45 +87,119 @@ bool Pipeline::read_window() {
     }
   }
   window.end = corpus_.position();
-  const Stopwatch watch(stats_.plan_seconds);
-  Plan plan = planner_.plan(window.items);
-  window.refused.assign(window.items.size(), false);
-  for (auto& [index, reason] : plan.refused) {
-    const auto i = static_cast<size_t>(index);
-    window.rejects.push_back({i, {window.items[i].place, window.items[i].id, std::move(reason)}});
-    window.refused[i] = true;
-    window.items[i] = {};
-  }
-  // A corpus reject before item i was read before that item was.
-  std::stable_sort(window.rejects.begin(), window.rejects.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  stats_.rejects += static_cast<int64_t>(window.rejects.size());
-  window.open_of_item = plan.slots_of_item;
-  for (int32_t slots : plan.slots_of_item) window.answers.emplace_back(static_cast<size_t>(slots));
-  for (Stack& stack : plan.stacks) {
-    stack.window = window.number;
-    window.open += static_cast<int64_t>(stack.slots.size());
-    stacks_.push_back(std::move(stack));
-  }
-  windows_.push_back(std::move(window));
-  ++stats_.windows;
-  return more;
+  count([&](PipelineStats& stats) {
+    stats.read_seconds += seconds;
+    window.number = stats.windows++;
+  });
+  return window;
 }
 
-void Pipeline::emit_finished(const Emit& emit, const Refuse& refuse) {
-  const Stopwatch watch(stats_.emit_seconds);
-  while (!windows_.empty() && windows_.front().open == 0) {
-    const Window& window = windows_.front();
-    auto reject = window.rejects.begin();
-    for (size_t i = 0; i <= window.items.size(); ++i) {
-      for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
-      if (i == window.items.size() || window.refused[i]) continue;
-      emit(window.items[i], window.answers[i]);
-      ++stats_.items;
+void Pipeline::plan_window(Window& window) {
+  double seconds = 0;
+  {
+    const Stopwatch watch(seconds);
+    Plan plan = planner_.plan(window.items);
+    window.refused.assign(window.items.size(), false);
+    for (auto& [index, reason] : plan.refused) {
+      const auto i = static_cast<size_t>(index);
+      window.rejects.push_back({i, {window.items[i].place, window.items[i].id, std::move(reason)}});
+      window.refused[i] = true;
+      window.items[i] = {};
     }
-    if (on_window) on_window(window.end);
+    // A corpus reject before item i was read before that item was.
+    std::stable_sort(window.rejects.begin(), window.rejects.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    window.outcomes.resize(window.items.size());
+    window.begun.resize(window.items.size());
+    for (size_t i = 0; i < window.items.size(); ++i) {
+      const PlannedItem& planned = plan.items[i];
+      Outcome& outcome = window.outcomes[i];
+      outcome.answers.resize(static_cast<size_t>(planned.slots));
+      outcome.parts = planned.parts;
+      outcome.document_tokens = planned.document_tokens;
+      outcome.cut_tokens = planned.cut_tokens;
+      window.open_of_item.push_back(planned.slots);
+    }
+    for (Stack& stack : plan.stacks) {
+      stack.window = window.number;
+      window.open += static_cast<int64_t>(stack.slots.size());
+    }
+    window.stacks = std::move(plan.stacks);
+  }
+  count([&](PipelineStats& stats) { stats.plan_seconds += seconds; });
+}
+
+std::optional<Stack> Pipeline::next_stack() {
+  while (stacks_.empty()) {
+    if (failed_) rethrow();
+    if (engine_.interrupted()) return std::nullopt;
+    std::optional<Window> window = planned_.pop();
+    if (failed_) rethrow();
+    if (!window) return std::nullopt;
+    for (Stack& stack : window->stacks) stacks_.push_back(std::move(stack));
+    window->stacks.clear();
+    windows_.push_back(std::move(*window));
+    pass_on_finished();  // a window may have nothing to decode
+  }
+  Stack stack = std::move(stacks_.front());
+  stacks_.pop_front();
+  Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
+  for (const Slot& slot : stack.slots) {
+    Clock::time_point& begun = window.begun[static_cast<size_t>(slot.item)];
+    if (begun == Clock::time_point{}) begun = Clock::now();
+  }
+  if (on_stack) on_stack(stack, window.items);
+  return stack;
+}
+
+void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
+  Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
+  int64_t decoded = 0;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const Slot& slot = stack.slots[i];
+    const auto item = static_cast<size_t>(slot.item);
+    window.outcomes[item].answers[static_cast<size_t>(slot.question)] = std::move(answers[i]);
+    if (--window.open_of_item[item] > 0) continue;
+    ++decoded;
+    window.outcomes[item].seconds = std::chrono::duration<double>(Clock::now() - window.begun[item]).count();
+  }
+  window.open -= static_cast<int64_t>(answers.size());
+  count([&](PipelineStats& stats) { stats.decoded += decoded; });
+  pass_on_finished();
+}
+
+void Pipeline::pass_on_finished() {
+  while (!windows_.empty() && windows_.front().open == 0) {
+    if (!finished_.push(std::move(windows_.front()))) rethrow();
     windows_.pop_front();
   }
+}
+
+void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
+  while (std::optional<Window> window = finished_.pop()) {
+    double seconds = 0;
+    {
+      const Stopwatch watch(seconds);
+      emit_window(*window, emit, refuse);
+    }
+    count([&](PipelineStats& stats) { stats.emit_seconds += seconds; });
+  }
+}
+
+void Pipeline::emit_window(const Window& window, const Emit& emit, const Refuse& refuse) {
+  auto reject = window.rejects.begin();
+  int64_t items = 0;
+  for (size_t i = 0; i <= window.items.size(); ++i) {
+    for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
+    if (i == window.items.size() || window.refused[i]) continue;
+    emit(window.items[i], window.outcomes[i]);
+    ++items;
+  }
+  count([&](PipelineStats& stats) {
+    stats.items += items;
+    stats.rejects += static_cast<int64_t>(window.rejects.size());
+  });
+  if (on_window) on_window(window.end);
 }
 
 }  // namespace sheaf

@@ -1,12 +1,18 @@
 #pragma once
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
+#include <mutex>
 #include <vector>
 
+#include "core/bounded_queue.h"
 #include "core/engine/engine.h"
 #include "core/plan/planner.h"
 #include "core/task/item.h"
+#include "core/task/outcome.h"
 
 namespace sheaf {
 
@@ -20,47 +26,67 @@ struct PipelineStats {
   double emit_seconds = 0;  ///< answers to rows, writing
 };
 
-/// A corpus through the engine: reads windows, plans them, feeds the engine so that it never runs dry between
-/// windows, and hands the answers back in input order.
+/// A corpus through the engine: reads windows, plans them, feeds the engine, and hands the answers back in
+/// input order. Reading and planning are ahead of the engine on a thread of their own, and emitting is behind
+/// it on another, so that the engine waits for neither.
 class Pipeline {
  public:
-  using Emit = std::function<void(const Item& item, const std::vector<Answer>& answers)>;
+  using Emit = std::function<void(const Item& item, const Outcome& outcome)>;
   using Refuse = std::function<void(const Reject& reject)>;
 
   Pipeline(Corpus& corpus, Planner& planner, Engine& engine, int32_t window_rows)
       : corpus_(corpus), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
-  /// Returns false when interrupted. Rows and rejects come in input order, a window at a time.
+  /// Returns false when interrupted. Rows and rejects come in input order, a window at a time, on one thread
+  /// that is not the caller's.
   bool run(const Emit& emit, const Refuse& refuse);
 
-  const PipelineStats& stats() const { return stats_; }
-  /// Comes after the last row and reject of every window, with the number of the corpus row after it.
+  PipelineStats stats() const;
+  /// Comes after the last row and reject of every window, with the number of the corpus row after it; on the
+  /// thread of the rows.
   std::function<void(int64_t position)> on_window;
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Item>& items)> on_stack;
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Window {
     int64_t number = 0;
     std::vector<Item> items;
-    std::vector<std::vector<Answer>> answers;  ///< per item and question
-    std::vector<int32_t> open_of_item;         ///< answers still to come, per item
+    std::vector<Stack> stacks;             ///< until the engine takes them
+    std::vector<Outcome> outcomes;         ///< per item
+    std::vector<int32_t> open_of_item;     ///< answers still to come, per item
+    std::vector<Clock::time_point> begun;  ///< when the engine took it, per item
     std::vector<bool> refused;
     int64_t open = 0;                                ///< answers still to come
     std::vector<std::pair<size_t, Reject>> rejects;  ///< with how many items come before each, in input order
     int64_t end = 0;                                 ///< the corpus row after it
   };
 
-  bool read_window();
-  void emit_finished(const Emit& emit, const Refuse& refuse);
+  void read_ahead();
+  std::optional<Window> read_window(bool& more);
+  void plan_window(Window& window);
+  std::optional<Stack> next_stack();
+  void take_answers(Stack&& stack, std::vector<Answer>&& answers);
+  void pass_on_finished();
+  void emit_behind(const Emit& emit, const Refuse& refuse);
+  void emit_window(const Window& window, const Emit& emit, const Refuse& refuse);
+  /// Runs the body of a thread; what it throws is kept for the caller of run.
+  void guard(const std::function<void()>& body);
+  void rethrow();
+  template <class Change>
+  void count(Change&& change);
 
   Corpus& corpus_;
   Planner& planner_;
   Engine& engine_;
   int32_t window_rows_;
-  bool drained_ = false;
-  std::deque<Window> windows_;  ///< in flight, oldest first
-  std::deque<Stack> stacks_;    ///< planned, not yet taken by the engine
+  BoundedQueue<Window> planned_{4}, finished_{4};
+  std::deque<Window> windows_;  ///< in the engine, oldest first
+  std::deque<Stack> stacks_;    ///< of theirs, not yet taken by the engine
+  std::atomic<bool> failed_ = false;
+  mutable std::mutex mutex_;  ///< of what follows
+  std::exception_ptr error_;
   PipelineStats stats_;
 };
 

@@ -9,6 +9,8 @@
 namespace sheaf {
 namespace {
 
+constexpr size_t kShortestPart = 16;  // tokens; shorter parts of a document tell nothing
+
 /// Prompt and answer tokens an item adds to a stack; a document that stands there already costs nothing.
 int64_t token_cost(const ItemParts& item, bool known_document) {
   int64_t cost = known_document ? 0 : static_cast<int64_t>(item.document.size() + item.bin->opening.size());
@@ -45,7 +47,7 @@ void gather_equal_documents(std::vector<ItemParts>& items) {
 
 Plan Planner::plan(std::span<const Item> items) {
   Plan plan;
-  plan.slots_of_item.assign(items.size(), 0);
+  plan.items.resize(items.size());
   std::vector<std::string> order;
   std::unordered_map<std::string, std::vector<ItemParts>> bins;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -54,7 +56,8 @@ Plan Planner::plan(std::span<const Item> items) {
       ItemParts parts = task_.parts(items[i]);
       parts.item = index;
       parts.stream = hash_text(items[i].id.dump());
-      plan.slots_of_item[i] = static_cast<int32_t>(parts.questions().size());
+      plan.items[i].slots = static_cast<int32_t>(parts.questions().size());
+      plan.items[i].document_tokens = static_cast<int32_t>(parts.document.size());
       if (parts.questions().empty()) continue;
       const std::string name = task_.bin_name(items[i]);
       auto& bin = bins[name];
@@ -92,29 +95,74 @@ void Planner::stack_bin(const std::string& name, std::vector<ItemParts> items, P
 
 void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count) {
   const size_t before = plan.stacks.size();
-  // A row that no prompt can hold is found before its prompts are built, however many questions it has.
-  std::string reason = group.size() == 1 ? too_long(least_positions(group[0])) : "";
-  if (reason.empty()) builder_.build(group, plan.stacks);
-  for (size_t i = before; i < plan.stacks.size() && reason.empty(); ++i) reason = unfit(plan.stacks[i]);
-  if (reason.empty()) {
-    count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
-    return;
-  }
-  plan.stacks.resize(before);
-  if (group.size() == 1) {
-    plan.refused.emplace_back(group[0].item, reason);
-    plan.slots_of_item[static_cast<size_t>(group[0].item)] = 0;
-    return;
-  }
+  const std::string reason = try_build(group, plan.stacks);
+  count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
+  if (reason.empty()) return;
+  if (group.size() == 1) return stack_long(group[0], reason, plan, count);
   stack_group(group.first(group.size() / 2), plan, count);
   stack_group(group.subspan(group.size() / 2), plan, count);
+}
+
+std::string Planner::try_build(std::span<const ItemParts> group, std::vector<Stack>& stacks) const {
+  // A row that no prompt can hold is found before its prompts are built, however many questions it has.
+  std::string reason = group.size() == 1 ? too_long(least_positions(group[0])) : "";
+  if (!reason.empty()) return reason;
+  const size_t before = stacks.size();
+  builder_.build(group, stacks);
+  for (size_t i = before; i < stacks.size() && reason.empty(); ++i) reason = unfit(stacks[i]);
+  if (!reason.empty()) stacks.resize(before);
+  return reason;
+}
+
+/// An item that no prompt holds whole.
+void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan& plan, BinCount& count) {
+  PlannedItem& planned = plan.items[static_cast<size_t>(item.item)];
+  ItemParts part = item;
+  const auto cut = [&](size_t begin, size_t tokens) {
+    const auto from = item.document.begin() + static_cast<ptrdiff_t>(begin);
+    part.document.assign(from, from + static_cast<ptrdiff_t>(std::min(tokens, item.document.size() - begin)));
+  };
+  std::vector<Stack> stacks;
+  size_t fitting = 0, unfitting = item.document.size();  // tokens of a part
+  while (limits_.too_long != TooLong::refuse && unfitting - fitting > 1) {
+    const size_t middle = fitting + (unfitting - fitting) / 2;
+    cut(0, middle);
+    stacks.clear();
+    (try_build({&part, 1}, stacks).empty() ? fitting : unfitting) = middle;
+  }
+  if (fitting < kShortestPart) {
+    plan.refused.emplace_back(item.item, reason);
+    planned.slots = 0;
+    return;
+  }
+  const size_t before = plan.stacks.size();
+  const auto questions = static_cast<int32_t>(item.questions().size());
+  // Parts overlap, so that what stands at the end of one is whole in the next.
+  const size_t stride = fitting - fitting / 8;
+  int32_t number = 0;
+  for (size_t begin = 0;; begin += stride, ++number) {
+    cut(begin, fitting);
+    const size_t first = plan.stacks.size();
+    part.stream = number == 0 ? item.stream : mix(item.stream, static_cast<uint64_t>(number));
+    if (const std::string unexpected = try_build({&part, 1}, plan.stacks); !unexpected.empty())
+      fail("part {} of a document does not fit: {}", number + 1, unexpected);
+    for (size_t i = first; i < plan.stacks.size(); ++i)
+      for (Slot& slot : plan.stacks[i].slots) slot.question += number * questions;
+    if (limits_.too_long == TooLong::truncate || begin + fitting >= item.document.size()) break;
+  }
+  planned.parts = number + 1;
+  planned.slots = planned.parts * questions;
+  if (limits_.too_long == TooLong::truncate)
+    planned.cut_tokens = static_cast<int32_t>(item.document.size() - fitting);
+  count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
 }
 
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
   return fmt::format(
-      "its prompt needs {} positions and the model has {}; shorten the document or ask for less", positions,
-      limits_.context);
+      "its prompt needs {} positions and the model has {}; shorten the document, ask for less, or set "
+      "input.too_long",
+      positions, limits_.context);
 }
 
 std::string Planner::unfit(const Stack& stack) const {

@@ -12,17 +12,32 @@
 
 namespace sheaf {
 
+/// What becomes of an item whose document is too long for a prompt of its own.
+enum class TooLong : uint8_t {
+  refuse,
+  truncate,  ///< its end is left out
+  split,     ///< it is asked part by part
+};
+
 /// What a stack must not exceed.
 struct PlanLimits {
   int32_t context = 0;                     ///< positions the model has
   int32_t prompt_tokens = 0;               ///< prompt and answer tokens of a stack of several items
   std::function<bool(const Stack&)> fits;  ///< whether the key/value pool could hold it
+  TooLong too_long = TooLong::refuse;
+};
+
+struct PlannedItem {
+  int32_t slots = 0;  ///< answers to expect: the questions, times the parts
+  int32_t parts = 1;
+  int32_t document_tokens = 0;
+  int32_t cut_tokens = 0;  ///< left out at the document's end
 };
 
 /// The stacks of one window and the items that no prompt can hold.
 struct Plan {
   std::vector<Stack> stacks;
-  std::vector<int32_t> slots_of_item;                    ///< answers to expect, per item
+  std::vector<PlannedItem> items;
   std::vector<std::pair<int32_t, std::string>> refused;  ///< item and reason
 };
 
@@ -45,6 +60,9 @@ class Planner {
  private:
   void stack_bin(const std::string& name, std::vector<ItemParts> items, Plan& plan);
   void stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count);
+  void stack_long(const ItemParts& item, const std::string& reason, Plan& plan, BinCount& count);
+  /// Appends the stacks of a group; where they cannot be decoded, appends nothing and says why.
+  std::string try_build(std::span<const ItemParts> group, std::vector<Stack>& stacks) const;
   /// Why it cannot be decoded; empty where it can.
   std::string too_long(int64_t positions) const;
   std::string unfit(const Stack& stack) const;

@@ -10,6 +10,8 @@ constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
     "Answer null if the passage does not say.";
 
+constexpr size_t kMostOptions = 26;
+
 class AskTask : public Task {
  public:
   explicit AskTask(const TaskContext& context)
@@ -22,7 +24,12 @@ class AskTask : public Task {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
     bin_ = std::move(bin);
-    stop_ = encode_part(tokenizer_, "\n").back();
+    const TokenId stop = encode_part(tokenizer_, "\n").back();
+    std::vector<Tokens> answers;
+    for (size_t i = 0; i < kMostOptions; ++i) {
+      answers.push_back(encode_part(tokenizer_, (chat_.turn.empty() ? " " : "") + letter(i)));
+      letters_.push_back(std::make_shared<AnswerTrie>(answers, stop));
+    }
   }
 
   std::string bin_name(const Item&) const override { return "questions"; }
@@ -54,8 +61,9 @@ class AskTask : public Task {
   static std::string letter(size_t option) { return std::string(1, static_cast<char>('A' + option)); }
 
   QuestionParts make_question(const Question& question) {
-    if (question.options.size() > 26)
-      refuse("a question has {} options; at most 26 can be told apart by a letter", question.options.size());
+    if (question.options.size() > kMostOptions)
+      refuse("a question has {} options; at most {} can be told apart by a letter", question.options.size(),
+             kMostOptions);
     std::string text = "\n\nQuestion: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += letter(i) + ") " + question.options[i] + "\n";
@@ -65,28 +73,17 @@ class AskTask : public Task {
     if (chat_.turn.empty()) append(parts.tokens, encode_part(tokenizer_, "Answer:"));
     parts.max_tokens = job_.method.max_value_tokens;
     if (!question.options.empty()) {
-      parts.allowed = letters(question.options.size());
+      parts.allowed = letters_[question.options.size() - 1];
       parts.max_tokens = std::max(parts.max_tokens, parts.allowed->longest());
     }
     return parts;
-  }
-
-  /// The trie of the first `count` letters.
-  std::shared_ptr<const AnswerTrie> letters(size_t count) {
-    while (letters_.size() <= count) {
-      std::vector<Tokens> answers;
-      for (size_t i = 0; i < letters_.size(); ++i)
-        answers.push_back(encode_part(tokenizer_, (chat_.turn.empty() ? " " : "") + letter(i)));
-      letters_.push_back(answers.empty() ? nullptr : std::make_shared<AnswerTrie>(std::move(answers), stop_));
-    }
-    return letters_[count];
   }
 
   nlohmann::ordered_json answer_json(const Question& question, const Answer& answer) const {
     nlohmann::ordered_json out;
     const std::string text = tokenizer_.decode(answer.tokens);
     if (!question.options.empty()) {
-      const int32_t option = question_trie(question).find(answer.tokens);
+      const int32_t option = letters_[question.options.size() - 1]->find(answer.tokens);
       if (option < 0) fail("an answer outside its options was decoded");
       out["answer"] = letter(static_cast<size_t>(option));
       out["option"] = question.options[static_cast<size_t>(option)];
@@ -100,16 +97,11 @@ class AskTask : public Task {
     return out;
   }
 
-  const AnswerTrie& question_trie(const Question& question) const {
-    return *letters_[question.options.size()];
-  }
-
   const Tokenizer& tokenizer_;
   const Job& job_;
   const ChatTemplate& chat_;
   std::shared_ptr<const BinParts> bin_;
-  TokenId stop_ = 0;
-  std::vector<std::shared_ptr<const AnswerTrie>> letters_;
+  std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …
 };
 
 }  // namespace

@@ -14,7 +14,8 @@
 
 namespace sheaf {
 
-/// What a job asks of its items: turns an item into the parts of a prompt, and answers into a row.
+/// What a job asks of its items: turns an item into the parts of a prompt, and answers into a row. One thread
+/// may call parts() while another calls row().
 class Task {
  public:
   virtual ~Task() = default;

@@ -57,7 +57,7 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
   const Scratch scratch;
   std::filesystem::create_directory(scratch.file("empty"));
   nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(3)), part = later;
-  later["version"] = 2;
+  later["version"] = 3;
   part.erase("tokens");
   const std::string good = make_run(scratch, "good", report_of(3));
   struct Case {
@@ -68,7 +68,7 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
         Case{make_run(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
         Case{make_run(scratch, "list", "[]"), "no version"},
         Case{make_run(scratch, "old", "{\"items\": 3}"), "no version"},
-        Case{make_run(scratch, "later", later.dump()), "version 2"},
+        Case{make_run(scratch, "later", later.dump()), "version 3"},
         Case{make_run(scratch, "part", part.dump()), "part/report.json: is not a whole report"}}) {
     const Ran alone = run_sheaf(scratch, "report " + wrong.run);
     EXPECT_EQ(alone.exit_code, 2) << wrong.run;

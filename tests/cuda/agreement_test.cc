@@ -70,7 +70,7 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
     const auto corpus = open_corpus(job, extract ? &schema : nullptr);
     Pipeline pipeline(*corpus, planner, engine, job.engine.window);
     size_t answers = 0;
-    EXPECT_TRUE(pipeline.run([&](const Item&, const std::vector<Answer>& one) { answers += one.size(); },
+    EXPECT_TRUE(pipeline.run([&](const Item&, const Outcome& one) { answers += one.answers.size(); },
                              [](const Reject& reject) { ADD_FAILURE() << reject.reason; }));
     EXPECT_EQ(answers, extract ? 346u : 154u);
     both.errors.print(job.task.kind);

@@ -83,7 +83,7 @@ TEST(Throughput, StandsALongPause) {
 
 TEST(Report, ItsTotalsAgree) {
   const ordered_json json = report_json(made_up_report(1000));
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], kReportVersion);
   EXPECT_EQ(json["items"], 1000);
   EXPECT_EQ(sum_of(json["throughput"]["items"]), 1000);
   EXPECT_EQ(sum_of(json["throughput"]["steps"]), json["steps"]);

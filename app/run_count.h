@@ -1,0 +1,42 @@
+#pragma once
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/report.h"
+#include "core/task/outcome.h"
+#include "io/run_folder.h"
+
+namespace sheaf {
+
+/// What a run counts for its report, by the thread of the steps and the thread of the rows, and what it saves
+/// of it in the run folder, so that the report covers every session of a run that was stopped.
+class RunCount {
+ public:
+  /// `about`: what describes the run. `folder` holds what earlier sessions saved.
+  RunCount(Report about, RunFolder& folder);
+
+  void start(double open_seconds);
+  /// After every step, and once after the last row.
+  void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend, bool last = false);
+  void row(const nlohmann::ordered_json& row, const Outcome& outcome);
+  void reject(const Reject& reject);
+  /// After a group was committed: saves the count, at most every few seconds unless `at_once`.
+  void committed(const PipelineStats& pipeline, bool at_once = false);
+
+  /// Of all sessions, as far as they were counted.
+  nlohmann::ordered_json report(const PipelineStats& pipeline);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  RunFolder& folder_;
+  std::optional<nlohmann::ordered_json> earlier_;
+  int64_t uncounted_ = 0;  ///< rows of sessions that were killed before they saved them
+  std::mutex mutex_;       ///< of what follows
+  Report session_;
+  Clock::time_point start_ = Clock::now(), saved_at_ = start_, asked_at_{};
+};
+
+}  // namespace sheaf

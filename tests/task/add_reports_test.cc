@@ -1,0 +1,114 @@
+// The reports of a run's sessions as one.
+#include "core/add_reports.h"
+
+#include <gtest/gtest.h>
+
+#include "core/report_html.h"
+#include "tests/task/made_up_report.h"
+#include "tests/task/well_formed.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+using test::made_up_report;
+
+/// Every number under `path`, close; lists and texts, equal.
+void expect_close(const ordered_json& a, const ordered_json& b, const std::string& path) {
+  ASSERT_EQ(a.type_name(), std::string(b.type_name())) << path;
+  if (a.is_number_float()) {
+    EXPECT_NEAR(a.get<double>(), b.get<double>(), 1e-9 * (1 + std::abs(b.get<double>()))) << path;
+  } else if (a.is_object()) {
+    ASSERT_EQ(a.size(), b.size()) << path;
+    for (const auto& [key, value] : a.items()) {
+      ASSERT_TRUE(b.contains(key)) << path << "/" << key;
+      expect_close(value, b[key], path + "/" + key);
+    }
+  } else {
+    EXPECT_EQ(a, b) << path;
+  }
+}
+
+TEST(AddReports, TwoSessionsCountAsOneRun) {
+  // The second session goes on where the first was stopped; only the model is opened once more.
+  ordered_json sum = add_reports(report_json(made_up_report(40)), report_json(made_up_report(60)));
+  ordered_json whole = report_json(made_up_report(100));
+  EXPECT_EQ(sum["sessions"], 2);
+  EXPECT_EQ(sum["throughput"]["seconds"], whole["throughput"]["seconds"]);
+  for (const char* key : {"steps", "items", "tokens", "answer_tokens"}) {
+    int64_t all = 0;
+    for (const auto& count : sum["throughput"][key]) all += count.get<int64_t>();
+    int64_t expected = 0;
+    for (const auto& count : whole["throughput"][key]) expected += count.get<int64_t>();
+    EXPECT_EQ(all, expected) << key;
+  }
+  EXPECT_NEAR(sum["seconds"]["total"].get<double>(), whole["seconds"]["total"].get<double>() + 1, 1e-9);
+  EXPECT_NEAR(sum["cost"]["usd"].get<double>(), whole["cost"]["usd"].get<double>() * 52 / 51, 1e-9);
+  // What those differences lead to is left out of the comparison.
+  for (ordered_json* report : {&sum, &whole}) {
+    for (const char* key : {"sessions", "throughput", "cost", "per_step"}) report->erase(key);
+    for (const char* key : {"total", "open", "other"}) (*report)["seconds"].erase(key);
+  }
+  expect_close(sum, whole, "");
+}
+
+TEST(AddReports, HistogramsOfAnyWidthAddUp) {
+  Report narrow, wide;
+  EngineStats engine;
+  int64_t expected = 0;
+  for (int i = 0; i < 50; ++i) {
+    ++engine.steps;
+    engine.prefill_rows += i;
+    narrow.statistics.step(i, engine, {});
+  }
+  engine = {};
+  for (int i = 0; i < 50; ++i) {
+    ++engine.steps;
+    engine.prefill_rows += 1000 * i;
+    wide.statistics.step(i, engine, {});
+  }
+  const ordered_json sum = add_reports(report_json(narrow), report_json(wide));
+  const ordered_json& tokens = sum["per_step"]["tokens"];
+  EXPECT_EQ(tokens["count"], 100);
+  EXPECT_EQ(tokens["largest"], 49000);
+  EXPECT_NEAR(tokens["mean"].get<double>(), 49.0 / 2 * 1001 / 2, 1e-9);
+  EXPECT_EQ(tokens["bin_width"], 1024);
+  for (const auto& count : tokens["bins"]) expected += count.get<int64_t>();
+  EXPECT_EQ(expected, 100);
+  EXPECT_EQ(tokens["bins"][0], 52) << "the fifty small ones, 0 and 1000";
+}
+
+TEST(AddReports, CategoriesAndReasonsAddUp) {
+  Report a = made_up_report(8, "Shoes"), b = made_up_report(4, "Tea");
+  const auto reject = [](Report& report, const char* reason) {
+    Reject row;
+    row.reason = reason;
+    report.statistics.reject(row);
+  };
+  reject(a, "the document is empty");
+  reject(b, "the document is empty");
+  reject(b, "not a JSON object");
+  const ordered_json sum = add_reports(report_json(a), report_json(b));
+  ASSERT_EQ(sum["values"].size(), 2u);
+  const ordered_json again = add_reports(sum, report_json(made_up_report(8, "Shoes")));
+  for (const auto& category : again["values"]) EXPECT_EQ(category["items"], category["category"] == "Tea" ? 4 : 16);
+  EXPECT_EQ(sum["reject_reasons"],
+            (ordered_json{{{"kind", "the document is empty"}, {"rows", 2}, {"example", "the document is empty"}},
+                          {{"kind", "not a JSON object"}, {"rows", 1}, {"example", "not a JSON object"}}}));
+  EXPECT_EQ(test::xml_fault(report_html(again)), "");
+}
+
+TEST(AddReports, WhatIsNoReportThrows) {
+  const ordered_json good = report_json(made_up_report(3));
+  for (const auto& [key, value] : good.items()) {
+    if (key == "version" || key == "job" || key == "model" || key == "backend" || key == "method" ||
+        key.ends_with("_per_second") || key.ends_with("_per_step"))
+      continue;  // taken from the later one, or made anew
+    ordered_json part = good;
+    part.erase(key);
+    EXPECT_THROW(add_reports(part, good), ordered_json::exception) << key;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
