@@ -1,8 +1,10 @@
 #include "io/datasets/convert.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "app/commands.h"
@@ -40,7 +42,9 @@ void print(const ConvertOptions& options, const std::string& task, const Convert
   }
   std::cout << fmt::format(" in {}", options.to);
   if (!options.settings.schema.empty()) std::cout << ", their attributes in " << options.settings.schema;
-  std::cout << fmt::format("; {} broken entries left out\n", done.rejects);
+  if (done.rejects > 0)
+    std::cout << fmt::format("; {} broken entr{} left out", done.rejects, done.rejects == 1 ? "y" : "ies");
+  std::cout << '\n';
 }
 
 int convert(const ConvertOptions& options) {
@@ -86,6 +90,20 @@ std::string format_list() {
   return text + fmt::format("  {:12} {}\n", "needle", "a book (plain text), to hide made-up facts in") +
          "\nJobs can also read a dataset as it is: input: {path: dev-v2.0.json, format: squad}.\n"
          "docs/datasets.md says where to get each and what comes out.";
+}
+
+/// An option that was given and means nothing for the format is a mistake.
+void check_options(const CLI::App& command, const std::string& format) {
+  const std::map<std::string, std::vector<std::string>> only = {
+      {"--split", {"narrativeqa"}}, {"--turns", {"quac"}},       {"--schema", {"oa-mine", "ae-110k"}},
+      {"--count", {"needle"}},      {"--questions", {"needle"}}, {"--length", {"needle"}},
+      {"--model", {"needle"}},      {"--shots", {"needle"}},     {"--seed", {"needle"}},
+      {"--dogs", {"needle"}}};
+  for (const auto& [option, formats] : only)
+    if (command.count(option) > 0 && std::find(formats.begin(), formats.end(), format) == formats.end())
+      refuse("{} is only for {}; leave it out for {}", option, fmt::join(formats, " and "), format);
+  if (format == "needle" && command.count("--limit") > 0)
+    refuse("--limit is not for needle; --count says how many documents to make");
 }
 
 }  // namespace
@@ -134,7 +152,8 @@ void add_convert_command(CLI::App& app, int& exit_code) {
   command->add_flag("--dogs", needle.dogs, "needle: only the fur of dogs, as in Hydragen");
   command->add_flag("--json", options->json, "Print the counts as JSON");
   command->footer(format_list());
-  command->callback([options, &exit_code] {
+  command->callback([options, command, &exit_code] {
+    check_options(*command, options->format);
     exit_code = options->format == "needle" ? convert_needle(*options) : convert(*options);
   });
 }

@@ -38,6 +38,8 @@ class DatasetReader {
   virtual ~DatasetReader() = default;
   /// The next entry, good or broken; nothing at the end.
   virtual std::optional<DatasetRow> next() = 0;
+  /// How many entries there are, where that is known without reading them.
+  virtual std::optional<int64_t> entries() const { return std::nullopt; }
 };
 
 /// Refuses a file that is not of the format, saying what is missing.

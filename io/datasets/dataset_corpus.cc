@@ -25,7 +25,10 @@ class DatasetCorpus : public Corpus {
     while (row_ < position && reader_->next()) ++row_;
   }
 
+  std::optional<int64_t> rows_expected() const override { return reader_->entries(); }
+
   int64_t count_rows() override {
+    if (const auto entries = reader_->entries()) return *entries;
     const auto other = open();
     int64_t rows = 0;
     while (other->next()) ++rows;

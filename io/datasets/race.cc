@@ -81,6 +81,8 @@ class RaceReader : public DatasetReader {
     return row;
   }
 
+  std::optional<int64_t> entries() const override { return static_cast<int64_t>(files_.size()); }
+
  private:
   static constexpr int64_t kLargestPassage = 16 << 20;
   std::vector<std::string> files_;

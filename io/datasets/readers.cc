@@ -38,6 +38,8 @@ class WholeFileReader : public DatasetReader {
     return row;
   }
 
+  std::optional<int64_t> entries() const override { return static_cast<int64_t>(entries_.size()); }
+
  private:
   std::string path_;
   ordered_json file_;  // moving it left the values that `entries_` points to where they were

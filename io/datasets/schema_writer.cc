@@ -24,8 +24,7 @@ void SchemaWriter::add(const ordered_json& row) {
     auto found = std::find_if(category.attributes.begin(), category.attributes.end(),
                               [&key = name](const Attribute& a) { return a.name == key; });
     if (found == category.attributes.end())
-      found = category.attributes.insert(category.attributes.end(), {name, 0, 0, {}});
-    ++found->named;
+      found = category.attributes.insert(category.attributes.end(), {name, 0, {}});
     bool any = false;
     for (const ordered_json& value : values) {
       const auto text = value.get<std::string>();
@@ -49,8 +48,8 @@ std::string SchemaWriter::text(const std::string& source) const {
       std::string shown;
       for (size_t i = 0; i < std::min(values.size(), kShownValues); ++i)
         shown += (i == 0 ? "for example " : ", ") + values[i].first;
-      out += fmt::format("    - {{name: {}, description: {}}}  # a value in {} of {}\n",
-                         yaml_text(attribute.name), yaml_text(shown), attribute.found, attribute.named);
+      out += fmt::format("    - {{name: {}, description: {}}}  # in {} of them\n", yaml_text(attribute.name),
+                         yaml_text(shown), attribute.found);
     }
   }
   return out;

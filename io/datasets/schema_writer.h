@@ -18,7 +18,7 @@ class SchemaWriter {
  private:
   struct Attribute {
     std::string name;
-    int64_t named = 0, found = 0;           // rows that name it, and that hold a value for it
+    int64_t found = 0;                      // rows that hold a value for it
     std::map<std::string, int64_t> values;  // how often each
   };
   struct Category {

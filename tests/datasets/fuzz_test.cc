@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/datasets/dataset.h"
 #include "io/datasets/gold.h"
 #include "tests/datasets/samples.h"
 
@@ -58,8 +59,8 @@ TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, DatasetFuzz, testing::Range(size_t{0}, samples().size()),
-                         [](const auto& info) {
-                           std::string name = samples()[info.param].format;
+                         [](const auto& format) {
+                           std::string name = samples()[format.param].format;
                            std::erase(name, '-');
                            return name;
                          });
