@@ -1,0 +1,228 @@
+#include "app/metric_items.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/metrics/judge.h"
+#include "core/metrics/python_text.h"
+#include "io/json_line.h"
+#include "io/line_reader.h"
+#include "io/mapped_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+/// "None." means the same as "none".
+std::string folded(std::string_view text) {
+  text = python::strip(text);
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return python::lower(text);
+}
+
+class Answers {
+ public:
+  Answers(const Predictions& predictions, const JoinOptions& options) : predictions_(predictions) {
+    for (const std::string& text : options.no_answer) no_answer_.push_back(folded(text));
+  }
+
+  const json* find(const std::string& id) const {
+    const auto found = predictions_.by_id.find(id);
+    return found == predictions_.by_id.end() ? nullptr : &found->second;
+  }
+
+  std::vector<std::string> texts(const json& answer) const {
+    std::vector<std::string> texts = answer_texts(answer);
+    if (texts.size() == 1 &&
+        std::find(no_answer_.begin(), no_answer_.end(), folded(texts[0])) != no_answer_.end())
+      texts.clear();
+    return texts;
+  }
+
+ private:
+  const Predictions& predictions_;
+  std::vector<std::string> no_answer_;
+};
+
+std::string string_or_number(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+}
+
+/// A DROP answer as its script reads it: a number, else spans, else a date.
+std::vector<std::string> drop_spans(const json& answer) {
+  if (const std::string number = string_or_number(answer.value("number", json())); !number.empty())
+    return {number};
+  std::vector<std::string> spans;
+  for (const json& span : answer.value("spans", json::array())) spans.push_back(string_or_number(span));
+  if (!spans.empty()) return spans;
+  const json date = answer.value("date", json::object());
+  return {string_or_number(date.value("day", json())) + " " + string_or_number(date.value("month", json())) +
+          " " + string_or_number(date.value("year", json()))};
+}
+
+std::vector<std::vector<std::string>> references_of(const GoldAnswer& gold) {
+  std::vector<std::vector<std::string>> references;
+  if (gold.extra.is_object() && gold.extra.contains("answers")) {
+    for (const json& answer : gold.extra["answers"]) references.push_back(drop_spans(answer));
+  } else {
+    for (const std::string& text : gold.references) references.push_back({text});
+  }
+  return references;
+}
+
+std::string text_of(const json& extra, const char* key) {
+  return extra.is_object() ? string_or_number(extra.value(key, json())) : "";
+}
+
+MetricItem question_item(const GoldAnswer& gold, const std::string& id, const json* row,
+                         const Answers& answers) {
+  MetricItem item;
+  item.id = id;
+  item.unit = text_of(gold.extra, "dialog");
+  item.category = text_of(gold.extra, "level");
+  item.references = references_of(gold);
+  if (row != nullptr) {
+    item.prediction = answers.texts(row->at("answer"));
+    if (const json option = row->value("option", json()); option.is_string())
+      item.prediction->push_back(option.get<std::string>());
+  }
+  return item;
+}
+
+void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
+                    std::vector<MetricItem>& items) {
+  for (const auto& [attribute, values] : extra.at("gold").items()) {
+    MetricItem item;
+    item.id = id + "/" + attribute;
+    item.unit = id;
+    item.category = text_of(extra, "category");
+    item.attribute = attribute;
+    for (const std::string& value : answer_texts(values)) item.references.push_back({value});
+    if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
+    items.push_back(std::move(item));
+  }
+}
+
+bool is_document(const GoldAnswer& gold) {
+  return gold.extra.is_object() && gold.extra.contains("gold");
+}
+
+void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, const Predictions& predictions) {
+  if (gold.empty()) refuse("there is no gold answer to score against");
+  const bool documents = metric.name == "attributes";
+  if (is_document(gold.front()) != documents)
+    refuse("the metric {} needs {}, and the gold file has {}{}", metric.name,
+           documents ? "attribute values" : "answers to questions",
+           documents ? "answers to questions" : "attribute values",
+           documents ? "" : "; use --metric attributes");
+  if (predictions.documents != documents)
+    refuse("{}: holds {}; the metric {} needs {}", predictions.path,
+           documents ? "answers to questions" : "rows of an extract job", metric.name,
+           documents ? "rows of an extract job {\"id\", \"values\"}" : "answers to questions");
+}
+
+/// What was predicted and not asked for; refuses where nothing met.
+void find_unknown(const Predictions& predictions, const std::unordered_set<std::string>& known,
+                  const std::string& example, MetricItems& joined) {
+  for (const std::string& id : predictions.ids)
+    if (!known.contains(id)) joined.unknown.push_back(id);
+  if (joined.unknown.size() == predictions.ids.size())
+    refuse("{}: none of its ids, such as {}, is an id of the gold answers, such as {}", predictions.path,
+           shown(predictions.ids.front()), shown(example));
+}
+
+}  // namespace
+
+MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
+                      const Predictions& predictions, const JoinOptions& options) {
+  check_kinds(metric, gold, predictions);
+  const Answers answers(predictions, options);
+  MetricItems joined;
+  std::unordered_set<std::string> known;
+  for (const GoldAnswer& one : gold) {
+    const std::string id = id_text(one.id);
+    if (!known.insert(id).second) refuse("the gold file has the id {} twice", shown(id));
+    const json* row = answers.find(id);
+    if (row == nullptr) joined.missing.push_back(id);
+    if (row == nullptr && options.skip_missing) continue;
+    if (predictions.documents && is_document(one))
+      add_attributes(one.extra, id, row, answers, joined.items);
+    else
+      joined.items.push_back(question_item(one, id, row, answers));
+  }
+  find_unknown(predictions, known, id_text(gold.front().id), joined);
+  return joined;
+}
+
+MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options) {
+  if (first.documents != second.documents)
+    refuse("{} and {} are rows of different kinds of jobs", first.path, second.path);
+  const Answers wanted(first, options), answers(second, options);
+  MetricItems joined;
+  const auto add = [&](MetricItem item, const json& reference, const json* prediction) {
+    if (std::vector<std::string> texts = wanted.texts(reference); !texts.empty())
+      item.references.push_back(std::move(texts));
+    if (prediction != nullptr) item.prediction = answers.texts(*prediction);
+    joined.items.push_back(std::move(item));
+  };
+  for (const std::string& id : first.ids) {
+    const json *reference = wanted.find(id), *row = answers.find(id);
+    if (row == nullptr) joined.missing.push_back(id);
+    if (row == nullptr && options.skip_missing) continue;
+    if (!first.documents) {
+      add({.id = id, .unit = {}, .category = {}, .attribute = {}, .prediction = {}, .references = {}},
+          reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
+      continue;
+    }
+    for (const auto& [attribute, value] : reference->items()) {
+      const bool there = row != nullptr && row->contains(attribute);
+      add({.id = id + "/" + attribute,
+           .unit = id,
+           .category = {},
+           .attribute = attribute,
+           .prediction = {},
+           .references = {}},
+          value, there ? &(*row)[attribute] : nullptr);
+    }
+  }
+  find_unknown(second, {first.ids.begin(), first.ids.end()}, first.ids.front(), joined);
+  return joined;
+}
+
+std::vector<MetricItem> read_judged_items(const std::string& path) {
+  std::vector<MetricItem> items;
+  LineReader lines(path);
+  while (const auto line = lines.next()) {
+    const std::string place = fmt::format("{}:{}", path, line->number);
+    if (!line->damage.empty()) refuse("{}: cannot be read: {}", place, line->damage);
+    if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->too_long) continue;
+    try {
+      const json row = parse_json_line(line->text, [](const std::string&) { return true; });
+      std::map<std::string, std::string> judgements;
+      if (const json reply = row.value("reply", json()); reply.is_string()) {
+        judgements = read_judgements(reply.get_ref<const std::string&>());
+      } else if (const json given = row.value("judgements", json()); given.is_object()) {
+        judgements = read_judgements("<result>" + given.dump());
+      } else {
+        throw std::string("has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
+      }
+      const std::string id = id_text(row.value("id", json()));
+      if (id.empty()) throw std::string("has no \"id\"");
+      for (const auto& [attribute, word] : judgements)
+        items.push_back({id + "/" + attribute,
+                         id,
+                         text_of(row, "category"),
+                         attribute,
+                         std::vector<std::string>{word},
+                         {}});
+    } catch (const std::string& reason) {
+      refuse("{}: {}", place, reason);
+    }
+  }
+  if (items.empty()) refuse("{}: holds no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
+  return items;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,175 @@
+#include "app/predictions.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "io/globs.h"
+#include "io/json_file.h"
+#include "io/json_line.h"
+#include "io/line_reader.h"
+#include "io/mapped_file.h"
+#include "io/parquet_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kForms =
+    "name a run's folder, its rows-*.jsonl or rows-*.parquet, or a .json file {id: answer}";
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) { predictions_.path = path; }
+
+  void read_object(const std::string& path) {
+    const json object = parse_json(MappedFile::open(path)->text(), path);
+    if (!object.is_object() || object.empty()) refuse("{}: holds no object {{id: answer}}; {}", path, kForms);
+    place_ = path;
+    for (const auto& [id, answer] : object.items()) {
+      if (answer.is_object()) refuse("{}: the answer to {} is an object; {}", path, shown(id), kForms);
+      add(id, {{"answer", answer}}, false);
+    }
+  }
+
+  void read_lines(const std::string& path) {
+    LineReader lines(path);
+    while (const auto line = lines.next()) {
+      place_ = fmt::format("{}:{}", path, line->number);
+      if (!line->damage.empty()) refuse("{}: cannot be read: {}", place_, line->damage);
+      if (line->too_long) refuse("{}: is longer than {} bytes", place_, LineReader::kLongestLine);
+      if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      try {
+        add_row(parse_json_line(line->text, [](const std::string& key) {
+          return key != "raw" && key != "notes" && key != "logprobs" && key != "context";
+        }));
+      } catch (const std::string& reason) {
+        refuse("{}: {}", place_, reason);
+      }
+    }
+  }
+
+  void read_parquet(const std::string& path) {
+    ParquetFile file(path);
+    std::vector<std::string> wanted;
+    bool answers = false;
+    for (const ParquetFile::Column& column : file.columns()) {
+      if (column.name == "notes" || column.name == "logprobs" || column.name == "raw") continue;
+      wanted.push_back(column.name);
+      answers = answers || column.name == "answer" || column.name == "answers";
+    }
+    file.select(wanted);
+    while (const auto batch = file.next()) {
+      if (!batch->error.empty()) refuse("{}:{}: {}", path, batch->first_row, batch->error);
+      for (size_t i = 0; i < batch->cells.size(); ++i) {
+        place_ = fmt::format("{}:{}", path, batch->first_row + static_cast<int64_t>(i));
+        const json& cells = batch->cells[i];
+        if (answers) {
+          add_row(cells);
+          continue;
+        }
+        json values = cells;  // attributes are columns of their own
+        values.erase("id");
+        values.erase("category");
+        add_row({{"id", cells.value("id", json())}, {"values", std::move(values)}});
+      }
+    }
+  }
+
+  Predictions take() && {
+    if (predictions_.ids.empty()) refuse("{}: holds no predictions; {}", predictions_.path, kForms);
+    return std::move(predictions_);
+  }
+
+ private:
+  void add_row(const json& row) {
+    if (row.contains("qid") && row.contains("best_span_str")) return add_dialog(row);
+    const std::string id = id_text(row.value("id", json()));
+    if (id.empty()) refuse("{}: the row has no \"id\"; {}", place_, kForms);
+    if (const auto values = row.find("values"); values != row.end()) {
+      if (!values->is_object()) refuse("{}: \"values\" is no object of attributes", place_);
+      add(id, *values, true);
+    } else if (const auto answers = row.find("answers"); answers != row.end()) {
+      if (!answers->is_array()) refuse("{}: \"answers\" is no list of {{\"id\", \"answer\"}}", place_);
+      for (size_t i = 0; i < answers->size(); ++i) {
+        const json& answer = (*answers)[i];
+        if (!answer.is_object() || !answer.contains("answer"))
+          refuse("{}: answer {} is no {{\"id\", \"answer\"}}; {}", place_, i + 1, kForms);
+        const std::string own = id_text(answer.value("id", json()));
+        add(own.empty() ? fmt::format("{}/{}", id, i) : own, answer, false);
+      }
+    } else if (row.contains("answer")) {
+      add(id, row, false);
+    } else {
+      refuse("{}: the row has none of \"answer\", \"answers\" and \"values\"; {}", place_, kForms);
+    }
+  }
+
+  void add_dialog(const json& row) {
+    const json &ids = row["qid"], &spans = row["best_span_str"];
+    if (!ids.is_array() || !spans.is_array() || ids.size() != spans.size())
+      refuse("{}: \"qid\" and \"best_span_str\" are no lists of the same length", place_);
+    for (size_t i = 0; i < ids.size(); ++i) add(id_text(ids[i]), {{"answer", spans[i]}}, false);
+  }
+
+  void add(const std::string& id, json prediction, bool document) {
+    if (!predictions_.ids.empty() && document != predictions_.documents)
+      refuse("{}: rows of an extract job and answers to questions stand in one file", place_);
+    predictions_.documents = document;
+    if (!document)
+      for (auto key = prediction.begin(); key != prediction.end();)
+        key = key.key() == "answer" || key.key() == "option" ? std::next(key) : prediction.erase(key);
+    if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
+      refuse("{}: {} is answered a second time; keep one", place_, shown(id));
+    predictions_.ids.push_back(id);
+  }
+
+  Predictions predictions_;
+  std::string place_;
+};
+
+std::vector<std::string> rows_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string& file : expand_corpus_path(folder))
+    if (fs::path(file).filename().string().starts_with("rows-")) files.push_back(file);
+  if (files.empty()) refuse("{}: holds no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
+  return files;
+}
+
+}  // namespace
+
+Predictions read_predictions(const std::string& path) {
+  Reader reader(path);
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && path.ends_with(".json")) {
+    reader.read_object(path);
+    return std::move(reader).take();
+  }
+  const std::vector<std::string> files =
+      fs::is_directory(path, ignored) ? rows_files(path) : expand_corpus_path(path);
+  if (files.empty()) refuse("{}: no such file; {}", path, kForms);
+  for (const std::string& file : files) {
+    const CorpusFormat format = corpus_format(file);
+    if (format == CorpusFormat::unknown) refuse("{}: is no file of predictions; {}", file, kForms);
+    format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
+  }
+  return std::move(reader).take();
+}
+
+std::vector<std::string> answer_texts(const json& answer) {
+  if (answer.is_null()) return {};
+  if (answer.is_string()) return {answer.get<std::string>()};
+  if (!answer.is_array()) return {answer.dump()};
+  std::vector<std::string> texts;
+  for (const json& part : answer)
+    for (std::string& text : answer_texts(part)) texts.push_back(std::move(text));
+  return texts;
+}
+
+std::string id_text(const json& id) {
+  if (id.is_null()) return {};
+  return id.is_string() ? id.get<std::string>() : id.dump();
+}
+
+}  // namespace sheaf

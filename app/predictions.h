@@ -1,0 +1,31 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sheaf {
+
+/// What a run, or anybody's model, answered.
+struct Predictions {
+  std::string path;
+  bool documents = false;  ///< attribute values by document, not answers by question
+  /// Question → {"answer", "option"}, `option` only for a choice; document → {attribute: value}.
+  std::unordered_map<std::string, nlohmann::json> by_id;
+  std::vector<std::string> ids;  ///< in file order
+};
+
+/// Reads the rows of sheaf (a run's folder, its rows-*.jsonl or .parquet), the official form {id: answer} of
+/// a .json file, or QuAC's lines {"qid", "best_span_str"}. Refuses what is none of them and an id said twice,
+/// with its place.
+Predictions read_predictions(const std::string& path);
+
+/// An answer as texts: nothing in it for null, one text as a rule, several for a list; numbers as they are
+/// written.
+std::vector<std::string> answer_texts(const nlohmann::json& answer);
+
+/// An id as text: a number as it is written.
+std::string id_text(const nlohmann::json& id);
+
+}  // namespace sheaf

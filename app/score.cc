@@ -1,0 +1,177 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <iostream>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/metric_items.h"
+#include "app/score_report.h"
+#include "core/error.h"
+#include "io/file_layer.h"
+#include "io/mapped_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ScoreCommand {
+  std::string metric, gold, gold_format = "auto", predictions, against, judgements, items;
+  JoinOptions join;
+  ScoreOptions options;
+  bool json = false, quiet = false;
+};
+
+void name_some(const std::string& what, const std::vector<std::string>& ids, const std::string& where) {
+  constexpr size_t kShown = 5;
+  if (ids.empty()) return;
+  std::string list;
+  for (size_t i = 0; i < std::min(ids.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + shown(ids[i]);
+  if (ids.size() > kShown) list += fmt::format(" and {} more", ids.size() - kShown);
+  std::cerr << fmt::format("{}: {} {}: {}\n", where, ids.size(), what, list);
+}
+
+/// The items of each run to score, on the same gold answers.
+class Input {
+ public:
+  Input(const ScoreCommand& command, const Metric& metric) : command_(command), metric_(metric) {
+    const bool judged = metric.name == "llm-f1";
+    if (judged && command.predictions.empty() == command.judgements.empty())
+      refuse("llm-f1 counts what a judge said: name its --judgements FILE, and neither --gold nor --pred");
+    if (!judged && !command.judgements.empty())
+      refuse("--judgements belongs to --metric llm-f1; {} takes --gold and --pred", metric.name);
+    if (!judged && (command.gold.empty() || command.predictions.empty()))
+      refuse("{} needs --gold FILE and --pred FILE; `sheaf score --help` says what they may be", metric.name);
+    if (judged) return;
+    if (metric.name == "agreement")
+      first_ = read_predictions(command.gold);
+    else
+      gold_ = read_gold(command.gold_format, command.gold);
+  }
+
+  const std::string& scored() const {
+    return command_.judgements.empty() ? command_.predictions : command_.judgements;
+  }
+
+  MetricItems read(const std::string& path) const {
+    if (metric_.name == "llm-f1") return {read_judged_items(path), {}, {}};
+    const Predictions predictions = read_predictions(path);
+    MetricItems joined = metric_.name == "agreement" ? join_runs(first_, predictions, command_.join)
+                                                     : join_gold(metric_, gold_, predictions, command_.join);
+    if (!command_.quiet) {
+      name_some(command_.join.skip_missing ? "without a prediction, left out"
+                                           : "without a prediction, scored as wrong",
+                joined.missing, path);
+      name_some("predicted that the gold file does not have, ignored", joined.unknown, path);
+    }
+    return joined;
+  }
+
+ private:
+  const ScoreCommand& command_;
+  const Metric& metric_;
+  std::vector<GoldAnswer> gold_;
+  Predictions first_;
+};
+
+ScoreReport::Against compare(const ScoreCommand& command, const Input& input, const MetricItems& scored,
+                             const Scores& scores) {
+  const MetricItems other = input.read(command.against);
+  const auto same_item = [](const MetricItem& a, const MetricItem& b) { return a.id == b.id; };
+  if (!std::equal(scored.items.begin(), scored.items.end(), other.items.begin(), other.items.end(),
+                  same_item))
+    refuse("{} and {} do not score the same items; {}", input.scored(), command.against,
+           command.join.skip_missing ? "leave out --skip-missing" : "a pair needs the same ids in both");
+  Scores others = score_items(*scores.metric, other.items, command.options);
+  Comparison comparison = compare_scores(others, scores, command.options);
+  return {command.against, std::move(others), std::move(comparison)};
+}
+
+void write_items(const std::string& path, const MetricItems& joined, const Scores& scores) {
+  std::string lines;
+  const auto& names = scores.metric->scores;
+  for (size_t i = 0; i < joined.items.size(); ++i) {
+    const MetricItem& item = joined.items[i];
+    ordered_json line{{"id", item.id}};
+    for (size_t s = 0; s < names.size(); ++s)
+      line[std::string(names[s])] = scores.items[i * names.size() + s];
+    line["prediction"] = item.prediction ? ordered_json(*item.prediction) : ordered_json(nullptr);
+    line["references"] = item.references;
+    lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  }
+  const std::filesystem::path target(path);
+  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
+  if (!std::filesystem::is_directory(folder))
+    refuse("{}: there is no folder {}; make it first", path, folder);
+  write_whole(real_files(), folder, target.filename().string(), lines);
+}
+
+void score(const ScoreCommand& command) {
+  const Metric& metric = find_metric(command.metric);
+  try {
+    const Input input(command, metric);
+    const MetricItems joined = input.read(input.scored());
+    ScoreReport report;
+    report.options = command.options;
+    report.missing = static_cast<int64_t>(joined.missing.size());
+    report.unknown = static_cast<int64_t>(joined.unknown.size());
+    report.scores = score_items(metric, joined.items, command.options);
+    report.groups = break_down(metric, joined.items);
+    if (!command.against.empty()) report.against = compare(command, input, joined, report.scores);
+    if (!command.items.empty()) write_items(command.items, joined, report.scores);
+    std::cout << (command.json ? score_json(report).dump(2) + "\n" : score_text(report));
+  } catch (const nlohmann::json::exception& error) {
+    refuse("{}: what it says beside the answers is not of the form that {} needs: {}", command.gold,
+           metric.name, error.what());
+  }
+}
+
+std::string help_text() {
+  std::string text = "Scores predictions as the official scripts do.\n\nMetrics:\n";
+  for (const Metric& metric : all_metrics()) text += fmt::format("  {:<13} {}\n", metric.name, metric.about);
+  return text +
+         "\nExamples:\n"
+         "  sheaf score --metric squad --gold dev-v2.0.json --pred out/squad\n"
+         "  sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard\n"
+         "  sheaf score --metric agreement --gold out/standard --pred out/ippd\n"
+         "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n";
+}
+
+}  // namespace
+
+void add_score_command(CLI::App& app) {
+  auto options = std::make_shared<ScoreCommand>();
+  CLI::App* command = app.add_subcommand("score", help_text());
+  command->add_option("--metric", options->metric, "one of the metrics above")->required();
+  command->add_option(
+      "--gold", options->gold,
+      "a dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "
+      "convert` wrote, or JSON lines {\"id\", \"answers\": [...]}");
+  command->add_option(
+      "--pred", options->predictions,
+      "a run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "
+      "answer");
+  command->add_option("--against", options->against,
+                      "another run on the same gold: the difference, its interval and a paired test");
+  command->add_option(
+      "--judgements", options->judgements,
+      "llm-f1: JSON lines {\"id\", \"judgements\": {attribute: word}} or {\"id\", \"reply\"}");
+  command
+      ->add_option("--gold-format", options->gold_format,
+                   "the dataset of --gold where it is not found by looking")
+      ->capture_default_str();
+  command->add_option("--no-answer", options->join.no_answer,
+                      "an answer that means there is none, such as unanswerable; may be repeated");
+  command->add_flag("--skip-missing", options->join.skip_missing,
+                    "Leave out what has no prediction (a run with --limit) instead of scoring it as wrong");
+  command->add_option("--items", options->items, "a file for the scores of every item, as JSON lines");
+  command->add_option("--resamples", options->options.resamples, "for intervals and tests; 0: none")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--seed", options->options.seed, "of the resamples")->capture_default_str();
+  command->add_flag("--json", options->json, "One JSON object, with the official script's keys");
+  command->add_flag("--quiet", options->quiet, "Do not name what is missing or unknown");
+  command->callback([options] { score(*options); });
+}
+
+}  // namespace sheaf

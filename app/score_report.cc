@@ -1,0 +1,152 @@
+#include "app/score_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool has_macro(const ScoreReport& report) {
+  return report.scores.metric->name == "attributes";
+}
+
+constexpr const char* kMacroNames[] = {"macro_precision", "macro_recall", "macro_f1"};
+
+ordered_json number(double value, bool is_count) {
+  if (is_count) return static_cast<int64_t>(value);
+  return value;
+}
+
+/// The values that have something to stand on, by name.
+ordered_json named(const Metric& metric, const std::vector<double>& values) {
+  ordered_json json = ordered_json::object();
+  for (size_t v = 0; v < values.size(); ++v)
+    if (!std::isnan(values[v]))
+      json[std::string(metric.values[v].name)] = number(values[v], metric.values[v].is_count);
+  return json;
+}
+
+ordered_json against_json(const ScoreReport& report) {
+  const Metric& metric = *report.scores.metric;
+  const auto& [path, scores, comparison] = *report.against;
+  ordered_json json{{"path", path}};
+  json.update(named(metric, scores.values));
+  for (size_t v = 0; v < metric.values.size(); ++v)
+    if (const auto& value = comparison.values[v])
+      json["differences"][std::string(metric.values[v].name)] = {
+          {"difference", value->difference},
+          {"interval", {value->interval.low, value->interval.high}},
+          {"p_value", value->p_value}};
+  if (comparison.mcnemar)
+    json["mcnemar"] = {{"only_pred", comparison.mcnemar->only_second},
+                       {"only_against", comparison.mcnemar->only_first},
+                       {"p_value", comparison.mcnemar->p_value}};
+  return json;
+}
+
+ordered_json groups_json(const ScoreReport& report) {
+  ordered_json groups = ordered_json::object();
+  for (const Group& group : report.groups) {
+    ordered_json values = named(*report.scores.metric, group.values);
+    if (group.attribute.empty())
+      groups[group.category] = std::move(values);
+    else
+      groups[group.category]["attributes"][group.attribute] = std::move(values);
+  }
+  return groups;
+}
+
+std::string p_text(double p_value, double least) {
+  return p_value <= least ? fmt::format("p < {:.4f}", least * 1.0001) : fmt::format("p = {:.4f}", p_value);
+}
+
+std::string value_line(const ScoreReport& report, size_t v) {
+  const Metric& metric = *report.scores.metric;
+  const double value = report.scores.values[v];
+  if (std::isnan(value)) return {};
+  const std::string name(metric.values[v].name);
+  if (metric.values[v].is_count) return fmt::format("  {:<18}{:>9}\n", name, static_cast<int64_t>(value));
+  std::string line = fmt::format("  {:<18}{:>9.4f}", name, value);
+  if (const auto& interval = report.scores.intervals[v])
+    line += fmt::format("   {:>8.4f} to {:>8.4f}", interval->low, interval->high);
+  if (report.against)
+    if (const auto& difference = report.against->comparison.values[v])
+      line += fmt::format("   {:>8.4f}   {:>+8.4f}   {:>+8.4f} to {:>+8.4f}   {}",
+                          report.against->scores.values[v], difference->difference, difference->interval.low,
+                          difference->interval.high,
+                          p_text(difference->p_value, 1.0 / (report.options.resamples + 1)));
+  return line + "\n";
+}
+
+std::string group_lines(const ScoreReport& report) {
+  const Metric& metric = *report.scores.metric;
+  size_t width = 8;
+  for (const Group& group : report.groups)
+    width = std::max(width, group.attribute.empty() ? group.category.size() : group.attribute.size() + 2);
+  std::string text = fmt::format("\n  {:<{}}", "", width);
+  for (const auto& value : metric.values)
+    text += fmt::format(" {:>{}}", value.name, std::max<size_t>(value.name.size(), 8));
+  text += "\n";
+  for (const Group& group : report.groups) {
+    text += fmt::format("  {:<{}}", group.attribute.empty() ? group.category : "  " + group.attribute, width);
+    for (size_t v = 0; v < group.values.size(); ++v) {
+      const size_t column = std::max<size_t>(metric.values[v].name.size(), 8);
+      text += metric.values[v].is_count
+                  ? fmt::format(" {:>{}}", static_cast<int64_t>(group.values[v]), column)
+                  : fmt::format(" {:>{}.{}f}", group.values[v], column, metric.best > 1 ? 2 : 4);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+ordered_json score_json(const ScoreReport& report) {
+  const Metric& metric = *report.scores.metric;
+  ordered_json json = named(metric, report.scores.values);
+  if (has_macro(report)) {
+    const std::vector<double> macro = macro_scores(report.groups);
+    for (size_t m = 0; m < macro.size(); ++m) json[kMacroNames[m]] = macro[m];
+  }
+  json["metric"] = metric.name;
+  json["missing"] = report.missing;
+  json["unknown"] = report.unknown;
+  if (report.options.resamples > 0) {
+    json["resamples"] = report.options.resamples;
+    json["seed"] = report.options.seed;
+    for (size_t v = 0; v < metric.values.size(); ++v)
+      if (const auto& interval = report.scores.intervals[v])
+        json["intervals"][std::string(metric.values[v].name)] = {interval->low, interval->high};
+  }
+  if (!report.groups.empty()) json["groups"] = groups_json(report);
+  if (report.against) json["against"] = against_json(report);
+  return json;
+}
+
+std::string score_text(const ScoreReport& report) {
+  const Metric& metric = *report.scores.metric;
+  std::string text = fmt::format("{:<20}{:>9}", metric.name, "");
+  if (report.options.resamples > 0) text += fmt::format("   {:<20}", "95 % interval");
+  if (report.against) text += fmt::format("   {:>8}   {:>8}   95 % interval", "against", "change");
+  text.erase(text.find_last_not_of(' ') + 1);
+  text += "\n";
+  for (size_t v = 0; v < metric.values.size(); ++v) text += value_line(report, v);
+  if (has_macro(report)) {
+    const std::vector<double> macro = macro_scores(report.groups);
+    for (size_t m = 0; m < macro.size(); ++m)
+      text += fmt::format("  {:<18}{:>9.4f}\n", kMacroNames[m], macro[m]);
+  }
+  if (report.against && report.against->comparison.mcnemar) {
+    const auto& test = *report.against->comparison.mcnemar;
+    text += fmt::format("  {} right only in --pred, {} only in --against: p = {:.4f} (McNemar, exact)\n",
+                        test.only_second, test.only_first, test.p_value);
+  }
+  if (!report.groups.empty()) text += group_lines(report);
+  return text;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,31 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics/breakdown.h"
+#include "core/metrics/metric.h"
+
+namespace sheaf {
+
+/// Everything `sheaf score` has to say.
+struct ScoreReport {
+  Scores scores;
+  ScoreOptions options;
+  std::vector<Group> groups;
+  int64_t missing = 0, unknown = 0;
+  struct Against {
+    std::string path;
+    Scores scores;
+    Comparison comparison;  ///< the scored run less this one
+  };
+  std::optional<Against> against;
+};
+
+/// Values under the names that the official script gives them, and what we add.
+nlohmann::ordered_json score_json(const ScoreReport& report);
+/// A table for people.
+std::string score_text(const ScoreReport& report);
+
+}  // namespace sheaf

@@ -1,0 +1,219 @@
+// `sheaf score` as a user runs it: the forms of its files, what is missing, what is refused.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+constexpr const char* kGold =
+    R"({"id": "q1", "answers": ["the Old Mill", "a mill"]}
+{"id": "q2", "answers": ["1994"]}
+{"id": "q3", "answers": []}
+{"id": 4, "answers": ["Ann"]}
+)";
+
+class ScoreCommand : public testing::Test {
+ protected:
+  ScoreCommand() { scratch_.write("gold.jsonl", kGold); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    scratch_.write(name, text);
+    return scratch_.file(name);
+  }
+
+  Ran run(const std::string& arguments) const { return run_sheaf(scratch_, "score " + arguments); }
+
+  json score(const std::string& arguments) const {
+    const Ran ran = run(arguments + " --json");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out, nullptr, false);
+  }
+
+  void expect_refusal(const std::string& arguments, const std::string& part) const {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+    EXPECT_EQ(ran.out, "");
+  }
+
+  std::string squad() const { return "--metric squad --gold " + scratch_.file("gold.jsonl") + " --pred "; }
+
+  Scratch scratch_;
+};
+
+TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
+  const std::string official =
+      write("official.json", R"({"q1": "old mill.", "q2": "in 1994", "q3": "", "4": "Bob"})");
+  const std::string flat =
+      write("flat.jsonl",
+            "{\"id\":\"q1\",\"answer\":\"Old Mill\"}\n{\"id\":\"q2\",\"answer\":\"in 1994\"}\n"
+            "{\"id\":\"q3\",\"answer\":null}\n{\"id\":4,\"answer\":\"Bob\"}\n");
+  std::filesystem::create_directory(scratch_.file("run"));
+  write("run/rows-00000.jsonl",
+        "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old Mill\"},{\"id\":\"q2\",\"answer\":\"in "
+        "1994\"}]}\n");
+  write("run/rows-00001.jsonl",
+        "{\"id\":\"r\",\"answers\":[{\"id\":\"q3\",\"answer\":null,\"note\":\"x\"},{\"id\":4,\"answer\":"
+        "\"Bob\"}]}\n");
+  write("run/rejects.jsonl", "{\"reason\":\"no row\"}\n");
+  const json wanted = score(squad() + official);
+  EXPECT_DOUBLE_EQ(wanted["exact"], 50);
+  EXPECT_DOUBLE_EQ(wanted["f1"], (1 + 2.0 / 3 + 1) / 4 * 100);
+  EXPECT_EQ(wanted["total"], 4);
+  EXPECT_EQ(wanted["HasAns_total"], 3);
+  EXPECT_EQ(wanted["NoAns_exact"], 100);
+  EXPECT_TRUE(wanted["intervals"].contains("f1"));
+  EXPECT_EQ(score(squad() + flat), wanted);
+  EXPECT_EQ(score(squad() + scratch_.file("run")), wanted);
+}
+
+TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
+  const std::string some = write("some.json", R"({"q1": "mill", "q3": null, "q9": "?"})");
+  const Ran ran = run(squad() + some);
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_NE(ran.err.find("2 without a prediction, scored as wrong: \"q2\", \"4\""), std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("1 predicted that the gold file does not have, ignored: \"q9\""), std::string::npos);
+  const json all = score(squad() + some), part = score(squad() + some + " --skip-missing");
+  EXPECT_DOUBLE_EQ(all["exact"], 50);
+  EXPECT_EQ(all["missing"], 2);
+  EXPECT_EQ(all["unknown"], 1);
+  EXPECT_DOUBLE_EQ(part["exact"], 100);
+  EXPECT_EQ(part["total"], 2);
+}
+
+TEST_F(ScoreCommand, KnowsWordsForNoAnswer) {
+  const std::string words =
+      write("words.json", R"({"q1": "mill", "q2": "1994", "q3": "Unanswerable.", "4": "Ann"})");
+  EXPECT_DOUBLE_EQ(score(squad() + words)["NoAns_exact"], 0);
+  EXPECT_DOUBLE_EQ(score(squad() + words + " --no-answer unanswerable")["NoAns_exact"], 100);
+}
+
+TEST_F(ScoreCommand, ComparesTwoRuns) {
+  const std::string good = write("good.json", R"({"q1": "mill", "q2": "1994", "q3": null, "4": "Ann"})");
+  const std::string bad = write("bad.json", R"({"q1": "mill", "q2": "1995", "q3": "x", "4": "Ann"})");
+  const json report = score(squad() + good + " --against " + bad);
+  EXPECT_DOUBLE_EQ(report["against"]["exact"], 50);
+  EXPECT_DOUBLE_EQ(report["against"]["differences"]["exact"]["difference"], 50);
+  EXPECT_EQ(report["against"]["mcnemar"]["only_pred"], 2);
+  EXPECT_DOUBLE_EQ(report["against"]["mcnemar"]["p_value"], 0.5);
+  const Ran table = run(squad() + good + " --against " + bad);
+  EXPECT_NE(table.out.find("+50.0000"), std::string::npos) << table.out;
+  EXPECT_EQ(run(squad() + good + " --against " + bad).out, table.out);
+}
+
+TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
+  const std::string some = write("some.json", R"({"q1": "old mill", "q2": "in 1994"})");
+  const std::string items = scratch_.file("items.jsonl");
+  EXPECT_EQ(run(squad() + some + " --items " + items).exit_code, 0);
+  const std::vector<json> lines = read_json_lines(read_text(items));
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0]["exact"], 1);
+  EXPECT_DOUBLE_EQ(lines[1]["f1"], 2.0 / 3);
+  EXPECT_TRUE(lines[2]["prediction"].is_null());
+  EXPECT_EQ(lines[3]["references"], json::parse(R"([["Ann"]])"));
+}
+
+TEST_F(ScoreCommand, CountsAttributesByCategory) {
+  const std::string gold = write(
+      "test.jsonl",
+      R"({"input": "Otter tea, mint", "category": "Tea", "target_scores": {"Brand": {"Otter": 1}, "Form": {"n/a": 1}}}
+{"input": "Red rope", "category": "Rope", "target_scores": {"Color": {"Red": 1}, "Length": {"n/a": 1}}}
+)");
+  const std::string rows = write("rows.jsonl",
+                                 R"({"id":1,"category":"Tea","values":{"Brand":"Otter","Form":null}}
+{"id":2,"category":"Rope","values":{"Color":"Blue","Length":7}}
+)");
+  const json report = score("--metric attributes --gold " + gold + " --pred " + rows);
+  EXPECT_EQ(report["vc"], 1);
+  EXPECT_EQ(report["vw"], 1);
+  EXPECT_EQ(report["nv"], 1);
+  EXPECT_EQ(report["nn"], 1);
+  EXPECT_DOUBLE_EQ(report["micro_precision"], 33.33);
+  EXPECT_DOUBLE_EQ(report["micro_recall"], 50);
+  EXPECT_DOUBLE_EQ(report["groups"]["Tea"]["micro_f1"], 100);
+  EXPECT_EQ(report["groups"]["Rope"]["attributes"]["Length"]["nv"], 1);
+  EXPECT_DOUBLE_EQ(report["macro_recall"], 33.33);
+
+  const std::string other = write("other.jsonl",
+                                  R"({"id":1,"values":{"Brand":"Otter","Form":null}}
+{"id":2,"values":{"Color":"Blue","Length":8}}
+)");
+  const json agreement = score("--metric agreement --gold " + rows + " --pred " + other);
+  EXPECT_DOUBLE_EQ(agreement["exact_match"], 0.75);
+  EXPECT_EQ(agreement["total"], 4);
+}
+
+TEST_F(ScoreCommand, CountsAJudgesWords) {
+  const std::string judged =
+      write("judged.jsonl",
+            R"({"id": 1, "category": "Tea", "judgements": {"Brand": "correct", "Form": "correct null"}}
+{"id": 2, "reply": "Color: wrong.\n<result>{\"Color\": \"incorrect\", \"Length\": \"hallucination\"}</result>"}
+)");
+  const json report = score("--metric llm-f1 --judgements " + judged);
+  EXPECT_DOUBLE_EQ(report["llm_precision"], 0.5);
+  EXPECT_DOUBLE_EQ(report["llm_recall"], 2.0 / 3);
+  expect_refusal("--metric llm-f1 --judgements " +
+                     write("bad.jsonl", "{\"id\": 1, \"judgements\": {\"a\": \"fine\"}}\n"),
+                 "bad.jsonl:1: \"a\" is judged \"fine\"");
+  expect_refusal("--metric llm-f1", "name its --judgements FILE");
+}
+
+TEST_F(ScoreCommand, TakesDialoguesAndSpans) {
+  const std::string quac =
+      write("quac.json",
+            R"({"data": [{"title": "t", "paragraphs": [{"id": "C_1", "context": "x CANNOTANSWER", "qas": [
+      {"id": "C_1_q#0", "question": "?", "yesno": "n", "followup": "y", "answers": [{"text": "a red boat", "answer_start": 0}],
+       "orig_answer": {"text": "a red boat", "answer_start": 0}},
+      {"id": "C_1_q#1", "question": "?", "yesno": "n", "followup": "y", "answers": [{"text": "CANNOTANSWER", "answer_start": 0}],
+       "orig_answer": {"text": "CANNOTANSWER", "answer_start": 0}}]}]}]})");
+  const std::string lines = write(
+      "said.jsonl",
+      R"({"qid": ["C_1_q#0", "C_1_q#1"], "best_span_str": ["red boat", "CANNOTANSWER"], "yesno": ["y", "y"], "followup": ["y", "y"]})");
+  const json dialog = score("--metric quac --gold " + quac + " --pred " + lines);
+  EXPECT_DOUBLE_EQ(dialog["HEQ"], 100);
+  EXPECT_DOUBLE_EQ(dialog["DHEQ"], 100);
+  EXPECT_DOUBLE_EQ(dialog["unanswerable_acc"], 100);
+
+  const std::string drop = write("drop.json",
+                                 R"({"p1": {"passage": "x", "qa_pairs": [
+      {"query_id": "d1", "question": "?", "answer": {"number": "12", "date": {}, "spans": []}, "validated_answers": []},
+      {"query_id": "d2", "question": "?", "answer": {"number": "", "date": {}, "spans": ["red boat", "Ann"]}},
+      {"query_id": "d3", "question": "?", "answer": {"number": "", "date": {"day": "3", "month": "May", "year": ""}, "spans": []}}]}})");
+  const std::string said = write("said.json", R"({"d1": 12.0, "d2": ["ann", "the boat"], "d3": "3 May"})");
+  const json spans = score("--metric drop --gold " + drop + " --pred " + said);
+  EXPECT_DOUBLE_EQ(spans["global_em"], 2.0 / 3);
+  EXPECT_DOUBLE_EQ(spans["global_f1"], (1 + 0.83 + 1) / 3);
+}
+
+TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
+  const std::string good = write("good.json", R"({"q1": "x"})");
+  expect_refusal("--metric sqad --gold g --pred p", "there is no metric \"sqad\"; known are squad, squad1");
+  expect_refusal("--metric squad --pred " + good, "needs --gold FILE and --pred FILE");
+  expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
+  expect_refusal(squad() + write("list.json", "[1]"), "list.json: holds no object {id: answer}");
+  expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: is not valid JSON");
+  expect_refusal(
+      squad() + write("twice.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
+      "twice.jsonl:2: \"q1\" is answered a second time");
+  expect_refusal(squad() + write("odd.jsonl", "{\"id\":\"q1\",\"text\":\"a\"}\n"),
+                 "odd.jsonl:1: the row has none of");
+  expect_refusal(squad() + write("noid.jsonl", "{\"answer\":\"a\"}\n"),
+                 "noid.jsonl:1: the row has no \"id\"");
+  expect_refusal(squad() + write("other.json", R"({"z": "x"})"), "none of its ids, such as \"z\"");
+  expect_refusal(squad() + write("rows.jsonl", "{\"id\":1,\"values\":{}}\n"), "rows of an extract job");
+  expect_refusal("--metric attributes --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
+                 "the metric attributes needs attribute values");
+  expect_refusal(squad() + write("notes.txt", "x"), "is no file of predictions");
+}
+
+}  // namespace
+}  // namespace sheaf
