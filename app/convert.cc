@@ -26,6 +26,10 @@ struct ConvertOptions {
   bool json = false;
 };
 
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 void print(const ConvertOptions& options, const std::string& task, const Converted& done) {
   if (options.json) {
     nlohmann::ordered_json out{{"rows", done.rows}};
@@ -35,10 +39,10 @@ void print(const ConvertOptions& options, const std::string& task, const Convert
     return;
   }
   if (task == "ask") {
-    std::cout << fmt::format("{} contexts with {} questions", done.rows, done.questions);
+    std::cout << counted(done.rows, "context") << " with " << counted(done.questions, "question");
     if (done.unanswerable > 0) std::cout << fmt::format(", {} of them unanswerable,", done.unanswerable);
   } else {
-    std::cout << fmt::format("{} documents", done.rows);
+    std::cout << counted(done.rows, "document");
   }
   std::cout << fmt::format(" in {}", options.to);
   if (!options.settings.schema.empty()) std::cout << ", their attributes in " << options.settings.schema;
