@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
   sheaf::add_inspect_command(app);
   sheaf::add_tokenize_command(app);
   sheaf::add_bench_command(app);
+  sheaf::add_estimate_command(app);
   sheaf::add_report_command(app);
   sheaf::add_score_command(app);
   sheaf::add_doctor_command(app, exit_code);

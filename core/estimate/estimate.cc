@@ -10,10 +10,11 @@ namespace {
 /// Seconds from the start of the program until a GPU answers and its kernels are loaded.
 constexpr double kDeviceStart = 0.5;
 
-/// A run of `rows` rows, from one of the sample and one of its half: what they differ in is what more rows
-/// cost; the start and the thin last steps come once.
+/// What `rows` rows take, from what the sample and its first half take: they differ in what more rows cost;
+/// the start and the thin last steps come once. Fewer rows than the half take no less than their share of it.
 double extrapolated(double half, double sample, double half_rows, double sample_rows, double rows) {
-  return sample + (sample - half) * (rows - sample_rows) / (sample_rows - half_rows);
+  const double line = sample + (sample - half) * (rows - sample_rows) / (sample_rows - half_rows);
+  return rows < half_rows ? std::max(line, half * rows / half_rows) : line;
 }
 
 }  // namespace
@@ -36,14 +37,16 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   if (!(whole.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
   // Every device has an equal part of the rows.
   const double part = static_cast<double>(rows.whole) / asked.devices;
-  const double scale = part / static_cast<double>(sample);
-  result.work_seconds = whole.seconds * scale;
-  if (sample > 1 && scale != 1) {
-    const int64_t half = sample / 2;
-    const double seconds = extrapolated(run(half).seconds, whole.seconds, static_cast<double>(half),
-                                        static_cast<double>(sample), part);
-    // Fewer rows than the sample: its own rate is the better guide than a line through the origin's side.
-    if (seconds > 0) result.work_seconds = seconds;
+  result.work_seconds = whole.seconds;
+  result.steps = static_cast<double>(whole.engine.steps);
+  if (sample > 1 && part != static_cast<double>(sample)) {
+    const SimulatedRun half = run(sample / 2);
+    const auto stretched = [&](double of_half, double of_sample) {
+      return extrapolated(of_half, of_sample, static_cast<double>(sample / 2), static_cast<double>(sample),
+                          part);
+    };
+    result.work_seconds = stretched(half.seconds, whole.seconds);
+    result.steps = stretched(static_cast<double>(half.engine.steps), result.steps);
   }
   const double stretch = result.work_seconds / whole.seconds;
   const EngineStats& counted = whole.engine;
@@ -52,7 +55,6 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.answers = static_cast<double>(counted.answers) * all;
   result.tokens = static_cast<double>(counted.rows()) * all;
   result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
-  result.steps = static_cast<double>(counted.steps) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kEstimatePageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);
   result.stages = {whole.stages.products * stretch, whole.stages.attention * stretch,

@@ -34,7 +34,7 @@ struct Estimate {
   double answers = 0;
   double tokens = 0;        ///< rows computed
   double tokens_alone = 0;  ///< by one prompt per question
-  double steps = 0;
+  double steps = 0;         ///< of each device
   double open_seconds = 0;
   double prefill_seconds = 0, decode_seconds = 0, pick_seconds = 0, host_seconds = 0;
   StageSeconds stages;

@@ -84,15 +84,15 @@ class Fit {
     return curves;
   }
 
-  /// How far off a stage is over all points, a point counting by the stage's share of its step.
+  /// How far off a stage is over all points, as shares of their whole steps.
   double loss(double StageSeconds::*stage,
               double (DeviceModel::*predicted)(const ModelConfig&, const StepCounts&) const) const {
     double sum = 0;
     for (const Point& point : points_) {
-      const double measured = point.measured->device.*stage;
-      if (!(measured > 0)) continue;
-      const double off = std::log((model_.*predicted)(point.config, point.counts) / measured);
-      sum += off * off * measured / point.measured->device.total();
+      const StageSeconds& measured = point.measured->device;
+      const double off =
+          ((model_.*predicted)(point.config, point.counts) - measured.*stage) / measured.total();
+      sum += off * off;
     }
     return sum;
   }

@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+
+#include "app/calibration_file.h"
+#include "app/estimate_sweep.h"
+#include "app/hardware_file.h"
+#include "core/error.h"
+#include "tests/estimate/made_up_device.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+using test::MadeUpDevice;
+
+class EstimateFiles : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) { return folder_.write(name, text); }
+  std::string refusal_of_calibration(const std::string& text) {
+    return refusal([&] { read_calibration(write("c.json", text)); });
+  }
+  std::string refusal_of_hardware(const std::string& text) {
+    write("c.json", calibration_text(MadeUpDevice::calibration()));
+    return refusal([&] { read_hardware(write("h.yaml", text)); });
+  }
+  template <class Call>
+  static std::string refusal(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::input);
+      return error.what();
+    }
+    return "was taken";
+  }
+  static bool says(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+  TempFolder folder_;
+};
+
+TEST_F(EstimateFiles, ACalibrationComesBackAsItWasWritten) {
+  const Calibration before = MadeUpDevice::calibration();
+  const Calibration after = read_calibration(write("c.json", calibration_text(before)));
+  EXPECT_EQ(after.device, before.device);
+  EXPECT_EQ(after.date, before.date);
+  ASSERT_EQ(after.measurements.size(), before.measurements.size());
+  for (size_t i = 0; i < before.measurements.size(); ++i) {
+    const Measurement &a = before.measurements[i], &b = after.measurements[i];
+    EXPECT_EQ(a.shape, b.shape);
+    EXPECT_EQ(a.probe.parts, b.probe.parts);
+    EXPECT_EQ(a.probe.picks, b.probe.picks);
+    EXPECT_EQ(a.held_out, b.held_out);
+    EXPECT_NEAR(a.device.total(), b.device.total(), 3e-7);
+    EXPECT_NEAR(a.host, b.host, 1e-7);
+  }
+}
+
+TEST_F(EstimateFiles, ACalibrationIsReadStrictly) {
+  const auto one = [](const std::string& line) {
+    return R"({"format":"sheaf calibration 1","device":"d","date":"t","version":"v","measurements":[)" +
+           line + "]}";
+  };
+  EXPECT_TRUE(says(refusal_of_calibration("{}"), "format"));
+  EXPECT_TRUE(says(refusal_of_calibration(R"({"format":"other"})"), "format"));
+  EXPECT_TRUE(says(refusal_of_calibration(one("")), "measurements"));
+  EXPECT_TRUE(
+      says(refusal_of_calibration(one(R"({"shape":"nope","parts":[[1,0,1,0,1]],"picks":1})")), "nope"));
+  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0]],"picks":1})")),
+                   "measurement 1"));
+  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[0,0,1,0,1]],"picks":1})")),
+                   "cannot be part of a step"));
+  EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1})")),
+                   "took no time"));
+  EXPECT_TRUE(says(
+      refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1,"products":-1})")),
+      "below 0"));
+  EXPECT_TRUE(
+      says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","speed":1})")), "unknown key \"speed\""));
+}
+
+TEST_F(EstimateFiles, HardwareWithoutACalibrationBorrowsAnothers) {
+  write("c.json", calibration_text(MadeUpDevice::calibration()));
+  const HardwareList list = read_hardware(write("h.yaml", R"(
+prices_as_of: "2025-07"
+hardware:
+  small: {title: A small one, tflops: 250, bandwidth_gb: 1000, memory_gb: 24, like: big}
+  big:
+    title: A big one
+    tflops: 500
+    bandwidth_gb: 2000
+    memory_gb: 141
+    calibration: c.json
+    instances: [{name: eight, devices: 8, usd_per_hour: 16}, {name: one, usd_per_hour: 3}]
+)"));
+  EXPECT_EQ(list.prices_as_of, "2025-07");
+  const Hardware &big = list.find("big"), &small = list.find("small");
+  EXPECT_FALSE(big.borrowed);
+  EXPECT_EQ(big.measured_on, "made up");
+  ASSERT_NE(big.cheapest(), nullptr);
+  EXPECT_EQ(big.cheapest()->name, "eight");
+  EXPECT_TRUE(small.borrowed);
+  EXPECT_GT(small.error, big.error);
+  EXPECT_NEAR(small.device.peak_flops, big.device.peak_flops / 2, 1e6);
+  EXPECT_EQ(small.cheapest(), nullptr);
+  EXPECT_TRUE(says(refusal([&] { list.find("huge"); }), "small, big"));
+}
+
+TEST_F(EstimateFiles, HardwareIsReadStrictly) {
+  const auto with = [](const std::string& device) {
+    return "prices_as_of: now\nhardware:\n  gpu: " + device + "\n";
+  };
+  EXPECT_TRUE(says(refusal_of_hardware("hardware: {}"), "prices_as_of"));
+  EXPECT_TRUE(says(refusal_of_hardware("prices_as_of: now\nhardware: []"), "h.yaml:2"));
+  const std::string plain = "title: t, tflops: 1, bandwidth_gb: 1, memory_gb: 1";
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")), "either a calibration"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", like: gpu}")), "like gpu"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: gone.json}")), "gone.json"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, tflop: 2}")), "tflop"));
+  EXPECT_TRUE(says(
+      refusal_of_hardware(with("{title: t, tflops: -1, bandwidth_gb: 1, memory_gb: 1, like: x}")), "tflops"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{title: t, memory_gb: 1, calibration: c.json}")), "tflops"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, instances: [{name: a}]}")),
+                   "usd_per_hour"));
+  EXPECT_EQ(refusal_of_hardware(with("{" + plain + ", calibration: c.json}")), "was taken");
+}
+
+TEST_F(EstimateFiles, SweepsAndTimesAreReadStrictly) {
+  EXPECT_EQ(parse_sweep("method=ippd,prefix").values, (std::vector<std::string>{"ippd", "prefix"}));
+  for (const char* wrong : {"method", "method=", "methods=ippd", "method=ippd,,prefix", "=x"})
+    EXPECT_TRUE(says(refusal([&] { parse_sweep(wrong); }), "--sweep")) << wrong;
+  EXPECT_EQ(parse_duration("2h"), 7200);
+  EXPECT_EQ(parse_duration("1.5m"), 90);
+  EXPECT_EQ(parse_duration("30"), 30);
+  for (const char* wrong : {"", "h", "2d", "-3h", "2 h"})
+    EXPECT_TRUE(says(refusal([&] { parse_duration(wrong); }), "--within")) << wrong;
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,79 @@
+#include "core/estimate/predict.h"
+
+#include <gtest/gtest.h>
+
+#include "core/estimate/simulate.h"
+#include "core/plan/counting_backend.h"
+#include "tests/estimate/made_up_device.h"
+
+namespace sheaf {
+namespace {
+
+using test::MadeUpDevice;
+
+const DeviceModel& device() {
+  static const DeviceModel model = fit_device(MadeUpDevice::calibration());
+  return model;
+}
+
+TEST(PredictedTime, HostWorkPassesWhileAnotherStepRuns) {
+  const ModelConfig config = shape_by_name("qwen3-8b");
+  const StepBatch batch = make_probe_batch({{{1, 0, 1, 0, 4096}}}, 16);
+  PredictedTime alone(config, device()), overlapped(config, device());
+  for (int i = 0; i < 10; ++i) {
+    alone.start(batch);
+    alone.finish();
+  }
+  overlapped.start(batch);
+  for (int i = 0; i < 9; ++i) {
+    overlapped.start(batch);
+    overlapped.finish();
+  }
+  overlapped.finish();
+  const double host = device().host_seconds(count_step(batch, 4));
+  EXPECT_DOUBLE_EQ(alone.stages().total(), overlapped.stages().total());
+  EXPECT_NEAR(alone.seconds(), alone.stages().total() + 10 * host, 1e-9);
+  EXPECT_NEAR(overlapped.seconds(), overlapped.stages().total() + host, 1e-9);
+  EXPECT_NEAR(overlapped.host_seconds(), host, 1e-9);
+}
+
+TEST(PredictedTime, DecodeSecondsAreTheShareOfDecodeRows) {
+  const ModelConfig config = shape_by_name("qwen3-1.7b");
+  PredictedTime time(config, device());
+  time.start(make_probe_batch({{{1, 0, 100, 10, 1}, {1, 0, 1, 0, 300}}, 0}, 16));
+  time.finish();
+  EXPECT_NEAR(time.decode_seconds(), time.stages().total() / 4, 1e-12);
+}
+
+TEST(PredictedBackend, HandsStepsOnAndSumsThem) {
+  const ModelConfig config = shape_by_name("qwen3-0.6b");
+  CountingBackend counting(config, 1000, 64);
+  PredictedBackend backend(counting, device());
+  EXPECT_EQ(backend.preferred_rows(), 64);
+  EXPECT_EQ(backend.kv_bytes_per_token(), 1000);
+  const StepBatch batch = make_probe_batch({{{1, 0, 8, 20, 1}}}, 16);
+  std::vector<Picked> picked(batch.picks.size(), {-1, 0});
+  backend.step(batch, picked, {});
+  const double one = backend.time().seconds();
+  EXPECT_GT(one, 0);
+  backend.start(batch, picked);
+  backend.finish();
+  EXPECT_NEAR(backend.time().seconds(), 2 * one, 1e-12);
+  EXPECT_EQ(picked.front().token, 0);
+}
+
+TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
+  Hardware hardware;
+  hardware.memory = 141e9;
+  const MemoryPlan plan = plan_memory(shape_by_name("qwen3-8b"), hardware, {});
+  EXPECT_NEAR(plan.weights, 16.4e9, 0.1e9);
+  EXPECT_EQ(plan.kv_bytes_per_token, 147456);
+  EXPECT_TRUE(plan.fits());
+  EXPECT_NEAR(plan.pool, 0.8 * (141e9 - 0.6e9 - plan.weights), 1e6);
+  hardware.memory = 48e9;
+  EXPECT_FALSE(plan_memory(shape_by_name("qwen3-32b"), hardware, {}).fits());
+  EXPECT_TRUE(plan_memory(shape_by_name("qwen3-14b"), hardware, {}).fits());
+}
+
+}  // namespace
+}  // namespace sheaf
