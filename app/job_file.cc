@@ -17,13 +17,15 @@
 namespace sheaf {
 namespace {
 
+constexpr const char* kBatchFormat = "openai-batch";
 constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
-const std::vector<std::string> kKinds = {"extract", "ask"};
+const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
 const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate", "prefix"};
 const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix"};
+const std::vector<std::string> kChatMethods = {"ippd", "standard", "separate", "prefix"};
 
 void check_exists(const YamlMap& map, std::string_view key, const std::string& path) {
   if (path.empty()) return;
@@ -56,7 +58,7 @@ void read_model(YamlMap map, Job::ModelPart& model) {
 }
 
 std::vector<std::string> corpus_format_names() {
-  std::vector<std::string> names = {"auto", "jsonl", "parquet"};
+  std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
   return names;
 }
@@ -104,6 +106,17 @@ void add_examples(Job& job) {
       "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
 }
 
+/// Requests name everything by themselves.
+void check_batch(const YamlMap& map, Job::Input& input) {
+  only_for(
+      map,
+      {"id", "category", "document", "context", "context_id", "questions", "question", "options", "too_long"},
+      "task.kind extract and ask");
+  if (input.format != kBatchFormat)
+    refuse("{}: task.kind chat reads requests; write input.format: {}", map.where("format"), kBatchFormat);
+  input.id = "custom_id";
+}
+
 void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("path", input.path);
   map.choice("format", input.format, corpus_format_names());
@@ -123,7 +136,11 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   for (const char* key :
        {"id", "category", "document", "context", "context_id", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
-  if (kind == "extract") {
+  if (kind != "chat" && input.format == kBatchFormat)
+    refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);
+  if (kind == "chat") {
+    check_batch(map, input);
+  } else if (kind == "extract") {
     if (input.document.empty()) needs(map, "document", "task.kind extract");
     only_for(map, {"context", "context_id", "questions", "question", "options"}, "task.kind ask");
   } else {
@@ -150,13 +167,16 @@ void read_task(YamlMap& map, Job::Task& task) {
     check_exists(map, "schema", task.schema);
   } else {
     only_for(map, {"schema"}, "task.kind extract");
+    if (task.kind == "chat") only_for(map, {"instruction"}, "task.kind extract and ask");
   }
 }
 
 void check_method_fits(const YamlMap& map, const Job::Method& method, const std::string& kind) {
-  const std::vector<std::string>& fitting = kind == "extract" ? kExtractMethods : kAskMethods;
+  const std::vector<std::string>& fitting = kind == "extract" ? kExtractMethods
+                                            : kind == "ask"   ? kAskMethods
+                                                              : kChatMethods;
   if (std::find(fitting.begin(), fitting.end(), method.name) == fitting.end()) {
-    const std::string_view other = kind == "extract" ? "ask" : "extract";
+    const std::string_view other = method.name == "hpd" ? "extract" : "ask";
     refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
            map.has("name") ? method.name : method.name + " (the default)", other, kind,
            fmt::join(fitting, ", "));

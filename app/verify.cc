@@ -54,6 +54,7 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
 
 std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
   if (bench.job().task.kind == "ask") return item.questions[question].text;
+  if (bench.job().task.kind == "chat") return item.dialog.turns.back();
   const Category* category = bench.schema().find(item.category);
   return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
 }

@@ -20,7 +20,7 @@ struct Job {
 
   struct Input {
     std::string path;                   ///< file, folder or glob; "-": standard input
-    std::string format = "auto";        ///< auto (by extension), parquet, jsonl, or a dataset's name
+    std::string format = "auto";        ///< auto (by extension), parquet, jsonl, openai-batch, or a dataset's name
     std::string id;                     ///< column names; empty: the row number
     std::string category;               ///< extract: column; empty: the schema's only category
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
@@ -48,7 +48,7 @@ struct Job {
   } input;
 
   struct Task {
-    std::string kind;         ///< extract or ask
+    std::string kind;         ///< extract, ask or chat
     std::string schema;       ///< extract: YAML file
     std::string instruction;  ///< replaces the built-in text of the task
   } task;

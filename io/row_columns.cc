@@ -76,10 +76,14 @@ std::vector<TableColumn> row_columns(const Job& job, const Schema& schema, bool 
     // The values stand before what is said about them.
     std::rotate(columns.begin() + 2, columns.begin() + 2 + static_cast<ptrdiff_t>(after.size()),
                 columns.end());
-  } else if (job.input.question.empty()) {
+  } else if (job.task.kind == "ask" && job.input.question.empty()) {
     columns.push_back({"answers", Type::answers, false});
   } else {
-    for (const char* name : {"answer", "option", "note"}) columns.push_back({name, Type::text, false});
+    columns.push_back({"answer", Type::text, false});
+    if (job.task.kind == "chat")
+      columns.push_back({"finish", Type::text, false});
+    else
+      for (const char* name : {"option", "note"}) columns.push_back({name, Type::text, false});
     if (logprobs) columns.push_back({"logprob", Type::number, false});
     if (raw) columns.push_back({"raw", Type::text, false});
   }

@@ -1,10 +1,10 @@
 #include "io/row_mapper.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.h"
-#include "core/text/utf8.h"
+#include "io/batch_line.h"
+#include "io/cells.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -12,51 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kLongestDocument = 10 << 20;
 constexpr size_t kMostQuestions = 10'000;
 constexpr size_t kMostOptions = 1'000;
-
-/// Why a row is refused; never leaves this file.
-struct BadRow {
-  std::string reason;
-};
-
-template <class... Args>
-[[noreturn]] void reject(fmt::format_string<Args...> format, Args&&... args) {
-  throw BadRow{fmt::format(format, std::forward<Args>(args)...)};
-}
-
-std::string_view kind_of(const json& value) {
-  return value.is_number()    ? "a number"
-         : value.is_string()  ? "text"
-         : value.is_boolean() ? "a boolean"
-         : value.is_array()   ? "a list"
-         : value.is_null()    ? "null"
-                              : "an object";
-}
-
-const json& cell(const json& cells, const std::string& column) {
-  const auto found = cells.find(column);
-  if (found == cells.end()) reject("column \"{}\" is missing", column);
-  return *found;
-}
-
-std::string text_of(const json& value, std::string_view what) {
-  if (value.is_number_float() && !std::isfinite(value.get<double>()))
-    reject("{} is not a finite number", what);
-  if (value.is_number()) return value.dump();
-  if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
-  const auto& text = value.get_ref<const std::string&>();
-  if (const size_t good = valid_prefix(text); good < text.size())
-    reject("{} is not valid UTF-8 at byte {}", what, good + 1);
-  if (text.size() > kLongestDocument)
-    reject("{} has {} bytes; the most is {}", what, text.size(), kLongestDocument);
-  return text;
-}
-
-bool blank(const std::string& text) {
-  return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
-}
 
 std::vector<std::string> options_of(const json& value, std::string_view what) {
   if (value.is_null()) return {};
@@ -69,14 +26,6 @@ std::vector<std::string> options_of(const json& value, std::string_view what) {
     if (blank(options.back())) reject("an entry of {} is empty", what);
   }
   return options;
-}
-
-json id_of(const json& value, std::string_view what) {
-  if (value.is_string()) return text_of(value, what);
-  if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
-  if (value.is_number_float() && !std::isfinite(value.get<double>()))
-    reject("{} is not a finite number", what);
-  return value;
 }
 
 Question question_of(const json& value) {
@@ -100,6 +49,8 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
     : input_(job.input),
       schema_(schema),
       contexts_(std::move(contexts)),
+      method_(job.method),
+      batch_(job.task.kind == "chat"),
       gathers_(!input_.context_id.empty() && !contexts_) {
   const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
     const auto place = input_.places.find(key);
@@ -107,6 +58,11 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
       columns_.push_back(
           {name, key, place == input_.places.end() ? job.file : place->second, list, optional});
   };
+  if (batch_) {
+    for (const char* name : {"custom_id", "body"}) add(name, "input.format");
+    for (const char* name : {"method", "url"}) add(name, "input.format", false, true);
+    return;
+  }
   add(input_.context_id, "input.context_id");
   add(input_.context, "input.context", false, !input_.context_id.empty());
   if (gathers_) return;
@@ -132,6 +88,10 @@ Row RowMapper::map(Place place, const json& cells, int64_t number) const {
   Item item;
   item.place = std::move(place);
   try {
+    if (batch_) {
+      map_batch_line(cells, method_, item);
+      return item;
+    }
     if (gathers_) {
       map_context(cells, item);
       return item;

@@ -47,6 +47,8 @@ class RowMapper {
   Job::Input input_;
   const Schema* schema_;
   std::shared_ptr<const Contexts> contexts_;
+  Job::Method method_;
+  bool batch_ = false;  ///< rows are requests, for task.kind chat
   bool gathers_ = false;
   std::vector<std::string> category_names_;
   std::vector<MappedColumn> columns_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/tokenizer/goldens/ids.json and chat.json: hostile strings with the ids that the reference tokenizers give,
+"""Writes tests/tokenizer/goldens/ids.json, chat.json and dialogs.json: hostile strings with the ids that the reference tokenizers give,
 and prompts rendered from the models' own chat templates. Run from the project root, with ../shared/tokenizers present:
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.2 tiktoken==0.14.0 gguf==0.19.0 jinja2==3.1.6
@@ -117,6 +117,31 @@ def chat():
         {"template": "mistral", "system": s, "text": render("mistralai-Mistral-Nemo-Instruct-2407.jinja", s)} for s in ["", "Be brief."]]
 
 
+def gguf_template(path):
+    """The chat template in a GGUF file."""
+    data = pathlib.Path(path).read_bytes()
+    at = data.index(b"tokenizer.chat_template") + len(b"tokenizer.chat_template") + 4
+    size = int.from_bytes(data[at:at + 8], "little")
+    return data[at + 8:at + 8 + size].decode()
+
+
+def dialogs():
+    env = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
+    models = {"qwen3": (SHARED / "Qwen-Qwen3-0.6B.jinja").read_text(),
+              "llama3.1": (SHARED / "meta-llama-Llama-3.1-8B-Instruct.jinja").read_text(),
+              "smollm2": gguf_template("build/models/smollm2.gguf")}
+    turns = [["How many legs?"], [" One\n", "Two.\n", "Three? "], ["a", "b", "c", "\n\nd", "e"]]
+    out = []
+    for name, template in models.items():
+        for system in [None, "Be brief.\n"]:
+            for texts in turns:
+                messages = [{"role": "system", "content": system}] if system else []
+                messages += [{"role": "assistant" if i % 2 else "user", "content": t} for i, t in enumerate(texts)]
+                text = env.from_string(template).render(messages=messages, add_generation_prompt=True, bos_token="",
+                                                        eos_token="", enable_thinking=False)
+                out.append({"template": name, "system": system, "turns": texts, "text": text})
+    return out
+
 
 def lines(items):
     return "[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in items) + "\n]"
@@ -130,3 +155,4 @@ for name, (encode, special) in MODELS.items():
     parts.append(f'{json.dumps(name)}: {lines([encode(text) for text in wanted])}')
 (OUT / "ids.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")
 (OUT / "chat.json").write_text(lines(chat()) + "\n")
+(OUT / "dialogs.json").write_text(lines(dialogs()) + "\n")

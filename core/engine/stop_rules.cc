@@ -35,6 +35,7 @@ StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_ca
 }
 
 bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
+  if (stop == Stop::text) return false;
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;

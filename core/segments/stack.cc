@@ -33,6 +33,8 @@ const char* stop_name(Stop stop) {
       return "value";
     case Stop::object:
       return "object";
+    case Stop::text:
+      return "text";
   }
   return "?";
 }

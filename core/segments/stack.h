@@ -41,6 +41,7 @@ enum class Stop : uint8_t {
   line,    ///< at a newline
   value,   ///< at a newline, or once the JSON literal it starts with is complete
   object,  ///< at the brace that closes the JSON object opened before the answer
+  text,    ///< nowhere else
 };
 
 const char* stop_name(Stop stop);

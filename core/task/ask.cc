@@ -112,6 +112,7 @@ std::unique_ptr<Task> make_ask_task(const TaskContext& context) {
 
 std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
   if (context.job.task.kind == "ask") return make_ask_task(context);
+  if (context.job.task.kind == "chat") return make_chat_task(context);
   const std::string& method = context.job.method.name;
   return make_extract_task(context, schema, method == "standard" || method == "prefix");
 }

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/tokenizer/chat_template.h"
+
 namespace sheaf {
 
 /// Where a row stands in its corpus.
@@ -27,6 +29,8 @@ struct Item {
   std::string category;             ///< extract only
   std::string document;             ///< the document columns joined by newlines, or the context
   std::vector<Question> questions;  ///< ask only
+  Dialog dialog;                    ///< chat only
+  int32_t max_tokens = 0;           ///< chat only: the most tokens of the answer; 0: as the job says
 };
 
 /// A row that cannot be used, and why.

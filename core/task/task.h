@@ -38,6 +38,8 @@ struct TaskContext {
 /// Extraction. `whole`: one answer per item, the JSON object with its keys; else one answer per attribute.
 std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema, bool whole);
 std::unique_ptr<Task> make_ask_task(const TaskContext& context);
+/// The answer to a dialog, as the model's own chat template has it.
+std::unique_ptr<Task> make_chat_task(const TaskContext& context);
 
 /// The task of the job as its method wants it.
 std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema);

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,12 +18,29 @@ struct ChatTemplate {
   std::string user_open;       ///< before the user text, e.g. "<|im_start|>user\n"
   std::string turn;            ///< after it and before the answer, e.g. "<|im_end|>\n<|im_start|>assistant\n"
   std::string default_system;  ///< the model's own system text where the job gives none; may be empty
-  bool system_in_user = false;  ///< the system text stands inside the user's turn, right after user_open
+  bool system_in_user = false;    ///< the system text stands inside the user's turn, right after user_open
+  std::string answer_close = {};  ///< after an answer that was given before; empty: one turn only
+  std::string thought = {};       ///< the end of `turn` that is not there before such an answer
+  bool default_stays = false;     ///< default_system stands before any other system text
+  bool trims = false;             ///< texts of a dialog lose the white space around them
+};
+
+/// What was said in a chat so far.
+struct Dialog {
+  std::optional<std::string> system;
+  std::vector<std::string> turns;  ///< the user's, the model's, …; the last is the user's
 };
 
 /// The prompt of one user turn (without bos): markup as markup, `system` and `user` as text. An empty
 /// `system` leaves the system turn out; pass chat.default_system for the model's own.
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user);
+
+/// A dialog as the model's own template has it (without bos), in two parts: what stands before the text of
+/// the last turn, and the rest. Refuses earlier answers where the template is for one turn.
+struct DialogPieces {
+  std::vector<TextPiece> before, last;
+};
+DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog);
 
 /// The template called `name`; refuses an unknown name and lists the known ones.
 const ChatTemplate& chat_template(std::string_view name);

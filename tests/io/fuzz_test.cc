@@ -2,12 +2,15 @@
 // or the sanitizers under them. SHEAF_FUZZ_SECONDS makes them longer.
 #include "tests/io/fuzz.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <map>
 
 #include "io/describe_corpus.h"
 #include "io/yaml_reader.h"
 #include "tests/io/corpus_rows.h"
 #include "tests/io/parquet_sample.h"
+#include "tests/packed_text.h"
 
 namespace sheaf {
 namespace {
@@ -90,6 +93,90 @@ TEST(Fuzz, JsonLines) {
     EXPECT_EQ(describe_corpus(path)["rows"], expected.size());
   });
   EXPECT_GT(rounds, 20);
+}
+
+TEST(Fuzz, BatchLines) {
+  TempFolder folder;
+  const std::string seed =
+      R"({"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "ü"}]}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}], "max_tokens": 10, "temperature": 0, "n": 1, "stop": null}})";
+  const std::vector<std::string_view> words = {"{",
+                                               "}",
+                                               "[",
+                                               "]",
+                                               ",",
+                                               ":",
+                                               "\"",
+                                               "\\u",
+                                               "null",
+                                               "true",
+                                               "1e999",
+                                               "-1",
+                                               "99999999999999999999",
+                                               "0.5",
+                                               "\"role\":",
+                                               "\"content\":",
+                                               "\"body\":",
+                                               "\"messages\":",
+                                               "\"n\": 2,",
+                                               "\"user\"",
+                                               "\xff"};
+  Job job = ask_job("");
+  job.task.kind = "chat";
+  job.input = {};
+  job.input.format = "openai-batch";
+  int64_t good = 0, bad = 0;
+  fuzz([&](std::mt19937_64& random) {
+    std::string text = seed + "\n";
+    for (int i = 0; i < 20; ++i) {
+      std::string row = mutate(seed, random, words);
+      std::replace(row.begin(), row.end(), '\n', ' ');
+      text += row + "\n";
+    }
+    job.input.path = folder.write("b.jsonl", text);
+    const CorpusRows rows = read_all(job, nullptr);
+    for (const Item& item : rows.items) EXPECT_EQ(item.dialog.turns.size() % 2, 1u);
+    good += static_cast<int64_t>(rows.items.size());
+    bad += static_cast<int64_t>(rows.rejects.size());
+  });
+  EXPECT_GT(good, 20);
+  EXPECT_GT(bad, 20);
+}
+
+TEST(Fuzz, ContextsById) {
+  TempFolder folder;
+  const std::string seed = R"({"id": 1, "about": "x", "context": "a text", "questions": ["a"]})";
+  const std::vector<std::string_view> words = {
+      "\"about\":", "\"context\":", "null", "\"x\"", "7", "{", "}", ",", "[", "]"};
+  fuzz([&](std::mt19937_64& random) {
+    std::string text = seed + "\n";
+    for (int i = 0; i < 20; ++i) {
+      std::string row = mutate(seed, random, words);
+      std::replace(row.begin(), row.end(), '\n', ' ');
+      text += row + "\n";
+    }
+    Job job = ask_job(folder.write("c.jsonl", text));
+    job.input.context_id = "about";
+    for (const Item& item : read_all(job, nullptr).items) EXPECT_FALSE(item.document.empty());
+  });
+}
+
+TEST(Fuzz, CompressedLines) {
+  TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 2000; ++i)
+    lines += json{{"context", std::to_string(i * 7919)}, {"questions", {"q"}}}.dump() + "\n";
+  const std::vector<std::string> kinds = {"gz", "zst"};
+  std::map<std::string, std::string> seeds;
+  for (const std::string& kind : kinds) seeds[kind] = test::pack(lines, kind) + test::pack(lines, kind);
+  int64_t damaged = 0;
+  fuzz([&](std::mt19937_64& random) {
+    const std::string& kind = kinds[random() % 2];
+    const Job job = ask_job(folder.write("c.jsonl." + kind, mutate(seeds[kind], random, {})));
+    const CorpusRows rows = read_all(job, nullptr);
+    EXPECT_EQ(open_corpus(job, nullptr)->count_rows(), static_cast<int64_t>(rows.order.size()));
+    damaged += !rows.rejects.empty();
+  });
+  EXPECT_GT(damaged, 0);
 }
 
 /// Rows of a table that was damaged are still given at most once and in order.

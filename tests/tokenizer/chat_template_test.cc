@@ -30,6 +30,21 @@ TEST(ChatTemplate, EqualsTheModelsOwn) {
   }
 }
 
+TEST(ChatTemplate, DialogsEqualTheModelsOwn) {
+  std::ifstream file("tests/tokenizer/goldens/dialogs.json");
+  const auto goldens = nlohmann::json::parse(file);
+  ASSERT_EQ(goldens.size(), 18u);
+  for (const auto& golden : goldens) {
+    Dialog dialog;
+    if (!golden.at("system").is_null()) dialog.system = golden.at("system").get<std::string>();
+    dialog.turns = golden.at("turns").get<std::vector<std::string>>();
+    const DialogPieces pieces =
+        dialog_pieces(chat_template(golden.at("template").get<std::string>()), dialog);
+    EXPECT_EQ(joined(pieces.before) + joined(pieces.last), golden.at("text").get<std::string>());
+  }
+  EXPECT_THROW(dialog_pieces(chat_template("mistral"), {{}, {"a", "b", "c"}}), Error);
+}
+
 TEST(ChatTemplate, RefusesAnUnknownNameAndListsTheKnown) {
   try {
     chat_template("chattml");

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/task/prompt_text.h"
+#include "core/task/task.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+/// The next turn of a dialog: free text up to the end that the model puts. What stands before the user's last
+/// text is the document, so that dialogs with one beginning share it; that text is the question.
+class ChatTask : public Task {
+ public:
+  explicit ChatTask(const TaskContext& context)
+      : tokenizer_(context.tokenizer), job_(context.job), chat_(context.chat) {
+    auto bin = std::make_shared<BinParts>();
+    if (tokenizer_.starts_with_bos && tokenizer_.bos) bin->instruction.push_back(*tokenizer_.bos);
+    bin_ = std::move(bin);
+  }
+
+  std::string bin_name(const Item&) const override { return "dialogs"; }
+
+  ItemParts parts(const Item& item) override {
+    DialogPieces pieces = dialog_pieces(chat_, item.dialog);
+    Tokens before, whole;
+    tokenizer_.encode_pieces(pieces.before, before);
+    std::move(pieces.last.begin(), pieces.last.end(), std::back_inserter(pieces.before));
+    tokenizer_.encode_pieces(pieces.before, whole);
+    if (whole.empty()) refuse("the prompt is empty");
+    // Both parts together are what the whole prompt gives; a token across their border goes to the question.
+    auto cut = std::mismatch(before.begin(), before.end(), whole.begin(), whole.end()).second;
+    if (cut == whole.end()) --cut;
+    ItemParts parts;
+    parts.bin = bin_;
+    parts.document.assign(whole.begin(), cut);
+    QuestionParts question;
+    question.tokens.assign(cut, whole.end());
+    question.max_tokens = job_.method.max_value_tokens;
+    if (item.max_tokens > 0) question.max_tokens = std::min(question.max_tokens, item.max_tokens);
+    question.stop = Stop::text;
+    parts.own_questions.push_back(std::move(question));
+    return parts;
+  }
+
+  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
+    const Answer& answer = answers[0];
+    const std::string text = valid_utf8(tokenizer_.decode(answer.tokens));
+    nlohmann::ordered_json row{
+        {"id", item.id}, {"answer", text}, {"finish", answer.ending == Ending::length ? "length" : "stop"}};
+    if (job_.output.logprobs) row["logprob"] = answer.logprob;
+    if (job_.output.raw) row["raw"] = valid_utf8(tokenizer_.decode(answer.tokens, false));
+    return row;
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  const Job& job_;
+  const ChatTemplate& chat_;
+  std::shared_ptr<const BinParts> bin_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_chat_task(const TaskContext& context) {
+  return std::make_unique<ChatTask>(context);
+}
+
+}  // namespace sheaf

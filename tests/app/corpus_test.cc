@@ -1,0 +1,298 @@
+// Corpora of every kind through the program: standard input, contexts found by id, requests of a batch, and
+// files that are cut or damaged.
+#include <algorithm>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+#include "io/file_layer.h"
+#include "io/row_table.h"
+#include "tests/app/program.h"
+#include "tests/packed_text.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+json question(int i) {
+  return {{"n", i}, {"c", "Box " + std::to_string(i / 3) + " holds tea."}, {"q", "What is in it?"}};
+}
+
+std::string questions(int count) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) lines += question(i).dump() + "\n";
+  return lines;
+}
+
+class CorpusRun : public testing::Test {
+ protected:
+  void SetUp() override { model_ = test::make_tiny_model(scratch_); }
+
+  /// Writes a job and gives back its path.
+  std::string job(const std::string& input, const std::string& task = "{kind: ask, instruction: Tell}",
+                  const std::string& more = "") const {
+    return scratch_.write("job.yaml", "model: {path: " + model_ + ", chat: chatml}\ninput: {" + input +
+                                          "}\ntask: " + task +
+                                          "\nmethod: {name: ippd, max_value_tokens: 4}\n"
+                                          "engine: {device: cpu, threads: 1, window: 16}\noutput: {path: " +
+                                          scratch_.file("out") + "}\n" + more);
+  }
+  std::string columns(const std::string& path) const {
+    return "path: \"" + path + "\", id: n, context: c, question: q";
+  }
+  std::string to(const std::string& name) const {
+    return " --quiet --set output.path=" + scratch_.file(name);
+  }
+  std::string rows(const std::string& folder) const {
+    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+  }
+  std::vector<json> rejects(const std::string& folder) const {
+    return read_json_lines(read_text(scratch_.file(folder) + "/rejects.jsonl"));
+  }
+
+  Ran run_with(const std::string& input, const std::string& arguments) const {
+    const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " <" + input + " >" +
+                                scratch_.file("stdout") + " 2>" + scratch_.file("stderr");
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            read_text(scratch_.file("stdout")), read_text(scratch_.file("stderr"))};
+  }
+
+  Scratch scratch_;
+  std::string model_;
+};
+
+TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
+  const std::string lines = questions(50) + "broken\n";
+  const std::string file = scratch_.write("corpus.jsonl", lines);
+  ASSERT_EQ(run_sheaf(scratch_, "run " + job(columns(file)) + to("file")).exit_code, 1);
+  const std::string from_input = job(columns("-"));
+  const Ran plain = run_with(file, "run " + from_input + to("input"));
+  EXPECT_EQ(plain.exit_code, 1) << plain.err;
+  EXPECT_EQ(rows("input"), rows("file"));
+  ASSERT_EQ(rejects("input").size(), 1u);
+  EXPECT_EQ(rejects("input")[0]["file"], "-");
+  EXPECT_EQ(rejects("input")[0]["row"], 51);
+  for (const char* kind : {"gz", "zst"}) {
+    EXPECT_EQ(
+        run_with(scratch_.write("packed", test::pack(lines, kind)), "run " + from_input + to(kind)).exit_code,
+        1);
+    EXPECT_EQ(rows(kind), rows("file"));
+  }
+  EXPECT_EQ(run_with(file, "plan " + from_input).exit_code, 1);
+  const Ran verified = run_with(file, "verify " + from_input);
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_NE(verified.out.find("20 items, 20 answers, exact match 1.0000"), std::string::npos) << verified.out;
+  // Parts of it are parts of the whole.
+  for (const char* shard : {"0/2", "1/2"})
+    EXPECT_LE(run_with(file, "run " + from_input + to(std::string("shard") + shard[0]) + " --shard " + shard)
+                  .exit_code,
+              1);
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("merged") + " " + scratch_.file("shard0") + " " +
+                                    scratch_.file("shard1"))
+                .exit_code,
+            1);
+  EXPECT_EQ(rows("merged") + read_text(scratch_.file("merged/rows-00001.jsonl")), rows("file"));
+  // Nothing is left of the copy.
+  for (const auto& entry : std::filesystem::directory_iterator(scratch_.file("input")))
+    EXPECT_EQ(entry.path().filename().string().find("scratch"), std::string::npos) << entry.path();
+}
+
+TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
+  const std::string file = scratch_.write("corpus.jsonl", questions(600));
+  const std::string command = "run " + job(columns("-")) + " --set engine.window=4";
+  ASSERT_EQ(run_with(file, command + to("whole")).exit_code, 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string line =
+        "exec " + std::string(SHEAF_BINARY) + " " + command + to("stopped") + " <" + file;
+    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+    _exit(127);
+  }
+  const std::string journal = scratch_.file("stopped/journal");
+  while (!std::filesystem::exists(journal) || std::filesystem::file_size(journal) < 5000)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_FALSE(std::filesystem::exists(scratch_.file("stopped/_SUCCESS")));
+  const Ran other = run_with(scratch_.write("other.jsonl", questions(599)), command + to("stopped"));
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("corpus.-.bytes was"), std::string::npos) << other.err;
+  const Ran again = run_with(file, command + " --set output.path=" + scratch_.file("stopped"));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("going on after"), std::string::npos) << again.err;
+  EXPECT_EQ(rows("stopped"), rows("whole"));
+}
+
+TEST_F(CorpusRun, ContextsFoundByIdGiveTheSameRows) {
+  std::vector<json> all;
+  for (int i = 0; i < 60; ++i) all.push_back(question(i));
+  std::string whole, by_id;
+  for (const json& row : all) whole += row.dump() + "\n";
+  for (int i = 0; i < 60; ++i) {
+    json row = all[static_cast<size_t>(i)];
+    row["about"] = "box " + std::to_string(i / 3);
+    if (i % 3 != i / 3 % 3) row["c"] = nullptr;  // one row of three has it: the first, second or third
+    by_id += row.dump() + "\n";
+  }
+  ASSERT_EQ(
+      run_sheaf(scratch_, "run " + job(columns(scratch_.write("w.jsonl", whole))) + to("whole")).exit_code,
+      0);
+  const Ran ran =
+      run_sheaf(scratch_, "run " + job(columns(scratch_.write("i.jsonl", by_id)) + ", context_id: about") +
+                              to("by_id"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(rows("by_id"), rows("whole"));
+}
+
+TEST_F(CorpusRun, RowsAboutEqualTextsStandTogetherInAnyOrder) {
+  std::string lines;
+  for (int i = 0; i < 40; ++i)
+    lines += json{{"n", i}, {"c", "Box " + std::to_string(i % 10)}, {"q", "What?"}}.dump() + "\n";
+  const std::string path = scratch_.write("mixed.jsonl", lines);
+  const auto prompts = [&](const std::string& window) {
+    const Ran ran =
+        run_sheaf(scratch_, "plan --json " + job(columns(path)) + " --set engine.window=" + window);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out)["stacks"].get<int>();
+  };
+  EXPECT_EQ(prompts("40"), 2) << "ten contexts, six a prompt";
+  EXPECT_EQ(prompts("10"), 8) << "no two rows of a window are about one context";
+}
+
+TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
+  std::string lines;
+  for (int i = 0; i < 24; ++i) {
+    json messages = json::array();
+    if (i % 4)
+      messages.push_back({{"role", "system"}, {"content", "Speak like box " + std::to_string(i % 4)}});
+    if (i % 3 == 0) {
+      messages.push_back({{"role", "user"}, {"content", "Hello."}});
+      messages.push_back({{"role", "assistant"}, {"content", "Hello you."}});
+    }
+    messages.push_back({{"role", "user"}, {"content", "Count to " + std::to_string(i)}});
+    json body{{"model", "m"}, {"messages", messages}, {"max_tokens", 1 + i % 9}};
+    if (i == 7) body["temperature"] = 1;
+    lines += json{{"custom_id", "request-" + std::to_string(i)},
+                  {"method", "POST"},
+                  {"url", "/v1/chat/completions"},
+                  {"body", body}}
+                 .dump() +
+             "\n";
+  }
+  const std::string path = scratch_.write("batch.jsonl", lines);
+  const std::string chat = job("path: " + path + ", format: openai-batch", "{kind: chat}") +
+                           " --set method.max_value_tokens=6 --set output.logprobs=true";
+  for (const char* method : {"separate", "standard", "prefix", "ippd"}) {
+    const Ran ran = run_sheaf(scratch_, "run " + chat + to(method) + " --set method.name=" + method);
+    ASSERT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_EQ(rows(method), rows("separate"));
+  }
+  // Without a chat layout nothing stands before the text, and earlier answers have no place.
+  for (const char* method : {"separate", "ippd"})
+    ASSERT_EQ(run_sheaf(scratch_, "run " + chat + to(std::string("plain-") + method) +
+                                      " --set model.chat=plain --set method.name=" + method)
+                  .exit_code,
+              1);
+  EXPECT_EQ(rows("plain-ippd"), rows("plain-separate"));
+  EXPECT_EQ(rejects("plain-ippd").size(), 9u);
+  const std::vector<json> answers = read_json_lines(rows("ippd"));
+  ASSERT_EQ(answers.size(), 23u);
+  EXPECT_EQ(answers[0]["id"], "request-0");
+  EXPECT_EQ(answers[0]["finish"], "length");
+  EXPECT_TRUE(answers[0]["answer"].is_string());
+  EXPECT_TRUE(answers[0]["logprob"].is_number());
+  ASSERT_EQ(rejects("ippd").size(), 1u);
+  EXPECT_EQ(rejects("ippd")[0]["id"], "request-7");
+  const Ran verified = run_sheaf(scratch_, "verify " + chat + " --limit 24");
+  EXPECT_NE(verified.out.find("23 items, 23 answers, exact match 1.0000"), std::string::npos)
+      << verified.out << verified.err;
+  const Ran plan = run_sheaf(scratch_, "plan --json " + chat);
+  const json planned = json::parse(plan.out);
+  EXPECT_LT(planned["tokens_computed"], planned["tokens_one_prompt_per_question"]);
+  // As a table: the columns are those of the rows.
+  ASSERT_EQ(run_sheaf(scratch_, "run " + chat + to("table") + " --set output.format=parquet").exit_code, 1);
+  const json table =
+      json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.file("table/rows-00000.parquet")).out);
+  EXPECT_EQ(table["corpus"]["rows"], 23);
+  std::set<std::string> names;
+  for (const json& column : table["corpus"]["columns"]) names.insert(column["name"]);
+  EXPECT_EQ(names, (std::set<std::string>{"id", "answer", "finish", "logprob"}));
+  EXPECT_EQ(table["corpus"]["first"]["id"], "request-0");
+}
+
+/// A change to a file: cut somewhere, or a few bits flipped.
+std::string damage(std::string bytes, std::mt19937& random) {
+  if (random() % 2) return bytes.substr(0, random() % bytes.size());
+  for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] ^= static_cast<char>(1 << (random() % 8));
+  return bytes;
+}
+
+TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
+  const std::string lines = questions(60), source = scratch_.write("lines", lines);
+  ASSERT_EQ(
+      run_sheaf(scratch_, "run " + job(columns(scratch_.write("good.jsonl", lines))) + to("good")).exit_code,
+      0);
+  std::map<std::string, json> good;  // row by id
+  for (const json& row : read_json_lines(rows("good"))) good[row["id"].dump()] = row;
+  std::map<std::string, std::string> files{
+      {"jsonl", lines}, {"jsonl.gz", test::pack(lines, "gz")}, {"jsonl.zst", test::pack(lines, "zst")}};
+  {
+    using Type = TableColumn::Type;
+    const auto target = real_files().open(scratch_.file("good.parquet"));
+    write_parquet_rows(source, {{"n", Type::integer}, {"c", Type::text}, {"q", Type::text}}, *target);
+  }
+  files["parquet"] = read_text(scratch_.file("good.parquet"));
+
+  std::mt19937 random(11);
+  std::map<int, int> codes;
+  for (const auto& [kind, bytes] : files) {
+    for (int seed = 0; seed < 8; ++seed) {
+      const std::string damaged = damage(bytes, random), name = kind + std::to_string(seed);
+      const std::string path = scratch_.write("bad." + kind, damaged);
+      const Ran ran = run_sheaf(scratch_, "run " + job(columns(path)) + to(name));
+      ++codes[ran.exit_code];
+      ASSERT_TRUE(ran.exit_code >= 0 && ran.exit_code <= 2)
+          << kind << " seed " << seed << ": " << ran.exit_code << ran.err;
+      if (ran.exit_code == 2) {
+        EXPECT_NE(ran.err.find("bad." + kind), std::string::npos) << "the file is named: " << ran.err;
+        continue;
+      }
+      const std::vector<json> found = read_json_lines(rows(name));
+      // What is left of the lines tells which rows must have come out as they were.
+      size_t same = 0, untouched = 0;
+      if (kind == "jsonl")
+        for (const json& row : found) {
+          const auto at = good.find(row["id"].dump());
+          same += at != good.end() && at->second == row;
+        }
+      std::istringstream left(kind == "jsonl" ? damaged : "");
+      for (std::string line; std::getline(left, line);)
+        untouched += !line.empty() && lines.find(line + "\n") != std::string::npos;
+      EXPECT_GE(same, untouched) << name;
+      // Cut files give a beginning of the rows, and pages of a table have a sum.
+      if (kind == "parquet" || damaged.size() < bytes.size()) {
+        for (const json& row : found) EXPECT_EQ(good[row["id"].dump()], row) << name;
+      }
+      if (damaged.size() < bytes.size() && kind != "jsonl") {
+        ASSERT_EQ(rejects(name).size(), 1u) << name;
+        EXPECT_EQ(rejects(name)[0]["row"], static_cast<int>(found.size()) + 1);
+      }
+    }
+  }
+  EXPECT_GT(codes[1], 5);
+}
+
+}  // namespace
+}  // namespace sheaf
