@@ -79,11 +79,20 @@ Entry read_entry(const YamlNode::Entry& node) {
   return entry;
 }
 
-void take_measured(Entry& entry, const fs::path& folder) {
+Calibration calibration_of(const Entry& entry, const fs::path& folder) {
   const std::string path = (folder / entry.calibration).string();
   if (!fs::is_regular_file(path))
     refuse("{}: {}: no such calibration: {}", entry.where, entry.hardware.name, path);
-  const Calibration calibration = read_calibration(path);
+  return read_calibration(path);
+}
+
+/// "NVIDIA H200 (cuda:0), bf16" is the same device under any number.
+std::string_view without_number(std::string_view backend) {
+  return backend.substr(0, backend.find(" (cuda:"));
+}
+
+void take_measured(Entry& entry, const fs::path& folder) {
+  const Calibration calibration = calibration_of(entry, folder);
   Hardware& hardware = entry.hardware;
   hardware.device = fit_device(calibration);
   hardware.measured_on = calibration.device;
@@ -108,6 +117,20 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   hardware.error = std::max(kBorrowedError, other.error);
 }
 
+std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_of) {
+  YamlMap map(read_yaml(path), "");
+  map.text("prices_as_of", prices_as_of);
+  const YamlPtr node = map.node("hardware");
+  map.require("prices_as_of");
+  map.require("hardware");
+  map.finish();
+  if (node->kind != YamlNode::Kind::map || node->entries.empty())
+    refuse("{}: hardware must be a map of devices, not {}", node->place.text(), node->describe());
+  std::vector<Entry> entries;
+  for (const YamlNode::Entry& entry : node->entries) entries.push_back(read_entry(entry));
+  return entries;
+}
+
 }  // namespace
 
 const Hardware& HardwareList::find(const std::string& name) const {
@@ -119,18 +142,9 @@ const Hardware& HardwareList::find(const std::string& name) const {
 }
 
 HardwareList read_hardware(const std::string& path) {
-  YamlMap map(read_yaml(path), "");
   HardwareList list;
   list.path = path;
-  map.text("prices_as_of", list.prices_as_of);
-  const YamlPtr node = map.node("hardware");
-  map.require("prices_as_of");
-  map.require("hardware");
-  map.finish();
-  if (node->kind != YamlNode::Kind::map || node->entries.empty())
-    refuse("{}: hardware must be a map of devices, not {}", node->place.text(), node->describe());
-  std::vector<Entry> entries;
-  for (const YamlNode::Entry& entry : node->entries) entries.push_back(read_entry(entry));
+  std::vector<Entry> entries = read_entries(path, list.prices_as_of);
   const fs::path folder = fs::path(path).parent_path();
   for (Entry& entry : entries)
     if (!entry.calibration.empty()) take_measured(entry, folder);
@@ -138,6 +152,20 @@ HardwareList read_hardware(const std::string& path) {
     if (entry.calibration.empty()) take_borrowed(entry, entries);
   for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
   return list;
+}
+
+std::optional<DeviceModel> find_device_model(const std::string& backend) {
+  try {
+    const std::string path = find_hardware_file();
+    std::string prices_as_of;
+    for (const Entry& entry : read_entries(path, prices_as_of)) {
+      if (entry.calibration.empty()) continue;
+      const Calibration calibration = calibration_of(entry, fs::path(path).parent_path());
+      if (without_number(calibration.device) == without_number(backend)) return fit_device(calibration);
+    }
+  } catch (const Error&) {  // a job does not need the list
+  }
+  return std::nullopt;
 }
 
 std::string find_hardware_file() {

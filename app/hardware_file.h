@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ struct HardwareList {
 
 /// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it.
 HardwareList read_hardware(const std::string& path);
+
+/// How long steps take on the device that a backend describes, where the list has a calibration of it. None
+/// where it has not, or there is no such list or a wrong one, which `sheaf estimate` would refuse.
+std::optional<DeviceModel> find_device_model(const std::string& backend);
 
 /// Where the list is: configs/hardware.yaml from where the user stands, else beside the program.
 std::string find_hardware_file();

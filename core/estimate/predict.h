@@ -33,7 +33,7 @@ class PredictedTime {
   double seconds() const { return now_; }                 ///< until the last step was finished
   const StageSeconds& stages() const { return stages_; }  ///< of the device
   double decode_seconds() const { return decode_; }       ///< of it, for rows of answers, picks not counted
-  double host_seconds() const { return now_ - stages_.total(); }  ///< while the device waited
+  double host_seconds() const { return std::max(0.0, now_ - stages_.total()); }  ///< while the device waited
 
  private:
   ModelConfig config_;

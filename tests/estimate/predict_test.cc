@@ -4,6 +4,10 @@
 
 #include "core/estimate/simulate.h"
 #include "core/plan/counting_backend.h"
+#include "cpu/cpu_backend.h"
+#ifdef SHEAF_WITH_CUDA
+#include "cuda/cuda_backend.h"
+#endif
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {
@@ -73,6 +77,23 @@ TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
   hardware.memory = 48e9;
   EXPECT_FALSE(plan_memory(shape_by_name("qwen3-32b"), hardware, {}).fits());
   EXPECT_TRUE(plan_memory(shape_by_name("qwen3-14b"), hardware, {}).fits());
+}
+
+TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
+  Hardware gpu, cpu;
+  gpu.memory = cpu.memory = 141e9;
+  cpu.gpu = false;
+  for (const char* shape : {"smollm2-135m", "qwen3-8b", "llama-3.2-1b"}) {
+    const ModelConfig config = shape_by_name(shape);
+    const MemoryPlan on_cpu = plan_memory(config, cpu, {});
+    EXPECT_EQ(on_cpu.kv_bytes_per_token, quick_needs(config).kv_bytes_per_token);
+    EXPECT_EQ(on_cpu.rows_per_step, quick_needs(config).preferred_rows);
+#ifdef SHEAF_WITH_CUDA
+    const MemoryPlan on_gpu = plan_memory(config, gpu, {});
+    EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_needs(config).kv_bytes_per_token);
+    EXPECT_EQ(on_gpu.rows_per_step, cuda_needs(config).preferred_rows);
+#endif
+  }
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#pragma once
+#include "app/bench_stacks.h"
+#include "app/estimate_inputs.h"
+#include "app/hardware_file.h"
+#include "core/model/shapes.h"
+
+namespace sheaf::test {
+
+inline const HardwareList& listed_hardware() {
+  static const HardwareList list = read_hardware(SHEAF_SOURCE_DIR "/configs/hardware.yaml");
+  return list;
+}
+
+/// A run over made-up rows, predicted.
+inline SimulatedRun predict(const char* shape, const char* device, const RowStatistics& statistics,
+                            int64_t rows, const BenchPacking& packing) {
+  const ModelConfig config = shape_by_name(shape);
+  const Hardware& hardware = listed_hardware().find(device);
+  const MemoryPlan memory = plan_memory(config, hardware, {});
+  return simulate(config, hardware, {}, memory,
+                  pack(make_up_workload(statistics, rows), packing, config.context));
+}
+
+}  // namespace sheaf::test
