@@ -21,8 +21,8 @@ struct Predictions {
 /// with its place.
 Predictions read_predictions(const std::string& path);
 
-/// An answer as texts: nothing in it for null, one text as a rule, several for a list; numbers as they are
-/// written.
+/// An answer as texts: nothing in it for null, one text as a rule, several for a list; numbers
+/// in their shortest form.
 std::vector<std::string> answer_texts(const nlohmann::json& answer);
 
 /// An id as text: a number as it is written.

@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iostream>
 #include <memory>
 
@@ -127,50 +129,67 @@ void score(const ScoreCommand& command) {
 }
 
 std::string help_text() {
-  std::string text = "Scores predictions as the official scripts do.\n\nMetrics:\n";
+  std::string text = "Metrics:\n";
   for (const Metric& metric : all_metrics()) text += fmt::format("  {:<13} {}\n", metric.name, metric.about);
   return text +
          "\nExamples:\n"
          "  sheaf score --metric squad --gold dev-v2.0.json --pred out/squad\n"
          "  sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard\n"
          "  sheaf score --metric agreement --gold out/standard --pred out/ippd\n"
-         "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n";
+         "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n\n"
+         "docs/metrics.md says how each counts.";
+}
+
+std::string metric_names() {
+  std::vector<std::string_view> names;
+  for (const Metric& metric : all_metrics()) names.push_back(metric.name);
+  return fmt::format("{{{}}}", fmt::join(names, ","));
 }
 
 }  // namespace
 
 void add_score_command(CLI::App& app) {
   auto options = std::make_shared<ScoreCommand>();
-  CLI::App* command = app.add_subcommand("score", help_text());
-  command->add_option("--metric", options->metric, "one of the metrics above")->required();
+  CLI::App* command =
+      app.add_subcommand("score", "Predictions scored against gold answers as the official scripts do");
+  command->add_option("--metric", options->metric, "What to count, see below")
+      ->required()
+      ->type_name(metric_names());
   command->add_option(
       "--gold", options->gold,
-      "a dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "
+      "A dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "
       "convert` wrote, or JSON lines {\"id\", \"answers\": [...]}");
   command->add_option(
       "--pred", options->predictions,
-      "a run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "
+      "A run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "
       "answer");
   command->add_option("--against", options->against,
-                      "another run on the same gold: the difference, its interval and a paired test");
+                      "Another run on the same gold: the difference, its interval and a paired test");
   command->add_option(
       "--judgements", options->judgements,
       "llm-f1: JSON lines {\"id\", \"judgements\": {attribute: word}} or {\"id\", \"reply\"}");
   command
       ->add_option("--gold-format", options->gold_format,
-                   "the dataset of --gold where it is not found by looking")
+                   "The dataset of --gold where it is not found by looking")
+      ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--no-answer", options->join.no_answer,
-                      "an answer that means there is none, such as unanswerable; may be repeated");
+  command
+      ->add_option("--no-answer", options->join.no_answer,
+                   "An answer that means there is none, such as unanswerable; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   command->add_flag("--skip-missing", options->join.skip_missing,
                     "Leave out what has no prediction (a run with --limit) instead of scoring it as wrong");
-  command->add_option("--items", options->items, "a file for the scores of every item, as JSON lines");
-  command->add_option("--resamples", options->options.resamples, "for intervals and tests; 0: none")
+  command->add_option("--items", options->items,
+                      "Write the scores of every item to this file, as JSON lines");
+  command
+      ->add_option("--resamples", options->options.resamples, "Resamples for intervals and tests (0: none)")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", options->options.seed, "of the resamples")->capture_default_str();
+  command->add_option("--seed", options->options.seed, "Of the resamples")->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object, with the official script's keys");
   command->add_flag("--quiet", options->quiet, "Do not name what is missing or unknown");
+  command->footer(help_text());
   command->callback([options] { score(*options); });
 }
 

@@ -22,10 +22,12 @@ Term judge(const MetricItem& item) {
   const bool wanted = !item.references.empty() && item.references.front().front() != kAbsent;
   if (!is_value(item)) return wanted ? vn : nn;
   if (!wanted) return nv;
+  // A list, which ExtractGPT does not know, is right where every part of it is.
   const bool right =
-      item.prediction->size() == 1 &&
-      std::any_of(item.references.begin(), item.references.end(), [&](const auto& reference) {
-        return reference.front() != kAbsent && python::strip(reference.front()) == item.prediction->front();
+      std::all_of(item.prediction->begin(), item.prediction->end(), [&](const std::string& value) {
+        return std::any_of(item.references.begin(), item.references.end(), [&](const auto& reference) {
+          return reference.front() != kAbsent && python::strip(reference.front()) == value;
+        });
       });
   return right ? vc : vw;
 }
