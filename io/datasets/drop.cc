@@ -13,7 +13,12 @@ using nlohmann::ordered_json;
 
 /// An answer in words: its number, its spans, or its date. Empty where it has none of them.
 std::string answer_text(const ordered_json& answer) {
-  const ordered_json& number = field(answer, "number");
+  if (!answer.is_object()) bad_entry("an answer is not an object");
+  static const ordered_json none;
+  const auto part_of = [](const ordered_json& object, const char* key) -> const ordered_json& {
+    return object.is_object() && object.contains(key) ? object[key] : none;
+  };
+  const ordered_json& number = part_of(answer, "number");
   if (number.is_number()) return number.dump();
   if (number.is_string() && !number.get_ref<const std::string&>().empty()) return number.get<std::string>();
   std::string text;
@@ -23,10 +28,12 @@ std::string answer_text(const ordered_json& answer) {
     if (!text.empty()) text += between;
     text += part.get<std::string>();
   };
-  for (const ordered_json& span : list_field(answer, "spans")) append(span, ", ");
-  if (!text.empty() || !answer.contains("date") || !answer["date"].is_object()) return text;
-  for (const char* part : {"day", "month", "year"})
-    if (answer["date"].contains(part)) append(answer["date"][part], " ");
+  if (const ordered_json& spans = part_of(answer, "spans"); spans.is_array())
+    for (const ordered_json& span : spans) append(span, ", ");
+  if (!text.empty()) return text;
+  const ordered_json& date = part_of(answer, "date");
+  for (const char* key : {"day", "month", "year"})
+    if (const ordered_json& part = part_of(date, key); !part.is_null()) append(part, " ");
   return text;
 }
 

@@ -13,14 +13,21 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kCannotAnswer = "CANNOTANSWER";
 
+/// What the teacher of the dialog answered; the others were asked later.
+const ordered_json& given_answer(const ordered_json& turn) {
+  if (turn.contains("orig_answer")) return turn["orig_answer"];
+  const ordered_json& answers = list_field(turn, "answers");
+  if (answers.empty()) bad_entry("a turn has no answer");
+  return answers[0];
+}
+
 /// The question as the turn of a dialog: prompts put "Question: " before it and the answer after it.
 std::string with_earlier_turns(const ordered_json& dialog, size_t turn, int32_t turns) {
   std::string text;
   const size_t first = turn - std::min(turn, static_cast<size_t>(turns));
-  for (size_t i = first; i < turn; ++i) {
+  for (size_t i = first; i < turn; ++i)
     text += trimmed(text_field(dialog[i], "question")) +
-            "\nAnswer: " + trimmed(text_field(field(dialog[i], "orig_answer"), "text")) + "\nQuestion: ";
-  }
+            "\nAnswer: " + trimmed(text_field(given_answer(dialog[i]), "text")) + "\nQuestion: ";
   return text + trimmed(text_field(dialog[turn], "question"));
 }
 
