@@ -24,15 +24,25 @@ struct ReportOptions {
 };
 
 NamedReport read_report(const std::string& run) {
-  const std::string path = run + "/report.json";
-  const auto text = read_whole(path);
+  std::string path = run + "/report.json";
+  auto text = read_whole(path);
+  const bool finished = text.has_value();
+  if (!finished) {
+    path = run + "/progress.json";
+    text = read_whole(path);
+  }
   if (!text)
     refuse(
-        "{}: has no report.json; name the output folder of a finished run (`sheaf run` makes it its last "
-        "file)",
+        "{}: has no report.json; name the output folder of a run that is finished or has been at work for "
+        "some "
+        "seconds",
         run);
   parse_json(*text, path);  // refuses what an ordered parse would take silently, such as a key said twice
   ordered_json json = ordered_json::parse(*text);
+  if (!finished) {
+    if (json.is_object() && json.contains("report")) json = ordered_json(json["report"]);
+    std::fprintf(stderr, "sheaf: %s: is not finished; the report is of what was saved so far\n", run.c_str());
+  }
   const auto version = json.is_object() ? json.find("version") : json.end();
   if (!json.is_object() || version == json.end() || !version->is_number_integer())
     refuse("{}: has no version, so it is no report of this sheaf; run the job again with --restart", path);
@@ -70,16 +80,16 @@ void report(const ReportOptions& options) {
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
   write_page(out, page);
-  fmt::print("{}{}report  {}\n", table, one ? "" : "* best\n", out);
+  fmt::print("{}{}report  {}\n", one ? report_text(reports[0].json) : table, one ? "" : "* best\n", out);
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command =
-      app.add_subcommand("report", "The page of a finished run made anew, or several runs side by side");
-  command->add_option("runs", options->runs, "output folders of finished runs")->required();
+  CLI::App* command = app.add_subcommand(
+      "report", "What a run did so far or in the end, its page made anew, or several runs side by side");
+  command->add_option("runs", options->runs, "output folders of runs")->required();
   command->add_option(
       "--out", options->out,
       "the page to write; without it report.html in the run's folder, or comparison.html here for "

@@ -4,7 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/add_reports.h"
 #include "core/error.h"
+#include "core/report.h"
+#include "core/report_html.h"
 #include "io/run_folder.h"
 #include "io/sha256.h"
 
@@ -77,6 +80,22 @@ void copy_file(const ShardFolder& shard, const ordered_json& about, OutputFile& 
   });
   if (!there || sum.hex() != about.at("sha256").get<std::string>())
     refuse("{}: is gone or no longer what its manifest says; run the shard again with --restart", path);
+}
+
+/// The shards' reports as one; null where one of them has none that can be read.
+ordered_json add_up_reports(const std::vector<ShardFolder>& shards) {
+  ordered_json sum;
+  for (const ShardFolder& shard : shards) {
+    const ordered_json report =
+        ordered_json::parse(read_whole(shard.path + "/report.json").value_or(""), nullptr, false);
+    try {
+      sum = sum.is_null() ? report : add_reports(sum, report);
+      if (report.at("version") != kReportVersion) return nullptr;
+    } catch (const ordered_json::exception&) {
+      return nullptr;
+    }
+  }
+  return sum;
 }
 
 /// Leaves nothing in the folder but the mark of a merge that is not done.
@@ -156,6 +175,10 @@ Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<
                               {"fingerprint_sha256", sha256(fingerprint.dump())},
                               {"fingerprint", fingerprint}};
   write_whole(files, out, "manifest.json", manifest.dump(2) + "\n");
+  if (const ordered_json report = add_up_reports(shards); !report.is_null()) {
+    write_whole(files, out, "report.json", report.dump(2) + "\n");
+    write_whole(files, out, "report.html", report_html(report));
+  }
   write_whole(files, out, "_SUCCESS", "");
   files.remove(out + "/" + kMark);
   files.sync_folder(out);

@@ -1,0 +1,217 @@
+// What a job that nobody watches needs: a report of all its sessions, a limit on rejects, documents of any
+// length.
+#include <csignal>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+class Night : public testing::Test {
+ protected:
+  void SetUp() override { model_ = test::make_tiny_model(scratch_); }
+
+  /// A job that asks each row of the corpus one question; gives back its file.
+  std::string write_job(const std::string& lines, const std::string& input = "",
+                        const std::string& output = "") {
+    scratch_.write("corpus.jsonl", lines);
+    return scratch_.write("job.yaml", "model: {path: " + model_ +
+                                          ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                          ", id: n, context: c, question: q" + input +
+                                          "}\ntask: {kind: ask, instruction: Tell}\n"
+                                          "method: {name: ippd, max_value_tokens: 4, temperature: 1}\n"
+                                          "engine: {device: cpu, window: 20}\noutput: {path: " +
+                                          scratch_.file("out") + output + "}\n");
+  }
+
+  static std::string row(int number, const std::string& context = "") {
+    return json{{"n", number},
+                {"c", context.empty() ? "Box " + std::to_string(number) : context},
+                {"q", "What?"}}
+               .dump() +
+           "\n";
+  }
+
+  json report(const std::string& folder) const {
+    return json::parse(read_text(scratch_.file(folder) + "/report.json"));
+  }
+
+  Scratch scratch_;
+  std::string model_;
+};
+
+TEST_F(Night, TheReportCoversEverySession) {
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += i % 100 == 7 ? "{broken\n" : row(i);
+  const std::string job = write_job(lines);
+  ASSERT_EQ(
+      run_sheaf(scratch_, "run " + job + " --quiet --set output.path=" + scratch_.file("whole")).exit_code,
+      1);
+  const json whole = report("whole");
+  int sessions = 1;
+  for (bool finished = false; !finished && sessions < 50;) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", nullptr);
+      _exit(127);
+    }
+    // Each session gets some groups further, then it is told to stop.
+    const auto committed = [&] {
+      const std::string journal = read_text(scratch_.file("out/journal"));
+      return std::count(journal.begin(), journal.end(), '\n');
+    };
+    const auto before = committed();
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0 && committed() < before + 30)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    kill(child, SIGTERM);
+    if (!WIFEXITED(status) || status == 0) waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    finished = WEXITSTATUS(status) == 1;
+    if (finished) break;
+    ASSERT_EQ(WEXITSTATUS(status), 130);
+    ++sessions;
+    EXPECT_TRUE(std::filesystem::exists(scratch_.file("out/progress.json")));
+    const Ran so_far = run_sheaf(scratch_, "report " + scratch_.file("out"));
+    EXPECT_EQ(so_far.exit_code, 0) << so_far.err;
+    EXPECT_NE(so_far.err.find("is not finished"), std::string::npos) << so_far.err;
+  }
+  EXPECT_GT(sessions, 1);
+  const json all = report("out");
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/progress.json")));
+  EXPECT_EQ(all["sessions"], sessions);
+  EXPECT_EQ(all["rows_uncounted"], 0);
+  for (const char* key : {"items", "rejects", "questions", "reject_reasons", "endings", "value_tokens"})
+    EXPECT_EQ(all[key], whole[key]) << key;
+  EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
+}
+
+TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += row(i);
+  const std::string job = write_job(lines);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", nullptr);
+    _exit(127);
+  }
+  while (read_text(scratch_.file("out/journal")).find("\"position\":200") == std::string::npos)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it was done before it could be killed";
+  ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
+  const json all = report("out");
+  EXPECT_GE(all["rows_uncounted"], 200);
+  EXPECT_EQ(all["rows_uncounted"].get<int>() + all["items"].get<int>(), 3000);
+}
+
+TEST_F(Night, TooManyRejectsStopTheJob) {
+  std::string lines;
+  for (int i = 0; i < 400; ++i) lines += i >= 100 && i % 4 == 0 ? "{broken\n" : row(i);
+  const std::string job = write_job(lines);
+  const std::string command = "run " + job + " --quiet ";
+  const Ran number = run_sheaf(scratch_, command + "--max-rejects 10");
+  EXPECT_EQ(number.exit_code, 2);
+  EXPECT_NE(number.err.find("15 of the first 160 rows are rejects, more than --max-rejects 10"),
+            std::string::npos)
+      << number.err;
+  EXPECT_NE(number.err.find("rejects.jsonl.part"), std::string::npos) << number.err;
+  // What was done is kept, and a higher limit goes on from there.
+  const Ran share = run_sheaf(scratch_, command + "--max-rejects 15%");
+  EXPECT_EQ(share.exit_code, 2);
+  EXPECT_NE(share.err.find("40 of the first 260 rows"), std::string::npos) << share.err;
+  EXPECT_EQ(run_sheaf(scratch_, command + "--max-rejects 75").exit_code, 1);
+  EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl"))).size(), 325u);
+  EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))).size(), 75u);
+  for (const char* wrong : {"x", "-1", "101%", "3.5", "%", "5%%", "nan"}) {
+    const Ran ran = run_sheaf(scratch_, command + "--max-rejects=" + wrong);
+    EXPECT_EQ(ran.exit_code, 2) << wrong;
+    EXPECT_NE(ran.err.find("--max-rejects"), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(Night, DocumentsOfAnyLength) {
+  std::string text;
+  for (int i = 0; i < 2500; ++i) text += "box " + std::to_string(i) + " ";
+  const std::string lines = row(0) + row(1, text) + row(2);
+  const std::string run =
+      "run " + write_job(lines, "", ", tokens: true, timing: true") + " --quiet --restart ";
+  EXPECT_EQ(run_sheaf(scratch_, run).exit_code, 1);
+  const auto rejects = read_json_lines(read_text(scratch_.file("out/rejects.jsonl")));
+  ASSERT_EQ(rejects.size(), 1u);
+  EXPECT_NE(rejects[0]["reason"].get<std::string>().find("input.too_long"), std::string::npos) << rejects[0];
+
+  const auto rows = [&](const std::string& policy) {
+    const Ran ran = run_sheaf(scratch_, run + "--set input.too_long=" + policy);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")));
+  };
+  const auto cut = rows("truncate");
+  ASSERT_EQ(cut.size(), 3u);
+  EXPECT_FALSE(cut[0].contains("cut_tokens"));
+  EXPECT_GT(cut[1]["cut_tokens"], 1000);
+  EXPECT_EQ(cut[1]["document_tokens"], text.size()) << "a token a byte";
+  for (const json& each : cut) EXPECT_GT(each["answer_tokens"], 0);
+  for (const json& each : cut) EXPECT_GT(each["seconds"], 0.0);
+
+  const auto split = rows("split");
+  ASSERT_EQ(split.size(), 3u);
+  EXPECT_FALSE(split[0].contains("parts"));
+  EXPECT_GT(split[1]["parts"], 2);
+  EXPECT_EQ(split[0]["answer"], cut[0]["answer"]);
+
+  // The same as a table.
+  ASSERT_EQ(run_sheaf(scratch_, run + "--set input.too_long=split --set output.format=parquet").exit_code, 0);
+  const Ran about = run_sheaf(scratch_, "inspect " + scratch_.file("out/rows-00000.parquet") + " --json");
+  ASSERT_EQ(about.exit_code, 0) << about.err;
+  for (const char* column : {"parts", "document_tokens", "answer_tokens", "seconds"})
+    EXPECT_NE(about.out.find(std::string("\"") + column + "\""), std::string::npos) << about.out;
+}
+
+TEST_F(Night, AChangedModelIsRefused) {
+  const std::string job = write_job(row(0) + row(1));
+  ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
+  std::string weights;
+  for (const auto& entry : std::filesystem::directory_iterator(model_))
+    if (entry.path().extension() == ".safetensors") weights = entry.path();
+  ASSERT_FALSE(weights.empty());
+  std::string bytes = read_text(weights);
+  bytes[bytes.size() - 9] = static_cast<char>(bytes[bytes.size() - 9] ^ 1);
+  std::ofstream(weights, std::ios::binary) << bytes;
+  const Ran ran = run_sheaf(scratch_, "run " + job + " --quiet");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("model."), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("--restart"), std::string::npos) << ran.err;
+  EXPECT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --restart").exit_code, 0);
+}
+
+TEST_F(Night, MergedShardsHaveOneReport) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += i == 50 ? "{broken\n" : row(i);
+  const std::string run = "run " + write_job(lines) + " --quiet --set output.path=";
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("whole")).exit_code, 1);
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("a") + " --shard 0/2").exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch_, run + scratch_.file("b") + " --shard 1/2").exit_code, 1);
+  const Ran merged = run_sheaf(
+      scratch_, "merge " + scratch_.file("ab") + " " + scratch_.file("b") + " " + scratch_.file("a"));
+  ASSERT_EQ(merged.exit_code, 1) << merged.err;
+  for (const char* key : {"items", "rejects", "questions", "reject_reasons", "value_tokens"})
+    EXPECT_EQ(report("ab")[key], report("whole")[key]) << key;
+  EXPECT_EQ(report("ab")["sessions"], 2);
+  EXPECT_TRUE(std::filesystem::exists(scratch_.file("ab/report.html")));
+}
+
+}  // namespace
+}  // namespace sheaf
