@@ -1,7 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <iostream>
 #include <new>
+#include <sstream>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
@@ -25,17 +28,48 @@ std::string footer_text() {
 /// CLI11 would only say that a command is required.
 void check_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
-  for (const sheaf::CommandFacts& command : sheaf::describe_commands(app)) names.push_back(command.name);
+  for (const sheaf::CommandFacts& command : sheaf::describe_commands(app))
+    if (!command.name.empty()) names.push_back(command.name);
+  if (word.empty()) sheaf::refuse("name a command: {}; `sheaf --help` explains", fmt::join(names, ", "));
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
   sheaf::refuse("there is no command \"{}\"{}", sheaf::shorten_text(word, 60),
                 sheaf::suggest_spelling(word, names));
 }
 
+/// What CLI11 says of a wrong argument, made shorter or more helpful where that is known.
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error, const std::string& command) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    std::vector<std::string> options;
+    for (const sheaf::CommandFacts& each : sheaf::describe_commands(app))
+      for (const sheaf::ArgumentFacts& option : each.options())
+        if (each.name == command) options.insert(options.end(), option.names.begin(), option.names.end());
+    std::istringstream words(error.what());
+    for (std::string word; words >> word;)
+      if (word.starts_with('-'))
+        return fmt::format("there is no option {}{}", sheaf::shorten_text(word, 60),
+                           sheaf::suggest_spelling(word, options));
+  }
+  std::string text = sheaf::one_line(error.what());
+  const size_t range = text.find(" not in range");
+  // The bound above, where there is none, is the largest number with all of its 309 digits.
+  if (range != std::string::npos && text.find("79769", range) != std::string::npos)
+    text = text.substr(0, range) + " is too small";
+  return text;
+}
+
 int print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string command;
-  for (const CLI::App* each : app.get_subcommands()) command += " " + each->get_name();
-  sheaf::print_error(fmt::format("{}; `sheaf{} --help` explains", sheaf::one_line(error.what()), command));
+  const auto used = app.get_subcommands();
+  const std::string command = used.empty() ? "" : used[0]->get_name();
+  sheaf::print_error(fmt::format("{}; `sheaf{} --help` explains", usage_text(app, error, command),
+                                 command.empty() ? "" : " " + command));
   return static_cast<int>(sheaf::Fault::input);
+}
+
+/// A result that did not reach a full disk must not look like success.
+int finish_output(int exit_code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.flush()) return exit_code;
+  sheaf::print_error("standard output: not all of the result could be written; is its disk full?");
+  return static_cast<int>(sheaf::Fault::fatal);
 }
 
 }  // namespace
@@ -69,11 +103,11 @@ int main(int argc, char** argv) {
   sheaf::add_completion_command(app);
   sheaf::add_man_command(app);
   try {
-    if (argc > 1) check_command(app, argv[1]);
+    check_command(app, argc > 1 ? argv[1] : "");
     app.parse(argc, argv);
-    return exit_code;
+    return finish_output(exit_code);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : print_usage_error(app, error);
+    return error.get_exit_code() == 0 ? finish_output(app.exit(error)) : print_usage_error(app, error);
   } catch (const sheaf::Error& error) {
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());

@@ -1,0 +1,72 @@
+// Mistakes at the terminal: the message names the thing and the way out.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using test::Ran;
+using test::run_sheaf;
+using test::Scratch;
+
+struct Mistake {
+  std::string arguments, said;
+};
+
+TEST(Mistakes, AreNamedWithTheFix) {
+  const Scratch scratch;
+  const std::string model = test::make_tiny_model(scratch);
+  scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
+  const std::string job = scratch.write(
+      "job.yaml", "model: {path: " + model + "}\ninput: {path: " + scratch.file("corpus.jsonl") +
+                      ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd}\n"
+                      "engine: {device: cpu}\noutput: {path: " +
+                      scratch.file("out") + "}\n");
+  const std::string run = "run " + job + " --quiet ";
+  scratch.write("cut.gguf", "GGUF\3");
+  const std::vector<Mistake> mistakes = {
+      {"", "name a command: run, "},
+      {"rum " + job, "there is no command \"rum\"; did you mean \"run\"?"},
+      {"run", "JOB is required; `sheaf run --help` explains"},
+      {run + "--lmit 3", "there is no option --lmit; did you mean \"--limit\"?"},
+      {"plan " + job + " --dump -1", "--dump: Value -1 is too small"},
+      {"run " + scratch.file("no.yaml"), "no.yaml: cannot be read: No such file or directory"},
+      {run + "--set nonsense", "--set nonsense: write it as key.path=value"},
+      {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
+      {run + "--set method.name=hpd", "for ask choose one of ippd, "},
+      {run + "--set model.path=/no/model", "model.path: no such file or folder: /no/model"},
+      {run + "--set model.path=" + scratch.file("cut.gguf"), "cut.gguf: "},
+      {run + "--set model.path=" + scratch.file("corpus.jsonl"),
+       "is neither a GGUF file, a safetensors file"},
+      {run + "--set input.context=d", "has no column \"d\"; known are c, q"},
+      {run + "--set engine.device=gpu", "choose auto, cpu, cuda or cuda:N"},
+      {run + "--set output.path=" + job, "a file of that name is in the way"},
+      {run + "--shard 4/4", "write 0/4 for the first of four"},
+      {run + "--log /no/log", "--log: /no/log cannot be written: No such file or directory; name a file"},
+      {"report " + scratch.file("."), "has no report.json; name the output folder of a finished run"},
+      {"merge " + scratch.file("all") + " " + scratch.file("no"), "no: no such folder"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Ran ran = run_sheaf(scratch, mistake.arguments);
+    EXPECT_EQ(ran.exit_code, 2) << mistake.arguments;
+    EXPECT_TRUE(ran.err.starts_with("sheaf: ")) << ran.err;
+    EXPECT_NE(ran.err.find(mistake.said), std::string::npos) << mistake.arguments << "\n" << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const Scratch scratch;
+  for (const char* command : {"man", "doctor", "--help"}) {
+    const std::string line =
+        std::string(SHEAF_BINARY) + " " + command + " >/dev/full 2>" + scratch.file("err");
+    const int status = std::system(line.c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 3) << command;
+    EXPECT_NE(test::read_text(scratch.file("err")).find("is its disk full?"), std::string::npos) << command;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
