@@ -210,12 +210,16 @@ std::string html_page(const std::string& title, const std::string& body) {
 }
 
 std::string stages_html(const ordered_json& report) {
-  std::vector<PlotPart> parts;
-  for (const char* stage : {"decode", "open", "read", "plan", "write", "other"})
-    parts.push_back({stage, number(report.at("seconds"), stage)});
+  const auto stages = [&](std::initializer_list<const char*> names) {
+    std::vector<PlotPart> parts;
+    for (const char* stage : names) parts.push_back({stage, number(report.at("seconds"), stage)});
+    return parts;
+  };
+  const double total = number(report.at("seconds"), "total");
   const ordered_json& stall = report.at("stall");
-  std::string out = parts_html("seconds by stage", parts,
-                               std::max(total_of(parts), number(report.at("seconds"), "total")), true);
+  std::string out = parts_html("seconds by stage", stages({"decode", "open", "other"}), total, true) +
+                    "<h3>Beside the decoding</h3>\n" +
+                    parts_html("seconds of other threads", stages({"read", "plan", "write"}), total, true);
   out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
                      time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
   std::vector<PlotPart> kinds;
