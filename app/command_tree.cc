@@ -34,7 +34,8 @@ ArgumentFacts describe_argument(const CLI::Option& option) {
     facts.path = base == "TEXT" || base == "FILE";
     facts.value = facts.path ? "FILE" : base;
   }
-  if (facts.names.empty() && facts.choices.empty()) {
+  if (facts.names.empty()) {
+    if (!facts.choices.empty()) facts.help += fmt::format(": {}", fmt::join(facts.choices, ", "));
     facts.value = option.get_name(true);
     for (char& c : facts.value) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }

@@ -153,7 +153,7 @@ void add_completion_command(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("completion", "A completion script for your shell: source <(sheaf completion bash)");
-  command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command->add_option("SHELL", *shell, "Which shell")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([&app, shell] {
     const std::vector<CommandFacts> commands = describe_commands(app);
     std::fputs((*shell == "bash" ? bash_script(commands) : zsh_script(commands)).c_str(), stdout);

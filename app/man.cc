@@ -6,20 +6,29 @@
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
 
-/// Text as roff takes it: a hyphen that can be copied, no line that looks like a request.
+/// Text as roff takes it: a hyphen that can be copied, a list of choices that can be broken, nothing but
+/// ASCII, no line that looks like a request.
 std::string roff(const std::string& text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '\\')
+  for (size_t at = 0; at < text.size();) {
+    const Decoded next = decode_valid(text.data() + at);
+    const auto c = static_cast<char>(next.point);
+    if (next.point >= 0x80)
+      out += fmt::format("\\[u{:04X}]", next.point);
+    else if (c == '\\')
       out += "\\e";
     else if (c == '-')
       out += "\\-";
+    else if (c == '|')
+      out += "|\\:";
     else
       out += c;
+    at += static_cast<size_t>(next.bytes);
   }
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
