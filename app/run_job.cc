@@ -1,0 +1,125 @@
+#include "app/run_job.h"
+
+#include <csignal>
+#include <memory>
+
+#include "app/progress.h"
+#include "app/run_count.h"
+#include "app/run_limits.h"
+#include "app/workbench.h"
+#include "core/error.h"
+#include "core/plan/pipeline.h"
+#include "core/report_html.h"
+#include "core/stopwatch.h"
+#include "core/task/item_row.h"
+#include "io/corpus.h"
+#include "io/fingerprint.h"
+#include "io/row_table.h"
+#include "io/run_folder.h"
+
+namespace sheaf {
+namespace {
+
+void say(const RunSettings& settings, const std::string& text) {
+  if (!settings.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
+}
+
+}  // namespace
+
+RunEnd run_job(const Job& asked, const RunSettings& settings) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
+  const MostRejects most_rejects(settings.max_rejects);
+  Workbench bench(asked);
+  if (!bench.take_input()) return {130, false, nullptr};
+  const Job& job = bench.job();
+  auto corpus = bench.corpus();
+  const Shard shard = choose_shard(settings.shard, *corpus, job.engine.window);
+  if (shard.count > 1) corpus = first_rows(std::move(corpus), shard.end);
+
+  RunFolderOptions folder_options;
+  folder_options.path = job.output.path;
+  folder_options.rows_per_file = job.output.rows_per_file;
+  folder_options.fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
+  folder_options.first_row = shard.first;
+  folder_options.restart = settings.restart;
+  if (job.output.format == "parquet") {
+    folder_options.ending = ".parquet";
+    folder_options.convert = [columns = row_columns(job, bench.schema(), has_integer_ids(job))](
+                                 const std::string& lines, OutputFile& target) {
+      write_parquet_rows(lines, columns, target);
+    };
+  }
+  RunFolder folder(real_files(), std::move(folder_options));
+  if (folder.finished()) {
+    say(settings, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
+                             job.output.path, folder.rows(), folder.rejects()));
+    return {folder.rejects() > 0 ? 1 : 0, true,
+            nlohmann::ordered_json::parse(read_whole(job.output.path + "/report.json").value_or(""), nullptr, false)};
+  }
+  if (!folder.notice().empty()) say(settings, folder.notice());
+  const int64_t rows_before = folder.rows(), position_before = folder.position();
+  if (position_before > shard.first)
+    say(settings, fmt::format("going on after {} rows and {} rejects in {}", rows_before, folder.rejects(),
+                             job.output.path));
+
+  double open_seconds = 0;
+  std::unique_ptr<Backend> backend;
+  {
+    const Stopwatch watch(open_seconds);
+    backend = bench.backend();
+  }
+  const EngineOptions engine_options = bench.engine_options(*backend);
+  Report about;
+  about.job = job.file;
+  about.model = job.model.path;
+  about.backend = backend->describe();
+  about.method = job.method.name;
+  about.page_size = engine_options.page_size;
+  about.kv_bytes_per_token = backend->kv_bytes_per_token();
+  about.usd_per_hour = job.cost.usd_per_hour;
+  about.devices = job.cost.devices;
+  RunCount count(std::move(about), folder);
+  count.start(open_seconds + bench.open_seconds());
+  Engine engine(*backend, bench.stop_rules(), engine_options);
+  const auto task = bench.task(job);
+  Planner planner(*task, make_builder(job.method), bench.limits(engine));
+  corpus->skip_to(position_before);
+  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  pipeline.on_window = [&](int64_t position) {
+    folder.commit(position);
+    count.committed(pipeline.stats());
+    most_rejects.check(folder.rejects(), position - shard.first, job.output.path);
+  };
+
+  std::optional<int64_t> rows_to_come = corpus->rows_expected();
+  if (rows_to_come) *rows_to_come -= position_before;
+  Progress progress(settings.quiet, rows_to_come, settings.log);
+  engine.on_step = [&](const EngineStats& stats) {
+    const PipelineStats done = pipeline.stats();
+    count.step(stats, done, *backend);
+    progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
+  };
+  const bool finished = pipeline.run(
+      [&](const Item& item, const Outcome& outcome) {
+        const nlohmann::ordered_json row = item_row(*task, item, outcome, job.output);
+        count.row(row, outcome);
+        folder.row(row);
+      },
+      [&](const Reject& reject) {
+        count.reject(reject);
+        folder.reject(reject);
+      });
+  count.step(engine.stats(), pipeline.stats(), *backend, true);
+  progress.close();
+  if (!finished) {
+    count.committed(pipeline.stats(), true);
+    std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
+                 static_cast<long long>(folder.rows()), job.output.path.c_str());
+    return {130, false, nullptr};
+  }
+  nlohmann::ordered_json report = count.report(pipeline.stats());
+  folder.finish(report.dump(2) + "\n", report_html(report));
+  return {folder.rejects() > 0 ? 1 : 0, false, std::move(report)};
+}
+
+}  // namespace sheaf
