@@ -45,6 +45,11 @@ void RunCount::step(const EngineStats& engine, const PipelineStats& pipeline, co
   session_.device_seconds = backend.stage_seconds();
 }
 
+void RunCount::predict(double seconds) {
+  const std::lock_guard lock(mutex_);
+  session_.predicted_seconds = seconds;
+}
+
 void RunCount::row(const ordered_json& row, const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
   session_.statistics.row(row, outcome.answers);

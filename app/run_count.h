@@ -19,7 +19,10 @@ class RunCount {
 
   void start(double open_seconds);
   /// After every step, and once after the last row.
-  void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend, bool last = false);
+  void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
+            bool last = false);
+  /// The time that the steps so far were predicted to take.
+  void predict(double seconds);
   void row(const nlohmann::ordered_json& row, const Outcome& outcome);
   void reject(const Reject& reject);
   /// After a group was committed: saves the count, at most every few seconds unless `at_once`.

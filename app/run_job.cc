@@ -3,11 +3,13 @@
 #include <csignal>
 #include <memory>
 
+#include "app/hardware_file.h"
 #include "app/progress.h"
 #include "app/run_count.h"
 #include "app/run_limits.h"
 #include "app/workbench.h"
 #include "core/error.h"
+#include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
 #include "core/report_html.h"
 #include "core/stopwatch.h"
@@ -52,15 +54,16 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   RunFolder folder(real_files(), std::move(folder_options));
   if (folder.finished()) {
     say(settings, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
-                             job.output.path, folder.rows(), folder.rejects()));
+                              job.output.path, folder.rows(), folder.rejects()));
     return {folder.rejects() > 0 ? 1 : 0, true,
-            nlohmann::ordered_json::parse(read_whole(job.output.path + "/report.json").value_or(""), nullptr, false)};
+            nlohmann::ordered_json::parse(read_whole(job.output.path + "/report.json").value_or(""), nullptr,
+                                          false)};
   }
   if (!folder.notice().empty()) say(settings, folder.notice());
   const int64_t rows_before = folder.rows(), position_before = folder.position();
   if (position_before > shard.first)
     say(settings, fmt::format("going on after {} rows and {} rejects in {}", rows_before, folder.rejects(),
-                             job.output.path));
+                              job.output.path));
 
   double open_seconds = 0;
   std::unique_ptr<Backend> backend;
@@ -80,7 +83,9 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   about.devices = job.cost.devices;
   RunCount count(std::move(about), folder);
   count.start(open_seconds + bench.open_seconds());
-  Engine engine(*backend, bench.stop_rules(), engine_options);
+  std::optional<PredictedBackend> predicted;
+  if (const auto device = find_device_model(backend->describe())) predicted.emplace(*backend, *device);
+  Engine engine(predicted ? *predicted : *backend, bench.stop_rules(), engine_options);
   const auto task = bench.task(job);
   Planner planner(*task, make_builder(job.method), bench.limits(engine));
   corpus->skip_to(position_before);
@@ -97,6 +102,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   engine.on_step = [&](const EngineStats& stats) {
     const PipelineStats done = pipeline.stats();
     count.step(stats, done, *backend);
+    if (predicted) count.predict(predicted->time().seconds());
     progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
   };
   const bool finished = pipeline.run(

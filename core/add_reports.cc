@@ -50,8 +50,9 @@ void replay(const ordered_json& from, double begin, Throughput& to) {
   const ordered_json& steps = from.at("steps");
   for (size_t i = 0; i < steps.size(); ++i) {
     const double middle = std::min((static_cast<double>(i) + 0.5) * width, from.at("seconds").get<double>());
-    to.add(begin + middle, {steps[i].get<int64_t>(), from.at("items").at(i).get<int64_t>(),
-                            from.at("tokens").at(i).get<int64_t>(), from.at("answer_tokens").at(i).get<int64_t>()});
+    to.add(begin + middle,
+           {steps[i].get<int64_t>(), from.at("items").at(i).get<int64_t>(),
+            from.at("tokens").at(i).get<int64_t>(), from.at("answer_tokens").at(i).get<int64_t>()});
   }
   to.add(begin + from.at("seconds").get<double>(), {});
 }
@@ -99,7 +100,8 @@ void add_reasons(const ordered_json& from, ordered_json& to) {
 
 ordered_json add_reports(const ordered_json& earlier, const ordered_json& later) {
   ordered_json sum = later;
-  for (const char* key : {"sessions", "rows_uncounted", "items", "rejects", "answers", "steps", "split_steps"})
+  for (const char* key :
+       {"sessions", "rows_uncounted", "items", "rejects", "answers", "steps", "split_steps"})
     sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
   for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
     add_numbers(earlier.at(key), sum.at(key));
@@ -111,6 +113,11 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
   for (const char* key : {"tokens", "slots"})
     sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
   sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
+  sum["predicted"] = nullptr;  // half a prediction is none
+  if (!earlier.at("predicted").is_null() && !later.at("predicted").is_null()) {
+    sum["predicted"] = later.at("predicted");
+    add_numbers(earlier.at("predicted"), sum["predicted"]);
+  }
   add_values(earlier.at("values"), sum.at("values"));
   add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));
   set_rates(sum);

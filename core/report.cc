@@ -64,6 +64,11 @@ ordered_json report_json(const Report& r) {
                          {"devices", r.devices},
                          {"usd", r.usd_per_hour * r.devices * r.total_seconds / 3600},
                          {"usd_per_1000_items", 0}}}};
+  json["predicted"] = nullptr;
+  if (r.predicted_seconds)
+    json["predicted"] = {{"decode_seconds", *r.predicted_seconds},
+                         {"measured_seconds", r.engine.step_seconds + r.engine.host_seconds},
+                         {"ratio", 0}};
   auto& device = json["device_seconds"] = ordered_json::object();
   for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
   r.statistics.add_to(json);
@@ -82,6 +87,9 @@ void set_rates(ordered_json& report) {
   report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
   stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
                          seconds.at("decode").get<double>() + stall.at("host_seconds").get<double>());
+  if (ordered_json& predicted = report.at("predicted"); !predicted.is_null())
+    predicted["ratio"] =
+        ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
   cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
 }
 
@@ -115,6 +123,9 @@ std::string report_text(const ordered_json& report) {
       "%\n",
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
       number("/seconds/write"), 100 * number("/stall/share"));
+  if (!report.at("predicted").is_null())
+    text += fmt::format("  expected {:.2f} s of decoding from the device's calibration; it took {:.2f} s\n",
+                        number("/predicted/decode_seconds"), number("/predicted/measured_seconds"));
   if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
                         number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),

@@ -1,5 +1,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "core/engine/engine.h"
@@ -21,6 +22,7 @@ struct Report {
   double usd_per_hour = 0;
   int32_t devices = 1;
   std::vector<std::pair<std::string, double>> device_seconds;  ///< by kind of kernel, as the backend has them
+  std::optional<double> predicted_seconds;  ///< of the decode loop, where the device has a calibration
   RunStatistics statistics;
 };
 

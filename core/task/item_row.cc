@@ -87,8 +87,7 @@ ordered_json merge_part_rows(const Rows& rows, const Scores& scores) {
   return merged;
 }
 
-ordered_json item_row(const Task& task, const Item& item, const Outcome& outcome,
-                      const Job::Output& output) {
+ordered_json item_row(const Task& task, const Item& item, const Outcome& outcome, const Job::Output& output) {
   ordered_json row;
   const auto parts = static_cast<size_t>(outcome.parts);
   if (parts == 1) {

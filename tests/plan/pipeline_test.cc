@@ -80,9 +80,9 @@ Seen run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method
   const StopRules rules(10, {});
   Engine engine(backend, rules, {.rows_per_step = 32, .pages = pages, .page_size = 4});
   CountTask task;
-  Planner planner(task, make_builder(method),
-                  {context, method.prompt_tokens, [&](const Stack& stack) { return engine.fits(stack); },
-                   too_long});
+  Planner planner(
+      task, make_builder(method),
+      {context, method.prompt_tokens, [&](const Stack& stack) { return engine.fits(stack); }, too_long});
   ListCorpus corpus(std::move(rows));
   corpus.skip_to(skipped);
   Pipeline pipeline(corpus, planner, engine, window);
@@ -238,7 +238,8 @@ TEST(Pipeline, RefusedRowsDoNotPileUp) {
 }
 
 TEST(Planner, LongDocumentsAreCutOrSplitWhereAsked) {
-  const std::vector<std::variant<Item, Reject>> rows = {make_item(1, "tea", "400"), make_item(2, "tea", "50")};
+  const std::vector<std::variant<Item, Reject>> rows = {make_item(1, "tea", "400"),
+                                                        make_item(2, "tea", "50")};
   Job::Method method;
   for (const char* name : {"hpd", "prefix", "separate"}) {
     method.name = name;
@@ -271,7 +272,8 @@ TEST(Planner, LongDocumentsAreCutOrSplitWhereAsked) {
 /// A corpus that breaks after some rows.
 class BrokenCorpus : public ListCorpus {
  public:
-  BrokenCorpus(std::vector<std::variant<Item, Reject>> rows, int64_t at) : ListCorpus(std::move(rows)), at_(at) {}
+  BrokenCorpus(std::vector<std::variant<Item, Reject>> rows, int64_t at)
+      : ListCorpus(std::move(rows)), at_(at) {}
   std::optional<std::variant<Item, Reject>> next() override {
     if (position() == at_) fail("the disk is gone");
     return ListCorpus::next();

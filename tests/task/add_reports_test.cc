@@ -91,11 +91,27 @@ TEST(AddReports, CategoriesAndReasonsAddUp) {
   const ordered_json sum = add_reports(report_json(a), report_json(b));
   ASSERT_EQ(sum["values"].size(), 2u);
   const ordered_json again = add_reports(sum, report_json(made_up_report(8, "Shoes")));
-  for (const auto& category : again["values"]) EXPECT_EQ(category["items"], category["category"] == "Tea" ? 4 : 16);
-  EXPECT_EQ(sum["reject_reasons"],
-            (ordered_json{{{"kind", "the document is empty"}, {"rows", 2}, {"example", "the document is empty"}},
-                          {{"kind", "not a JSON object"}, {"rows", 1}, {"example", "not a JSON object"}}}));
+  for (const auto& category : again["values"])
+    EXPECT_EQ(category["items"], category["category"] == "Tea" ? 4 : 16);
+  EXPECT_EQ(
+      sum["reject_reasons"],
+      (ordered_json{{{"kind", "the document is empty"}, {"rows", 2}, {"example", "the document is empty"}},
+                    {{"kind", "not a JSON object"}, {"rows", 1}, {"example", "not a JSON object"}}}));
   EXPECT_EQ(test::xml_fault(report_html(again)), "");
+}
+
+TEST(AddReports, PredictionsAddUpWhereBothHaveOne) {
+  Report report = made_up_report(10);
+  const ordered_json without = report_json(report);
+  report.predicted_seconds = 4;
+  const ordered_json with = report_json(report);
+  EXPECT_NEAR(with["predicted"]["ratio"].get<double>(), 4 / 5.0, 1e-9);
+  const ordered_json both = add_reports(with, with);
+  EXPECT_NEAR(both["predicted"]["decode_seconds"].get<double>(), 8, 1e-9);
+  EXPECT_NEAR(both["predicted"]["ratio"].get<double>(), 4 / 5.0, 1e-9);
+  EXPECT_TRUE(add_reports(without, with)["predicted"].is_null());
+  EXPECT_TRUE(add_reports(with, without)["predicted"].is_null());
+  EXPECT_NE(report_text(both).find("expected 8.00 s"), std::string::npos);
 }
 
 TEST(AddReports, WhatIsNoReportThrows) {
