@@ -49,14 +49,14 @@ StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& coun
 
 double DeviceModel::attention_seconds(const ModelConfig& config, const StepCounts& counts) const {
   const double dim = config.head_dim;
-  const double computed =
-      attention.block * counts.blocks + dim * (attention.cell * counts.cells + attention.pair * counts.pairs);
+  const double computed = attention.block * counts.blocks + attention.span * counts.spans +
+                          dim * (attention.cell * counts.cells + attention.pair * counts.pairs);
   const double read = dim * attention.key * counts.keys;
   return config.layers * (attention.fixed + config.kv_heads * std::max(computed, read));
 }
 
 double DeviceModel::rest_seconds(const ModelConfig& config, const StepCounts& counts) const {
-  return config.layers * (rest.fixed + rest.value * counts.rows * config.hidden);
+  return config.layers * (rest.fixed + config.hidden * (rest.width + rest.value * counts.rows));
 }
 
 double DeviceModel::host_seconds(const StepCounts& counts) const {
@@ -68,6 +68,7 @@ DeviceModel DeviceModel::scaled(double flops, double bandwidth) const {
   other.peak_flops *= flops;
   other.peak_weights *= bandwidth;
   other.attention.block /= flops;
+  other.attention.span /= flops;
   other.attention.cell /= flops;
   other.attention.pair /= flops;
   other.attention.key /= bandwidth;

@@ -25,17 +25,18 @@ struct DeviceModel {
   std::vector<ShareCurve> layers;   ///< by weights of a layer
   std::vector<ShareCurve> outputs;  ///< the output projection and choice, by its weights
 
-  /// Seconds of attention of a layer: fixed + max(blocks, cells and pairs computed, keys read).
+  /// Seconds of attention of a layer: fixed + max(blocks, spans, cells and pairs, keys read).
   struct Attention {
     double fixed = 0;
     double block = 0;  ///< a block of queries and key/value head
+    double span = 0;   ///< a span and key/value head
     double cell = 0;   ///< a query and key of a block, and dimension of a head
     double pair = 0;   ///< a query and a key it sees, and dimension
     double key = 0;    ///< a key read, and dimension
   } attention;
-  /// Seconds of norms and the like: of a layer, and of a value of the residual stream in it.
+  /// Seconds of norms and the like in a layer: of any, by its width, and of a value of the residual stream.
   struct Rest {
-    double fixed = 0, value = 0;
+    double fixed = 0, width = 0, value = 0;
   } rest;
   /// Seconds of the host beside the device: of a step, a row, and a row's look at a span.
   struct Host {

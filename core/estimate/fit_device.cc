@@ -99,10 +99,10 @@ class Fit {
 
   void fit_attention() {
     const auto set = [&](const std::vector<double>& values) {
-      model_.attention = {values[0], values[1], values[2], values[3], values[4]};
+      model_.attention = {values[0], values[1], values[2], values[3], values[4], values[5]};
     };
     const double flop = 1 / model_.peak_flops;
-    set(least({1e-5, 1e-8, 4 * flop, 2 * flop, 1 / model_.peak_weights},
+    set(least({1e-5, 1e-8, 1e-9, 4 * flop, 2 * flop, 1 / model_.peak_weights},
               [&](const std::vector<double>& values) {
                 set(values);
                 return loss(&StageSeconds::attention, &DeviceModel::attention_seconds);
@@ -111,8 +111,10 @@ class Fit {
 
   void fit_rest() {
     if (std::ranges::none_of(points_, [&](const Point& p) { return p.measured->device.rest > 0; })) return;
-    const auto set = [&](const std::vector<double>& values) { model_.rest = {values[0], values[1]}; };
-    set(least({1e-6, 6 / model_.peak_weights}, [&](const std::vector<double>& values) {
+    const auto set = [&](const std::vector<double>& values) {
+      model_.rest = {values[0], values[1], values[2]};
+    };
+    set(least({1e-6, 1e-10, 6 / model_.peak_weights}, [&](const std::vector<double>& values) {
       set(values);
       return loss(&StageSeconds::rest, &DeviceModel::rest_seconds);
     }));

@@ -33,6 +33,7 @@ StepCounts count_step(const StepBatch& batch, int32_t group) {
   counts.pairs = static_cast<double>(pairs);
   counts.cells = static_cast<double>(cells);
   counts.blocks = counts.rows * group / kBlock;
+  counts.spans = static_cast<double>(batch.tiles.size());
   counts.keys = static_cast<double>(keys);
   counts.looks = static_cast<double>(batch.tile_rows.size());
   return counts;

@@ -14,6 +14,7 @@ struct StepCounts {
   double pairs = 0;   ///< query and key, each that one sees
   double cells = 0;   ///< the same computed in blocks of 64 queries, empty ones included
   double blocks = 0;  ///< of 64 queries, at least
+  double spans = 0;   ///< looked at
   double keys = 0;    ///< read, each span once
   double looks = 0;   ///< rows of all tiles: what planning goes over
 };
