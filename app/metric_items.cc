@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/metrics/judge.h"
 #include "core/metrics/python_text.h"
+#include "core/text/utf8.h"
 #include "io/json_line.h"
 #include "io/line_reader.h"
 #include "io/mapped_file.h"
@@ -47,7 +48,8 @@ class Answers {
 };
 
 std::string string_or_number(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+  const std::vector<std::string> texts = answer_texts(value);
+  return texts.empty() ? "" : texts[0];
 }
 
 /// A DROP answer as its script reads it: a number, else spans, else a date.
@@ -67,7 +69,7 @@ std::vector<std::vector<std::string>> references_of(const GoldAnswer& gold) {
   if (gold.extra.is_object() && gold.extra.contains("answers")) {
     for (const json& answer : gold.extra["answers"]) references.push_back(drop_spans(answer));
   } else {
-    for (const std::string& text : gold.references) references.push_back({text});
+    for (const std::string& text : gold.references) references.push_back({replace_invalid(text)});
   }
   return references;
 }
@@ -86,7 +88,7 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
-      item.prediction->push_back(option.get<std::string>());
+      item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
   }
   return item;
 }

@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// One thing to score: a question, or one attribute of one document.
+/// One thing to score: a question, or one attribute of one document. All text is valid UTF-8.
 struct MetricItem {
   std::string id;
   std::string
