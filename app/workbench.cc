@@ -89,6 +89,7 @@ const StopRules& Workbench::stop_rules() {
 bool Workbench::take_input() {
   if (job_.input.path != "-") return true;
   standard_input_ = copy_standard_input(job_, interrupted);
+  if (!standard_input_) std::fputs("sheaf: interrupted while reading standard input\n", stderr);
   return standard_input_ != nullptr;
 }
 

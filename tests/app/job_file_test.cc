@@ -1,5 +1,7 @@
 #include "app/job_file.h"
 
+#include <array>
+#include <functional>
 #include <gtest/gtest.h>
 
 #include "tests/io/fuzz.h"
@@ -55,6 +57,12 @@ input: {path: '@rows.jsonl', context: c, questions: q}
 task: {kind: ask}
 method: {name: ippd}
 output: {path: out}
+)";
+  const std::string kChat = R"(model: {path: '@model.gguf'}
+input: {path: '-', format: openai-batch, limit: 3}
+task: {kind: chat}
+method: {name: prefix}
+output: {path: out, format: parquet}
 )";
   TempFolder folder_;
 };
@@ -226,14 +234,38 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
 }
 
+TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
+  EXPECT_EQ(error(kChat), "no error");
+  EXPECT_EQ(read(kChat).input.id, "custom_id");
+  const std::string file = folder_.path("job.yaml");
+  EXPECT_EQ(error(kChat, {"input.format=jsonl"}),
+            "--set input.format=jsonl: task.kind chat reads requests; write input.format: openai-batch");
+  EXPECT_EQ(error(kAsk, {"input.format=openai-batch"}),
+            "--set input.format=openai-batch: input.format openai-batch is only for task.kind chat");
+  EXPECT_EQ(error(kChat, {"input.context_id=x"}),
+            "--set input.context_id=x: input.context_id is only for task.kind extract and ask; remove it");
+  EXPECT_EQ(error(kChat, {"task.instruction=x"}),
+            "--set task.instruction=x: task.instruction is only for task.kind extract and ask; remove it");
+  EXPECT_EQ(
+      error(kChat, {"method.name=hpd"}),
+      "--set method.name=hpd: method.name hpd is only for task.kind extract; for chat choose one of ippd, "
+      "standard, separate, prefix");
+  EXPECT_EQ(error(kChat, {"method.name=parallel-prompting"}),
+            "--set method.name=parallel-prompting: method.name parallel-prompting is only for task.kind ask; "
+            "for chat "
+            "choose one of ippd, standard, separate, prefix");
+}
+
 TEST_F(JobFile, SurvivesAnything) {
   const std::vector<std::string_view> words = {
       "- ",     ": ",    "&a ", "*a", "<<: ", "{",    "}",  "[",     "]",    "\n",      "  ",       "? ",
       "!!int ", "---\n", "\"",  "'",  "null", "auto", "-1", "1e400", "true", "method:", "kind: ask"};
   int64_t refused = 0;
   const int64_t rounds = fuzz([&](std::mt19937_64& random) {
-    const std::string message = error(mutate(random() % 2 ? kExtract : kAsk, random, words),
-                                      {mutate("method.documents=4", random, words)});
+    const std::string& seed =
+        std::array{std::cref(kExtract), std::cref(kAsk), std::cref(kChat)}[random() % 3];
+    const std::string message =
+        error(mutate(seed, random, words), {mutate("method.documents=4", random, words)});
     refused += message != "no error";
   });
   EXPECT_GT(rounds, 100);
