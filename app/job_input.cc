@@ -28,14 +28,18 @@ void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind) {
   map.integer("shots", dataset.shots, {0, 100});
   map.text("shots_from", dataset.shots_from);
   const DatasetFormat* format = find_dataset_format(input.format);
-  if (!format) return only_for(map, {"split", "turns", "shots", "shots_from"}, "datasets (input.format)");
+  if (kind != "ask") only_for(map, {"shots", "shots_from"}, "task.kind ask");
+  if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
+    refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
+           map.where("shots"));
+  check_exists(map, "shots_from", dataset.shots_from);
+  if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
     refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name, format->task);
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
   only_for(map, {"context_id"}, "JSONL and Parquet");
   if (kind == "extract") {
-    only_for(map, {"shots", "shots_from"}, "task.kind ask");
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
   } else {
@@ -43,10 +47,6 @@ void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind) {
     if (input.context.empty()) input.context = "context";
     if (input.questions.empty() && input.question.empty()) input.questions = "questions";
   }
-  if (dataset.shots > 0 && dataset.shots_from.empty() && format->name != "narrativeqa")
-    refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
-           map.where("shots"));
-  check_exists(map, "shots_from", dataset.shots_from);
 }
 
 /// Requests name everything by themselves.
@@ -125,7 +125,8 @@ void add_examples(Job& job) {
   DatasetOptions options = dataset;
   options.split = "train";
   const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
-  const auto reader = open_dataset(job.input.format, path, options);
+  const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
+                                                            : open_own_corpus(path);
   const bool plain = job.method.name == "parallel-prompting";
   job.task.instruction +=
       "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");

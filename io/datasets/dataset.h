@@ -46,6 +46,9 @@ class DatasetReader {
 std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
                                             const DatasetOptions& options = {});
 
+/// A corpus that `sheaf convert` wrote, or another with its columns, read with its gold answers.
+std::unique_ptr<DatasetReader> open_own_corpus(const std::string& path);
+
 /// The files that the dataset at `path` consists of, in the order they are read; `where` begins the message
 /// where there is none.
 std::vector<std::string> dataset_files(const std::string& format, const std::string& path,

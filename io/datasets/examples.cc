@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
 namespace sheaf {
@@ -12,11 +13,13 @@ using nlohmann::ordered_json;
 
 /// Empty where no question of the row has an answer.
 std::string example_of(const ordered_json& row, const std::string& heading) {
+  if (!has_list(row, "questions") || !row.contains("context") || !row["context"].is_string()) return {};
   for (const ordered_json& question : row["questions"]) {
-    if (!question.contains("answers") || question["answers"].empty()) continue;
+    if (!has_list(question, "answers") || question["answers"].empty()) continue;
+    if (!question.contains("question") || !question["question"].is_string()) continue;
     std::string text = heading + row["context"].get<std::string>() +
                        "\n\nQuestion: " + question["question"].get<std::string>() + "\n";
-    if (question.contains("options"))
+    if (has_list(question, "options"))
       for (size_t i = 0; i < question["options"].size(); ++i)
         text += option_letter(i) + ") " + question["options"][i].get<std::string>() + "\n";
     return text + "Answer: " + question["answers"][0].get<std::string>();
@@ -44,7 +47,11 @@ std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::
     }
   }
   if (chosen.size() < wanted)
-    refuse("{} examples were asked for and only {} passages have an answered question", count, chosen.size());
+    refuse(
+        "input.shots: {} examples were asked for and only {} passages of input.shots_from have a question "
+        "with "
+        "\"answers\"",
+        count, chosen.size());
   return fmt::format("{}", fmt::join(chosen, "\n\n"));
 }
 

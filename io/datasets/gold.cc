@@ -5,9 +5,6 @@
 #include "core/error.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/entry.h"
-#include "io/globs.h"
-#include "io/line_reader.h"
-#include "io/parquet_file.h"
 
 namespace sheaf {
 namespace {
@@ -61,9 +58,12 @@ void add_gold(const ordered_json& row, std::vector<GoldAnswer>& gold) {
   }
 }
 
-std::vector<GoldAnswer> dataset_gold(const std::string& format, const std::string& path) {
+}  // namespace
+
+std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path) {
+  const std::string name = format == "auto" ? guess_dataset_format(path) : format;
+  const auto reader = name.empty() || name == "sheaf" ? open_own_corpus(path) : open_dataset(name, path);
   std::vector<GoldAnswer> gold;
-  const auto reader = open_dataset(format, path);
   while (const auto row = reader->next()) {
     try {
       if (!row->error.empty()) throw BadEntry{row->error};
@@ -72,51 +72,6 @@ std::vector<GoldAnswer> dataset_gold(const std::string& format, const std::strin
       refuse("{}:{}: no gold answers can be read: {}", row->place.file, row->place.row, bad.reason);
     }
   }
-  return gold;
-}
-
-void parquet_gold(const std::string& path, std::vector<GoldAnswer>& gold) {
-  ParquetFile file(path);
-  std::vector<std::string> wanted;
-  for (const ParquetFile::Column& column : file.columns())
-    for (const char* name : {"id", "sku", "questions", "answers", "answer", "category", "gold"})
-      if (column.name == name) wanted.push_back(name);
-  file.select(wanted);
-  while (const auto batch = file.next()) {
-    if (!batch->error.empty()) refuse("{}:{}: {}", path, batch->first_row, batch->error);
-    for (size_t i = 0; i < batch->cells.size(); ++i) try {
-        add_gold(batch->cells[i], gold);
-      } catch (const BadEntry& bad) {
-        refuse("{}:{}: no gold answers can be read: {}", path, batch->first_row + static_cast<int64_t>(i),
-               bad.reason);
-      }
-  }
-}
-
-void lines_gold(const std::string& path, std::vector<GoldAnswer>& gold) {
-  LineReader lines(path);
-  while (const auto line = lines.next()) {
-    if (trimmed(line->text).empty() && !line->too_long && line->damage.empty()) continue;
-    try {
-      if (!line->damage.empty()) bad_entry("the rest of the file cannot be read: {}", line->damage);
-      if (line->too_long) bad_entry("the line is too long");
-      add_gold(parse_entry(line->text), gold);
-    } catch (const BadEntry& bad) {
-      refuse("{}:{}: no gold answers can be read: {}", path, line->number, bad.reason);
-    }
-  }
-}
-
-}  // namespace
-
-std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path) {
-  std::string name = format;
-  if (name == "auto") name = guess_dataset_format(path);
-  if (!name.empty() && name != "sheaf") return dataset_gold(name, path);
-  std::vector<GoldAnswer> gold;
-  const CorpusFiles corpus = find_corpus_files(path, "auto");
-  for (const std::string& file : corpus.files)
-    corpus.format == CorpusFormat::parquet ? parquet_gold(file, gold) : lines_gold(file, gold);
   return gold;
 }
 

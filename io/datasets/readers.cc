@@ -91,7 +91,7 @@ std::unique_ptr<DatasetReader> whole_file_reader(const std::string& path, ordere
 std::unique_ptr<DatasetReader> json_lines_reader(const std::string& path, const std::string& what,
                                                  const std::vector<const char*>& keys, ConvertLine convert) {
   LineReader lines(path);
-  bool any = false, found = false;
+  bool any = false, found = keys.empty();
   for (int i = 0; i < kProbedLines && !found; ++i) {
     const auto line = lines.next();
     if (!line) break;

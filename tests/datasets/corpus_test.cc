@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/job_file.h"
+#include "io/datasets/convert.h"
 #include "tests/datasets/samples.h"
 
 namespace sheaf {
@@ -113,6 +114,39 @@ TEST(DatasetCorpus, ExamplesEndTheInstruction) {
             std::string::npos);
 }
 
+TEST(DatasetCorpus, ExamplesCanComeFromAConvertedCorpus) {
+  const TempFolder folder;
+  const std::string race = write_sample(folder, sample("race"));
+  for (const char* name : {"train.jsonl", "train.parquet"}) {
+    const std::string train = folder.path(name);
+    convert_dataset("race", race, train, {}, [](const auto&) {});
+    const Job job =
+        job_of(folder,
+               fmt::format("path: {}, context: context, questions: questions, shots: 1, shots_from: {}",
+                           train, train),
+               ", instruction: Choose.");
+    EXPECT_EQ(job.task.instruction,
+              "Choose.\n\nPassage:\nMia walks to school. It rains.\n\nQuestion: How does Mia go to school?\n"
+              "A) By bus\nB) On foot\nC) By car\nD) By train\nAnswer: B");
+  }
+}
+
+TEST(DatasetCorpus, ThereIsAJobForEveryDataset) {
+  for (const DatasetFormat& format : dataset_formats()) {
+    const TempFolder folder;
+    const std::string path = write_sample(folder, sample(format.name == "ae-110k" ? "oa-mine" : format.name));
+    std::vector<std::string> set = {fmt::format("model.path={}", kModel), "input.path=" + path};
+    if (format.name == "narrativeqa") set.push_back("input.shots=2");
+    if (format.name == "quac" || format.name == "drop") set.push_back("input.shots_from=" + path);
+    const Job job = read_job("configs/" + format.name + ".yaml", set);
+    EXPECT_EQ(job.input.format, format.name);
+    EXPECT_EQ(job.output.path, "out/" + format.name);
+    const Schema schema = job.task.schema.empty() ? Schema() : read_schema(job.task.schema);
+    EXPECT_FALSE(rest_of(*open_corpus(job, format.task == "extract" ? &schema : nullptr)).empty())
+        << format.name;
+  }
+}
+
 TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
   const TempFolder folder;
   const std::string path = write_sample(folder, sample("squad"));
@@ -126,7 +160,7 @@ TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
             std::string::npos);
   EXPECT_NE(refusal("format: squad, turns: 1").find("only for input.format quac"), std::string::npos);
   EXPECT_NE(refusal("format: squad, shots: 1").find("needs input.shots_from"), std::string::npos);
-  EXPECT_NE(refusal("format: jsonl, context: c, questions: q, shots: 1").find("only for datasets"),
+  EXPECT_NE(refusal("format: jsonl, context: c, questions: q, turns: 1").find("only for datasets"),
             std::string::npos);
   const Job job = job_of(folder, "path: " + path + ", format: squad, context: text");
   EXPECT_NE(error_of([&] { open_corpus(job, nullptr); }).find("the dataset has no column \"text\""),

@@ -1,0 +1,87 @@
+// `sheaf convert` as a person calls it.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+#include "tests/datasets/samples.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::run_sheaf;
+using test::Scratch;
+
+TEST(ConvertCommand, SaysWhatItWrote) {
+  const Scratch scratch;
+  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.parquet");
+  const auto ran = run_sheaf(scratch, "convert squad " + in + " " + out);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "2 contexts with 3 questions, 1 of them unanswerable, in " + out + "\n");
+  const auto counts = run_sheaf(scratch, "convert squad " + in + " " + out + " --json --limit 1");
+  EXPECT_EQ(json::parse(counts.out),
+            json({{"rows", 1}, {"questions", 2}, {"unanswerable", 1}, {"rejects", 0}, {"path", out}}));
+}
+
+TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {
+  const Scratch scratch;
+  const std::string in = scratch.write("m.jsonl", sample("musique").text + "{\"id\": 1}\n");
+  const auto ran = run_sheaf(scratch, "convert musique " + in + " " + scratch.file("c.jsonl"));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_EQ(ran.err, in + ":3: no \"paragraphs\"\n");
+  EXPECT_NE(ran.out.find("; 1 broken entry left out"), std::string::npos) << ran.out;
+}
+
+TEST(ConvertCommand, MistakesAreExitCodeTwo) {
+  const Scratch scratch;
+  const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");
+  for (const std::string& arguments :
+       {"squad " + in + " " + scratch.file("c.txt"), "squad " + in + " " + out + " --turns 1",
+        "drop " + in + " " + out, "squad missing.json " + out, "squat " + in + " " + out,
+        "needle " + in + " " + out, "squad " + in + " " + out + " --schema " + scratch.file("s.yaml")}) {
+    const auto ran = run_sheaf(scratch, "convert " + arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;
+    EXPECT_FALSE(ran.err.empty()) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(out)) << arguments;
+  }
+}
+
+TEST(DatasetJob, ShardsOfADatasetJoinToTheWholeRun) {
+  const Scratch scratch;
+  std::string lines;
+  for (int i = 0; i < 9; ++i)
+    lines +=
+        i == 4 ? "{}\n"
+               : fmt::format(
+                     "{{\"id\": \"m{}\", \"question\": \"Who built it?\", \"answer\": \"a\", \"paragraphs\": "
+                     "[{{\"title\": \"t\", \"paragraph_text\": \"p{}\"}}]}}\n",
+                     i, i);
+  const std::string job = scratch.write(
+      "job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                      "}\ninput: {path: " + scratch.write("m.jsonl", lines) +
+                      ", format: musique}\ntask: {kind: ask}\nmethod: {name: ippd, max_value_tokens: 4}\n"
+                      "engine: {window: 2}\n"
+                      "output: {path: " +
+                      scratch.file("whole") + "}\n");
+  const auto whole = run_sheaf(scratch, "run -q --device cpu " + job);
+  ASSERT_EQ(whole.exit_code, 1) << whole.err;
+  for (const std::string shard : {"0", "1", "2"}) {
+    const auto ran = run_sheaf(scratch, "run -q --device cpu " + job + " --shard " + shard +
+                                            "/3 --set output.path=" + scratch.file("shard" + shard));
+    EXPECT_LE(ran.exit_code, 1) << ran.err;
+  }
+  const auto merged = run_sheaf(scratch, "merge " + scratch.file("merged") + " " + scratch.file("shard0") +
+                                             " " + scratch.file("shard1") + " " + scratch.file("shard2"));
+  ASSERT_EQ(merged.exit_code, 1) << merged.err;
+  const std::string rows = test::read_text(scratch.file("whole/rows-00000.jsonl"));
+  EXPECT_EQ(test::read_json_lines(rows).size(), 8u);
+  std::string joined;
+  for (int file = 0; std::filesystem::exists(scratch.file(fmt::format("merged/rows-0000{}.jsonl", file)));
+       ++file)
+    joined += test::read_text(scratch.file(fmt::format("merged/rows-0000{}.jsonl", file)));
+  EXPECT_EQ(joined, rows);
+  EXPECT_EQ(test::read_text(scratch.file("merged/rejects.jsonl")),
+            test::read_text(scratch.file("whole/rejects.jsonl")));
+}
+
+}  // namespace
+}  // namespace sheaf
