@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
+#include <sys/resource.h>
 #include <thread>
 
 #include "app/bench_backend.h"
@@ -20,8 +21,18 @@ struct StepTime {
   double wall = 0;
 };
 
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+struct ProcessUse {
+  double seconds = 0;      ///< of processors
+  long interruptions = 0;  ///< times that others took one
+};
+
+ProcessUse process_use() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_nivcsw};
 }
 
 StageSeconds stages_of(const Backend& backend) {
@@ -66,26 +77,32 @@ class ProbeTimer {
     backend.allocate_kv(pages_, kPageSize);
     using Clock = std::chrono::steady_clock;
     const auto start = Clock::now();
-    double total = 0, best = 1e30;
+    double total = 0, undisturbed = kNever, processor = kNever;
     int32_t steps = 0;
     while (steps < kLeastSteps || (total < kSeconds && steps < 1000)) {
+      const ProcessUse before = process_use();
       const auto begin = Clock::now();
-      const double processor = processor_seconds();
       backend.step(batch, picked);
       const auto end = Clock::now();
-      best = std::min(best, std::chrono::duration<double>(end - begin).count());
-      // What others did on the processor meanwhile is not the step's; threads that wait for each other spin.
-      if (threads_ > 0) best = std::min(best, (processor_seconds() - processor) / threads_);
+      const ProcessUse after = process_use();
+      const double wall = std::chrono::duration<double>(end - begin).count();
+      if (after.interruptions == before.interruptions) undisturbed = std::min(undisturbed, wall);
+      processor = std::min(processor, after.seconds - before.seconds);
       total = std::chrono::duration<double>(end - start).count();
       ++steps;
     }
+    const StageSeconds stages = divided(stages_of(backend), steps);
     // A GPU's clock falls when it works for long, as it will in a job: there the mean counts.
-    return {divided(stages_of(backend), steps), threads_ > 0 ? best : total / steps};
+    if (threads_ == 0) return {stages, total / steps};
+    // Where others took the processor in every step, its seconds say more: threads that wait for each other
+    // spin.
+    return {stages, undisturbed < kNever ? undisturbed : processor / threads_};
   }
 
  private:
   static constexpr int32_t kLeastSteps = 3;
   static constexpr double kSeconds = 0.15;
+  static constexpr double kNever = 1e30;
 
   BenchBackend made_;
   int threads_;
@@ -107,7 +124,7 @@ double between(const std::vector<std::pair<double, double>>& curve, double rows)
 /// another layer costs, and of it what keys cost beyond rows that see but themselves.
 class StagesByDifference {
  public:
-  static constexpr int32_t kLayers = 4;
+  static constexpr int32_t kLayers = 8;
   StagesByDifference(const BenchModel& model, int32_t layers) : layers_(layers) {
     BenchModel part = model;
     const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

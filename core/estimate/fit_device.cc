@@ -40,11 +40,10 @@ class Fit {
       (measured.held_out ? held_out_ : points_).push_back(std::move(point));
     }
     for (const Point& point : points_) {
-      if (!point.bare()) continue;
+      if (!point.bare() || !(point.measured->device.products > 0)) continue;
       layers_.push_back(
           {point.layer_weights(), point.counts.rows, point.measured->device.products / point.config.layers});
-      if (point.counts.picks > 0 && (outputs_.empty() || outputs_.back().weights != point.output_weights() ||
-                                     outputs_.back().rows != point.counts.picks))
+      if (point.measured->device.pick > 0)
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }
     if (layers_.size() < 4 || outputs_.empty())
@@ -71,7 +70,6 @@ class Fit {
     std::ranges::stable_sort(timed, {}, [](const Timed& t) { return std::pair(t.weights, t.rows); });
     std::vector<ShareCurve> curves;
     for (const Timed& t : timed) {
-      if (!(t.seconds > 0)) continue;
       if (curves.empty() || curves.back().weights != t.weights) curves.push_back({t.weights, {}, {}});
       ShareCurve& curve = curves.back();
       const double log_rows = std::log2(t.rows);

@@ -88,6 +88,17 @@ TEST(DeviceModel, OtherPeaksMoveWhatTheyBind) {
   EXPECT_NEAR(products(half_bytes, one) / products(fitted(), one), 2, 0.02);
 }
 
+TEST(DeviceModel, AStepWhoseStageWasLostInTheNoiseIsLeftOut) {
+  Calibration calibration = MadeUpDevice::calibration();
+  calibration.measurements[5].device.products = 0;
+  const DeviceModel model = fit_device(calibration);
+  EXPECT_NEAR(model.peak_flops, MadeUpDevice::kFlops, 0.01 * MadeUpDevice::kFlops);
+  const ModelConfig config = shape_by_name("qwen3-0.6b");
+  const StepCounts counts = counts_of({{1, 0, 32, 0, 1}}, 2);
+  const double ideal = MadeUpDevice::step(config, counts).total();
+  EXPECT_NEAR(model.step(config, counts).total(), ideal, 0.12 * ideal);
+}
+
 TEST(DeviceModel, RefusesACalibrationWithoutBareSteps) {
   Calibration calibration = MadeUpDevice::calibration();
   std::erase_if(calibration.measurements,
