@@ -145,7 +145,7 @@ std::string score_text(const ScoreReport& report) {
     text += fmt::format("  {} right only in --pred, {} only in --against: p = {:.4f} (McNemar, exact)\n",
                         test.only_second, test.only_first, test.p_value);
   }
-  if (!report.groups.empty()) text += group_lines(report);
+  if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;
 }
 

@@ -42,9 +42,11 @@ double coin_p_value(int64_t a, int64_t b) {
 
 std::optional<Comparison::McNemar> count_discordant(const Scores& first, const Scores& second) {
   const Metric& metric = *first.metric;
-  if (metric.right < 0) return std::nullopt;
-  Comparison::McNemar test;
   const size_t kept = metric.scores.size();
+  // Values of one document are not tosses of their own.
+  const bool alone = first.items.size() == static_cast<size_t>(first.unit_count) * kept;
+  if (metric.right < 0 || !alone) return std::nullopt;
+  Comparison::McNemar test;
   for (auto i = static_cast<size_t>(metric.right); i < first.items.size(); i += kept) {
     if (first.items[i] > second.items[i]) ++test.only_first;
     if (first.items[i] < second.items[i]) ++test.only_second;

@@ -79,7 +79,7 @@ struct Comparison {
     double p_value = 1;  ///< two-sided: how often runs whose units were swapped at random differ as much
   };
   std::vector<std::optional<Value>> values;   ///< nothing for counts
-  struct McNemar {                            ///< where items are right or wrong
+  struct McNemar {                            ///< where items are right or wrong, each on its own
     int64_t only_first = 0, only_second = 0;  ///< items that only this run got right
     double p_value = 1;                       ///< exact, two-sided
   };

@@ -121,6 +121,7 @@ TEST(Comparisons, WorkForRatiosToo) {
   EXPECT_LT(test.values[2]->interval.high, 0);
   EXPECT_LT(test.values[2]->p_value, 0.05);
   EXPECT_FALSE(test.values[3]) << "nn is a count";
+  EXPECT_FALSE(test.mcnemar) << "four values of a document are not four tosses";
 }
 
 TEST(Assignment, IsTheBestOfAll) {
