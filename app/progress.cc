@@ -32,9 +32,10 @@ std::string utc_now() {
 }  // namespace
 
 std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
-                          double usd_per_second) {
+                          double usd_per_second, bool about) {
   const double rate = seconds > 0 ? static_cast<double>(items) / seconds : 0;
-  std::string line = total ? fmt::format("{} of {} items", items, *total) : fmt::format("{} items", items);
+  std::string line = total ? fmt::format("{} of {}{} items", items, about ? "about " : "", *total)
+                           : fmt::format("{} items", items);
   line += fmt::format(", {:.1f}/s", rate);
   if (total && rate > 0)
     line += fmt::format(", {} left", duration(static_cast<double>(*total - items - rejects) / rate));
@@ -55,6 +56,11 @@ Progress::~Progress() {
   close();
 }
 
+void Progress::guess(int64_t total) {
+  total_ = total;
+  guessed_ = true;
+}
+
 void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
   items_ = items;
   rejects_ = rejects;
@@ -63,8 +69,8 @@ void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
   const bool show = shown_ && now - shown_at_ >= (terminal_ ? 200ms : 30000ms);
   const bool log = log_ && now - logged_at_ >= 10s;
   if (!show && !log) return;
-  const std::string line = progress_line(items, total_, rejects,
-                                         std::chrono::duration<double>(now - start_).count(), usd_per_second);
+  const std::string line = progress_line(
+      items, total_, rejects, std::chrono::duration<double>(now - start_).count(), usd_per_second, guessed_);
   if (show) {
     shown_at_ = now;
     if (terminal_)
@@ -100,7 +106,8 @@ void Progress::close() {
   }
   if (log_)
     write_log(progress_line(items_, total_, rejects_,
-                            std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_));
+                            std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_,
+                            guessed_));
   shown_ = false;
   log_.reset();
 }

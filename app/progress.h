@@ -10,7 +10,7 @@ namespace sheaf {
 
 /// "12 of 40 items, 1.9/s, 0:14 left, 2 rejects, $0.0021".
 std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
-                          double usd_per_second);
+                          double usd_per_second, bool about = false);
 
 /// How far a run is. On a terminal one line that is rewritten a few times a second, without colours or escape
 /// codes; elsewhere a line of its own every half minute. A log file gets a line with the time every ten
@@ -23,6 +23,8 @@ class Progress {
   ~Progress();
 
   void update(int64_t items, int64_t rejects, double usd_per_second);
+  /// Where the rows to come are not known: how many it looks like.
+  void guess(int64_t total);
   /// Wipes the line on a terminal; the log gets the last state.
   void close();
 
@@ -37,6 +39,7 @@ class Progress {
 
   bool shown_, terminal_;
   std::optional<int64_t> total_;
+  bool guessed_ = false;
   std::unique_ptr<std::FILE, CloseFile> log_;
   Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
   size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped

@@ -45,11 +45,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   options->add_to(*command);
   command->add_flag("--restart", options->restart, "Throw away what the output folder holds and begin again");
-  command->add_option("--shard", options->shard,
-                      "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts");
-  command->add_option("--max-rejects", options->max_rejects,
-                      "Stop, with exit code 2, once more rows than that are rejects: a number, or a share of "
-                      "the rows so far such as 2.5%");
+  command
+      ->add_option("--shard", options->shard,
+                   "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts")
+      ->type_name("I/N");
+  command
+      ->add_option("--max-rejects", options->max_rejects,
+                   "Stop, with exit code 2, once more rows than that are rejects: a number, or a share of "
+                   "the rows so far such as 2.5%")
+      ->type_name("N|P%");
   command->add_option("--log", options->log, "A file that gets a line of progress every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -1,5 +1,6 @@
 #include "app/run_job.h"
 
+#include <cmath>
 #include <csignal>
 #include <memory>
 
@@ -30,6 +31,7 @@ void say(const RunSettings& settings, const std::string& text) {
 
 RunEnd run_job(const Job& asked, const RunSettings& settings) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
+  std::signal(SIGPIPE, SIG_IGN);  // nor is a reader of the progress that went away
   const MostRejects most_rejects(settings.max_rejects);
   Workbench bench(asked);
   if (!bench.take_input()) return {130, false, nullptr};
@@ -103,6 +105,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
     const PipelineStats done = pipeline.stats();
     count.step(stats, done, *backend);
     if (predicted) count.predict(predicted->time().seconds());
+    if (!rows_to_come && done.share_read.value_or(0) > 0)
+      progress.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before);
     progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
   };
   const bool finished = pipeline.run(

@@ -7,8 +7,8 @@
 
 namespace sheaf {
 
-/// "2/8": the third of eight; empty: all of it. Windows are dealt out in runs, so that rows which could share a
-/// prompt stay together.
+/// "2/8": the third of eight; empty: all of it. Windows are dealt out in runs, so that rows which could share
+/// a prompt stay together.
 Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window);
 
 /// "100" or "2.5%": how many rejects a job bears; empty: any number.

@@ -27,13 +27,17 @@ class PlainSource : public ByteSource {
   size_t read(char* target, size_t size) override {
     const auto count = file_->Read(static_cast<int64_t>(size), target);
     if (!count.ok()) fail("{}: cannot be read: {}", path_, count.status().message());
+    taken_ += *count;
     return static_cast<size_t>(*count);
   }
+
+  int64_t taken() const override { return taken_; }
 
   /// The first bytes of the file; to be asked for before reading.
   std::string beginning(size_t size) {
     std::string bytes(size, '\0');
     bytes.resize(read(bytes.data(), size));
+    taken_ = 0;
     if (!file_->Seek(0).ok()) refuse("{}: cannot be read twice; use input.path: \"-\" for a pipe", path_);
     return bytes;
   }
@@ -41,6 +45,7 @@ class PlainSource : public ByteSource {
  private:
   std::string path_;
   std::shared_ptr<arrow::io::ReadableFile> file_;
+  int64_t taken_ = 0;
 };
 
 /// gzip members or zstd frames, one after the other.
@@ -88,6 +93,7 @@ class PackedSource : public ByteSource {
     return 0;
   }
 
+  int64_t taken() const override { return packed_->taken() - static_cast<int64_t>(end_ - begin_); }
   std::string damage() const override { return damage_; }
 
  private:

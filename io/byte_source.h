@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Reads up to `size` bytes; 0 at the end. Throws an Error that names the file where the disk fails.
   virtual size_t read(char* target, size_t size) = 0;
+  /// Bytes of the file, packed as they may be, that what was given out so far takes.
+  virtual int64_t taken() const = 0;
   /// After the end: why the rest of a compressed file cannot be read; empty where all of it was.
   virtual std::string damage() const { return {}; }
 };

@@ -22,6 +22,10 @@ class FirstRows : public Corpus {
   int64_t position() const override { return all_->position(); }
   void skip_to(int64_t position) override { all_->skip_to(position); }
   int64_t count_rows() override { return std::min(all_->count_rows(), most_); }
+  std::optional<double> share_read() const override {
+    const auto all = all_->share_read();
+    return all ? std::max(*all, static_cast<double>(position()) / static_cast<double>(most_)) : all;
+  }
   std::optional<int64_t> rows_expected() const override {
     const auto all = all_->rows_expected();
     return all ? std::min(*all, most_) : all;

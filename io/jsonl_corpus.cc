@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <numeric>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -22,7 +24,13 @@ class JsonlCorpus : public Corpus {
  public:
   /// Reads `paths` and calls them `files`.
   JsonlCorpus(std::vector<std::string> files, std::vector<std::string> paths, RowMapper mapper)
-      : files_(std::move(files)), paths_(std::move(paths)), mapper_(std::move(mapper)) {}
+      : files_(std::move(files)), paths_(std::move(paths)), mapper_(std::move(mapper)) {
+    for (const std::string& path : paths_) {
+      std::error_code ignored;
+      const auto bytes = std::filesystem::file_size(path, ignored);
+      sizes_.push_back(ignored ? 0 : static_cast<double>(bytes));
+    }
+  }
 
   std::optional<Row> next() override {
     const auto line = next_line();
@@ -34,6 +42,15 @@ class JsonlCorpus : public Corpus {
 
   void skip_to(int64_t position) override {
     while (row_ < position && next_line()) ++row_;
+  }
+
+  std::optional<double> share_read() const override {
+    const double all = std::accumulate(sizes_.begin(), sizes_.end(), 0.0);
+    if (all <= 0) return std::nullopt;
+    const auto here = sizes_.begin() + static_cast<ptrdiff_t>(file_);
+    return (std::accumulate(sizes_.begin(), here, 0.0) +
+            (reader_ ? static_cast<double>(reader_->taken()) : 0)) /
+           all;
   }
 
   int64_t count_rows() override {
@@ -78,6 +95,7 @@ class JsonlCorpus : public Corpus {
   }
 
   std::vector<std::string> files_, paths_;
+  std::vector<double> sizes_;  // in bytes, of the paths
   RowMapper mapper_;
   size_t file_ = 0;
   std::unique_ptr<LineReader> reader_;

@@ -24,7 +24,14 @@ void LineReader::fill() {
   if (buffer_.size() - end_ < kChunk) buffer_.resize(std::max(buffer_.size() * 2, end_ + kChunk));
   const size_t count = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   ended_ = count == 0;
+  filled_ += static_cast<int64_t>(count);
   end_ += count;
+}
+
+int64_t LineReader::taken() const {
+  if (filled_ == 0) return 0;
+  const double given_out = 1 - static_cast<double>(end_ - begin_) / static_cast<double>(filled_);
+  return static_cast<int64_t>(given_out * static_cast<double>(source_->taken()));
 }
 
 std::optional<LineReader::Line> LineReader::next() {

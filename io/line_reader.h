@@ -23,6 +23,8 @@ class LineReader {
     std::string damage;     ///< where not empty, why this line and what follows cannot be read; the last one
   };
   std::optional<Line> next();
+  /// About how many bytes of the file the lines so far take.
+  int64_t taken() const;
 
  private:
   void fill();
@@ -32,6 +34,7 @@ class LineReader {
   size_t begin_ = 0;
   size_t end_ = 0;
   int64_t number_ = 0;
+  int64_t filled_ = 0;  // bytes that came from the source
   bool ended_ = false;
   bool told_ = false;  // of the damage at the end
 };

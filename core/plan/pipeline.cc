@@ -89,6 +89,8 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   window.end = corpus_.position();
   count([&](PipelineStats& stats) {
     stats.read_seconds += seconds;
+    stats.rows_read = window.end;
+    stats.share_read = corpus_.share_read();
     window.number = stats.windows++;
   });
   return window;

@@ -21,6 +21,8 @@ struct PipelineStats {
   int64_t decoded = 0;  ///< rows whose answers are complete, written or not yet
   int64_t rejects = 0;
   int64_t windows = 0;
+  int64_t rows_read = 0;             ///< of the corpus, skipped ones counted
+  std::optional<double> share_read;  ///< of the corpus, where that can be told
   double read_seconds = 0;
   double plan_seconds = 0;  ///< tokenizing, binning, stacking
   double emit_seconds = 0;  ///< answers to rows, writing

@@ -54,6 +54,8 @@ class Corpus {
   virtual void skip_to(int64_t position) = 0;
   /// How many rows there are, read through to the end where that is what it takes.
   virtual int64_t count_rows() = 0;
+  /// Which share of the corpus was read, where that can be told without knowing how many rows there are.
+  virtual std::optional<double> share_read() const { return std::nullopt; }
   /// How many rows there are, where that is known without reading them.
   virtual std::optional<int64_t> rows_expected() const { return std::nullopt; }
 };

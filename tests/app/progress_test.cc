@@ -14,6 +14,7 @@ TEST(Progress, SaysRateTimeLeftRejectsAndCost) {
   EXPECT_EQ(progress_line(20, 10060, 40, 10, 0.001),
             "20 of 10060 items, 2.0/s, 1:23:20 left, 40 rejects, $0.0100");
   EXPECT_EQ(progress_line(20, std::nullopt, 0, 10, 0), "20 items, 2.0/s");
+  EXPECT_EQ(progress_line(20, 60, 0, 10, 0, true), "20 of about 60 items, 2.0/s, 0:20 left");
   EXPECT_EQ(progress_line(0, 60, 0, 0, 0), "0 of 60 items, 0.0/s") << "no time left is known yet";
 }
 

@@ -23,6 +23,25 @@ std::string reason_of(const std::string& line) {
   return rows.rejects[0].reason;
 }
 
+TEST(JsonlCorpus, TellsWhichShareWasRead) {
+  TempFolder folder;
+  std::string lines;
+  for (int i = 0; i < 1000; ++i)
+    lines += R"({"sku": 1, "category": "Tea", "title": "t", "text": ")" + std::string(500, 'x') + "\"}\n";
+  folder.write("a.jsonl", lines);
+  folder.write("b.jsonl", lines);
+  Job job = extract_job(folder.path("*.jsonl"));
+  const auto corpus = open_corpus(job, &kSchema);
+  EXPECT_EQ(corpus->share_read(), 0.0);
+  for (int row = 1; corpus->next(); ++row)
+    ASSERT_NEAR(corpus->share_read().value(), row / 2000.0, 0.01) << row;
+  EXPECT_EQ(corpus->share_read(), 1.0);
+  job.input.limit = 100;
+  const auto first = open_corpus(job, &kSchema);
+  for (int row = 1; row <= 50; ++row) first->next();
+  EXPECT_NEAR(first->share_read().value(), 0.5, 1e-9);
+}
+
 TEST(JsonlCorpus, MapsColumns) {
   TempFolder folder;
   const std::string path =
