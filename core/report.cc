@@ -87,7 +87,7 @@ void set_rates(ordered_json& report) {
   report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
   stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
                          seconds.at("decode").get<double>() + stall.at("host_seconds").get<double>());
-  if (ordered_json& predicted = report.at("predicted"); !predicted.is_null())
+  if (ordered_json& predicted = report["predicted"]; !predicted.is_null())
     predicted["ratio"] =
         ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
   cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
@@ -123,7 +123,7 @@ std::string report_text(const ordered_json& report) {
       "%\n",
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
       number("/seconds/write"), 100 * number("/stall/share"));
-  if (!report.at("predicted").is_null())
+  if (!report.value("predicted", ordered_json()).is_null())
     text += fmt::format("  expected {:.2f} s of decoding from the device's calibration; it took {:.2f} s\n",
                         number("/predicted/decode_seconds"), number("/predicted/measured_seconds"));
   if (number("/cost/usd_per_hour") > 0)

@@ -222,7 +222,7 @@ std::string stages_html(const ordered_json& report) {
                     parts_html("seconds of other threads", stages({"read", "plan", "write"}), total, true);
   out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
                      time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
-  if (const ordered_json& predicted = report.at("predicted"); !predicted.is_null())
+  if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null())
     out += fmt::format(
         "<p>Decoding took <b>{}</b>; the device's calibration predicts {} for these steps.</p>\n",
         time_text(number(predicted, "measured_seconds")), time_text(number(predicted, "decode_seconds")));
