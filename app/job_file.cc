@@ -23,7 +23,7 @@ const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate",
 const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix"};
 const std::vector<std::string> kChatMethods = {"ippd", "standard", "separate", "prefix"};
 
-void read_model(YamlMap map, Job::ModelPart& model) {
+void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   std::vector<std::string> chats = chat_template_names();
   chats.insert(chats.begin(), "auto");
   map.text("path", model.path);
@@ -32,6 +32,7 @@ void read_model(YamlMap map, Job::ModelPart& model) {
   map.choice("chat", model.chat, chats);
   map.require("path");
   map.finish();
+  if (!files) return;
   check_exists(map, "path", model.path);
   check_exists(map, "adapter", model.adapter);
 }
@@ -142,7 +143,7 @@ YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
 
 }  // namespace
 
-Job read_job(const std::string& path, const std::vector<std::string>& overrides) {
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
   YamlPtr root = read_yaml(path);
   if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
     for (const std::string& text : overrides) root = apply_override(root, text);
@@ -159,9 +160,9 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides)
   read_engine(std::move(engine), job.engine);
   read_output(std::move(output), job.output);
   read_cost(std::move(cost), job.cost);
-  read_input(std::move(input), job.input, job.task.kind);
-  read_model(std::move(model), job.model);
-  add_examples(job);
+  read_input(std::move(input), job.input, job.task.kind, files);
+  read_model(std::move(model), job.model, files);
+  if (files) add_examples(job);
   return job;
 }
 

@@ -7,7 +7,8 @@
 namespace sheaf {
 
 /// Reads a job file, applies `key.path=value` overrides and checks it: an unknown key, a wrong type, a value
-/// out of range or a missing file is an error with file, line and the nearest valid key.
-Job read_job(const std::string& path, const std::vector<std::string>& overrides);
+/// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
+/// model and the corpus may be missing, and few-shot examples are not read.
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 
 }  // namespace sheaf

@@ -21,7 +21,7 @@ std::vector<std::string> corpus_format_names() {
 }
 
 /// The keys of a dataset that is read as it is downloaded, whose columns are known.
-void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind) {
+void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind, bool files) {
   Job::Input::Dataset& dataset = input.dataset;
   map.choice("split", dataset.split, {"train", "valid", "test"});
   map.integer("turns", dataset.turns, {0, 100});
@@ -32,7 +32,7 @@ void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind) {
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
     refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
            map.where("shots"));
-  check_exists(map, "shots_from", dataset.shots_from);
+  if (files) check_exists(map, "shots_from", dataset.shots_from);
   if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
     refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name, format->task);
@@ -78,7 +78,7 @@ void needs(const YamlMap& map, std::string_view key, std::string_view what) {
   if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
 }
 
-void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
+void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool files) {
   map.text("path", input.path);
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
@@ -91,7 +91,7 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
-  read_dataset(map, input, kind);
+  read_dataset(map, input, kind, files);
   map.require("path");
   map.finish();
   for (const char* key :
@@ -114,7 +114,7 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind) {
       if (input.questions.empty()) needs(map, "questions", "task.kind ask");
     }
   }
-  find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
+  if (files) find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
 }
 
 void add_examples(Job& job) {

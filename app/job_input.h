@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-/// Reads the input section of a job of the task `kind`.
-void read_input(YamlMap map, Job::Input& input, const std::string& kind);
+/// Reads the input section of a job of the task `kind`. Without `files` the corpus may be missing.
+void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool files);
 
 /// Ends the instruction with the examples that the input section asks for, as they would stand in the prompt.
 void add_examples(Job& job);

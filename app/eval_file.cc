@@ -1,0 +1,263 @@
+#include "app/eval_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "app/eval_paper.h"
+#include "core/error.h"
+#include "core/metrics/metric.h"
+#include "io/spelling.h"
+#include "io/yaml_reader.h"
+
+namespace sheaf {
+namespace {
+
+/// A node as a line of YAML that reads as the same node.
+std::string yaml_line(const YamlNode& node) {
+  std::string line;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      // Text is described in quotes, numbers and booleans without.
+      return node.quoted || node.describe().starts_with('"') ? nlohmann::json(node.text).dump() : node.text;
+    case YamlNode::Kind::list:
+      for (const YamlPtr& item : node.items) line += (line.empty() ? "" : ", ") + yaml_line(*item);
+      return "[" + line + "]";
+    case YamlNode::Kind::map:
+      for (const YamlNode::Entry& entry : node.entries)
+        line +=
+            (line.empty() ? "" : ", ") + nlohmann::json(entry.key).dump() + ": " + yaml_line(*entry.value);
+      return "{" + line + "}";
+  }
+  return line;
+}
+
+JobChange change(const std::string& key, const YamlNode::Entry& entry) {
+  return {key + "=" + yaml_line(*entry.value), entry.place.text()};
+}
+
+/// The keys of `node` that are not `own`, as keys of the job's section.
+void take_section(const YamlNode& node, const std::string& section, const std::vector<std::string>& own,
+                  std::vector<JobChange>& changes) {
+  for (const YamlNode::Entry& entry : node.entries)
+    if (std::find(own.begin(), own.end(), entry.key) == own.end())
+      changes.push_back(change(section + "." + entry.key, entry));
+}
+
+void take_set(YamlMap& map, std::vector<JobChange>& changes) {
+  const YamlPtr set = map.node("set");
+  if (!set) return;
+  const YamlMap checked(set, map.path("set"));  // refuses what is not a map
+  for (const YamlNode::Entry& entry : set->entries) changes.push_back(change(entry.key, entry));
+}
+
+const std::vector<YamlPtr>& entries_of(YamlMap& map, const char* key) {
+  const YamlPtr list = map.node(key);
+  if (!list) refuse("{}: the key \"{}\" is missing; add it", map.where(), key);
+  if (list->kind != YamlNode::Kind::list || list->items.empty())
+    refuse("{}: {} must be a list of at least one entry, not {}", list->place.text(), key, list->describe());
+  return list->items;
+}
+
+/// Names are names of folders.
+void check_name(const std::string& name, const std::string& where, const std::string& what,
+                const std::vector<std::string>& before) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  if (name.empty()) refuse("{}: the {} is missing; add it", where, what);
+  if (name.starts_with('.') || name.size() > 100 || !std::all_of(name.begin(), name.end(), fits))
+    refuse("{}: {} \"{}\" names a folder: use letters, digits, ., _ and -", where, what,
+           shorten_text(name, 60));
+  if (std::find(before.begin(), before.end(), name) != before.end())
+    refuse("{}: {} \"{}\" appears twice; rename one", where, what, name);
+}
+
+template <class Entry>
+std::vector<std::string> names_of(const std::vector<Entry>& entries, std::string Entry::*name) {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.push_back(entry.*name);
+  return names;
+}
+
+Eval::Model read_model(const YamlPtr& node, const std::vector<std::string>& before) {
+  YamlMap map(node, "models");
+  Eval::Model model;
+  map.text("name", model.name);
+  map.text("path", model.path);
+  map.text_list("skip", model.skip);
+  check_name(model.name, map.where("name"), "model's name", before);
+  if (model.name == "all") refuse("{}: a model cannot be called \"all\"; rename it", map.where("name"));
+  if (model.path.empty()) refuse("{}: the key \"path\" of the model is missing; add it", map.where());
+  take_section(*node, "model", {"name", "skip", "set"}, model.changes);
+  take_set(map, model.changes);
+  return model;
+}
+
+void check_metric(const YamlMap& map, Eval::Dataset& dataset) {
+  if (dataset.metric.empty()) {
+    if (!dataset.value.empty()) refuse("{}: value needs the key \"metric\"", map.where("value"));
+    return;
+  }
+  std::vector<std::string> names, values;
+  for (const Metric& metric : all_metrics())
+    if (metric.name != "agreement" && metric.name != "llm-f1") names.emplace_back(metric.name);
+  if (std::find(names.begin(), names.end(), dataset.metric) == names.end())
+    refuse("{}: metric cannot be \"{}\"{}", map.where("metric"), shorten_text(dataset.metric, 60),
+           suggest_spelling(dataset.metric, names));
+  std::string main;
+  for (const Metric::ValueName& value : find_metric(dataset.metric).values) {
+    if (value.is_count) continue;
+    values.emplace_back(value.name);
+    if (main.empty() && value.name.ends_with("f1")) main = value.name;
+  }
+  if (dataset.value.empty()) dataset.value = main.empty() ? values.front() : main;
+  if (std::find(values.begin(), values.end(), dataset.value) == values.end())
+    refuse("{}: {} has no value \"{}\"{}", map.where("value"), dataset.metric,
+           shorten_text(dataset.value, 60), suggest_spelling(dataset.value, values));
+}
+
+Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
+                           const std::vector<std::string>& before) {
+  YamlMap map(node, "datasets");
+  Eval::Dataset dataset;
+  dataset.place = map.where();
+  std::string path, examples;
+  int64_t limit = 0;
+  map.text("name", dataset.name);
+  map.text("job", dataset.job);
+  map.text("metric", dataset.metric);
+  map.text("value", dataset.value);
+  map.text("gold", dataset.gold);
+  map.text("gold_format", dataset.gold_format);
+  map.text_list("no_answer", dataset.no_answer);
+  map.integer("limit", limit, {0, std::numeric_limits<int64_t>::max()});
+  map.text("path", path);
+  map.text("shots_from", examples);
+  take_set(map, dataset.changes);
+  map.require("job");
+  map.finish();
+  check_name(dataset.name, map.where("name"), "dataset's name", before);
+  check_metric(map, dataset);
+  const auto in_data = [&](const std::string& name) {
+    return (std::filesystem::path(data) / name).string();  // an absolute one stays as it is
+  };
+  const auto add = [&](const char* key, const std::string& text, const char* written) {
+    dataset.changes.push_back({fmt::format("{}={}", key, text), map.where(written)});
+  };
+  if (!path.empty()) add("input.path", nlohmann::json(in_data(path)).dump(), "path");
+  if (!examples.empty()) add("input.shots_from", nlohmann::json(in_data(examples)).dump(), "shots_from");
+  if (limit > 0) add("input.limit", fmt::format("{}", limit), "limit");
+  if (!dataset.gold.empty()) dataset.gold = in_data(dataset.gold);
+  return dataset;
+}
+
+Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& before) {
+  YamlMap map(node, "methods");
+  Eval::Method method;
+  std::string name;
+  map.text("name", name);
+  if (name.empty()) refuse("{}: the key \"name\" of the method is missing; add it", map.where());
+  method.label = name;
+  map.text("label", method.label);
+  check_name(method.label, map.where(map.has("label") ? "label" : "name"), "method's label", before);
+  take_section(*node, "method", {"label", "set"}, method.changes);
+  take_set(map, method.changes);
+  return method;
+}
+
+/// Keeps the entries that are named; refuses names that there are not.
+template <class Entry>
+void keep_named(std::vector<Entry>& entries, std::string Entry::*name, const std::vector<std::string>& wanted,
+                const char* option) {
+  const std::vector<std::string> known = names_of(entries, name);
+  for (const std::string& each : wanted)
+    if (std::find(known.begin(), known.end(), each) == known.end())
+      refuse("{} {}: the evaluation has no such name{}", option, shorten_text(each, 60),
+             suggest_spelling(each, known));
+  if (wanted.empty()) return;
+  std::erase_if(entries, [&](const Entry& entry) {
+    return std::find(wanted.begin(), wanted.end(), entry.*name) == wanted.end();
+  });
+}
+
+void choose_models(std::vector<Eval::Model>& models, const std::vector<std::string>& choices) {
+  std::vector<std::string> wanted;
+  std::map<std::string, std::string> paths;
+  for (const std::string& choice : choices) {
+    const size_t equals = choice.find('=');
+    const std::string name = choice.substr(0, equals);
+    if (name == "all" && equals == std::string::npos) continue;
+    if (equals != std::string::npos) paths[name] = choice.substr(equals + 1);
+    if (equals != std::string::npos && paths[name].empty())
+      refuse("--model {}: write it as NAME=PATH", shorten_text(choice, 60));
+    if (name != "all") wanted.push_back(name);
+  }
+  keep_named(models, &Eval::Model::name, wanted, "--model");
+  for (Eval::Model& model : models) {
+    const auto own = paths.find(model.name), all = paths.find("all");
+    if (own == paths.end() && all == paths.end()) continue;
+    model.path = own != paths.end() ? own->second : all->second;
+    model.replaced = true;
+    model.changes.push_back({"model.path=" + nlohmann::json(model.path).dump(), "--model " + model.name});
+  }
+}
+
+}  // namespace
+
+Eval read_eval(const std::string& path, const EvalChoice& choice) {
+  YamlMap map(read_yaml(path), "");
+  Eval eval;
+  eval.file = path;
+  std::string data;
+  map.text("name", eval.name);
+  map.text("baseline", eval.baseline);
+  map.text("data", data);
+  YamlMap output = map.map("output");
+  const YamlPtr cost_node = map.node("cost"), paper = map.node("paper");
+  const std::vector<YamlPtr>& models = entries_of(map, "models");
+  const std::vector<YamlPtr>& datasets = entries_of(map, "datasets");
+  const std::vector<YamlPtr>& methods = entries_of(map, "methods");
+  for (const char* key : {"name", "output"}) map.require(key);
+  map.finish();
+  output.text("path", eval.output);
+  output.require("path");
+  output.finish();
+  if (!choice.data.empty()) data = choice.data;
+  if (!choice.output.empty()) eval.output = choice.output;
+
+  for (const YamlPtr& node : models)
+    eval.models.push_back(read_model(node, names_of(eval.models, &Eval::Model::name)));
+  for (const YamlPtr& node : datasets)
+    eval.datasets.push_back(read_dataset(node, data, names_of(eval.datasets, &Eval::Dataset::name)));
+  for (const YamlPtr& node : methods)
+    eval.methods.push_back(read_method(node, names_of(eval.methods, &Eval::Method::label)));
+  if (cost_node) {
+    const YamlMap checked(cost_node, "cost");  // refuses what is not a map
+    take_section(*cost_node, "cost", {}, eval.cost);
+  }
+
+  const std::vector<std::string> labels = names_of(eval.methods, &Eval::Method::label),
+                                 known = names_of(eval.datasets, &Eval::Dataset::name);
+  if (eval.baseline.empty()) eval.baseline = labels.front();
+  if (std::find(labels.begin(), labels.end(), eval.baseline) == labels.end())
+    refuse("{}: baseline \"{}\" is no label of a method{}", map.where("baseline"),
+           shorten_text(eval.baseline, 60), suggest_spelling(eval.baseline, labels));
+  for (size_t m = 0; m < models.size(); ++m)
+    for (const std::string& each : eval.models[m].skip)
+      if (std::find(known.begin(), known.end(), each) == known.end())
+        refuse("{}: skip \"{}\" is no dataset of this file{}", YamlMap(models[m], "models").where("skip"),
+               shorten_text(each, 60), suggest_spelling(each, known));
+  if (paper) read_paper(YamlMap(paper, "paper"), eval);
+
+  choose_models(eval.models, choice.models);
+  keep_named(eval.datasets, &Eval::Dataset::name, choice.datasets, "--dataset");
+  keep_named(eval.methods, &Eval::Method::label, choice.methods, "--method");
+  return eval;
+}
+
+}  // namespace sheaf

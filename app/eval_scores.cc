@@ -1,0 +1,107 @@
+#include "app/eval_scores.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "io/file_layer.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+size_t value_index(const Metric& metric, const std::string& name) {
+  const auto found = std::find_if(metric.values.begin(), metric.values.end(),
+                                  [&](const Metric::ValueName& value) { return value.name == name; });
+  return static_cast<size_t>(found - metric.values.begin());
+}
+
+void check_kind(const Eval::Dataset& dataset, const std::vector<GoldAnswer>& gold) {
+  if (gold.empty())
+    refuse("{}: dataset {}: none of its rows has a gold answer; leave out metric", dataset.place,
+           dataset.name);
+  const bool documents = gold.front().extra.is_object() && gold.front().extra.contains("gold");
+  if (documents != (dataset.metric == "attributes"))
+    refuse("{}: dataset {}: metric {} does not fit gold answers that are {}", dataset.place, dataset.name,
+           dataset.metric, documents ? "attribute values; use attributes" : "answers to questions");
+}
+
+double at(const ordered_json& report, const char* pointer) {
+  return report.at(ordered_json::json_pointer(pointer)).get<double>();
+}
+
+}  // namespace
+
+GoldAnswers::GoldAnswers(const Eval& eval, const std::vector<EvalCell>& cells) {
+  for (const EvalCell& cell : cells) {
+    const Eval::Dataset& dataset = eval.datasets[cell.dataset];
+    if (dataset.metric.empty() || by_dataset_.contains(cell.dataset)) continue;
+    std::vector<GoldAnswer> gold = read_asked_gold(dataset, cell.job);
+    check_kind(dataset, gold);
+    by_dataset_[cell.dataset] = std::move(gold);
+  }
+}
+
+std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell& cell,
+                                   const GoldAnswers& gold) {
+  ScoredRun run;
+  try {
+    run.predictions = read_predictions(cell.job.output.path);
+  } catch (const Error&) {
+    // A run of nothing but rejects is finished and has no rows.
+    const auto report =
+        nlohmann::json::parse(read_whole(cell.job.output.path + "/report.json").value_or(""), nullptr, false);
+    if (report.is_object() && report.value("items", -1) == 0) return std::nullopt;
+    throw;
+  }
+  if (dataset.metric.empty()) return run;
+  const Metric& metric = find_metric(dataset.metric);
+  run.joined = join_gold(metric, gold.of(cell.dataset), run.predictions, {dataset.no_answer, false});
+  run.scores = score_items(metric, run.joined.items);
+  return run;
+}
+
+EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& report,
+                 const std::optional<ScoredRun>& run, const ScoredRun* baseline) {
+  const Eval::Dataset& dataset = eval.datasets[cell.dataset];
+  EvalRow row;
+  row.model = eval.models[cell.model].name;
+  row.dataset = dataset.name;
+  row.method = eval.methods[cell.method].label;
+  const bool questions = cell.job.task.kind == "ask";
+  row.unit = questions ? "questions" : "items";
+  const double count = at(report, questions ? "/questions/asked" : "/items");
+  const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");
+  row.count = static_cast<int64_t>(count);
+  row.rejects = report.at("rejects").get<int64_t>();
+  row.usd_per_hour = cell.job.cost.usd_per_hour * cell.job.cost.devices;
+  row.own.seconds = seconds;
+  if (seconds > 0) row.own.throughput = count / seconds;
+  for (const Eval::PaperRow& paper : eval.paper_rows)
+    if (paper.model == row.model && paper.dataset == row.dataset && paper.method == row.method)
+      row.paper = paper.figures;
+  if (!dataset.metric.empty()) {
+    row.metric = dataset.metric;
+    row.value = dataset.value;
+  }
+  if (!run) return row;
+  row.missing = static_cast<int64_t>(run->joined.missing.size());
+  if (run->scores) {
+    const Metric& metric = *run->scores->metric;
+    const size_t value = value_index(metric, dataset.value);
+    row.best = metric.best;
+    if (!std::isnan(run->scores->values[value])) row.own.quality = run->scores->values[value];
+    row.interval = run->scores->intervals[value];
+    if (baseline != nullptr && baseline->scores)
+      if (const auto compared = compare_scores(*baseline->scores, *run->scores).values[value])
+        row.p_value = compared->p_value;
+  }
+  if (baseline != nullptr) {
+    const MetricItems both = join_runs(baseline->predictions, run->predictions);
+    row.own.exact_match_percent = 100 * score_items(find_metric("agreement"), both.items, {0, 0}).values[0];
+  }
+  return row;
+}
+
+}  // namespace sheaf

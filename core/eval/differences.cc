@@ -1,0 +1,141 @@
+#include "core/eval/differences.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/report_html.h"
+#include "core/svg_plot.h"
+
+namespace sheaf {
+namespace {
+
+constexpr const char* kCut = "…";
+
+bool inside_character(const std::string& text, size_t at) {
+  return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xC0U) == 0x80;
+}
+
+std::string scores_text(const Difference::Side& side) {
+  std::string text;
+  for (const auto& [name, value] : side.scores)
+    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
+/// Lines of at most `columns` characters, broken at blanks where there are some.
+std::vector<std::string> wrapped(const std::string& text, size_t columns) {
+  std::vector<std::string> lines(1);
+  size_t used = 0, blank = 0;  // characters of the last line; bytes before its last blank
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    while (inside_character(text, end)) ++end;
+    if (text[at] == '\n') {
+      lines.emplace_back();
+      used = blank = 0;
+      at = end;
+      continue;
+    }
+    if (used == columns) {
+      std::string rest = blank > 0 ? lines.back().substr(blank) : "";
+      if (blank > 0) lines.back().resize(blank - 1);
+      used = static_cast<size_t>(std::count_if(
+          rest.begin(), rest.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0U) != 0x80; }));
+      lines.push_back(std::move(rest));
+      blank = 0;
+    }
+    lines.back().append(text, at, end - at);
+    ++used;
+    if (text[at] == ' ') blank = lines.back().size();
+    at = end;
+  }
+  return lines;
+}
+
+std::string labelled(const std::string& label, const std::string& text, size_t columns) {
+  constexpr size_t kLabel = 12;
+  std::string out;
+  for (const std::string& line : wrapped(text, columns > kLabel + 20 ? columns - kLabel : 20))
+    out += fmt::format("{:<{}}{}\n", out.empty() ? label : "", kLabel, line);
+  return out;
+}
+
+std::string references_text(const Difference& difference) {
+  if (!difference.references) return "(not known)";
+  return difference.references->empty() ? "(none: no answer is right)"
+                                        : fmt::format("{}", fmt::join(*difference.references, " | "));
+}
+
+std::string side_html(const std::string& method, const Difference::Side& side) {
+  return fmt::format("<div><h3>{}</h3><p>{}</p><p class=\"soft\">{}</p></div>", escaped(method),
+                     escaped(side.answer), escaped(scores_text(side)));
+}
+
+}  // namespace
+
+std::string excerpt(const std::string& text, const std::vector<std::string>& wanted, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  size_t begin = 0;
+  for (const std::string& each : wanted) {
+    const size_t at = each.empty() ? std::string::npos : text.find(each);
+    if (at == std::string::npos) continue;
+    const size_t before = bytes > each.size() ? (bytes - each.size()) / 2 : 0;
+    begin = std::min(at - std::min(at, before), text.size() - bytes);
+    break;
+  }
+  size_t end = begin + bytes;
+  while (inside_character(text, begin)) ++begin;
+  while (inside_character(text, end)) --end;
+  return (begin > 0 ? kCut : "") + text.substr(begin, end - begin) + (end < text.size() ? kCut : "");
+}
+
+std::string differences_text(const DifferencePair& pair, size_t columns) {
+  std::string text = fmt::format("{}, {}: {} and {} differ in {} of {}\n", pair.model, pair.dataset,
+                                 pair.first, pair.second, pair.differing, pair.compared);
+  for (const Difference& each : pair.shown) {
+    text += "\n" + labelled("id", each.id, columns);
+    text += labelled("context", each.context, columns);
+    text += labelled("question", each.question, columns);
+    text += labelled("references", references_text(each), columns);
+    const size_t half = columns > 60 ? (columns - 3) / 2 : columns;
+    const auto side = [&](const std::string& method, const Difference::Side& of) {
+      std::vector<std::string> lines = wrapped(method + ": " + of.answer, half);
+      if (!of.scores.empty()) lines.push_back(scores_text(of));
+      return lines;
+    };
+    std::vector<std::string> left = side(pair.first, each.first), right = side(pair.second, each.second);
+    if (half == columns) {
+      for (const auto* lines : {&left, &right})
+        for (const std::string& line : *lines) text += line + "\n";
+      continue;
+    }
+    left.resize(std::max(left.size(), right.size()));
+    right.resize(left.size());
+    for (size_t i = 0; i < left.size(); ++i) text += fmt::format("{:<{}} | {}\n", left[i], half, right[i]);
+  }
+  return text;
+}
+
+std::string differences_html(const std::string& name, const std::vector<DifferencePair>& pairs) {
+  std::string body = "<h1>" + escaped(name) + ": where methods differ</h1>\n";
+  for (const DifferencePair& pair : pairs) {
+    body += fmt::format("<h2>{}, {}: {} and {}</h2>\n<p>{} of {} answers differ{}.</p>\n",
+                        escaped(pair.model), escaped(pair.dataset), escaped(pair.first), escaped(pair.second),
+                        pair.differing, pair.compared,
+                        static_cast<size_t>(pair.differing) > pair.shown.size()
+                            ? fmt::format("; the first {} are here", pair.shown.size())
+                            : "");
+    for (const Difference& each : pair.shown) {
+      body += fmt::format(
+          "<section><h2>{}</h2><p class=\"soft\">{} · {}</p>\n<p>Accepted: {}</p>\n<div "
+          "class=\"beside\">{}{}</div>",
+          escaped(each.question), escaped(each.id), escaped(each.context), escaped(references_text(each)),
+          side_html(pair.first, each.first), side_html(pair.second, each.second));
+      body += "</section>\n";
+    }
+  }
+  if (pairs.empty()) body += "<p>There is only one method.</p>\n";
+  return html_page(name + ": differences", body);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,149 @@
+#include "core/eval/eval_table.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/eval/table_cells.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct NamedFigure {
+  const char* name;
+  std::optional<double> EvalFigures::*figure;
+};
+constexpr NamedFigure kFigures[] = {
+    {"throughput", &EvalFigures::throughput}, {"seconds", &EvalFigures::seconds},
+    {"quality", &EvalFigures::quality},       {"exact_match_percent", &EvalFigures::exact_match_percent},
+    {"speedup", &EvalFigures::speedup},       {"usd_per_1k", &EvalFigures::usd_per_1k}};
+
+ordered_json figures_json(const EvalFigures& figures) {
+  ordered_json json = ordered_json::object();
+  for (const NamedFigure& each : kFigures)
+    if (const auto& value = figures.*each.figure) json[each.name] = *value;
+  return json;
+}
+
+/// How wide a text is on the terminal: characters, not bytes.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (static_cast<uint8_t>(c) & 0xC0U) != 0x80; }));
+}
+
+std::string padded(const std::string& text, size_t width, bool right) {
+  const std::string blanks(width - std::min(width, width_of(text)), ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::string markdown_cell(std::string text) {
+  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
+    text.insert(at, "\\");
+  return text;
+}
+
+}  // namespace
+
+void set_rates(EvalTable& table) {
+  for (EvalRow& row : table.rows) {
+    if (!row.own.throughput || *row.own.throughput <= 0) continue;
+    if (row.usd_per_hour > 0) row.own.usd_per_1k = row.usd_per_hour / 3600 / *row.own.throughput * 1000;
+    for (const EvalRow& base : table.rows)
+      if (base.model == row.model && base.dataset == row.dataset && base.method == table.baseline &&
+          base.own.throughput && *base.own.throughput > 0)
+        row.own.speedup = *row.own.throughput / *base.own.throughput;
+  }
+}
+
+std::string eval_text(const EvalTable& table) {
+  const std::vector<TableColumn> columns = table_columns(table);
+  std::vector<size_t> widths;
+  for (const TableColumn& column : columns) {
+    widths.push_back(width_of(column.name));
+    for (const std::string& cell : column.cells) widths.back() = std::max(widths.back(), width_of(cell));
+  }
+  const auto line = [&](const auto& cell) {
+    std::string text;
+    for (size_t c = 0; c < columns.size(); ++c)
+      text += (c == 0 ? "" : "  ") + padded(cell(columns[c]), widths[c], columns[c].number);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+  };
+  std::string text = line([](const TableColumn& column) { return column.name; });
+  for (size_t r = 0; r < table.rows.size(); ++r)
+    text += line([&](const TableColumn& column) { return column.cells[r]; });
+  for (const std::string& note : table.notes) text += note + "\n";
+  return text;
+}
+
+std::string eval_markdown(const EvalTable& table) {
+  const std::vector<TableColumn> columns = table_columns(table);
+  std::string text = fmt::format("# {}\n\n|", table.name), rule = "|";
+  for (const TableColumn& column : columns) {
+    text += " " + column.name + " |";
+    rule += column.number ? "---:|" : "---|";
+  }
+  text += "\n" + rule + "\n";
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    text += "|";
+    for (const TableColumn& column : columns) text += " " + markdown_cell(column.cells[r]) + " |";
+    text += "\n";
+  }
+  for (const std::string& note : table.notes) text += "\n" + note + "\n";
+  return text;
+}
+
+std::string eval_csv(const EvalTable& table) {
+  std::string text = "model,dataset,method,unit,count,rejects,missing,metric,value";
+  for (const NamedFigure& each : kFigures) text += fmt::format(",{}", each.name);
+  text += ",quality_low,quality_high,p_value";
+  for (const NamedFigure& each : kFigures) text += fmt::format(",paper_{}", each.name);
+  text += "\r\n";
+  for (const EvalRow& row : table.rows) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{}", csv_field(row.model), csv_field(row.dataset),
+                        csv_field(row.method), row.unit, row.count, row.rejects, row.missing, row.metric,
+                        row.value);
+    for (const NamedFigure& each : kFigures) text += "," + csv_number(row.own.*each.figure);
+    text += row.interval ? fmt::format(",{},{}", row.interval->low, row.interval->high) : ",,";
+    text += "," + csv_number(row.p_value);
+    for (const NamedFigure& each : kFigures) text += "," + csv_number(row.paper.*each.figure);
+    text += "\r\n";
+  }
+  return text;
+}
+
+ordered_json eval_json(const EvalTable& table) {
+  ordered_json json{{"name", table.name}, {"baseline", table.baseline}};
+  if (!table.paper.empty()) json["paper"] = table.paper;
+  json["notes"] = table.notes;
+  json["rows"] = ordered_json::array();
+  for (const EvalRow& row : table.rows) {
+    ordered_json line{{"model", row.model},    {"dataset", row.dataset}, {"method", row.method},
+                      {"unit", row.unit},      {"count", row.count},     {"rejects", row.rejects},
+                      {"missing", row.missing}};
+    if (!row.metric.empty()) {
+      line["metric"] = row.metric;
+      line["value"] = row.value;
+    }
+    line.update(figures_json(row.own));
+    if (row.interval) line["quality_interval"] = {row.interval->low, row.interval->high};
+    if (row.p_value) line["p_value"] = *row.p_value;
+    if (ordered_json paper = figures_json(row.paper); !paper.empty()) line["paper"] = std::move(paper);
+    json["rows"].push_back(std::move(line));
+  }
+  return json;
+}
+
+}  // namespace sheaf

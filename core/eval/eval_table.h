@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics/metric.h"
+
+namespace sheaf {
+
+/// The figures that a table has of a run, ours or a paper's.
+struct EvalFigures {
+  std::optional<double> throughput;           ///< questions or items a second, opening the model not counted
+  std::optional<double> seconds;              ///< of work, opening the model not counted
+  std::optional<double> quality;              ///< the metric's value, in the metric's own units
+  std::optional<double> exact_match_percent;  ///< answers equal to the baseline's
+  std::optional<double> speedup;              ///< throughput over the baseline's
+  std::optional<double> usd_per_1k;           ///< dollars for 1,000 questions or items
+};
+
+/// One run: a model with a method on a dataset.
+struct EvalRow {
+  std::string model, dataset, method;
+  std::string unit;           ///< what is counted a second: "questions" or "items"
+  int64_t count = 0;          ///< how many of them there were
+  int64_t rejects = 0;        ///< rows that could not be answered
+  int64_t missing = 0;        ///< questions or documents without a prediction, scored as wrong
+  std::string metric, value;  ///< "squad", "f1"; empty: no quality is measured
+  double best = 1;            ///< what the value is at best
+  double usd_per_hour = 0;    ///< of all devices; 0: not known
+  EvalFigures own;
+  std::optional<Interval> interval;  ///< of the quality, 95 %
+  std::optional<double> p_value;     ///< of the quality's difference from the baseline
+  EvalFigures paper;
+};
+
+struct EvalTable {
+  std::string name, baseline;
+  std::string paper;               ///< "IPPD, table 5"; empty: none
+  std::vector<std::string> notes;  ///< sentences that belong under the table
+  std::vector<EvalRow> rows;
+};
+
+/// Sets the speed-up against the baseline's row of the same model and dataset, and the dollars.
+void set_rates(EvalTable& table);
+
+std::string eval_text(const EvalTable& table);      ///< for the terminal, aligned
+std::string eval_markdown(const EvalTable& table);  ///< the same cells
+std::string eval_csv(const EvalTable& table);       ///< every figure in full, RFC 4180
+nlohmann::ordered_json eval_json(const EvalTable& table);
+std::string eval_html(const EvalTable& table);  ///< a page that needs nothing but itself
+
+}  // namespace sheaf

@@ -1,0 +1,86 @@
+#include "core/eval/table_cells.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+
+#include "core/svg_plot.h"
+
+namespace sheaf {
+namespace {
+
+using Figure = std::optional<double> EvalFigures::*;
+using Show = std::function<std::string(const EvalRow&, double)>;
+
+int decimals(const EvalRow& row) {
+  return row.best > 1 ? 2 : 4;
+}
+
+class Columns {
+ public:
+  explicit Columns(const EvalTable& table) : table_(table) {}
+
+  void text(const std::string& name, std::string EvalRow::*field) {
+    TableColumn column{name, false, false, {}};
+    for (const EvalRow& row : table_.rows) column.cells.push_back(row.*field);
+    columns.push_back(std::move(column));
+  }
+
+  /// Ours, and the paper's where it has some.
+  void figure(const std::string& name, Figure figure, const Show& show) {
+    add(name, false,
+        [&](const EvalRow& row) { return row.own.*figure ? show(row, *(row.own.*figure)) : ""; });
+    // As the paper prints it, not with our number of digits.
+    add(name, true, [&](const EvalRow& row) {
+      return row.paper.*figure ? fmt::format("{:.6g}", *(row.paper.*figure)) : "";
+    });
+  }
+
+  void add(const std::string& name, bool paper, const std::function<std::string(const EvalRow&)>& cell) {
+    TableColumn column{paper ? "paper" : name, true, paper, {}};
+    for (const EvalRow& row : table_.rows) column.cells.push_back(cell(row));
+    if (std::any_of(column.cells.begin(), column.cells.end(), [](const auto& text) { return !text.empty(); }))
+      columns.push_back(std::move(column));
+  }
+
+  std::vector<TableColumn> columns;
+
+ private:
+  const EvalTable& table_;
+};
+
+}  // namespace
+
+std::vector<TableColumn> table_columns(const EvalTable& table) {
+  const auto has_seconds = [](const EvalRow& row) { return row.paper.seconds.has_value(); };
+  Columns columns(table);
+  columns.text("model", &EvalRow::model);
+  columns.text("dataset", &EvalRow::dataset);
+  columns.text("method", &EvalRow::method);
+  columns.add("n", false, [](const EvalRow& row) { return fmt::format("{}", row.count); });
+  columns.figure("throughput", &EvalFigures::throughput, [](const EvalRow& row, double value) {
+    return fmt::format("{} {}/s", number_text(value), row.unit == "questions" ? "q" : row.unit);
+  });
+  if (std::any_of(table.rows.begin(), table.rows.end(), has_seconds))
+    columns.figure("seconds", &EvalFigures::seconds,
+                   [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
+  columns.figure("quality", &EvalFigures::quality, [](const EvalRow& row, double value) {
+    return fmt::format("{} {:.{}f}", row.value, value, decimals(row));
+  });
+  columns.add("95 %", false, [](const EvalRow& row) {
+    return row.interval ? fmt::format("{:.{}f}-{:.{}f}", row.interval->low, decimals(row), row.interval->high,
+                                      decimals(row))
+                        : "";
+  });
+  columns.add("p", false,
+              [](const EvalRow& row) { return row.p_value ? fmt::format("{:.3f}", *row.p_value) : ""; });
+  columns.figure("EM %", &EvalFigures::exact_match_percent,
+                 [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
+  columns.figure("speed-up", &EvalFigures::speedup,
+                 [](const EvalRow&, double value) { return fmt::format("{:.2f}x", value); });
+  columns.figure("$/1k", &EvalFigures::usd_per_1k,
+                 [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
+  return std::move(columns.columns);
+}
+
+}  // namespace sheaf
