@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <iostream>
@@ -19,22 +20,14 @@ struct EstimateOptions {
   EstimateAsked asked;
   std::string hardware;  ///< empty: every GPU of the list
   std::string hardware_file;
-  std::string method;
   int32_t documents = -1, prompt_tokens = 0, rows_per_step = 0, devices = 1;
   std::vector<std::string> sweeps;
   std::string within, html;
   bool json = false;
 };
 
-/// The job's method, or what a workload is packed with when nothing else is said.
 Job::Method method_of(const EstimateOptions& options, const Job& job) {
   Job::Method method = job.method;
-  if (options.asked.job.empty()) {
-    method.name = "ippd";
-    method.documents = 0;
-    method.prompt_tokens = 32768;
-  }
-  if (!options.method.empty()) method.name = options.method;
   if (options.documents >= 0) method.documents = options.documents;
   if (options.prompt_tokens > 0) method.prompt_tokens = options.prompt_tokens;
   return method;
@@ -74,7 +67,8 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
       fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
                   gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
                   gigabytes(each.kv_peak), gigabytes(hardware.memory));
-  text += fmt::format("tokens    {} computed in {} steps", number_text(each.tokens), number_text(each.steps));
+  text += fmt::format("tokens    {} computed in {} steps", number_text(each.tokens),
+                      number_text(std::round(each.steps)));
   if (each.tokens_alone > 0)
     text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(each.tokens_alone),
                         each.tokens_alone / each.tokens);
@@ -174,7 +168,6 @@ void run(const EstimateOptions& options) {
   base.use.rows_per_step =
       options.rows_per_step > 0 ? options.rows_per_step : inputs.job().engine.rows_per_step;
   base.use.kv_memory = inputs.job().engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
-  base.use.answer_tokens = inputs.answer_tokens();
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(parse_sweep(text));
   const bool swept_hardware =
@@ -210,7 +203,7 @@ void add_estimate_command(CLI::App& app) {
   command->add_option("--devices", options->devices, "Devices that share the corpus")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  command->add_option("--method", options->method, "Instead of the job's")
+  command->add_option("--method", asked.method, "Instead of the job's")
       ->check(CLI::IsMember({"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd"}));
   command->add_option("--documents", options->documents, "Documents a prompt (0: as many as fit)")
       ->check(CLI::NonNegativeNumber);

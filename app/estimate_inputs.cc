@@ -52,12 +52,18 @@ ModelConfig read_model_config(const std::string& path) {
 }
 
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
-  if (!asked.job.empty()) open_job(asked);
+  if (!asked.job.empty()) {
+    open_job(asked);
+  } else {
+    const BenchPacking usual;
+    job_.method.name = usual.method;
+    job_.method.documents = usual.documents;
+    job_.method.prompt_tokens = usual.prompt_tokens;
+  }
+  if (!asked.method.empty()) job_.method.name = asked.method;
   if (model_name_.empty()) model_name_ = asked.model;
   if (model_name_.empty()) refuse("estimate: name a job, or a model with --model");
   config_ = read_model_config(model_name_);
-  answer_tokens_ =
-      asked.answer_tokens > 0 ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens))) : 0;
   if (!asked.workload.empty() || asked.statistics.document > 0)
     use_workload(asked);
   else if (!asked.job.empty())
@@ -127,13 +133,34 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   }
   rows_.sample = static_cast<int64_t>(items_.size());
   rows_.whole = std::max<int64_t>(1, whole * rows_.sample / std::max<int64_t>(1, read));
-  if (answer_tokens_ == 0) answer_tokens_ = kUsualAnswer;
-  notes_.push_back(fmt::format("a sample of {} rows{}, answers of {} tokens", rows_.sample,
+  const int32_t answer = asked.answer_tokens > 0
+                             ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
+                             : kUsualAnswer;
+  const int32_t object = schema ? object_tokens(answer) : answer;
+  rows_.answer_tokens = [=](const Job::Method& method) {
+    return method.name == "standard" || method.name == "prefix" ? object : answer;
+  };
+  notes_.push_back(fmt::format("a sample of {} rows{}, answers of {} tokens{}", rows_.sample,
                                rejects > 0 ? fmt::format(" ({} rejects among them left out)", rejects) : "",
-                               answer_tokens_));
+                               answer, schema ? fmt::format(", whole objects of {}", object) : ""));
   rows_.stacks = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
     return plan_corpus(each, memory, rows);
   };
+}
+
+/// Mean tokens of an answer that holds all of a row's keys and values.
+int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
+  Job job = job_;
+  job.method.name = "hpd";
+  const auto task = make_task({*tokenizer_, chat_template(chat_name_), job}, schema_);
+  const size_t looked_at = std::min<size_t>(items_.size(), 64);
+  double tokens = 0;
+  for (size_t i = 0; i < looked_at; ++i) {
+    const ItemParts parts = task->parts(items_[i]);
+    for (const QuestionParts& question : parts.questions())
+      tokens += static_cast<double>(question.tokens.size()) + value_tokens;
+  }
+  return std::max(1, static_cast<int32_t>(std::lround(tokens / static_cast<double>(looked_at))));
 }
 
 std::vector<Stack> EstimateInputs::plan_corpus(const EstimateCase& asked, const MemoryPlan& memory,
@@ -173,7 +200,6 @@ void EstimateInputs::use_workload(const EstimateAsked& asked) {
         statistics.instruction, statistics.document, statistics.questions, statistics.question,
         statistics.answer));
     if (asked.rows == 0) notes_.push_back("for 1,000 rows; --rows says how many there are");
-    answer_tokens_ = 0;
   } else {
     workload_ = read_workload(asked.workload, job_.method.name == "hpd");
     notes_.push_back("rows of " + asked.workload);

@@ -27,6 +27,7 @@ struct EstimateAsked {
   std::string job;  ///< a job file; empty: statistics or a workload say it all
   std::vector<std::string> overrides;
   std::string model;     ///< instead of the job's: a shape by name, a config.json, a folder or a GGUF file
+  std::string method;    ///< instead of the job's
   std::string workload;  ///< a file for `sheaf bench`
   RowStatistics statistics;
   int64_t rows = 0;          ///< of the whole corpus; 0: counted
@@ -42,18 +43,18 @@ class EstimateInputs {
   EstimateInputs(const EstimateInputs&) = delete;
   EstimateInputs& operator=(const EstimateInputs&) = delete;
 
-  const Job& job() const { return job_; }
+  const Job& job() const { return job_; }  ///< without a job file: how `sheaf bench` packs a workload
   const std::string& model_name() const { return model_name_; }
   const ModelConfig& config() const { return config_; }
   /// Where tokens and rows come from, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
-  int32_t answer_tokens() const { return answer_tokens_; }  ///< 0: as the rows say themselves
   const SampledRows& rows() const { return rows_; }
 
  private:
   void open_job(const EstimateAsked& asked);
   void open_tokenizer(const std::string& path, double tokens_per_byte);
   void read_corpus(const EstimateAsked& asked);
+  int32_t object_tokens(int32_t value_tokens) const;
   void use_workload(const EstimateAsked& asked);
   std::vector<Stack> plan_corpus(const EstimateCase& asked, const MemoryPlan& memory, int64_t rows) const;
   std::vector<Stack> pack_workload(const EstimateCase& asked, const MemoryPlan& memory, int64_t rows) const;
@@ -66,7 +67,6 @@ class EstimateInputs {
   Schema schema_;
   std::vector<Item> items_;  ///< the sample
   Workload workload_;        ///< or this
-  int32_t answer_tokens_ = 0;
   std::vector<std::string> notes_;
   SampledRows rows_;
 };

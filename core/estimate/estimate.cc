@@ -30,7 +30,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
         hardware.memory / 1e9);
   const int64_t sample = std::min(rows.sample, rows.whole);
   const auto run = [&](int64_t count) {
-    return simulate(asked.config, hardware, asked.use, result.memory,
+    return simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
                     rows.stacks(asked, result.memory, count));
   };
   const SimulatedRun whole = run(sample);

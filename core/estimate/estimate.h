@@ -23,6 +23,8 @@ struct SampledRows {
   int64_t sample = 0;  ///< rows that can be packed
   int64_t whole = 0;   ///< rows that the job has
   std::function<std::vector<Stack>(const EstimateCase&, const MemoryPlan&, int64_t rows)> stacks;
+  /// Tokens that every answer is assumed to take; 0: as long as it may be.
+  std::function<int32_t(const Job::Method&)> answer_tokens = [](const Job::Method&) { return 0; };
 };
 
 /// What a job would take. Counts and seconds are of the whole corpus, on all devices together where they are

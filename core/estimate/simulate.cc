@@ -68,15 +68,15 @@ MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, cons
   return plan;
 }
 
-SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use,
-                      const MemoryPlan& memory, std::vector<Stack> stacks) {
+SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const MemoryPlan& memory,
+                      int32_t answer_tokens, std::vector<Stack> stacks) {
   CountedDevice counted(config, memory, hardware.gpu ? 2 : 1);
   PredictedBackend backend(counted, hardware.device);
   EngineOptions options;
   options.rows_per_step = memory.rows_per_step;
   options.pages = memory.pages;
   options.page_size = kEstimatePageSize;
-  options.assumed_tokens = use.answer_tokens;
+  options.assumed_tokens = answer_tokens;
   const StopRules rules(config.vocab, {});
   Engine engine(backend, rules, options);
   for (const Stack& stack : stacks)

@@ -13,7 +13,6 @@ namespace sheaf {
 struct DeviceUse {
   int32_t rows_per_step = 0;  ///< 0: as the backend prefers
   double kv_memory = 0;       ///< bytes of keys and values; 0: as much as the engine would take
-  int32_t answer_tokens = 0;  ///< not 0: every answer ends after so many
 };
 
 /// What lies in a device's memory, in bytes.
@@ -43,8 +42,9 @@ struct SimulatedRun {
   EngineStats engine;
 };
 
-/// Refuses a stack that the memory cannot hold.
-SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use,
-                      const MemoryPlan& memory, std::vector<Stack> stacks);
+/// Refuses a stack that the memory cannot hold. `answer_tokens`, where not 0: every answer ends after so
+/// many.
+SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const MemoryPlan& memory,
+                      int32_t answer_tokens, std::vector<Stack> stacks);
 
 }  // namespace sheaf

@@ -17,7 +17,7 @@ inline SimulatedRun predict(const char* shape, const char* device, const RowStat
   const ModelConfig config = shape_by_name(shape);
   const Hardware& hardware = listed_hardware().find(device);
   const MemoryPlan memory = plan_memory(config, hardware, {});
-  return simulate(config, hardware, {}, memory,
+  return simulate(config, hardware, memory, 0,
                   pack(make_up_workload(statistics, rows), packing, config.context));
 }
 
