@@ -17,7 +17,7 @@ std::string_view kind_of(const json& value) {
                               : "an object";
 }
 
-const json& cell(const json& cells, const std::string& column) {
+const json& cell(const json& cells, std::string_view column) {
   const auto found = cells.find(column);
   if (found == cells.end()) reject("column \"{}\" is missing", column);
   return *found;

@@ -21,7 +21,7 @@ constexpr size_t kLongestDocument = 10 << 20;
 /// "a number", "a list", …
 std::string_view kind_of(const nlohmann::json& value);
 /// The cell of a column; a missing one is rejected.
-const nlohmann::json& cell(const nlohmann::json& cells, const std::string& column);
+const nlohmann::json& cell(const nlohmann::json& cells, std::string_view column);
 /// Text, or a number as text; anything else, and text that is too long or not UTF-8, is rejected. `what`
 /// begins the reason.
 std::string text_of(const nlohmann::json& value, std::string_view what);
