@@ -1,5 +1,6 @@
 #include "core/metrics/breakdown.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/metrics/python_text.h"
@@ -24,8 +25,9 @@ std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> 
   }
   std::vector<Group> groups;
   for (auto& [name, sum] : sums) {
-    Group& group = groups.emplace_back(std::string(name.first), std::string(name.second),
-                                       std::vector<double>(metric.values.size()));
+    groups.push_back({std::string(name.first), std::string(name.second), {}});
+    Group& group = groups.back();
+    group.values.resize(metric.values.size());
     if (metric.close_unit != nullptr) metric.close_unit(sum);
     metric.evaluate(sum, group.values);
   }

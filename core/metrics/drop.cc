@@ -59,7 +59,7 @@ double span_f1(const Span& predicted, const Span& gold) {
   // A span that names numbers is not met without one of them.
   if (!gold.numbers.empty() &&
       std::none_of(gold.numbers.begin(), gold.numbers.end(),
-                   [&](const std::string& number) { return predicted.words.count(number) > 0; }))
+                   [&](const std::string& number) { return predicted.words.contains(number); }))
     return 0;
   std::vector<std::string> shared;
   std::set_intersection(predicted.words.begin(), predicted.words.end(), gold.words.begin(), gold.words.end(),

@@ -1,5 +1,6 @@
 #include "core/metrics/metric.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
