@@ -154,6 +154,7 @@ class Bench {
 };
 
 void write_calibration(const BenchOptions& options) {
+  for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
   std::ofstream file(options.calibration);
   if (!file) refuse("--calibrate: {} cannot be written", options.calibration);
   file << calibration_text(calibrate(options.model.device, options.shapes)) << std::flush;

@@ -10,6 +10,7 @@
 #include "app/bench_backend.h"
 #include "core/error.h"
 #include "core/estimate/probe_list.h"
+#include "core/model/shapes.h"
 
 namespace sheaf {
 namespace {
@@ -180,7 +181,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
   for (const std::string& shape : shapes) {
-    const ModelConfig config = read_shape(shape);
+    const ModelConfig config = shape_by_name(shape);
     const BenchModel model{shape, "", device};
     const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
     std::unique_ptr<ProbeTimer> timer;

@@ -171,5 +171,17 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
 }
 
+TEST(Calibrate, RefusesBeforeItMeasures) {
+  const test::Scratch scratch;
+  const std::string file = scratch.file("device.json");
+  const auto nothing = run_sheaf(scratch, "bench");
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
+  const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("qwen3-8b"), std::string::npos) << unknown.err;
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 }  // namespace
 }  // namespace sheaf
