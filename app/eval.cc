@@ -149,11 +149,11 @@ class Evaluation {
     notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
     for (const Eval::Model& model : eval_.models)
       if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
-    std::set<size_t> limited;
+    std::map<int64_t, std::set<std::string>> limits;
     for (const EvalCell& cell : cells_)
-      if (cell.job.input.limit > 0 && limited.insert(cell.dataset).second)
-        notes.push_back(fmt::format("{}: at most the first {} rows.", eval_.datasets[cell.dataset].name,
-                                    cell.job.input.limit));
+      if (cell.job.input.limit > 0) limits[cell.job.input.limit].insert(eval_.datasets[cell.dataset].name);
+    for (const auto& [limit, names] : limits)
+      notes.push_back(fmt::format("At most the first {} rows of {}.", limit, fmt::join(names, ", ")));
     for (const EvalRow& row : table_.rows)
       if (row.rejects > 0 || row.missing > 0)
         notes.push_back(fmt::format("{}, {}, {}: {} rows rejected; {} without a prediction, scored as wrong.",
@@ -196,6 +196,10 @@ class Evaluation {
   std::vector<DifferencePair> pairs_;
 };
 
+std::string counted(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 int evaluate(EvalCommand& command) {
   if (!command.differences.empty()) command.choice.methods = command.differences;
   const Eval eval = read_eval(command.path, command.choice);
@@ -203,9 +207,9 @@ int evaluate(EvalCommand& command) {
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
   if (command.check) {
     if (!command.quiet)
-      std::cout << fmt::format("{}: {} runs of {} models, {} datasets and {} methods; every key is right\n",
-                               command.path, cells.size(), eval.models.size(), eval.datasets.size(),
-                               eval.methods.size());
+      std::cout << fmt::format("{}: {}, {}, {}: {}; every key is right\n", command.path,
+                               counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
+                               counted(eval.methods.size(), "method"), counted(cells.size(), "run"));
     return 0;
   }
   Evaluation evaluation(command, eval, std::move(cells));

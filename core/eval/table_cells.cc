@@ -30,7 +30,7 @@ class Columns {
   void figure(const std::string& name, Figure figure, const Show& show) {
     add(name, false,
         [&](const EvalRow& row) { return row.own.*figure ? show(row, *(row.own.*figure)) : ""; });
-    // As the paper prints it, not with our number of digits.
+    // With the paper's digits, not ours.
     add(name, true, [&](const EvalRow& row) {
       return row.paper.*figure ? fmt::format("{:.6g}", *(row.paper.*figure)) : "";
     });

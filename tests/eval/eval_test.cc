@@ -1,0 +1,237 @@
+// `sheaf eval` on a model of random weights and files written by hand.
+#include <csignal>
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+
+#include "tests/app/program.h"
+#include "tests/task/well_formed.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_json_lines;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+constexpr const char* kMethods =
+    "methods: [{name: standard}, {name: prefix}, {label: packed, name: ippd, documents: 2}]\n";
+
+class EvalCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = test::make_tiny_model(scratch_);
+    json paragraphs = json::array();
+    for (int p = 0; p < 6; ++p) {
+      json questions = json::array();
+      for (int q = 0; q < 3; ++q)
+        questions.push_back({{"id", "q" + std::to_string(p) + std::to_string(q)},
+                             {"question", "What is in box " + std::to_string(p * q) + "?"},
+                             {"answers", json::array({{{"text", "tea & <rye>"}}})}});
+      paragraphs.push_back(
+          {{"context", "Box " + std::to_string(p) + " holds tea & <rye>."}, {"qas", questions}});
+    }
+    const json data{{"version", "v2.0"},
+                    {"data", json::array({{{"title", "Boxes"}, {"paragraphs", paragraphs}}})}};
+    std::filesystem::create_directory(scratch_.file("data"));
+    scratch_.write("data/boxes.json", data.dump());
+    scratch_.write("job.yaml",
+                   "model: {path: none}\n"
+                   "input: {path: none.json, format: squad}\n"
+                   "task: {kind: ask, instruction: Tell}\n"
+                   "method: {name: ippd, max_value_tokens: 4}\n"
+                   "engine: {device: cpu, window: 2}\n"
+                   "output: {path: none}\n");
+  }
+
+  /// The command for an evaluation with these `methods` and more keys of the dataset.
+  std::string command(const std::string& methods = kMethods, const std::string& dataset = "") {
+    const std::string file = scratch_.write(
+        "eval.yaml",
+        "name: Boxes\noutput: {path: " + scratch_.file("out") + "}\ndata: " + scratch_.file("data") +
+            "\nbaseline: standard\nmodels:\n  - {name: tiny, path: " + model_ +
+            ", chat: plain}\ndatasets:\n  - {name: boxes, job: " + scratch_.file("job.yaml") +
+            ", path: boxes.json, metric: squad" + dataset + "}\n" + methods + "cost: {usd_per_hour: 3.6}\n");
+    return "eval " + file;
+  }
+  std::string run_folder(const std::string& method) const {
+    return scratch_.file("out/tiny/boxes/" + method);
+  }
+
+  Scratch scratch_;
+  std::string model_;
+};
+
+TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
+  const Ran ran = run_sheaf(scratch_, command() + " --json --log-samples");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json table = json::parse(ran.out);
+  EXPECT_EQ(table, json::parse(read_text(scratch_.file("out/table.json"))));
+  ASSERT_EQ(table["rows"].size(), 3u);
+  for (const json& row : table["rows"]) {
+    const std::string folder = run_folder(row["method"].get<std::string>());
+    const Ran score = run_sheaf(scratch_, "score --json --metric squad --gold " +
+                                              scratch_.file("data/boxes.json") + " --pred " + folder);
+    ASSERT_EQ(score.exit_code, 0) << score.err;
+    const json scored = json::parse(score.out), report = json::parse(read_text(folder + "/report.json"));
+    EXPECT_EQ(row["quality"], scored["f1"]);
+    EXPECT_EQ(row["quality_interval"], scored["intervals"]["f1"]);
+    EXPECT_EQ(row["count"], 18);
+    const double work = report["seconds"]["total"].get<double>() - report["seconds"]["open"].get<double>();
+    EXPECT_DOUBLE_EQ(row["throughput"].get<double>(), 18 / work);
+    EXPECT_NEAR(row["usd_per_1k"].get<double>(), work / 18, 1e-9) << "a dollar takes 1,000 seconds";
+    EXPECT_DOUBLE_EQ(row["speedup"].get<double>(),
+                     row["throughput"].get<double>() / table["rows"][0]["throughput"].get<double>());
+    const auto samples = read_json_lines(read_text(folder + "/samples.jsonl"));
+    ASSERT_EQ(samples.size(), 18u);
+    EXPECT_EQ(samples[4]["id"], "q11");
+    EXPECT_EQ(samples[4]["question"], "What is in box 1?");
+    EXPECT_EQ(samples[4]["context"]["id"], "Boxes/1");
+    EXPECT_EQ(samples[4]["references"][0][0], "tea & <rye>");
+    EXPECT_TRUE(samples[4]["scores"].contains("f1"));
+  }
+  EXPECT_FALSE(table["rows"][0].contains("exact_match_percent")) << "the baseline";
+  for (const size_t other : {1u, 2u})
+    EXPECT_EQ(table["rows"][other]["exact_match_percent"], 100.0) << "exact methods";
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/table.html"))), "");
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/differences.html"))), "");
+  EXPECT_NE(read_text(scratch_.file("out/table.md")).find("| tiny | boxes | packed | 18 |"),
+            std::string::npos);
+
+  // Finished runs are not run again, and their figures stay.
+  const std::string before = read_text(run_folder("packed") + "/report.json");
+  const Ran again = run_sheaf(scratch_, command());
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("was finished before"), std::string::npos) << again.err;
+  EXPECT_EQ(read_text(run_folder("packed") + "/report.json"), before);
+  EXPECT_NE(again.out.find("tiny   boxes    packed"), std::string::npos) << again.out;
+}
+
+TEST_F(EvalCommand, ALimitLeavesOutTheRest) {
+  const Ran ran = run_sheaf(scratch_, command(kMethods, ", limit: 2") + " --json --method standard");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json row = json::parse(ran.out)["rows"][0];
+  EXPECT_EQ(row["count"], 6);
+  EXPECT_EQ(row["missing"], 0);
+  const Ran score =
+      run_sheaf(scratch_, "score --json --skip-missing --quiet --metric squad --gold " +
+                              scratch_.file("data/boxes.json") + " --pred " + run_folder("standard"));
+  EXPECT_EQ(row["quality"], json::parse(score.out)["f1"]);
+}
+
+TEST_F(EvalCommand, RejectsAreWrongAnswersAndDoNotStopIt) {
+  const std::string data = read_text(scratch_.file("data/boxes.json"));
+  scratch_.write("data/boxes.json",
+                 std::string(data).replace(data.find("Box 3 holds"), 1, std::string(9000, 'x')));
+  const Ran ran = run_sheaf(scratch_, command() + " --json");
+  ASSERT_EQ(ran.exit_code, 1) << ran.err;
+  const json table = json::parse(ran.out);
+  for (const json& row : table["rows"]) {
+    EXPECT_EQ(row["rejects"], 1);
+    EXPECT_EQ(row["missing"], 3);
+  }
+  EXPECT_NE(ran.out.find("1 rows rejected; 3 without a prediction, scored as wrong"), std::string::npos);
+}
+
+TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
+  const std::string methods =
+      "methods: [{name: standard}, {label: wild, name: standard, temperature: 1.5, seed: 3}]\n";
+  ASSERT_EQ(run_sheaf(scratch_, command(methods) + " -q").exit_code, 0);
+  const Ran shown = run_sheaf(scratch_, command(methods) + " --differences standard wild --count 2");
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("tiny, boxes: standard and wild differ in "), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("context     Box 0 holds tea & <rye>."), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("references  tea & <rye>"), std::string::npos);
+  EXPECT_EQ(test::xml_fault(read_text(scratch_.file("out/differences.html"))), "");
+  EXPECT_NE(read_text(scratch_.file("out/differences.html")).find("tea &amp; &lt;rye&gt;"),
+            std::string::npos);
+  const json pairs =
+      json::parse(run_sheaf(scratch_, command(methods) + " --differences standard wild --json").out);
+  ASSERT_EQ(pairs.size(), 1u);
+  ASSERT_GT(pairs[0]["differing"], 0);
+  EXPECT_NE(pairs[0]["shown"][0]["first"]["answer"], pairs[0]["shown"][0]["second"]["answer"]);
+  const Ran unknown = run_sheaf(scratch_, command(methods) + " --differences standard wilde");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("did you mean \"wild\""), std::string::npos) << unknown.err;
+}
+
+TEST_F(EvalCommand, ASignalStopsItForNow) {
+  const std::string more = " --set engine.window=1 --set method.max_value_tokens=200";
+  const std::string line = command() + more + " --quiet";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string shell = "exec " + std::string(SHEAF_BINARY) + " " + line + " 2>/dev/null";
+    execl("/bin/sh", "sh", "-c", shell.c_str(), nullptr);
+    _exit(127);
+  }
+  while (!std::filesystem::exists(run_folder("standard") + "/journal"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/table.json")));
+  ASSERT_EQ(run_sheaf(scratch_, line).exit_code, 0);
+  const json table = json::parse(read_text(scratch_.file("out/table.json")));
+  EXPECT_EQ(table["rows"][2]["exact_match_percent"], 100.0);
+}
+
+TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
+  const auto refused = [&](const std::string& line, const std::string& words) {
+    const Ran ran = run_sheaf(scratch_, line);
+    EXPECT_EQ(ran.exit_code, 2) << line;
+    EXPECT_NE(ran.err.find(words), std::string::npos) << ran.err;
+  };
+  const std::string place = scratch_.file("eval.yaml") + ":";
+  refused(command("methods: [{name: standard}, {name: ippd, documnts: 2}]\n"),
+          place + "9: unknown key \"documnts\"; did you mean \"documents\"?");
+  refused(command("methods: [{name: standard}, {name: hpd}]\n"),
+          place + "9: method.name hpd is only for task.kind extract");
+  refused(command("methods: [{name: standard}, {name: standard}]\n"),
+          "method's label \"standard\" appears twice");
+  refused(command("methods: [{name: prefix}]\n"), "baseline \"standard\" is no label of a method");
+  refused(command("methods: [{label: a/b, name: prefix}]\n"), "names a folder");
+  refused(command(kMethods, ", metrik: x"), place + "8: unknown key \"metrik\"; did you mean \"metric\"?");
+  refused(command(kMethods, ", value: f2"), "squad has no value \"f2\"; did you mean \"f1\"?");
+  refused(command(kMethods, ", set: {input.limt: 3}"),
+          place + "8: unknown key \"limt\"; did you mean \"limit\"?");
+  refused(command(kMethods, ", gold: none.json"), "none.json");
+  refused(command(std::string(kMethods) +
+                  "paper: {table: T, rows: [{model: tiny, dataset: boxs, method: prefix}]}\n"),
+          "paper.rows.dataset \"boxs\" is not in this evaluation; did you mean \"boxes\"?");
+  refused(command() + " --model tinny", "did you mean \"tiny\"?");
+  refused(command() + " --model tiny=" + scratch_.file("no-model"), "--model tiny: model.path: no such file");
+  refused(command() + " --set method.documents=x", "--set method.documents=x");
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")));
+}
+
+TEST_F(EvalCommand, ThePaperStandsBesideUs) {
+  const Ran ran =
+      run_sheaf(scratch_, command(std::string(kMethods) +
+                                  "paper: {table: 'P, table 1', scale: {boxes: 100}, rows: [{model: tiny, "
+                                  "dataset: boxes, method: packed, quality: 0.649, throughput: 62}]}\n") +
+                              " --limit 1");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(" 64.9 "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("paper: P, table 1."), std::string::npos) << ran.out;
+}
+
+TEST(EvalConfigs, AllAreRightWithoutModelsAndData) {
+  const Scratch scratch;
+  int files = 0;
+  for (const char* folder : {"configs/eval", "configs/papers"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const Ran ran = run_sheaf(scratch, "eval --check --data nowhere " + entry.path().string());
+      EXPECT_EQ(ran.exit_code, 0) << ran.err;
+      EXPECT_NE(ran.out.find("every key is right"), std::string::npos) << ran.out;
+      ++files;
+    }
+  EXPECT_GE(files, 5);
+}
+
+}  // namespace
+}  // namespace sheaf
