@@ -138,6 +138,10 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   map.integer("limit", limit, {0, std::numeric_limits<int64_t>::max()});
   map.text("path", path);
   map.text("shots_from", examples);
+  YamlMap judge = map.map("judge");
+  judge.text("model", dataset.judge);
+  if (map.has("judge")) judge.require("model");
+  judge.finish();
   take_set(map, dataset.changes);
   map.require("job");
   map.finish();

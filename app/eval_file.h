@@ -30,6 +30,7 @@ struct Eval {
     std::string metric, value;           ///< of `sheaf score`; empty: quality is not measured
     std::string gold, gold_format;       ///< empty: the job's input
     std::vector<std::string> no_answer;  ///< answers that mean there is none
+    std::string judge;                   ///< extract: path of the model that counts LLM-F1; empty: none
     std::vector<JobChange> changes;
   };
   struct Method {

@@ -1,6 +1,7 @@
 #include "app/eval_grid.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "app/job_file.h"
 #include "app/predictions.h"
@@ -42,6 +43,10 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
     Job job = read_job(dataset.job, overrides, options.files);
     if (options.limit > 0) job.input.limit = options.limit;
     if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
+    if (!dataset.judge.empty() && job.task.kind != "extract")
+      refuse("judge is only for task.kind extract, not {}; remove it", job.task.kind);
+    if (options.files && !dataset.judge.empty() && !std::filesystem::exists(dataset.judge))
+      refuse("judge.model: no such file or folder: {}", dataset.judge);
     return job;
   } catch (const Error& error) {
     refuse_job(error, changes, dataset);
@@ -77,7 +82,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
     const Item* item = std::get_if<Item>(&*row);
     if (item == nullptr) continue;
     const std::string row_id = id_text(item->id);
-    AskedItem asked{row_id, item->id, item->place, item->document, {}};
+    AskedItem asked{row_id, item->id, item->place, item->category, item->document, {}};
     if (item->questions.empty() || !job.input.question.empty()) {
       if (!item->questions.empty()) asked.question = item->questions.front().text;
       if (!take(asked)) return;

@@ -34,6 +34,7 @@ struct AskedItem {
   std::string id;  ///< as predictions and gold answers name it
   nlohmann::json row_id;
   Place place;
+  std::string category;  ///< extract
   std::string context, question;
 };
 

@@ -55,6 +55,7 @@ void read_paper(YamlMap map, Eval& eval) {
     read_figure(row, "throughput", figures.figures.throughput);
     read_figure(row, "seconds", figures.figures.seconds);
     read_figure(row, "quality", figures.figures.quality);
+    read_figure(row, "llm_f1", figures.figures.llm_f1);
     read_figure(row, "exact_match_percent", figures.figures.exact_match_percent);
     read_figure(row, "speedup", figures.figures.speedup);
     read_figure(row, "usd_per_1k", figures.figures.usd_per_1k);

@@ -10,6 +10,8 @@
 namespace sheaf {
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr const char* kCut = "…";
 
 bool inside_character(const std::string& text, size_t at) {
@@ -114,6 +116,27 @@ std::string differences_text(const DifferencePair& pair, size_t columns) {
     for (size_t i = 0; i < left.size(); ++i) text += fmt::format("{:<{}} | {}\n", left[i], half, right[i]);
   }
   return text;
+}
+
+ordered_json differences_json(const DifferencePair& pair) {
+  ordered_json json{{"model", pair.model},           {"dataset", pair.dataset},
+                    {"first", pair.first},           {"second", pair.second},
+                    {"compared", pair.compared},     {"differing", pair.differing},
+                    {"shown", ordered_json::array()}};
+  const auto side = [](const Difference::Side& of) {
+    ordered_json scores = ordered_json::object();
+    for (const auto& [name, value] : of.scores) scores[name] = value;
+    return ordered_json{{"answer", of.answer}, {"scores", std::move(scores)}};
+  };
+  for (const Difference& each : pair.shown)
+    json["shown"].push_back(
+        {{"id", each.id},
+         {"context", each.context},
+         {"question", each.question},
+         {"references", each.references ? ordered_json(*each.references) : ordered_json()},
+         {"first", side(each.first)},
+         {"second", side(each.second)}});
+  return json;
 }
 
 std::string differences_html(const std::string& name, const std::vector<DifferencePair>& pairs) {

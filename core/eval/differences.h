@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,7 @@ std::string excerpt(const std::string& text, const std::vector<std::string>& wan
 
 /// Side by side for a terminal of so many columns.
 std::string differences_text(const DifferencePair& pair, size_t columns);
+nlohmann::ordered_json differences_json(const DifferencePair& pair);
 std::string differences_html(const std::string& name, const std::vector<DifferencePair>& pairs);
 
 }  // namespace sheaf

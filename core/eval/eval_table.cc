@@ -14,10 +14,13 @@ struct NamedFigure {
   const char* name;
   std::optional<double> EvalFigures::*figure;
 };
-constexpr NamedFigure kFigures[] = {
-    {"throughput", &EvalFigures::throughput}, {"seconds", &EvalFigures::seconds},
-    {"quality", &EvalFigures::quality},       {"exact_match_percent", &EvalFigures::exact_match_percent},
-    {"speedup", &EvalFigures::speedup},       {"usd_per_1k", &EvalFigures::usd_per_1k}};
+constexpr NamedFigure kFigures[] = {{"throughput", &EvalFigures::throughput},
+                                    {"seconds", &EvalFigures::seconds},
+                                    {"quality", &EvalFigures::quality},
+                                    {"llm_f1", &EvalFigures::llm_f1},
+                                    {"exact_match_percent", &EvalFigures::exact_match_percent},
+                                    {"speedup", &EvalFigures::speedup},
+                                    {"usd_per_1k", &EvalFigures::usd_per_1k}};
 
 ordered_json figures_json(const EvalFigures& figures) {
   ordered_json json = ordered_json::object();

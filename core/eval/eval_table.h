@@ -15,6 +15,7 @@ struct EvalFigures {
   std::optional<double> throughput;           ///< questions or items a second, opening the model not counted
   std::optional<double> seconds;              ///< of work, opening the model not counted
   std::optional<double> quality;              ///< the metric's value, in the metric's own units
+  std::optional<double> llm_f1;               ///< as a judge model counts, 0 to 1
   std::optional<double> exact_match_percent;  ///< answers equal to the baseline's
   std::optional<double> speedup;              ///< throughput over the baseline's
   std::optional<double> usd_per_1k;           ///< dollars for 1,000 questions or items

@@ -74,6 +74,8 @@ std::vector<TableColumn> table_columns(const EvalTable& table) {
   });
   columns.add("p", false,
               [](const EvalRow& row) { return row.p_value ? fmt::format("{:.3f}", *row.p_value) : ""; });
+  columns.figure("LLM-F1", &EvalFigures::llm_f1,
+                 [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
   columns.figure("EM %", &EvalFigures::exact_match_percent,
                  [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
   columns.figure("speed-up", &EvalFigures::speedup,

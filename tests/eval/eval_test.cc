@@ -4,6 +4,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "app/eval_judge.h"
 #include "tests/app/program.h"
 #include "tests/task/well_formed.h"
 
@@ -133,7 +134,7 @@ TEST_F(EvalCommand, RejectsAreWrongAnswersAndDoNotStopIt) {
     EXPECT_EQ(row["rejects"], 1);
     EXPECT_EQ(row["missing"], 3);
   }
-  EXPECT_NE(ran.out.find("1 rows rejected; 3 without a prediction, scored as wrong"), std::string::npos);
+  EXPECT_NE(ran.out.find("rejected rows: 1; without a prediction, scored as wrong: 3"), std::string::npos);
 }
 
 TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
@@ -203,6 +204,7 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
   refused(command(std::string(kMethods) +
                   "paper: {table: T, rows: [{model: tiny, dataset: boxs, method: prefix}]}\n"),
           "paper.rows.dataset \"boxs\" is not in this evaluation; did you mean \"boxes\"?");
+  refused(command(kMethods, ", judge: {model: m}"), "judge is only for task.kind extract");
   refused(command() + " --model tinny", "did you mean \"tiny\"?");
   refused(command() + " --model tiny=" + scratch_.file("no-model"), "--model tiny: model.path: no such file");
   refused(command() + " --set method.documents=x", "--set method.documents=x");
@@ -218,6 +220,69 @@ TEST_F(EvalCommand, ThePaperStandsBesideUs) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find(" 64.9 "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("paper: P, table 1."), std::string::npos) << ran.out;
+}
+
+TEST_F(EvalCommand, ExtractionsAreScoredAndJudged) {
+  scratch_.write("schema.yaml", "categories: {Tea: [{name: Brand}, {name: Weight}]}\n");
+  std::string lines;
+  for (const char* brand : {"Arn", "Birch"})
+    lines += json{{"sku", brand},
+                  {"title", std::string(brand) + " tea"},
+                  {"category", "Tea"},
+                  {"gold", {{"Brand", {brand}}, {"Weight", {"n/a"}}}}}
+                 .dump() +
+             "\n";
+  scratch_.write("data/boxes.json", "");
+  const std::string corpus = scratch_.write("data/teas.jsonl", lines);
+  scratch_.write(
+      "job.yaml",
+      "model: {path: none}\ninput: {path: none.jsonl, id: sku, category: category, document: title}\n"
+      "task: {kind: extract, schema: " +
+          scratch_.file("schema.yaml") +
+          "}\n"
+          "method: {name: hpd, max_value_tokens: 4}\nengine: {device: cpu}\noutput: {path: none}\n");
+  const std::string file = scratch_.write(
+      "eval.yaml", "name: Teas\noutput: {path: " + scratch_.file("out") + "}\nmodels: [{name: tiny, path: " +
+                       model_ + ", chat: plain}]\ndatasets: [{name: teas, job: " + scratch_.file("job.yaml") +
+                       ", path: " + corpus + ", metric: attributes, judge: {model: " + model_ +
+                       "}}]\nmethods: [{name: standard}, {name: hpd}]\n");
+  const Ran ran = run_sheaf(scratch_, "eval --json --log-samples " + file);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json table = json::parse(ran.out);
+  for (const json& row : table["rows"]) {
+    const std::string folder = scratch_.file("out/tiny/teas/" + row["method"].get<std::string>());
+    const Ran score =
+        run_sheaf(scratch_, "score --json --metric attributes --gold " + corpus + " --pred " + folder);
+    EXPECT_EQ(row["quality"], json::parse(score.out)["micro_f1"]) << score.err;
+    EXPECT_EQ(row["unit"], "items");
+    EXPECT_FALSE(row.contains("llm_f1")) << "random weights judge nothing";
+    const auto samples = read_json_lines(read_text(folder + "/samples.jsonl"));
+    ASSERT_EQ(samples.size(), 4u);
+    EXPECT_EQ(samples[0]["id"], "Arn/Brand");
+    EXPECT_EQ(samples[0]["question"], "Brand");
+    const auto requests = read_json_lines(read_text(folder + "/judge/requests.jsonl"));
+    ASSERT_EQ(requests.size(), 2u);
+    const std::string prompt = requests[1]["body"]["messages"][0]["content"].get<std::string>();
+    EXPECT_NE(prompt.find("Birch tea"), std::string::npos) << prompt;
+  }
+  EXPECT_NE(ran.out.find("the judge said nothing that can be read of 2 of 2 documents"), std::string::npos);
+}
+
+TEST(EvalJudge, RepliesAreCounted) {
+  const Scratch scratch;
+  const auto reply = [](const char* id, const json& answer) {
+    return json{{"id", id}, {"answer", answer}}.dump() + "\n";
+  };
+  std::filesystem::create_directory(scratch.file("judged"));
+  scratch.write("judged/rows-00000.jsonl",
+                reply("a", R"(Fine. <result>{"Brand": "correct", "Weight": "missing"}</result>)") +
+                    reply("b", R"(<result>{"Brand": "hallucination", "Weight": "correct null"}</result>)") +
+                    reply("c", "I cannot say.") + reply("d", nullptr));
+  const Judgements judged = count_replies(scratch.file("judged"), 5);
+  EXPECT_EQ(judged.asked, 5);
+  EXPECT_EQ(judged.unread, 3) << "c, d and one that has no row";
+  ASSERT_TRUE(judged.llm_f1);
+  EXPECT_NEAR(*judged.llm_f1, 2.0 / 3, 1e-12) << "precision 2 of 3, recall 2 of 3";
 }
 
 TEST(EvalConfigs, AllAreRightWithoutModelsAndData) {

@@ -1,0 +1,173 @@
+#include "app/evaluation.h"
+
+#include <fmt/ranges.h>
+#include <iostream>
+#include <set>
+
+#include "app/run_job.h"
+#include "app/terminal.h"
+#include "core/error.h"
+#include "io/file_layer.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kShownDifferences = 50;  // of a pair, in differences.html
+
+std::string name_of(const Eval& eval, const EvalCell& cell) {
+  return fmt::format("{}, {}, {}", eval.models[cell.model].name, eval.datasets[cell.dataset].name,
+                     eval.methods[cell.method].label);
+}
+
+}  // namespace
+
+int Evaluation::run() {
+  int exit_code = 0;
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    if (!quiet()) std::cerr << fmt::format("[{}/{}] {}\n", c + 1, cells_.size(), name_of(eval_, cells_[c]));
+    RunSettings settings;
+    settings.restart = command_.restart;
+    settings.quiet = quiet();
+    RunEnd end = run_job(cells_[c].job, settings);
+    if (end.exit_code == 130) return 130;
+    exit_code = std::max(exit_code, end.exit_code);
+    if (!end.report.is_object())
+      refuse("{}/report.json cannot be read; --restart runs everything again", cells_[c].job.output.path);
+    reports_.push_back(std::move(end.report));
+  }
+  if (!judge_runs()) return 130;
+  make_table();
+  write_table();
+  return exit_code;
+}
+
+void Evaluation::show_differences() {
+  ordered_json json = ordered_json::array();
+  for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) {
+    const EvalCell* sides[] = {nullptr, nullptr};
+    for (size_t c = begin; c < group_end(begin); ++c)
+      for (size_t s = 0; s < 2; ++s)
+        if (eval_.methods[cells_[c].method].label == command_.differences[s]) sides[s] = &cells_[c];
+    std::optional<ScoredRun> runs[2];
+    for (size_t s = 0; s < 2; ++s) {
+      if (!file_size(sides[s]->job.output.path + "/_SUCCESS"))
+        refuse("{} is not finished; run it first: sheaf eval {}", sides[s]->job.output.path, command_.path);
+      runs[s] = score_run(eval_.datasets[sides[s]->dataset], *sides[s], gold_);
+      if (!runs[s]) refuse("{} has no rows to compare, only rejects", sides[s]->job.output.path);
+    }
+    const DifferencePair pair =
+        find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), command_.count);
+    const auto columns = static_cast<size_t>(terminal_columns());
+    if (!command_.json) std::cout << (begin > 0 ? "\n" : "") << differences_text(pair, columns);
+    json.push_back(differences_json(pair));
+  }
+  if (command_.json) std::cout << json.dump(2) << '\n';
+}
+
+/// The cells of one model and dataset stand side by side.
+size_t Evaluation::group_end(size_t begin) const {
+  size_t end = begin;
+  while (end < cells_.size() && cells_[end].model == cells_[begin].model &&
+         cells_[end].dataset == cells_[begin].dataset)
+    ++end;
+  return end;
+}
+
+const AskedItems& Evaluation::asked(const EvalCell& cell) {
+  const auto found = asked_.find(cell.dataset);
+  return found != asked_.end() ? found->second : asked_[cell.dataset] = read_asked(cell.job);
+}
+
+/// False where it was interrupted.
+bool Evaluation::judge_runs() {
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
+    if (dataset.judge.empty() || reports_[c].at("items").get<int64_t>() == 0) continue;
+    if (!quiet()) std::cerr << fmt::format("judging {}\n", name_of(eval_, cells_[c]));
+    const auto judged = judge_run(dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
+    if (!judged) return false;
+    judgements_[c] = *judged;
+  }
+  return true;
+}
+
+void Evaluation::make_table() {
+  table_.name = eval_.name;
+  table_.baseline = eval_.baseline;
+  table_.paper = eval_.paper;
+  for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) add_group(begin, group_end(begin));
+  set_rates(table_);
+  add_notes();
+}
+
+void Evaluation::add_group(size_t begin, size_t end) {
+  std::vector<std::optional<ScoredRun>> runs;
+  size_t base = end;
+  for (size_t c = begin; c < end; ++c) {
+    runs.push_back(score_run(eval_.datasets[cells_[c].dataset], cells_[c], gold_));
+    if (eval_.methods[cells_[c].method].label == eval_.baseline && runs.back()) base = c;
+  }
+  for (size_t c = begin; c < end; ++c) {
+    const std::optional<ScoredRun>& run = runs[c - begin];
+    const ScoredRun* baseline = base == end || base == c ? nullptr : &*runs[base - begin];
+    table_.rows.push_back(eval_row(eval_, cells_[c], reports_[c], run, baseline));
+    if (const auto judged = judgements_.find(c); judged != judgements_.end())
+      table_.rows.back().own.llm_f1 = judged->second.llm_f1;
+    if (run && command_.log_samples) write_samples(cells_[c], *run, asked(cells_[c]));
+    if (run && baseline != nullptr)
+      pairs_.push_back(find_differences(eval_, cells_[base], *baseline, cells_[c], *run, asked(cells_[c]),
+                                        kShownDifferences));
+  }
+}
+
+void Evaluation::add_notes() {
+  auto& notes = table_.notes;
+  notes.push_back(
+      fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
+                  "(paired); EM %: answers equal to those of {}.",
+                  eval_.baseline, eval_.baseline));
+  std::set<std::string> backends;
+  for (const ordered_json& report : reports_) backends.insert(report.at("backend").get<std::string>());
+  notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
+  for (const Eval::Model& model : eval_.models)
+    if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
+  std::map<int64_t, std::set<std::string>> limits;
+  for (const EvalCell& cell : cells_)
+    if (cell.job.input.limit > 0) limits[cell.job.input.limit].insert(eval_.datasets[cell.dataset].name);
+  for (const auto& [limit, names] : limits)
+    notes.push_back(fmt::format("At most the first {} rows of {}.", limit, fmt::join(names, ", ")));
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    const EvalRow& row = table_.rows[c];
+    if (row.rejects > 0 || row.missing > 0)
+      notes.push_back(fmt::format("{}: rejected rows: {}; without a prediction, scored as wrong: {}.",
+                                  name_of(eval_, cells_[c]), row.rejects, row.missing));
+    if (const auto judged = judgements_.find(c); judged != judgements_.end() && judged->second.unread > 0)
+      notes.push_back(
+          fmt::format("{}: the judge said nothing that can be read of {} of {} documents; LLM-F1 is of "
+                      "the rest.",
+                      name_of(eval_, cells_[c]), judged->second.unread, judged->second.asked));
+  }
+  if (!eval_.paper.empty()) notes.push_back(fmt::format("paper: {}.", eval_.paper));
+}
+
+void Evaluation::write_table() const {
+  const ordered_json json = eval_json(table_);
+  const auto write = [&](const char* name, const std::string& text) {
+    write_whole(real_files(), eval_.output, name, text);
+  };
+  write("table.md", eval_markdown(table_));
+  write("table.csv", eval_csv(table_));
+  write("table.json", json.dump(2) + "\n");
+  write("table.html", eval_html(table_));
+  write("differences.html", differences_html(eval_.name, pairs_));
+  if (command_.json)
+    std::cout << json.dump(2) << '\n';
+  else if (!command_.quiet)
+    std::cout << eval_text(table_)
+              << fmt::format("table   {0}/table.md, .csv, .json, .html\ndiffer  {0}/differences.html\n",
+                             eval_.output);
+}
+
+}  // namespace sheaf
