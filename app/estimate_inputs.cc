@@ -82,7 +82,7 @@ void EstimateInputs::open_job(const EstimateAsked& asked) {
     overrides.push_back("model.path" + there);
   if (!asked.workload.empty() || asked.statistics.document > 0) {
     overrides.push_back("input.path" + there);
-    overrides.push_back("input.format=jsonl");
+    overrides.emplace_back("input.format=jsonl");
   }
   job_ = read_job(asked.job, overrides);
   if (!job_.model.path.empty() && asked.model.empty() && !is_shape(written)) model_name_ = job_.model.path;
@@ -199,7 +199,7 @@ void EstimateInputs::use_workload(const EstimateAsked& asked) {
         "answers of {:g}",
         statistics.instruction, statistics.document, statistics.questions, statistics.question,
         statistics.answer));
-    if (asked.rows == 0) notes_.push_back("for 1,000 rows; --rows says how many there are");
+    if (asked.rows == 0) notes_.emplace_back("for 1,000 rows; --rows says how many there are");
   } else {
     workload_ = read_workload(asked.workload, job_.method.name == "hpd");
     notes_.push_back("rows of " + asked.workload);

@@ -28,7 +28,7 @@ struct SweepRow {
 
 /// Every combination of the axes' values, changed from `base`. `within`: seconds that the cheapest may take;
 /// 0: any.
-std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& rows, const HardwareList& hardware,
+std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample, const HardwareList& hardware,
                             const std::vector<SweepAxis>& axes, double within);
 
 /// A table, and bars of how fast each is.

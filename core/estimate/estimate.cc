@@ -40,9 +40,10 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.work_seconds = whole.seconds;
   result.steps = static_cast<double>(whole.engine.steps);
   if (sample > 1 && part != static_cast<double>(sample)) {
-    const SimulatedRun half = run(sample / 2);
+    const int64_t half_rows = sample / 2;
+    const SimulatedRun half = run(half_rows);
     const auto stretched = [&](double of_half, double of_sample) {
-      return extrapolated(of_half, of_sample, static_cast<double>(sample / 2), static_cast<double>(sample),
+      return extrapolated(of_half, of_sample, static_cast<double>(half_rows), static_cast<double>(sample),
                           part);
     };
     result.work_seconds = stretched(half.seconds, whole.seconds);

@@ -1,10 +1,12 @@
 #include "core/estimate/search.h"
 
+#include <utility>
+
 namespace sheaf {
 
 std::vector<double> least(std::vector<double> start,
                           const std::function<double(const std::vector<double>&)>& loss) {
-  std::vector<double> best = start;
+  std::vector<double> best = std::move(start);
   double least_loss = loss(best);
   auto better = [&](size_t i, double value) {
     std::vector<double> tried = best;
