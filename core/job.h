@@ -19,10 +19,10 @@ struct Job {
   } model;
 
   struct Input {
-    std::string path;                   ///< file, folder or glob; "-": standard input
-    std::string format = "auto";        ///< auto (by extension), parquet, jsonl, openai-batch, or a dataset's name
-    std::string id;                     ///< column names; empty: the row number
-    std::string category;               ///< extract: column; empty: the schema's only category
+    std::string path;             ///< file, folder or glob; "-": standard input
+    std::string format = "auto";  ///< auto (by extension), parquet, jsonl, openai-batch, or a dataset's name
+    std::string id;               ///< column names; empty: the row number
+    std::string category;         ///< extract: column; empty: the schema's only category
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
     std::string context;                ///< ask: column
     std::string context_id;             ///< ask: column; rows with one id have the context of any of them

@@ -24,18 +24,21 @@ TEST(PartRows, AValueIsThatOfThePartThatFoundItBest) {
         {{"Brand", "Elm"}, {"Weight", nullptr}, {"Flavours", ordered_json::array()}, {"Origin", nullptr}}}}};
   const std::vector<std::vector<double>> scores = {
       {-0.1, -0.5, -1, -1}, {-0.9, -0.2, -2, -0.1}, {-0.3, -0.1, -0.1, -0.1}};
-  EXPECT_EQ(merge_part_rows(rows, scores),
-            (ordered_json{{"id", 1},
-                          {"category", "Tea"},
-                          {"values", {{"Brand", "Elm"}, {"Weight", 3}, {"Flavours", {"mint", "lime"}}, {"Origin", nullptr}}},
-                          {"notes", {{"Weight", "rounded"}, {"Origin", "first"}}}}));
+  EXPECT_EQ(
+      merge_part_rows(rows, scores),
+      (ordered_json{
+          {"id", 1},
+          {"category", "Tea"},
+          {"values", {{"Brand", "Elm"}, {"Weight", 3}, {"Flavours", {"mint", "lime"}}, {"Origin", nullptr}}},
+          {"notes", {{"Weight", "rounded"}, {"Origin", "first"}}}}));
 }
 
 TEST(PartRows, AnAnswerIsThatOfThePartThatFoundItBest) {
   const auto row = [](const char* first, const char* second) {
     const auto text = [](const char* answer) { return answer ? ordered_json(answer) : ordered_json(); };
-    return ordered_json{{"id", 7},
-                        {"answers", {{{"id", "a"}, {"answer", text(first)}}, {{"id", "b"}, {"answer", text(second)}}}}};
+    return ordered_json{
+        {"id", 7},
+        {"answers", {{{"id", "a"}, {"answer", text(first)}}, {{"id", "b"}, {"answer", text(second)}}}}};
   };
   const std::vector<ordered_json> rows = {row(nullptr, "Rome"), row("1066", "Oslo")};
   EXPECT_EQ(merge_part_rows(rows, {{-0.1, -0.2}, {-3, -0.4}}), row("1066", "Rome"));
@@ -61,7 +64,8 @@ TEST(ItemRow, AddsWhatTheJobAsksFor) {
   Outcome outcome;
   outcome.document_tokens = 90;
   outcome.seconds = 1.5;
-  for (const TokenId token : {5, 6, 7, 8}) outcome.answers.push_back({{token, 1}, Ending::delimiter, -token * 0.5});
+  for (const TokenId token : {5, 6, 7, 8})
+    outcome.answers.push_back({{token, 1}, Ending::delimiter, -token * 0.5});
   Job::Output output;
   const ordered_json plain{{"id", "x"},
                            {"answers", {{{"answer", 5}}, {{"answer", 6}}, {{"answer", 7}}, {{"answer", 8}}}}};
@@ -77,7 +81,8 @@ TEST(ItemRow, AddsWhatTheJobAsksFor) {
   outcome.parts = 2;
   outcome.cut_tokens = 0;
   const ordered_json merged = item_row(EchoTask(), item, outcome, {});
-  EXPECT_EQ(merged, (ordered_json{{"id", "x"}, {"answers", {{{"answer", 5}}, {{"answer", 6}}}}, {"parts", 2}}));
+  EXPECT_EQ(merged,
+            (ordered_json{{"id", "x"}, {"answers", {{{"answer", 5}}, {{"answer", 6}}}}, {"parts", 2}}));
 }
 
 }  // namespace
