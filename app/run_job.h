@@ -21,7 +21,8 @@ struct RunEnd {
   nlohmann::ordered_json report;  ///< null where it was interrupted
 };
 
-/// Runs a job into its output folder, or goes on with it. Interrupts are as install_interrupt() sets them up.
-RunEnd run_job(const Job& job, const RunSettings& settings);
+/// Runs a job as it is `asked` for into its output folder, or goes on with it. Interrupts are as
+/// install_interrupt() sets them up.
+RunEnd run_job(const Job& asked, const RunSettings& settings);
 
 }  // namespace sheaf
