@@ -29,7 +29,6 @@ double largest_throughput(const EvalTable& table, const EvalRow& of) {
 std::string eval_html(const EvalTable& table) {
   const std::vector<TableColumn> columns = table_columns(table);
   std::string body = "<h1>" + escaped(table.name) + "</h1>\n";
-  if (!table.paper.empty()) body += "<p class=\"soft\">beside " + escaped(table.paper) + "</p>\n";
   body += "<section><div class=\"scroll\"><table>\n" + head_row(columns);
   for (size_t r = 0; r < table.rows.size(); ++r) {
     body += "<tr>";
@@ -39,7 +38,7 @@ std::string eval_html(const EvalTable& table) {
                           : column.number ? " class=\"n\""
                                           : "",
                           escaped(column.cells[r]));
-    body += "<td class=\"bar\">" +
+    body += "<td class=\"bar\" style=\"padding-left: .8rem\">" +
             share_bar(table.rows[r].own.throughput.value_or(0), largest_throughput(table, table.rows[r])) +
             "</td></tr>\n";
   }
