@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/eval_check.h"
 #include "app/evaluation.h"
 #include "app/workbench.h"
 #include "core/error.h"
@@ -29,6 +30,7 @@ int evaluate(EvalCommand& command) {
   }
   Evaluation evaluation(command, eval, std::move(cells));
   if (command.differences.empty()) {
+    check_runs(evaluation.cells(), command.restart);
     install_interrupt();
     return evaluation.run();
   }

@@ -24,6 +24,7 @@ class Evaluation {
   Evaluation(const EvalCommand& command, const Eval& eval, std::vector<EvalCell> cells)
       : command_(command), eval_(eval), cells_(std::move(cells)), gold_(eval, cells_) {}
 
+  const std::vector<EvalCell>& cells() const { return cells_; }
   /// Runs what is not finished and writes the table. The exit code: 1 where rows were rejected, 130 where it
   /// was interrupted.
   int run();

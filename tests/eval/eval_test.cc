@@ -211,6 +211,21 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out")));
 }
 
+TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
+  ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
+  const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("packed: holds the run of another job: job.input.limit was 0 and is 3"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(run_folder("standard"))) << "found before anything ran";
+  std::filesystem::copy(model_, scratch_.file("broken"));
+  scratch_.write("broken/config.json", "{}");
+  const Ran broken = run_sheaf(scratch_, command() + " --model tiny=" + scratch_.file("broken"));
+  EXPECT_EQ(broken.exit_code, 2) << broken.err;
+  EXPECT_EQ(run_sheaf(scratch_, command() + " --limit 3 --restart -q").exit_code, 0);
+}
+
 TEST_F(EvalCommand, ThePaperStandsBesideUs) {
   const Ran ran =
       run_sheaf(scratch_, command(std::string(kMethods) +

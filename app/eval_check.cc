@@ -1,0 +1,52 @@
+#include "app/eval_check.h"
+
+#include <fmt/ranges.h>
+#include <set>
+
+#include "core/error.h"
+#include "io/file_layer.h"
+#include "io/fingerprint.h"
+#include "io/model_files.h"
+#include "io/run_folder.h"
+
+namespace sheaf {
+namespace {
+
+/// What the run in a folder was started as; null where there is none, or none that can be read.
+nlohmann::ordered_json started_as(const std::string& folder) {
+  const std::string journal = read_whole(folder + "/journal").value_or("");
+  const std::string head = journal.substr(0, journal.find('\n'));
+  const size_t json = head.find('{');  // after the line's checksum
+  if (json == std::string::npos) return nullptr;
+  const auto parsed = nlohmann::ordered_json::parse(head.substr(json), nullptr, false);
+  return parsed.is_object() && parsed.contains("fingerprint") ? parsed["fingerprint"] : nullptr;
+}
+
+void check_folder(const Job& job) {
+  const nlohmann::ordered_json before = started_as(job.output.path);
+  if (!before.is_object()) return;
+  const bool gpu = before.value("device", "") == "cuda";
+  const std::vector<std::string> changes = list_changes(before, job_fingerprint(job, gpu, {}));
+  if (!changes.empty())
+    refuse(
+        "{}: holds the run of another job: {}; choose another folder with --output, or run everything again "
+        "with "
+        "--restart",
+        job.output.path, fmt::join(changes, "; "));
+}
+
+}  // namespace
+
+void check_runs(const std::vector<EvalCell>& cells, bool restart) {
+  std::set<std::string> models;
+  for (const EvalCell& cell : cells) {
+    // Without its adapter: merging that takes longer than a check may.
+    if (models.insert(cell.job.model.path).second) {
+      load_model(cell.job.model.path);
+      load_tokenizer(cell.job.model.path);
+    }
+    if (!restart) check_folder(cell.job);
+  }
+}
+
+}  // namespace sheaf
