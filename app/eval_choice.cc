@@ -14,8 +14,7 @@ namespace {
 template <class Entry>
 void keep_named(std::vector<Entry>& entries, std::string Entry::*name, const std::vector<std::string>& wanted,
                 const char* option) {
-  std::vector<std::string> known;
-  for (const Entry& entry : entries) known.push_back(entry.*name);
+  const std::vector<std::string> known = names_of(entries, name);
   for (const std::string& each : wanted)
     if (std::find(known.begin(), known.end(), each) == known.end())
       refuse("{} {}: the evaluation has no such name{}", option, shorten_text(each, 60),

@@ -78,13 +78,6 @@ void check_name(const std::string& name, const std::string& where, const std::st
     refuse("{}: {} \"{}\" appears twice; rename one", where, what, name);
 }
 
-template <class Entry>
-std::vector<std::string> names_of(const std::vector<Entry>& entries, std::string Entry::*name) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries) names.push_back(entry.*name);
-  return names;
-}
-
 Eval::Model read_model(const YamlPtr& node, const std::vector<std::string>& before) {
   YamlMap map(node, "models");
   Eval::Model model;

@@ -59,6 +59,14 @@ struct EvalChoice {
   std::string output;                 ///< replaces output.path
 };
 
+template <class Entry>
+std::vector<std::string> names_of(const std::vector<Entry>& entries, std::string Entry::*name) {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries) names.push_back(entry.*name);
+  return names;
+}
+
 /// Refuses unknown keys, names that are not unique or do not fit a file name, and figures of a paper that
 /// belong to nothing, with file and line.
 Eval read_eval(const std::string& path, const EvalChoice& choice);

@@ -32,8 +32,7 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   std::vector<JobChange> changes;
   for (const auto* some : {&dataset.changes, &model.changes, &method.changes, &eval.cost})
     changes.insert(changes.end(), some->begin(), some->end());
-  std::vector<std::string> overrides;
-  for (const JobChange& change : changes) overrides.push_back(change.text);
+  std::vector<std::string> overrides = names_of(changes, &JobChange::text);
   if (!options.device.empty()) overrides.push_back("engine.device=\"" + options.device + "\"");
   overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
   overrides.push_back(

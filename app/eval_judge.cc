@@ -65,7 +65,8 @@ Judgements count_replies(const std::string& folder, int64_t asked) {
     try {
       if (!reply.is_string()) throw std::string("no reply");
       for (const auto& [attribute, word] : read_judgements(reply.get_ref<const std::string&>()))
-        items.push_back({id + "/" + attribute, id, {}, attribute, std::vector<std::string>{word}, {}});
+        items.push_back(
+            {fmt::format("{}/{}", id, attribute), id, {}, attribute, std::vector<std::string>{word}, {}});
     } catch (const std::string&) {
       ++judgements.unread;
     }

@@ -20,8 +20,7 @@ void read_figure(YamlMap& map, const char* key, std::optional<double>& target) {
 template <class Entry>
 void check_known(const YamlMap& map, const char* key, const std::string& name,
                  const std::vector<Entry>& entries, std::string Entry::*field) {
-  std::vector<std::string> known;
-  for (const Entry& entry : entries) known.push_back(entry.*field);
+  const std::vector<std::string> known = names_of(entries, field);
   if (std::find(known.begin(), known.end(), name) == known.end())
     refuse("{}: {} \"{}\" is not in this evaluation{}", map.where(key), map.path(key), shorten_text(name, 60),
            suggest_spelling(name, known));
