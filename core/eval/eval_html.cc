@@ -8,9 +8,9 @@
 namespace sheaf {
 namespace {
 
-std::string head_row(const std::vector<TableColumn>& columns) {
+std::string head_row(const std::vector<EvalColumn>& columns) {
   std::string html = "<tr>";
-  for (const TableColumn& column : columns)
+  for (const EvalColumn& column : columns)
     html += fmt::format("<th{}>{}</th>", column.number ? " class=\"n\"" : "", escaped(column.name));
   return html + "<th></th></tr>\n";
 }
@@ -27,12 +27,12 @@ double largest_throughput(const EvalTable& table, const EvalRow& of) {
 }  // namespace
 
 std::string eval_html(const EvalTable& table) {
-  const std::vector<TableColumn> columns = table_columns(table);
+  const std::vector<EvalColumn> columns = table_columns(table);
   std::string body = "<h1>" + escaped(table.name) + "</h1>\n";
   body += "<section><div class=\"scroll\"><table>\n" + head_row(columns);
   for (size_t r = 0; r < table.rows.size(); ++r) {
     body += "<tr>";
-    for (const TableColumn& column : columns)
+    for (const EvalColumn& column : columns)
       body += fmt::format("<td{}>{}</td>",
                           column.paper    ? " class=\"n soft\""
                           : column.number ? " class=\"n\""

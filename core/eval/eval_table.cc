@@ -71,9 +71,9 @@ void set_rates(EvalTable& table) {
 }
 
 std::string eval_text(const EvalTable& table) {
-  const std::vector<TableColumn> columns = table_columns(table);
+  const std::vector<EvalColumn> columns = table_columns(table);
   std::vector<size_t> widths;
-  for (const TableColumn& column : columns) {
+  for (const EvalColumn& column : columns) {
     widths.push_back(width_of(column.name));
     for (const std::string& cell : column.cells) widths.back() = std::max(widths.back(), width_of(cell));
   }
@@ -84,24 +84,24 @@ std::string eval_text(const EvalTable& table) {
     text.erase(text.find_last_not_of(' ') + 1);
     return text + "\n";
   };
-  std::string text = line([](const TableColumn& column) { return column.name; });
+  std::string text = line([](const EvalColumn& column) { return column.name; });
   for (size_t r = 0; r < table.rows.size(); ++r)
-    text += line([&](const TableColumn& column) { return column.cells[r]; });
+    text += line([&](const EvalColumn& column) { return column.cells[r]; });
   for (const std::string& note : table.notes) text += note + "\n";
   return text;
 }
 
 std::string eval_markdown(const EvalTable& table) {
-  const std::vector<TableColumn> columns = table_columns(table);
+  const std::vector<EvalColumn> columns = table_columns(table);
   std::string text = fmt::format("# {}\n\n|", table.name), rule = "|";
-  for (const TableColumn& column : columns) {
+  for (const EvalColumn& column : columns) {
     text += " " + column.name + " |";
     rule += column.number ? "---:|" : "---|";
   }
   text += "\n" + rule + "\n";
   for (size_t r = 0; r < table.rows.size(); ++r) {
     text += "|";
-    for (const TableColumn& column : columns) text += " " + markdown_cell(column.cells[r]) + " |";
+    for (const EvalColumn& column : columns) text += " " + markdown_cell(column.cells[r]) + " |";
     text += "\n";
   }
   for (const std::string& note : table.notes) text += "\n" + note + "\n";

@@ -21,7 +21,7 @@ class Columns {
   explicit Columns(const EvalTable& table) : table_(table) {}
 
   void text(const std::string& name, std::string EvalRow::*field) {
-    TableColumn column{name, false, false, {}};
+    EvalColumn column{name, false, false, {}};
     for (const EvalRow& row : table_.rows) column.cells.push_back(row.*field);
     columns.push_back(std::move(column));
   }
@@ -37,13 +37,13 @@ class Columns {
   }
 
   void add(const std::string& name, bool paper, const std::function<std::string(const EvalRow&)>& cell) {
-    TableColumn column{paper ? "paper" : name, true, paper, {}};
+    EvalColumn column{paper ? "paper" : name, true, paper, {}};
     for (const EvalRow& row : table_.rows) column.cells.push_back(cell(row));
     if (std::any_of(column.cells.begin(), column.cells.end(), [](const auto& text) { return !text.empty(); }))
       columns.push_back(std::move(column));
   }
 
-  std::vector<TableColumn> columns;
+  std::vector<EvalColumn> columns;
 
  private:
   const EvalTable& table_;
@@ -51,7 +51,7 @@ class Columns {
 
 }  // namespace
 
-std::vector<TableColumn> table_columns(const EvalTable& table) {
+std::vector<EvalColumn> table_columns(const EvalTable& table) {
   const auto has_seconds = [](const EvalRow& row) { return row.paper.seconds.has_value(); };
   Columns columns(table);
   columns.text("model", &EvalRow::model);

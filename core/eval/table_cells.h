@@ -7,7 +7,7 @@
 namespace sheaf {
 
 /// A column of the table as people read it.
-struct TableColumn {
+struct EvalColumn {
   std::string name;
   bool number = true;              ///< stands to the right
   bool paper = false;              ///< the paper's figures of the column before
@@ -15,6 +15,6 @@ struct TableColumn {
 };
 
 /// The columns that have something in them, with the paper's figures beside ours.
-std::vector<TableColumn> table_columns(const EvalTable& table);
+std::vector<EvalColumn> table_columns(const EvalTable& table);
 
 }  // namespace sheaf
