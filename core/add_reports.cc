@@ -114,7 +114,8 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
     sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
   sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
   sum["predicted"] = nullptr;  // half a prediction is none
-  if (!earlier.value("predicted", ordered_json()).is_null() && !later.value("predicted", ordered_json()).is_null()) {
+  if (!earlier.value("predicted", ordered_json()).is_null() &&
+      !later.value("predicted", ordered_json()).is_null()) {
     sum["predicted"] = later.at("predicted");
     add_numbers(earlier.at("predicted"), sum["predicted"]);
   }
