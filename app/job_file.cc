@@ -135,7 +135,8 @@ YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
   const size_t equals = override_text.find('=');
   if (equals == std::string::npos || equals == 0)
     refuse("{}: write it as key.path=value, for example method.documents=4", source);
-  const YamlPtr value = parse_yaml(source, override_text.substr(equals + 1), 0);
+  const std::string text = override_text.substr(equals + 1);
+  const YamlPtr value = parse_yaml(source, text == "-" ? "\"-\"" : text, 0);  // standard input, not a list
   if (std::count(override_text.begin(), override_text.begin() + static_cast<ptrdiff_t>(equals), '.') > 8)
     refuse("{}: the key has too many parts", source);
   return replace_yaml(root, std::string_view(override_text).substr(0, equals), value);

@@ -23,7 +23,8 @@ struct ReportOptions {
   std::string out;
 };
 
-NamedReport read_report(const std::string& run) {
+NamedReport read_report(std::string run) {
+  if (run.ends_with("/report.json")) run.resize(run.size() - std::string_view("/report.json").size());
   std::string path = run + "/report.json";
   auto text = read_whole(path);
   const bool finished = text.has_value();

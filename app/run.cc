@@ -32,6 +32,7 @@ int run(const RunOptions& options) {
   else if (!options.quiet)
     std::cout << report_text(end.report) << "rows    " << job.output.path << "/rows-*." << job.output.format
               << "\nreport  " << job.output.path << "/report.json, report.html\n";
+  if (!options.json && !std::cout.flush()) std::cout.clear();  // the result is in the folder
   return end.exit_code;
 }
 
@@ -53,7 +54,8 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->add_option("--max-rejects", options->max_rejects,
                    "Stop, with exit code 2, once more rows than that are rejects: a number, or a share of "
                    "the rows so far such as 2.5%")
-      ->type_name("N|P%");
+      ->type_name("N|P%")
+      ->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
   command->add_option("--log", options->log, "A file that gets a line of progress every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -15,16 +15,18 @@ constexpr auto kBetweenSaves = 10s;
 }  // namespace
 
 RunCount::RunCount(Report about, RunFolder& folder) : folder_(folder), session_(std::move(about)) {
-  uncounted_ = folder.rows();
+  rows_ = rows_uncounted_ = folder.rows();
+  rejects_ = rejects_uncounted_ = folder.rejects();
   const ordered_json saved = ordered_json::parse(folder.saved_progress(), nullptr, false);
   if (!saved.is_object()) return;
   try {
-    const auto rows = saved.at("rows").get<int64_t>();
+    const auto rows = saved.at("rows").get<int64_t>(), rejects = saved.at("rejects").get<int64_t>();
     // Where the folder had to go back behind what was counted, the count is of no use.
     if (rows > folder.rows() || saved.at("report").at("version") != kReportVersion) return;
     add_reports(saved.at("report"), saved.at("report"));  // throws where it is not whole
     earlier_ = saved.at("report");
-    uncounted_ -= rows;
+    rows_uncounted_ -= rows;
+    rejects_uncounted_ -= rejects;
   } catch (const ordered_json::exception&) {
   }
 }
@@ -32,7 +34,7 @@ RunCount::RunCount(Report about, RunFolder& folder) : folder_(folder), session_(
 void RunCount::start(double open_seconds) {
   const std::lock_guard lock(mutex_);
   session_.open_seconds = open_seconds;
-  start_ = saved_at_ = Clock::now();
+  start_ = Clock::now();
   session_.statistics.start();
 }
 
@@ -60,24 +62,45 @@ void RunCount::reject(const Reject& reject) {
   session_.statistics.reject(reject);
 }
 
-void RunCount::committed(const PipelineStats& pipeline, bool at_once) {
-  if (!at_once && Clock::now() - saved_at_ < kBetweenSaves) return;
+void RunCount::committed(const PipelineStats& pipeline) {
+  {
+    const std::lock_guard lock(mutex_);
+    bring_up_to_date(pipeline);
+    committed_ = session_;
+    rows_ = folder_.rows();
+    rejects_ = folder_.rejects();
+  }
+  if (Clock::now() - saved_at_ >= kBetweenSaves) save();
+}
+
+void RunCount::save() {
   saved_at_ = Clock::now();
-  const ordered_json so_far{
-      {"rows", folder_.rows()}, {"rejects", folder_.rejects()}, {"report", report(pipeline)}};
+  ordered_json so_far;
+  {
+    const std::lock_guard lock(mutex_);
+    so_far = {{"rows", rows_}, {"rejects", rejects_}, {"report", all_sessions(committed_)}};
+  }
   folder_.save_progress(so_far.dump() + "\n");
 }
 
 ordered_json RunCount::report(const PipelineStats& pipeline) {
   const std::lock_guard lock(mutex_);
+  bring_up_to_date(pipeline);
+  return all_sessions(session_);
+}
+
+void RunCount::bring_up_to_date(const PipelineStats& pipeline) {
   session_.engine = session_.statistics.engine();
   session_.pipeline = pipeline;
   session_.total_seconds =
       session_.open_seconds + std::chrono::duration<double>(Clock::now() - start_).count();
-  ordered_json whole = report_json(session_);
-  whole["rows_uncounted"] = uncounted_;
-  if (earlier_) whole = add_reports(*earlier_, whole);
-  return whole;
+}
+
+ordered_json RunCount::all_sessions(const Report& session) const {
+  ordered_json whole = report_json(session);
+  whole["rows_uncounted"] = rows_uncounted_;
+  whole["rejects_uncounted"] = rejects_uncounted_;
+  return earlier_ ? add_reports(*earlier_, whole) : whole;
 }
 
 }  // namespace sheaf

@@ -25,8 +25,10 @@ class RunCount {
   void predict(double seconds);
   void row(const nlohmann::ordered_json& row, const Outcome& outcome);
   void reject(const Reject& reject);
-  /// After a group was committed: saves the count, at most every few seconds unless `at_once`.
-  void committed(const PipelineStats& pipeline, bool at_once = false);
+  /// After a group was committed; saves the count now and then.
+  void committed(const PipelineStats& pipeline);
+  /// Saves what was counted up to the last committed group.
+  void save();
 
   /// Of all sessions, as far as they were counted.
   nlohmann::ordered_json report(const PipelineStats& pipeline);
@@ -34,12 +36,18 @@ class RunCount {
  private:
   using Clock = std::chrono::steady_clock;
 
+  nlohmann::ordered_json all_sessions(const Report& session) const;
+  void bring_up_to_date(const PipelineStats& pipeline);
+
   RunFolder& folder_;
   std::optional<nlohmann::ordered_json> earlier_;
-  int64_t uncounted_ = 0;  ///< rows of sessions that were killed before they saved them
-  std::mutex mutex_;       ///< of what follows
+  int64_t rows_uncounted_ = 0,
+          rejects_uncounted_ = 0;  ///< of sessions that were killed before they saved them
+  std::mutex mutex_;               ///< of what follows
   Report session_;
-  Clock::time_point start_ = Clock::now(), saved_at_ = start_, asked_at_{};
+  Report committed_;                ///< the session as of the last committed group
+  int64_t rows_ = 0, rejects_ = 0;  ///< in the folder by then
+  Clock::time_point start_ = Clock::now(), saved_at_{}, asked_at_{};
 };
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 
 #include "app/hardware_file.h"
@@ -17,6 +18,7 @@
 #include "core/task/item_row.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
+#include "io/globs.h"
 #include "io/row_table.h"
 #include "io/run_folder.h"
 
@@ -25,6 +27,16 @@ namespace {
 
 void say(const RunSettings& settings, const std::string& text) {
   if (!settings.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
+}
+
+/// Rows among the corpus would be read as corpus.
+void check_output_apart(const Job& job) {
+  std::error_code ignored;
+  const auto out = std::filesystem::weakly_canonical(job.output.path, ignored);
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
+    if (std::filesystem::weakly_canonical(file, ignored).parent_path() == out)
+      refuse("output.path: {} is where the corpus is ({}); choose a folder of its own", job.output.path,
+             file);
 }
 
 }  // namespace
@@ -40,10 +52,12 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   const Shard shard = choose_shard(settings.shard, *corpus, job.engine.window);
   if (shard.count > 1) corpus = first_rows(std::move(corpus), shard.end);
 
+  check_output_apart(job);
   RunFolderOptions folder_options;
   folder_options.path = job.output.path;
   folder_options.rows_per_file = job.output.rows_per_file;
-  folder_options.fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
+  const nlohmann::ordered_json fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
+  folder_options.fingerprint = fingerprint;
   folder_options.first_row = shard.first;
   folder_options.restart = settings.restart;
   if (job.output.format == "parquet") {
@@ -109,24 +123,45 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
       progress.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before);
     progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
   };
-  const bool finished = pipeline.run(
-      [&](const Item& item, const Outcome& outcome) {
-        const nlohmann::ordered_json row = item_row(*task, item, outcome, job.output);
-        count.row(row, outcome);
-        folder.row(row);
-      },
-      [&](const Reject& reject) {
-        count.reject(reject);
-        folder.reject(reject);
-      });
+  const auto work = [&] {
+    return pipeline.run(
+        [&](const Item& item, const Outcome& outcome) {
+          const nlohmann::ordered_json row = item_row(*task, item, outcome, job.output);
+          count.row(row, outcome);
+          folder.row(row);
+        },
+        [&](const Reject& reject) {
+          count.reject(reject);
+          folder.reject(reject);
+        });
+  };
+  bool finished = false;
+  try {
+    finished = work();
+  } catch (...) {
+    progress.close();
+    try {
+      count.save();
+    } catch (const std::exception&) {  // what stopped the run is the one to report
+    }
+    throw;
+  }
   count.step(engine.stats(), pipeline.stats(), *backend, true);
   progress.close();
   if (!finished) {
-    count.committed(pipeline.stats(), true);
+    count.save();
     std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
                  static_cast<long long>(folder.rows()), job.output.path.c_str());
     return {130, false, nullptr};
   }
+  if (job_fingerprint(job, bench.on_gpu(), shard) != fingerprint)
+    refuse(
+        "{}: its files were changed while they were read, so the rows would be of neither the old ones nor "
+        "the "
+        "new ones; leave them alone and begin again with --restart",
+        job.input.path);
+  if (folder.rows() + folder.rejects() == 0)
+    say(settings, fmt::format("{}: there was no row in it", job.input.path));
   nlohmann::ordered_json report = count.report(pipeline.stats());
   folder.finish(report.dump(2) + "\n", report_html(report));
   return {folder.rejects() > 0 ? 1 : 0, false, std::move(report)};

@@ -100,8 +100,8 @@ void add_reasons(const ordered_json& from, ordered_json& to) {
 
 ordered_json add_reports(const ordered_json& earlier, const ordered_json& later) {
   ordered_json sum = later;
-  for (const char* key :
-       {"sessions", "rows_uncounted", "items", "rejects", "answers", "steps", "split_steps"})
+  for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "items", "rejects", "answers",
+                          "steps", "split_steps"})
     sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
   for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
     add_numbers(earlier.at(key), sum.at(key));

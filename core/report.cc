@@ -30,6 +30,7 @@ ordered_json report_json(const Report& r) {
                        {"method", r.method},
                        {"sessions", 1},
                        {"rows_uncounted", 0},
+                       {"rejects_uncounted", 0},
                        {"items", r.pipeline.items},
                        {"rejects", r.pipeline.rejects},
                        {"answers", r.engine.answers},
@@ -104,10 +105,11 @@ std::string report_text(const ordered_json& report) {
                                  whole("/items"), whole("/answers"), whole("/rejects"),
                                  number("/seconds/total"), number("/items_per_second"));
   if (whole("/sessions") > 1)
-    text += fmt::format("  sessions {}, all of them counted here{}\n", whole("/sessions"),
-                        whole("/rows_uncounted") > 0
-                            ? fmt::format(" but {} rows of one that was killed", whole("/rows_uncounted"))
-                            : "");
+    text += fmt::format("  sessions {}, all of them counted here\n", whole("/sessions"));
+  if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
+    text += fmt::format(
+        "  besides  {} rows and {} rejects of a session that was killed before it saved its count\n",
+        whole("/rows_uncounted"), whole("/rejects_uncounted"));
   text +=
       fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
                   whole("/tokens/computed"), whole("/tokens/prefill"), whole("/tokens/decode"),

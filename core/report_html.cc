@@ -253,8 +253,9 @@ std::string report_html(const ordered_json& report) {
     body += "<p>The run went on after it was stopped: " + number_text(number(report, "sessions")) +
             " sessions or shards are counted here.</p>\n";
   if (number(report, "rows_uncounted") > 0)
-    body += "<p>" + number_text(number(report, "rows_uncounted")) +
-            " rows that were written just before a session was killed are not counted here.</p>\n";
+    body += "<p>" + number_text(number(report, "rows_uncounted")) + " rows and " +
+            number_text(number(report, "rejects_uncounted")) +
+            " rejects that were written just before a session was killed are not counted here.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
   body += section("Throughput", throughput_html(report));
   body += section("Where the time went", stages_html(report));

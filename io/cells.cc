@@ -45,6 +45,8 @@ json id_of(const json& value, std::string_view what) {
   if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
     reject("{} is not a finite number", what);
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p53)
+    reject("{} has more digits than a number can keep; write it as text", what);
   return value;
 }
 

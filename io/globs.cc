@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kDeepest = 16;
+
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
@@ -21,12 +23,21 @@ bool is_file(const fs::path& path) {
 std::vector<std::string> files_in_folder(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  fs::directory_iterator entry(folder, error), end;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink, error), end;
   for (; !error && entry != end; entry.increment(error)) {
     const fs::path path = entry->path();
-    if (!path.filename().string().starts_with('.') && is_file(path) &&
-        corpus_format(path.string()) != CorpusFormat::unknown)
-      files.push_back(path.string());
+    const std::string name = path.filename().string();
+    std::error_code ignored;
+    // What begins so is hidden, or of the program that wrote the folder (_SUCCESS, _temporary).
+    if (name.starts_with('.') || name.starts_with('_')) {
+      if (entry->is_directory(ignored)) entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry.depth() > kDeepest)
+      refuse("{}: has folders more than {} deep; name one of them", folder, kDeepest);
+    if (corpus_format(name) == CorpusFormat::unknown || entry->is_directory(ignored)) continue;
+    if (!is_file(path)) refuse("{}: is a link to nothing; remove it or mend it", path.string());
+    files.push_back(path.string());
   }
   if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
   return files;
@@ -55,7 +66,9 @@ std::vector<std::string> expand_corpus_path(const std::string& path) {
 }
 
 CorpusFormat corpus_format(const std::string& path) {
-  std::string_view name = path;
+  std::string lower = path;
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::string_view name = lower;
   if (name.ends_with(".parquet")) return CorpusFormat::parquet;
   for (std::string_view packed : {".gz", ".zst"})
     if (name.ends_with(packed)) name.remove_suffix(packed.size());

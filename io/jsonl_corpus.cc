@@ -131,10 +131,13 @@ std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMap
                                           const std::string& standard_input) {
   std::vector<std::string> paths = files;
   std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
-  const std::vector<std::string> columns = probe_columns(paths.front());
-  if (!columns.empty())
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const std::vector<std::string> columns = probe_columns(paths[i]);
+    if (columns.empty()) continue;
     for (const MappedColumn& column : mapper.columns())
-      if (!column.optional) check_column(column, columns, files.front());
+      if (!column.optional) check_column(column, columns, files[i]);
+    break;
+  }
   for (const std::string& path : paths) open_bytes(path);  // better now than after hours of work
   return std::make_unique<JsonlCorpus>(std::move(files), std::move(paths), std::move(mapper));
 }

@@ -164,9 +164,8 @@ void RowMapper::map_questions(const json& cells, Item& item) const {
     Question question;
     question.text = text_of(cell(cells, input_.question), fmt::format("column \"{}\"", input_.question));
     if (blank(question.text)) reject("the question is empty");
-    if (!input_.options.empty())
-      question.options =
-          options_of(cell(cells, input_.options), fmt::format("column \"{}\"", input_.options));
+    if (const auto options = cells.find(input_.options); !input_.options.empty() && options != cells.end())
+      question.options = options_of(*options, fmt::format("column \"{}\"", input_.options));
     item.questions.push_back(std::move(question));
     return;
   }

@@ -104,6 +104,12 @@ bool RunFolder::check_finished() {
   if (!manifest.is_object() || !manifest.contains("fingerprint") || !manifest["fingerprint"].is_object())
     refuse("{}: there is _SUCCESS but no manifest.json that can be read; {}", options_.path, kMend);
   check_same(manifest["fingerprint"]);
+  for (const ordered_json& file : manifest.value("files", ordered_json::array())) {
+    const std::string name = file.value("name", "");
+    if (file_size(path(name)) != file.value("bytes", int64_t{-1}))
+      refuse("{}: the run is finished, but {} is gone or no longer has its {} bytes; {}", options_.path, name,
+             file.value("bytes", int64_t{0}), kMend);
+  }
   at_.rows = manifest.value("rows", int64_t{0});
   at_.rejects = manifest.value("rejects", int64_t{0});
   finished_ = true;
@@ -183,7 +189,8 @@ void RunFolder::resume(const std::string& text) {
     }
     places.push_back(std::move(place));
   }
-  check_published();
+  const int64_t last_position = places.back().position;
+  forget_damaged(places);
   const int64_t file = places.back().file;
   take_back(staged_rows(file), options_.convert ? "" : rows_name(file));
   take_back("rejects.jsonl.part", "rejects.jsonl");
@@ -205,9 +212,9 @@ void RunFolder::resume(const std::string& text) {
   at_ = places[first + found - 1];
   file_sum_ = rows_sums[found - 1];
   rejects_sum_ = rejects_sums[found - 1];
-  if (at_.position < places.back().position)
+  if (at_.position < last_position)
     notice_ = fmt::format("files in {} were damaged; rows {} to {} of the corpus are done again",
-                          options_.path, at_.position + 1, places.back().position);
+                          options_.path, at_.position + 1, last_position);
   else if (!journal.whole)
     notice_ = fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
 
@@ -234,10 +241,20 @@ void RunFolder::take_back(const std::string& staged, const std::string& name) {
   files_.sync_folder(options_.path);
 }
 
-void RunFolder::check_published() const {
-  for (const Published& file : published_)
-    if (file_size(path(file.name)) != file.bytes)
-      refuse("{}: {} is gone or no longer has its {} bytes; {}", options_.path, file.name, file.bytes, kMend);
+/// Goes back to before the first rows file that no longer holds what the journal says.
+void RunFolder::forget_damaged(std::vector<Progress>& places) {
+  for (size_t i = 0; i < published_.size(); ++i) {
+    Sha256 sum;
+    const bool there = read_pieces(path(published_[i].name), [&](std::string_view piece) { sum.add(piece); });
+    if (there && sum.hex() == published_[i].sha256) continue;
+    if (options_.convert) files_.remove(path(published_[i].name));
+    published_.resize(i);
+    std::erase_if(places, [&](const Progress& place) {
+      return place.file > static_cast<int64_t>(i) ||
+             (place.file == static_cast<int64_t>(i) && place.file_rows > 0);
+    });
+    return;
+  }
 }
 
 void RunFolder::row(const ordered_json& row) {

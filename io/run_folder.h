@@ -77,7 +77,7 @@ class RunFolder {
   void begin();
   void resume(const std::string& text);
   void take_back(const std::string& staged, const std::string& name);
-  void check_published() const;
+  void forget_damaged(std::vector<Progress>& places);
   void remove_files(int64_t first_rows_file);
   void append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
               const std::string& text);

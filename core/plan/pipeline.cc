@@ -6,6 +6,12 @@
 #include "core/stopwatch.h"
 
 namespace sheaf {
+namespace {
+
+constexpr size_t kMostBytes =
+    32 << 20;  // a window of long documents has fewer rows, so that memory is bounded
+
+}  // namespace
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   std::thread reader([&] {
@@ -72,17 +78,19 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   // Windows begin at multiples of their size, wherever reading began: a resumed run and a shard have the
   // windows of a run in one go.
   const int64_t end = (corpus_.position() / window_rows_ + 1) * window_rows_;
+  size_t bytes = 0;  // of the documents
   double seconds = 0;
   {
     const Stopwatch watch(seconds);
-    while (more && corpus_.position() < end) {
+    while (more && corpus_.position() < end && bytes < kMostBytes) {
       if (engine_.interrupted()) return std::nullopt;
       auto row = corpus_.next();
       if (!row)
         more = false;
-      else if (auto* item = std::get_if<Item>(&*row))
+      else if (auto* item = std::get_if<Item>(&*row)) {
+        bytes += item->document.size();
         window.items.push_back(std::move(*item));
-      else
+      } else
         window.rejects.emplace_back(window.items.size(), std::get<Reject>(std::move(*row)));
     }
   }

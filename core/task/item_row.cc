@@ -44,7 +44,9 @@ ordered_json joined_lists(const Rows& rows, const std::string& name) {
 ordered_json merge_values(const Rows& rows, const Scores& scores) {
   ordered_json merged{{"id", rows[0]["id"]}, {"category", rows[0]["category"]}};
   merged["values"] = ordered_json::object();
-  const bool whole = scores[0].size() == 1;  // one answer holds every value
+  // One answer holds every value, and what is said of it is said once.
+  const auto once = [&](const char* key) { return rows[0].contains(key) && !rows[0][key].is_object(); };
+  const bool whole = scores[0].size() == 1;
   size_t question = 0;
   for (const auto& [key, _] : rows[0]["values"].items()) {
     const std::string& name = key;
@@ -53,20 +55,18 @@ ordered_json merge_values(const Rows& rows, const Scores& scores) {
     const ordered_json& value = rows[part]["values"][name];
     merged["values"][name] = value.is_array() ? joined_lists(rows, name) : value;
     copy_member(rows[part], merged, "notes", name);
-    if (!whole) copy_member(rows[part], merged, "logprobs", name);
-    if (!whole) copy_member(rows[part], merged, "raw", name);
+    for (const char* about : {"logprobs", "raw"})
+      if (!once(about)) copy_member(rows[part], merged, about, name);
     ++question;
   }
-  if (whole) {
-    for (const char* key : {"logprobs", "raw"}) {
-      if (!rows[0].contains(key)) continue;
-      merged[key] = rows[0][key];
-      for (size_t part = 1; part < rows.size(); ++part) {
-        if (merged[key].is_number())
-          merged[key] = merged[key].get<double>() + rows[part][key].get<double>();
-        else
-          merged[key] = merged[key].get<std::string>() + "\n" + rows[part][key].get<std::string>();
-      }
+  for (const char* key : {"logprobs", "raw"}) {
+    if (!once(key)) continue;
+    merged[key] = rows[0][key];
+    for (size_t part = 1; part < rows.size(); ++part) {
+      if (merged[key].is_number())
+        merged[key] = merged[key].get<double>() + rows[part][key].get<double>();
+      else
+        merged[key] = merged[key].get<std::string>() + "\n" + rows[part][key].get<std::string>();
     }
   }
   return merged;

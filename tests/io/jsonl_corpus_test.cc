@@ -42,6 +42,27 @@ TEST(JsonlCorpus, TellsWhichShareWasRead) {
   EXPECT_NEAR(first->share_read().value(), 0.5, 1e-9);
 }
 
+TEST(JsonlCorpus, FoldersAreReadWithTheirFolders) {
+  TempFolder folder;
+  const std::string line = R"({"sku": 1, "category": "Tea", "title": "t", "text": "x"})"
+                           "\n";
+  for (const char* name :
+       {"day=1/b.jsonl", "a.JSONL", "day=1/deep/c.jsonl", "_temporary/x.jsonl", ".hidden/y.jsonl"})
+    folder.write(name, line);
+  folder.write("_SUCCESS", "");
+  const CorpusRows rows = read_all(extract_job(folder.path()), &kSchema);
+  EXPECT_EQ(rows.items.size(), 3u);
+  std::filesystem::create_symlink("nowhere", folder.path("d.jsonl"));
+  EXPECT_NE(error_of([&] { read_all(extract_job(folder.path()), &kSchema); }).find("is a link to nothing"),
+            std::string::npos);
+}
+
+TEST(JsonlCorpus, AnIdWithTooManyDigitsIsNotCutSilently) {
+  EXPECT_NE(reason_of(R"({"sku": 12345678901234567890123, "category": "Tea", "title": "t", "text": "x"})")
+                .find("more digits than a number can keep"),
+            std::string::npos);
+}
+
 TEST(JsonlCorpus, MapsColumns) {
   TempFolder folder;
   const std::string path =

@@ -364,12 +364,42 @@ TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
   EXPECT_EQ(contents(options().path), expected);
 }
 
-TEST_P(RunFolderTest, MissingFilesAreRefused) {
-  leave_unfinished(options());
-  std::filesystem::remove(out(GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl"));
+TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
+  const Folder expected = undisturbed();
+  const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
+  for (const bool gone : {true, false}) {
+    fresh();
+    leave_unfinished(options());
+    ASSERT_TRUE(std::filesystem::exists(out(first)));
+    if (gone) {
+      std::filesystem::remove(out(first));
+    } else {
+      std::string text = read_file(out(first));
+      text[text.size() / 2] ^= 1;
+      folder_.write("out/" + first, text);
+    }
+    {
+      const RunFolder folder(quick_files(), options());
+      EXPECT_EQ(folder.position(), 0);
+      EXPECT_NE(folder.notice().find("damaged"), std::string::npos) << folder.notice();
+    }
+    work(quick_files(), options());
+    EXPECT_EQ(contents(options().path), expected) << (gone ? "gone" : "damaged");
+  }
+}
+
+TEST_P(RunFolderTest, AFinishedFolderWithoutItsRowsIsRefused) {
+  work(quick_files(), options());
+  EXPECT_TRUE(RunFolder(quick_files(), options()).finished());
+  const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
+  std::filesystem::resize_file(out(first), 3);
   const std::string message = error_of([&] { RunFolder(quick_files(), options()); });
-  EXPECT_NE(message.find("rows-00000"), std::string::npos) << message;
-  fresh();
+  EXPECT_NE(message.find(first + " is gone or no longer has its"), std::string::npos) << message;
+  std::filesystem::remove(out(first));
+  EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find(first), std::string::npos);
+}
+
+TEST_P(RunFolderTest, RowsWithoutAJournalAreRefused) {
   folder_.write("out/rows-00000.jsonl", "{}\n");
   EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find("no journal"), std::string::npos);
 }

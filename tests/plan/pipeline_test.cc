@@ -320,6 +320,20 @@ TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
   }
 }
 
+TEST(Pipeline, LongDocumentsMakeShortWindows) {
+  // A document's length in bytes decides, not in tokens.
+  std::vector<std::variant<Item, Reject>> rows;
+  for (int i = 0; i < 10; ++i) rows.push_back(make_item(i, "tea", "4" + std::string(12 << 20, ' ')));
+  const auto ends = [&](int64_t skipped) {
+    std::vector<std::string> found;
+    for (const std::string& event : run(rows, {}, 8, 1000, 1000, skipped).events)
+      if (event.starts_with("end")) found.push_back(event);
+    return found;
+  };
+  EXPECT_EQ(ends(0), (std::vector<std::string>{"end 3", "end 6", "end 8", "end 10"}));
+  EXPECT_EQ(ends(3), (std::vector<std::string>{"end 6", "end 8", "end 10"})) << "as in one go";
+}
+
 TEST(Pipeline, AnEmptyCorpusGivesNothing) {
   EXPECT_TRUE(run({}, {}, 10).ids.empty());
 }

@@ -33,6 +33,23 @@ TEST(PartRows, AValueIsThatOfThePartThatFoundItBest) {
           {"notes", {{"Weight", "rounded"}, {"Origin", "first"}}}}));
 }
 
+TEST(PartRows, WhatIsSaidOfValuesGoesWithThem) {
+  const auto row = [](const char* brand, const ordered_json& logprobs, const ordered_json& raw) {
+    return ordered_json{{"id", 1},
+                        {"category", "Tea"},
+                        {"values", {{"Brand", brand ? ordered_json(brand) : ordered_json()}}},
+                        {"logprobs", logprobs},
+                        {"raw", raw}};
+  };
+  // One attribute, an answer of its own.
+  const std::vector<ordered_json> own = {row(nullptr, {{"Brand", -1.0}}, {{"Brand", " null"}}),
+                                         row("Oak", {{"Brand", -2.0}}, {{"Brand", " \"Oak\""}})};
+  EXPECT_EQ(merge_part_rows(own, {{-0.1}, {-0.2}}), own[1]);
+  // Whole objects.
+  EXPECT_EQ(merge_part_rows({row(nullptr, -1.0, "a"), row("Oak", -2.0, "b")}, {{-0.1}, {-0.2}}),
+            row("Oak", -3.0, "a\nb"));
+}
+
 TEST(PartRows, AnAnswerIsThatOfThePartThatFoundItBest) {
   const auto row = [](const char* first, const char* second) {
     const auto text = [](const char* answer) { return answer ? ordered_json(answer) : ordered_json(); };
