@@ -10,6 +10,7 @@
 #include "app/estimate_inputs.h"
 #include "app/estimate_sweep.h"
 #include "app/hardware_file.h"
+#include "app/job_file.h"
 #include "core/error.h"
 #include "core/svg_plot.h"
 
@@ -159,6 +160,21 @@ void show_sweep(const EstimateOptions& options, const EstimateCase& base, const 
   if (!file) refuse("--html: {} cannot be written", options.html);
 }
 
+/// A method that the job's task cannot be run with would win comparisons for nothing.
+void check_methods(const Job& job, const std::string& asked, const std::vector<SweepAxis>& axes) {
+  if (job.task.kind.empty()) return;  // no job: lengths alone
+  const std::vector<std::string>& fitting = methods_of(job.task.kind);
+  const auto check = [&](const std::string& method) {
+    if (std::ranges::find(fitting, method) == fitting.end())
+      refuse("the method {} cannot be used with task.kind {}; choose among {}", method, job.task.kind,
+             fmt::join(fitting, ", "));
+  };
+  if (!asked.empty()) check(asked);
+  for (const SweepAxis& axis : axes)
+    if (axis.key == "method")
+      for (const std::string& method : axis.values) check(method);
+}
+
 void run(const EstimateOptions& options) {
   const EstimateInputs inputs(options.asked);
   const HardwareList list =
@@ -170,6 +186,7 @@ void run(const EstimateOptions& options) {
   base.use.kv_memory = inputs.job().engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(parse_sweep(text));
+  check_methods(inputs.job(), options.asked.method, axes);
   const bool swept_hardware =
       std::ranges::any_of(axes, [](const SweepAxis& axis) { return axis.key == "hardware"; });
   if (!options.hardware.empty()) {

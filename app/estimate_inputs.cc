@@ -19,6 +19,8 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kRuns = 16;  // of rows in a sample
+
 namespace fs = std::filesystem;
 
 constexpr int32_t kUsualAnswer = 8;
@@ -115,22 +117,36 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   open_tokenizer(job_.model.path, asked.tokens_per_byte);
   const Schema* schema = job_.task.kind == "extract" ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
-  int64_t rejects = 0;
-  while (corpus->position() < asked.sample) {
-    auto row = corpus->next();
-    if (!row) break;
-    if (auto* item = std::get_if<Item>(&*row))
-      items_.push_back(std::move(*item));
-    else
-      ++rejects;
-  }
-  if (items_.empty()) refuse("{}: no row that can be used among the first {}", job_.input.path, rejects);
-  const int64_t read = corpus->position();
   int64_t whole = asked.rows;
   if (whole == 0) {
     const auto known = corpus->rows_expected();
     whole = known ? *known : open_corpus(job_, schema)->count_rows();
   }
+  // Runs of rows from all over the corpus, as far as its length is known, put in an order in which any first
+  // half is as long as the second: what the second costs more is what the rest of the corpus is taken to
+  // cost.
+  const bool spread = asked.rows == 0 && whole > asked.sample;
+  const int64_t runs = spread ? kRuns : 1, length = std::max<int64_t>(1, asked.sample / runs);
+  std::vector<std::vector<Item>> found(static_cast<size_t>(runs));
+  int64_t rejects = 0, read = 0;
+  for (int64_t i = 0; i < runs; ++i) {
+    corpus->skip_to(spread ? i * whole / runs : 0);
+    const int64_t begin = corpus->position();
+    while (corpus->position() < begin + length) {
+      auto row = corpus->next();
+      if (!row) break;
+      if (auto* item = std::get_if<Item>(&*row))
+        found[static_cast<size_t>(i)].push_back(std::move(*item));
+      else
+        ++rejects;
+    }
+    read += corpus->position() - begin;
+  }
+  for (const size_t i : {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15})
+    if (i < found.size())
+      items_.insert(items_.end(), std::make_move_iterator(found[i].begin()),
+                    std::make_move_iterator(found[i].end()));
+  if (items_.empty()) refuse("{}: no row that can be used among the {} looked at", job_.input.path, read);
   rows_.sample = static_cast<int64_t>(items_.size());
   rows_.whole = std::max<int64_t>(1, whole * rows_.sample / std::max<int64_t>(1, read));
   const int32_t answer = asked.answer_tokens > 0
@@ -140,6 +156,9 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   rows_.answer_tokens = [=](const Job::Method& method) {
     return method.name == "standard" || method.name == "prefix" ? object : answer;
   };
+  if (asked.rows > 0 && asked.rows > read)
+    notes_.push_back(
+        "with --rows the sample is the first rows of the corpus; leave it out for rows from all over it");
   notes_.push_back(fmt::format("a sample of {} rows{}, answers of {} tokens{}", rows_.sample,
                                rejects > 0 ? fmt::format(" ({} rejects among them left out)", rejects) : "",
                                answer, schema ? fmt::format(", whole objects of {}", object) : ""));

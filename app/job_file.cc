@@ -53,9 +53,7 @@ void read_task(YamlMap& map, Job::Task& task) {
 }
 
 void check_method_fits(const YamlMap& map, const Job::Method& method, const std::string& kind) {
-  const std::vector<std::string>& fitting = kind == "extract" ? kExtractMethods
-                                            : kind == "ask"   ? kAskMethods
-                                                              : kChatMethods;
+  const std::vector<std::string>& fitting = methods_of(kind);
   if (std::find(fitting.begin(), fitting.end(), method.name) == fitting.end()) {
     const std::string_view other = method.name == "hpd" ? "extract" : "ask";
     refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
@@ -143,6 +141,10 @@ YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& methods_of(const std::string& kind) {
+  return kind == "extract" ? kExtractMethods : kind == "ask" ? kAskMethods : kChatMethods;
+}
 
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
   YamlPtr root = read_yaml(path);

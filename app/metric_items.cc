@@ -85,6 +85,7 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
   item.unit = text_of(gold.extra, "dialog");
   item.category = text_of(gold.extra, "level");
   item.references = references_of(gold);
+  if (!gold.option.empty()) item.references.push_back({gold.option});
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())

@@ -132,8 +132,9 @@ class Reader {
 
 std::vector<std::string> rows_files(const std::string& folder) {
   std::vector<std::string> files;
-  for (const std::string& file : expand_corpus_path(folder))
-    if (fs::path(file).filename().string().starts_with("rows-")) files.push_back(file);
+  for (const std::string& file :
+       expand_corpus_path(folder))  // its folders' files too, which are not of the run
+    if (fs::path(file).lexically_relative(folder).string().starts_with("rows-")) files.push_back(file);
   if (files.empty()) refuse("{}: holds no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
   return files;
 }

@@ -12,10 +12,22 @@ void count(bool right, std::span<double> terms, std::span<double> scores) {
   terms[1] = 1;
 }
 
+/// "c", "C." and "(C)" are the letter C; a longer text stays as it is.
+std::string option_name(std::string_view text) {
+  text = python::strip(text);
+  std::string_view letter = text;
+  if (letter.starts_with('(')) letter.remove_prefix(1);
+  while (!letter.empty() && (letter.ends_with(')') || letter.ends_with('.') || letter.ends_with(':')))
+    letter.remove_suffix(1);
+  const bool is_letter = letter.size() == 1 &&
+                         ((letter[0] >= 'a' && letter[0] <= 'z') || (letter[0] >= 'A' && letter[0] <= 'Z'));
+  return is_letter ? std::string(1, static_cast<char>(letter[0] & ~0x20)) : std::string(text);
+}
+
 void measure_choice(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
   const auto is_accepted = [&](const std::string& answer) {
     return std::any_of(item.references.begin(), item.references.end(), [&](const auto& reference) {
-      return python::strip(reference.front()) == python::strip(answer);
+      return option_name(reference.front()) == option_name(answer);
     });
   };
   count(item.prediction && std::any_of(item.prediction->begin(), item.prediction->end(), is_accepted), terms,

@@ -32,6 +32,11 @@ GoldAnswer answer_of(const ordered_json& question) {
     for (const ordered_json& text : answers) add(text);
   else if (!answers.is_null())
     add(answers);
+  if (has_list(question, "options") && gold.references.size() == 1 && gold.references[0].size() == 1) {
+    const auto index = static_cast<size_t>(gold.references[0][0] - 'A');
+    const ordered_json& options = question["options"];
+    if (index < options.size() && options[index].is_string()) gold.option = options[index].get<std::string>();
+  }
   const auto cannot = std::count(gold.references.begin(), gold.references.end(), "CANNOTANSWER");
   gold.answerable = static_cast<size_t>(cannot) * 2 < gold.references.size();
   if (question.contains("extra") && !question["extra"].is_null()) gold.extra = unpacked(question["extra"]);

@@ -17,6 +17,7 @@ struct GoldAnswer {
   /// quac: {"dialog", "yesno", "followup"}. race: {"level": "middle" or "high"}.
   /// extract: {"category", "gold": {attribute: [values]}}; a value "n/a" says that the text does not hold it.
   nlohmann::json extra;
+  std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
 };
 
 /// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,

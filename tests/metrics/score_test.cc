@@ -75,6 +75,24 @@ TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
   EXPECT_EQ(score(squad() + scratch_.file("run")), wanted);
 }
 
+TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
+  std::filesystem::create_directories(scratch_.file("race/high"));
+  write("race/high/1.txt",
+        R"({"id": "high1.txt", "article": "Tom has a dog.", "questions": ["Who?", "What?", "Where?", "Why?"],
+            "options": [["Ann", "Tom", "x", "y"], ["a cat", "b", "c", "a dog"], ["p", "q", "r", "s"], ["k", "l", "m", "n"]],
+            "answers": ["B", "D", "C", "A"]})");
+  const std::string gold = "--metric accuracy --gold " + scratch_.file("race") + " --pred ";
+  const auto accuracy = [&](const std::string& answers) {
+    return score(gold + write("p.json", answers))["accuracy"];
+  };
+  EXPECT_DOUBLE_EQ(
+      accuracy(R"({"high1.txt/0": "Tom", "high1.txt/1": "a dog", "high1.txt/2": "r", "high1.txt/3": "k"})"),
+      1);
+  EXPECT_DOUBLE_EQ(accuracy(R"({"high1.txt/0": "b", "high1.txt/1": "D.", "high1.txt/2": "(C)", "high1.txt/3": " A "
+})"), 1);
+  EXPECT_DOUBLE_EQ(accuracy(R"({"high1.txt/0": "Ann", "high1.txt/1": "a cat", "high1.txt/2": "D", "high1.txt/3": ""})"), 0);
+}
+
 TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
   const std::string some = write("some.json", R"({"q1": "mill", "q3": null, "q9": "?"})");
   const Ran ran = run(squad() + some);
