@@ -79,18 +79,19 @@ TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
   std::filesystem::create_directories(scratch_.file("race/high"));
   write("race/high/1.txt",
         R"({"id": "high1.txt", "article": "Tom has a dog.", "questions": ["Who?", "What?", "Where?", "Why?"],
-            "options": [["Ann", "Tom", "x", "y"], ["a cat", "b", "c", "a dog"], ["p", "q", "r", "s"], ["k", "l", "m", "n"]],
+            "options": [["Ann", "Tom", "x", "y"], ["a cat", "b", "c", "a dog"], ["p", "q", "r", "s"],
+                        ["k", "l", "m", "n"]],
             "answers": ["B", "D", "C", "A"]})");
-  const std::string gold = "--metric accuracy --gold " + scratch_.file("race") + " --pred ";
-  const auto accuracy = [&](const std::string& answers) {
-    return score(gold + write("p.json", answers))["accuracy"];
+  const auto accuracy = [&](const std::vector<std::string>& answers) {
+    json predictions;
+    for (size_t i = 0; i < answers.size(); ++i) predictions["high1.txt/" + std::to_string(i)] = answers[i];
+    return score("--metric accuracy --gold " + scratch_.file("race") + " --pred " +
+                 write("p.json", predictions.dump()))["accuracy"]
+        .get<double>();
   };
-  EXPECT_DOUBLE_EQ(
-      accuracy(R"({"high1.txt/0": "Tom", "high1.txt/1": "a dog", "high1.txt/2": "r", "high1.txt/3": "k"})"),
-      1);
-  EXPECT_DOUBLE_EQ(accuracy(R"({"high1.txt/0": "b", "high1.txt/1": "D.", "high1.txt/2": "(C)", "high1.txt/3": " A "
-})"), 1);
-  EXPECT_DOUBLE_EQ(accuracy(R"({"high1.txt/0": "Ann", "high1.txt/1": "a cat", "high1.txt/2": "D", "high1.txt/3": ""})"), 0);
+  EXPECT_DOUBLE_EQ(accuracy({"Tom", "a dog", "r", "k"}), 1);
+  EXPECT_DOUBLE_EQ(accuracy({"b", "D.", "(C)", " A "}), 1);
+  EXPECT_DOUBLE_EQ(accuracy({"Ann", "a cat", "D", ""}), 0);
 }
 
 TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
