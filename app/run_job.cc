@@ -154,7 +154,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
                  static_cast<long long>(folder.rows()), job.output.path.c_str());
     return {130, false, nullptr};
   }
-  if (job_fingerprint(job, bench.on_gpu(), shard) != fingerprint)
+  if (corpus_fingerprint(job) != fingerprint.at("corpus"))
     refuse(
         "{}: its files were changed while they were read, so the rows would be of neither the old ones nor "
         "the "

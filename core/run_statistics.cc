@@ -13,10 +13,6 @@ constexpr size_t kMostReasons = 1000;  // kinds that are told apart
 constexpr size_t kShownReasons = 20;
 constexpr const char* kOther = "other reasons";
 
-bool is_found(const ordered_json& value) {
-  return !value.is_null() && !(value.is_array() && value.empty());
-}
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

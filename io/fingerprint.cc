@@ -119,16 +119,21 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
   return about;
 }
 
+ordered_json corpus_fingerprint(const Job& job) {
+  ordered_json corpus = ordered_json::object();
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
+    corpus[file] = file == "-" ? ordered_json{{"bytes", job.input.standard_input.bytes},
+                                              {"sha256", job.input.standard_input.sha256}}
+                               : file_fingerprint(file, true);
+  return corpus;
+}
+
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
-  ordered_json& corpus = print["corpus"] = ordered_json::object();
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
-    corpus[file] = file == "-" ? ordered_json{{"bytes", job.input.standard_input.bytes},
-                                              {"sha256", job.input.standard_input.sha256}}
-                               : file_fingerprint(file, true);
+  print["corpus"] = corpus_fingerprint(job);
   print["shard"] = nullptr;
   if (shard.count > 1)
     print["shard"] = {

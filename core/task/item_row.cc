@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/task/value.h"
+
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 using Rows = std::vector<ordered_json>;
 using Scores = std::vector<std::vector<double>>;
-
-bool is_found(const ordered_json& value) {
-  return !value.is_null() && !(value.is_array() && value.empty());
-}
 
 /// The part with the best answer to a question: of those that found one, or the first.
 size_t best_part(const Scores& scores, size_t question, const std::function<bool(size_t part)>& found) {

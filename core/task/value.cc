@@ -106,6 +106,10 @@ json closed_list(std::string_view text) {
 
 }  // namespace
 
+bool is_found(const nlohmann::ordered_json& value) {
+  return !value.is_null() && !(value.is_array() && value.empty());
+}
+
 std::string valid_utf8(std::string_view text) {
   // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
   const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);

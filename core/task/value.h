@@ -23,6 +23,9 @@ Value coerce_value(const Attribute& attribute, const nlohmann::json& raw);
 /// A free-text answer: its first line; null where it is the word null or nothing.
 Value read_line(std::string_view text, bool cut);
 
+/// Whether a row's value or answer says something: not null and no empty list.
+bool is_found(const nlohmann::ordered_json& value);
+
 /// `text` with invalid UTF-8 replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);
 
