@@ -44,6 +44,12 @@ Shape find_shape(const std::string& text) {
 /// The CUDA device that `text` names, -1 for the CPU.
 int parse_device(const std::string& text) {
   if (text == "cpu") return -1;
+  if (text == "auto") {
+#ifdef SHEAF_WITH_CUDA
+    if (!cuda_devices().empty()) return 0;
+#endif
+    return -1;
+  }
   std::string_view number = text;
   if (number.starts_with("cuda")) number.remove_prefix(number.starts_with("cuda:") ? 5 : 4);
   int device = 0;

@@ -40,8 +40,10 @@ void check_folder(const Job& job) {
 void check_runs(const std::vector<EvalCell>& cells, bool restart) {
   std::set<std::string> models;
   for (const EvalCell& cell : cells) {
+    if (cell.lengths) continue;
+    const bool finished = !restart && file_size(cell.job.output.path + "/_SUCCESS");
     // Without its adapter: merging that takes longer than a check may.
-    if (models.insert(cell.job.model.path).second) {
+    if (!finished && models.insert(cell.job.model.path).second) {
       load_model(cell.job.model.path);
       load_tokenizer(cell.job.model.path);
     }

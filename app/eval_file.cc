@@ -48,11 +48,13 @@ void take_section(const YamlNode& node, const std::string& section, const std::v
       changes.push_back(change(section + "." + entry.key, entry));
 }
 
-void take_set(YamlMap& map, std::vector<JobChange>& changes) {
-  const YamlPtr set = map.node("set");
-  if (!set) return;
-  const YamlMap checked(set, map.path("set"));  // refuses what is not a map
+void take_changes(const YamlPtr& set, const std::string& path, std::vector<JobChange>& changes) {
+  const YamlMap checked(set, path);  // refuses what is not a map
   for (const YamlNode::Entry& entry : set->entries) changes.push_back(change(entry.key, entry));
+}
+
+void take_set(YamlMap& map, std::vector<JobChange>& changes) {
+  if (const YamlPtr set = map.node("set")) take_changes(set, map.path("set"), changes);
 }
 
 const std::vector<YamlPtr>& entries_of(YamlMap& map, const char* key) {
@@ -87,8 +89,13 @@ Eval::Model read_model(const YamlPtr& node, const std::vector<std::string>& befo
   check_name(model.name, map.where("name"), "model's name", before);
   if (model.name == "all") refuse("{}: a model cannot be called \"all\"; rename it", map.where("name"));
   if (model.path.empty()) refuse("{}: the key \"path\" of the model is missing; add it", map.where());
-  take_section(*node, "model", {"name", "skip", "set"}, model.changes);
+  take_section(*node, "model", {"name", "skip", "set", "set_on"}, model.changes);
   take_set(map, model.changes);
+  if (const YamlPtr sets = map.node("set_on")) {
+    const YamlMap checked(sets, map.path("set_on"));
+    for (const YamlNode::Entry& entry : sets->entries)
+      take_changes(entry.value, map.path("set_on." + entry.key), model.set_on[entry.key]);
+  }
   return model;
 }
 
@@ -137,8 +144,14 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   if (map.has("judge")) judge.require("model");
   judge.finish();
   take_set(map, dataset.changes);
-  map.require("job");
+  const YamlPtr lengths = map.node("lengths");
+  if (!lengths) map.require("job");
   map.finish();
+  if (lengths) {
+    for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format", "no_answer", "judge", "limit"})
+      if (map.has(key)) refuse("{}: {} is not for lengths, which are made up; remove one of them", map.where(key), key);
+    dataset.lengths = read_lengths(lengths);
+  }
   check_name(dataset.name, map.where("name"), "dataset's name", before);
   check_metric(map, dataset);
   const auto in_data = [&](const std::string& name) {
@@ -163,7 +176,8 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
   method.label = name;
   map.text("label", method.label);
   check_name(method.label, map.where(map.has("label") ? "label" : "name"), "method's label", before);
-  take_section(*node, "method", {"label", "set"}, method.changes);
+  map.text_list("skip", method.skip);
+  take_section(*node, "method", {"label", "skip", "set"}, method.changes);
   take_set(map, method.changes);
   return method;
 }
@@ -208,11 +222,21 @@ Eval read_eval(const std::string& path, const EvalChoice& choice) {
   if (std::find(labels.begin(), labels.end(), eval.baseline) == labels.end())
     refuse("{}: baseline \"{}\" is no label of a method{}", map.where("baseline"),
            shorten_text(eval.baseline, 60), suggest_spelling(eval.baseline, labels));
-  for (size_t m = 0; m < models.size(); ++m)
-    for (const std::string& each : eval.models[m].skip)
+  const auto check_datasets = [&](const YamlMap& of, const char* key, const std::vector<std::string>& names) {
+    for (const std::string& each : names)
       if (std::find(known.begin(), known.end(), each) == known.end())
-        refuse("{}: skip \"{}\" is no dataset of this file{}", YamlMap(models[m], "models").where("skip"),
-               shorten_text(each, 60), suggest_spelling(each, known));
+        refuse("{}: {} \"{}\" is no dataset of this file{}", of.where(key), key, shorten_text(each, 60),
+               suggest_spelling(each, known));
+  };
+  for (size_t m = 0; m < models.size(); ++m) {
+    const YamlMap of(models[m], "models");
+    check_datasets(of, "skip", eval.models[m].skip);
+    std::vector<std::string> named;
+    for (const auto& [name, changes] : eval.models[m].set_on) named.push_back(name);
+    check_datasets(of, "set_on", named);
+  }
+  for (size_t m = 0; m < methods.size(); ++m)
+    check_datasets(YamlMap(methods[m], "methods"), "skip", eval.methods[m].skip);
   if (paper) read_paper(YamlMap(paper, "paper"), eval);
 
   choose(eval, choice);

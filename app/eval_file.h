@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/eval_lengths.h"
 #include "core/eval/eval_table.h"
 
 namespace sheaf {
@@ -22,11 +24,13 @@ struct Eval {
     std::string name, path;
     std::vector<JobChange> changes;  ///< its other keys, and its `set`
     std::vector<std::string> skip;   ///< datasets that it is not run on
+    std::map<std::string, std::vector<JobChange>> set_on;  ///< more changes, by dataset
     bool replaced = false;           ///< by --model NAME=PATH
   };
   struct Dataset {
     std::string name, place;
-    std::string job;                     ///< the job file
+    std::string job;                     ///< the job file; empty where there are lengths
+    std::optional<EvalLengths> lengths;  ///< rows are made up and timed
     std::string metric, value;           ///< of `sheaf score`; empty: quality is not measured
     std::string gold, gold_format;       ///< empty: the job's input
     std::vector<std::string> no_answer;  ///< answers that mean there is none
@@ -36,6 +40,7 @@ struct Eval {
   struct Method {
     std::string label;
     std::vector<JobChange> changes;
+    std::vector<std::string> skip;  ///< datasets that it is not run on
   };
   std::vector<Model> models;
   std::vector<Dataset> datasets;
@@ -46,6 +51,7 @@ struct Eval {
   struct PaperRow {
     std::string model, dataset, method;
     EvalFigures figures;  ///< in our units
+    EvalDigits digits;    ///< as they are printed
   };
   std::vector<PaperRow> paper_rows;
 };

@@ -32,13 +32,22 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   std::vector<JobChange> changes;
   for (const auto* some : {&dataset.changes, &model.changes, &method.changes, &eval.cost})
     changes.insert(changes.end(), some->begin(), some->end());
+  if (const auto here = model.set_on.find(dataset.name); here != model.set_on.end())
+    changes.insert(changes.end(), here->second.begin(), here->second.end());
   std::vector<std::string> overrides = names_of(changes, &JobChange::text);
   if (!options.device.empty()) overrides.push_back("engine.device=\"" + options.device + "\"");
   overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+  if (dataset.lengths) check_lengths_changes(dataset.place, overrides);
   overrides.push_back(
       "output.path=" +
       nlohmann::json(fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label)).dump());
   try {
+    if (dataset.lengths) {
+      Job job = lengths_job(eval.file, overrides);
+      job.input.limit = options.limit;
+      if (options.files) check_lengths_model(job.model.path);
+      return job;
+    }
     Job job = read_job(dataset.job, overrides, options.files);
     if (options.limit > 0) job.input.limit = options.limit;
     if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
@@ -61,8 +70,13 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
     for (size_t d = 0; d < eval.datasets.size(); ++d) {
       if (std::find(skip.begin(), skip.end(), eval.datasets[d].name) != skip.end()) continue;
       for (size_t k = 0; k < eval.methods.size(); ++k) {
-        EvalCell cell{m, d, k, {}};
+        const std::vector<std::string>& without = eval.methods[k].skip;
+        if (std::find(without.begin(), without.end(), eval.datasets[d].name) != without.end()) continue;
+        EvalCell cell{m, d, k, {}, eval.datasets[d].lengths};
         cell.job = read_cell(eval, cell, options);
+        if (cell.lengths && options.limit > 0)
+          cell.lengths->documents =
+              static_cast<int32_t>(std::min<int64_t>(cell.lengths->documents, options.limit));
         cells.push_back(std::move(cell));
       }
     }

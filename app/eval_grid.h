@@ -15,6 +15,7 @@ namespace sheaf {
 struct EvalCell {
   size_t model = 0, dataset = 0, method = 0;  ///< of the evaluation's lists
   Job job;                                    ///< its output path is OUT/model/dataset/method
+  std::optional<EvalLengths> lengths;         ///< rows of these are timed, nothing is answered
 };
 
 /// Options of the command line that hold for every job.

@@ -1,6 +1,7 @@
 #include "app/eval_paper.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -11,10 +12,15 @@ namespace {
 
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
-void read_figure(YamlMap& map, const char* key, std::optional<double>& target) {
+void read_figure(YamlMap& map, const char* key, std::optional<double>& target, EvalDigits& digits) {
   double value = 0;
   map.number(key, value, kNotNegative);
-  if (map.has(key)) target = value;
+  if (!map.has(key)) return;
+  target = value;
+  const std::string& written = map.node(key)->text;
+  const size_t point = written.find('.');
+  if (written.find_first_of("eE") == std::string::npos)
+    digits[key] = point == std::string::npos ? 0 : static_cast<int>(written.size() - point) - 1;
 }
 
 template <class Entry>
@@ -51,13 +57,14 @@ void read_paper(YamlMap map, Eval& eval) {
     row.text("model", figures.model);
     row.text("dataset", figures.dataset);
     row.text("method", figures.method);
-    read_figure(row, "throughput", figures.figures.throughput);
-    read_figure(row, "seconds", figures.figures.seconds);
-    read_figure(row, "quality", figures.figures.quality);
-    read_figure(row, "llm_f1", figures.figures.llm_f1);
-    read_figure(row, "exact_match_percent", figures.figures.exact_match_percent);
-    read_figure(row, "speedup", figures.figures.speedup);
-    read_figure(row, "usd_per_1k", figures.figures.usd_per_1k);
+    read_figure(row, "throughput", figures.figures.throughput, figures.digits);
+    read_figure(row, "seconds", figures.figures.seconds, figures.digits);
+    read_figure(row, "quality", figures.figures.quality, figures.digits);
+    read_figure(row, "llm_f1", figures.figures.llm_f1, figures.digits);
+    read_figure(row, "exact_match_percent", figures.figures.exact_match_percent, figures.digits);
+    read_figure(row, "speedup", figures.figures.speedup, figures.digits);
+    read_figure(row, "usd_per_1k", figures.figures.usd_per_1k, figures.digits);
+    read_figure(row, "memory_gb", figures.figures.memory_gb, figures.digits);
     for (const char* key : {"model", "dataset", "method"}) row.require(key);
     row.finish();
     check_known(row, "model", figures.model, eval.models, &Eval::Model::name);
@@ -67,8 +74,12 @@ void read_paper(YamlMap map, Eval& eval) {
       if (other.model == figures.model && other.dataset == figures.dataset && other.method == figures.method)
         refuse("{}: the paper's figures of {}, {}, {} appear twice; keep one", row.where(), figures.model,
                figures.dataset, figures.method);
-    if (const auto found = scale.find(figures.dataset); found != scale.end() && figures.figures.quality)
+    if (const auto found = scale.find(figures.dataset); found != scale.end() && figures.figures.quality) {
       *figures.figures.quality *= found->second;
+      const int moved = static_cast<int>(std::lround(std::log10(found->second)));
+      if (const auto digits = figures.digits.find("quality"); digits != figures.digits.end())
+        digits->second = std::max(0, digits->second - moved);
+    }
     eval.paper_rows.push_back(std::move(figures));
   }
 }

@@ -62,25 +62,47 @@ std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell&
   return run;
 }
 
+namespace {
+
+/// Whose row it is, and what a paper says of it.
+EvalRow named_row(const Eval& eval, const EvalCell& cell) {
+  EvalRow row;
+  row.model = eval.models[cell.model].name;
+  row.dataset = eval.datasets[cell.dataset].name;
+  row.method = eval.methods[cell.method].label;
+  row.usd_per_hour = cell.job.cost.usd_per_hour * cell.job.cost.devices;
+  for (const Eval::PaperRow& paper : eval.paper_rows)
+    if (paper.model == row.model && paper.dataset == row.dataset && paper.method == row.method) {
+      row.paper = paper.figures;
+      row.paper_digits = paper.digits;
+    }
+  return row;
+}
+
+}  // namespace
+
+EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& report) {
+  EvalRow row = named_row(eval, cell);
+  row.unit = cell.lengths->count;
+  row.count = report.at("count").get<int64_t>();
+  row.own.seconds = report.at("seconds").get<double>();
+  row.own.throughput = static_cast<double>(row.count) / *row.own.seconds;
+  if (report.contains("memory_gb")) row.own.memory_gb = report.at("memory_gb").get<double>();
+  return row;
+}
+
 EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& report,
                  const std::optional<ScoredRun>& run, const ScoredRun* baseline) {
   const Eval::Dataset& dataset = eval.datasets[cell.dataset];
-  EvalRow row;
-  row.model = eval.models[cell.model].name;
-  row.dataset = dataset.name;
-  row.method = eval.methods[cell.method].label;
+  EvalRow row = named_row(eval, cell);
   const bool questions = cell.job.task.kind == "ask";
   row.unit = questions ? "questions" : "items";
   const double count = at(report, questions ? "/questions/asked" : "/items");
   const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");
   row.count = static_cast<int64_t>(count);
   row.rejects = report.at("rejects").get<int64_t>();
-  row.usd_per_hour = cell.job.cost.usd_per_hour * cell.job.cost.devices;
   row.own.seconds = seconds;
   if (seconds > 0) row.own.throughput = count / seconds;
-  for (const Eval::PaperRow& paper : eval.paper_rows)
-    if (paper.model == row.model && paper.dataset == row.dataset && paper.method == row.method)
-      row.paper = paper.figures;
   if (!dataset.metric.empty()) {
     row.metric = dataset.metric;
     row.value = dataset.value;

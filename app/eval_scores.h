@@ -32,6 +32,9 @@ struct ScoredRun {
 std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell& cell,
                                    const GoldAnswers& gold);
 
+/// The row of a measurement of lengths.
+EvalRow timed_row(const Eval& eval, const EvalCell& cell, const nlohmann::ordered_json& report);
+
 /// The row of a run. `baseline` is null for the baseline itself and where there is none.
 EvalRow eval_row(const Eval& eval, const EvalCell& cell, const nlohmann::ordered_json& report,
                  const std::optional<ScoredRun>& run, const ScoredRun* baseline);

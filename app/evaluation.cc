@@ -1,5 +1,6 @@
 #include "app/evaluation.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <iostream>
 #include <set>
@@ -27,6 +28,12 @@ int Evaluation::run() {
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
     if (!quiet()) std::cerr << fmt::format("[{}/{}] {}\n", c + 1, cells_.size(), name_of(eval_, cells_[c]));
+    if (cells_[c].lengths) {
+      ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
+      if (timed.is_null()) return 130;
+      reports_.push_back(std::move(timed));
+      continue;
+    }
     RunSettings settings;
     settings.restart = command_.restart;
     settings.quiet = quiet();
@@ -44,6 +51,10 @@ int Evaluation::run() {
 }
 
 void Evaluation::show_differences() {
+  for (const EvalCell& cell : cells_)
+    if (cell.lengths)
+      refuse("--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
+             eval_.datasets[cell.dataset].name);
   ordered_json json = ordered_json::array();
   for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) {
     const EvalCell* sides[] = {nullptr, nullptr};
@@ -97,12 +108,17 @@ void Evaluation::make_table() {
   table_.name = eval_.name;
   table_.baseline = eval_.baseline;
   table_.paper = eval_.paper;
+  table_.differences = std::ranges::any_of(cells_, [](const EvalCell& cell) { return !cell.lengths; });
   for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) add_group(begin, group_end(begin));
   set_rates(table_);
   add_notes();
 }
 
 void Evaluation::add_group(size_t begin, size_t end) {
+  if (cells_[begin].lengths) {
+    for (size_t c = begin; c < end; ++c) table_.rows.push_back(timed_row(eval_, cells_[c], reports_[c]));
+    return;
+  }
   std::vector<std::optional<ScoredRun>> runs;
   size_t base = end;
   for (size_t c = begin; c < end; ++c) {
@@ -124,10 +140,15 @@ void Evaluation::add_group(size_t begin, size_t end) {
 
 void Evaluation::add_notes() {
   auto& notes = table_.notes;
-  notes.push_back(
-      fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
-                  "(paired); EM %: answers equal to those of {}.",
-                  eval_.baseline, eval_.baseline));
+  if (table_.differences)
+    notes.push_back(
+        fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
+                    "(paired); EM %: answers equal to those of {}.",
+                    eval_.baseline, eval_.baseline));
+  if (std::ranges::any_of(reports_, [](const auto& report) { return report.value("weights", "") == "random"; }))
+    notes.push_back("Rows of given lengths, random weights: timed, not answered.");
+  if (std::ranges::any_of(cells_, [](const EvalCell& cell) { return cell.lengths && cell.lengths->decoding_only; }))
+    notes.push_back("Decoding alone: the time of answers of one token is taken off.");
   std::set<std::string> backends;
   for (const ordered_json& report : reports_) backends.insert(report.at("backend").get<std::string>());
   notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
@@ -161,13 +182,12 @@ void Evaluation::write_table() const {
   write("table.csv", eval_csv(table_));
   write("table.json", json.dump(2) + "\n");
   write("table.html", eval_html(table_));
-  write("differences.html", differences_html(eval_.name, pairs_));
+  if (table_.differences) write("differences.html", differences_html(eval_.name, pairs_));
   if (command_.json)
     std::cout << json.dump(2) << '\n';
   else if (!command_.quiet)
-    std::cout << eval_text(table_)
-              << fmt::format("table   {0}/table.md, .csv, .json, .html\ndiffer  {0}/differences.html\n",
-                             eval_.output);
+    std::cout << eval_text(table_) << fmt::format("table   {}/table.md, .csv, .json, .html\n", eval_.output)
+              << (table_.differences ? fmt::format("differ  {}/differences.html\n", eval_.output) : "");
 }
 
 }  // namespace sheaf

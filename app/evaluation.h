@@ -50,6 +50,7 @@ class Evaluation {
   std::map<size_t, Judgements> judgements_;      ///< by cell
   EvalTable table_;
   std::vector<DifferencePair> pairs_;
+  LengthsBench lengths_;
 };
 
 }  // namespace sheaf

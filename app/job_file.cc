@@ -103,6 +103,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.integer("threads", engine.threads, {0, 4096});
   map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
+  map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);
   map.finish();
   if (!is_device(engine.device))
@@ -147,7 +148,10 @@ const std::vector<std::string>& methods_of(const std::string& kind) {
 }
 
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  YamlPtr root = read_yaml(path);
+  return read_job(path, read_yaml(path), overrides, files);
+}
+
+Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files) {
   if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
     for (const std::string& text : overrides) root = apply_override(root, text);
   Job job;

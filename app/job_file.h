@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/job.h"
+#include "io/yaml_reader.h"
 
 namespace sheaf {
 
@@ -13,5 +14,7 @@ const std::vector<std::string>& methods_of(const std::string& kind);
 /// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
 /// model and the corpus may be missing, and few-shot examples are not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
+/// The same of a file that is read.
+Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files);
 
 }  // namespace sheaf

@@ -132,6 +132,7 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
   // Slot numbers are 32-bit.
   options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));
+  options.prompts = job_.engine.prompts;
   options.temperature = job_.method.temperature;
   options.top_k = job_.method.top_k;
   options.top_p = job_.method.top_p;

@@ -177,6 +177,7 @@ int64_t Engine::admit(const Source& next) {
       if (pending_) check_stack(*pending_);
     }
     if (!pending_) break;
+    if (options_.prompts > 0 && flights_.size() >= static_cast<size_t>(options_.prompts)) break;
     const auto slots = static_cast<int32_t>(pending_->slots.size());
     if (open_slots_ > 0 && open_slots_ + slots > options_.rows_per_step) break;
     const int32_t needed = residents_.pages_needed(*pending_);

@@ -45,7 +45,9 @@ std::string eval_html(const EvalTable& table) {
   body += "</table></div>\n";
   body += "<p class=\"soft\">Bars: throughput, of the fastest method of a model on a dataset.</p>\n";
   for (const std::string& note : table.notes) body += "<p class=\"soft\">" + escaped(note) + "</p>\n";
-  body += "</section>\n<p class=\"soft\"><a href=\"differences.html\">Where the methods differ</a></p>\n";
+  body += "</section>\n";
+  if (table.differences)
+    body += "<p class=\"soft\"><a href=\"differences.html\">Where the methods differ</a></p>\n";
   return html_page(table.name, body);
 }
 

@@ -20,7 +20,8 @@ constexpr NamedFigure kFigures[] = {{"throughput", &EvalFigures::throughput},
                                     {"llm_f1", &EvalFigures::llm_f1},
                                     {"exact_match_percent", &EvalFigures::exact_match_percent},
                                     {"speedup", &EvalFigures::speedup},
-                                    {"usd_per_1k", &EvalFigures::usd_per_1k}};
+                                    {"usd_per_1k", &EvalFigures::usd_per_1k},
+                                    {"memory_gb", &EvalFigures::memory_gb}};
 
 ordered_json figures_json(const EvalFigures& figures) {
   ordered_json json = ordered_json::object();

@@ -19,12 +19,16 @@ struct EvalFigures {
   std::optional<double> exact_match_percent;  ///< answers equal to the baseline's
   std::optional<double> speedup;              ///< throughput over the baseline's
   std::optional<double> usd_per_1k;           ///< dollars for 1,000 questions or items
+  std::optional<double> memory_gb;            ///< of the device at the peak
 };
+
+/// Digits after the point that a paper prints of each figure.
+using EvalDigits = std::map<std::string, int>;
 
 /// One run: a model with a method on a dataset.
 struct EvalRow {
   std::string model, dataset, method;
-  std::string unit;           ///< what is counted a second: "questions" or "items"
+  std::string unit;           ///< what is counted a second: "questions", "items", "tokens", "documents"
   int64_t count = 0;          ///< how many of them there were
   int64_t rejects = 0;        ///< rows that could not be answered
   int64_t missing = 0;        ///< questions or documents without a prediction, scored as wrong
@@ -35,6 +39,7 @@ struct EvalRow {
   std::optional<Interval> interval;  ///< of the quality, 95 %
   std::optional<double> p_value;     ///< of the quality's difference from the baseline
   EvalFigures paper;
+  EvalDigits paper_digits;  ///< by the figure's name in JSON
 };
 
 struct EvalTable {
@@ -42,6 +47,7 @@ struct EvalTable {
   std::string paper;               ///< "IPPD, table 5"; empty: none
   std::vector<std::string> notes;  ///< sentences that belong under the table
   std::vector<EvalRow> rows;
+  bool differences = true;  ///< there are answers to compare, in differences.html
 };
 
 /// Sets the speed-up against the baseline's row of the same model and dataset, and the dollars.

@@ -27,12 +27,16 @@ class Columns {
   }
 
   /// Ours, and the paper's where it has some.
-  void figure(const std::string& name, Figure figure, const Show& show) {
+  void figure(const std::string& name, const char* key, Figure figure, const Show& show) {
     add(name, false,
         [&](const EvalRow& row) { return row.own.*figure ? show(row, *(row.own.*figure)) : ""; });
     // With the paper's digits, not ours.
-    add(name, true, [&](const EvalRow& row) {
-      return row.paper.*figure ? fmt::format("{:.6g}", *(row.paper.*figure)) : "";
+    add(name, true, [&](const EvalRow& row) -> std::string {
+      if (!(row.paper.*figure)) return "";
+      const auto digits = row.paper_digits.find(key);
+      return digits == row.paper_digits.end()
+                 ? fmt::format("{:.6g}", *(row.paper.*figure))
+                 : fmt::format("{:.{}f}", *(row.paper.*figure), digits->second);
     });
   }
 
@@ -58,13 +62,13 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
   columns.text("dataset", &EvalRow::dataset);
   columns.text("method", &EvalRow::method);
   columns.add("n", false, [](const EvalRow& row) { return fmt::format("{}", row.count); });
-  columns.figure("throughput", &EvalFigures::throughput, [](const EvalRow& row, double value) {
+  columns.figure("throughput", "throughput", &EvalFigures::throughput, [](const EvalRow& row, double value) {
     return fmt::format("{} {}/s", number_text(value), row.unit == "questions" ? "q" : row.unit);
   });
   if (std::any_of(table.rows.begin(), table.rows.end(), has_seconds))
-    columns.figure("seconds", &EvalFigures::seconds,
+    columns.figure("seconds", "seconds", &EvalFigures::seconds,
                    [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
-  columns.figure("quality", &EvalFigures::quality, [](const EvalRow& row, double value) {
+  columns.figure("quality", "quality", &EvalFigures::quality, [](const EvalRow& row, double value) {
     return fmt::format("{} {:.{}f}", row.value, value, decimals(row));
   });
   columns.add("95 %", false, [](const EvalRow& row) {
@@ -74,14 +78,16 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
   });
   columns.add("p", false,
               [](const EvalRow& row) { return row.p_value ? fmt::format("{:.3f}", *row.p_value) : ""; });
-  columns.figure("LLM-F1", &EvalFigures::llm_f1,
+  columns.figure("LLM-F1", "llm_f1", &EvalFigures::llm_f1,
                  [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
-  columns.figure("EM %", &EvalFigures::exact_match_percent,
+  columns.figure("EM %", "exact_match_percent", &EvalFigures::exact_match_percent,
                  [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
-  columns.figure("speed-up", &EvalFigures::speedup,
+  columns.figure("speed-up", "speedup", &EvalFigures::speedup,
                  [](const EvalRow&, double value) { return fmt::format("{:.2f}x", value); });
-  columns.figure("$/1k", &EvalFigures::usd_per_1k,
+  columns.figure("$/1k", "usd_per_1k", &EvalFigures::usd_per_1k,
                  [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
+  columns.figure("GB", "memory_gb", &EvalFigures::memory_gb,
+                 [](const EvalRow&, double value) { return fmt::format("{:.2f}", value); });
   return std::move(columns.columns);
 }
 

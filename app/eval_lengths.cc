@@ -1,0 +1,247 @@
+#include "app/eval_lengths.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <random>
+
+#include "app/bench_backend.h"
+#include "app/bench_run.h"
+#include "app/bench_stacks.h"
+#include "app/job_file.h"
+#include "app/workbench.h"
+#include "core/error.h"
+#include "core/model/shapes.h"
+#include "io/file_layer.h"
+#include "io/spelling.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr Range<int64_t> kLength{1, 1 << 20};
+constexpr uint32_t kSeed = 7;
+
+const std::vector<std::string> kKeys = {
+    "model.path",           "method.name",         "method.documents",    "method.prompt_tokens",
+    "engine.device",        "engine.rows_per_step", "engine.kv_memory_gb", "engine.prompts",
+    "engine.reproducible",  "cost.usd_per_hour",    "cost.devices"};
+
+constexpr const char* kFile = "timing.json";
+
+/// The rows of a workload whose answers have `answer_tokens`.
+Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vocab) {
+  std::mt19937 random(kSeed);
+  const auto tokens = [&](int32_t count) {
+    Tokens made;
+    for (int32_t i = 0; i < count; ++i)
+      made.push_back(static_cast<TokenId>(random() % static_cast<uint32_t>(vocab)));
+    return made;
+  };
+  Workload workload;
+  workload.name = "lengths";
+  workload.vocab = vocab;
+  workload.common = lengths.instruction_tokens;
+  workload.questions = int64_t{lengths.documents} * lengths.questions;
+  auto bin = std::make_shared<BinParts>();
+  bin->instruction = tokens(lengths.instruction_tokens);
+  std::vector<ItemParts> items;
+  for (int32_t d = 0; d < lengths.documents; ++d) {
+    ItemParts item;
+    item.bin = bin;
+    item.item = d;
+    item.stream = static_cast<uint64_t>(d);
+    item.document = tokens(lengths.document_tokens);
+    for (int32_t q = 0; q < lengths.questions; ++q)
+      item.own_questions.push_back({tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
+    items.push_back(std::move(item));
+  }
+  workload.bins.push_back(std::move(items));
+  return workload;
+}
+
+/// What a measurement is of. Another one is not taken in its place.
+ordered_json describe(const Job& job, const EvalLengths& lengths) {
+  return {{"model", job.model.path},
+          {"lengths",
+           {{"instruction_tokens", lengths.instruction_tokens},
+            {"documents", lengths.documents},
+            {"document_tokens", lengths.document_tokens},
+            {"questions", lengths.questions},
+            {"question_tokens", lengths.question_tokens},
+            {"answer_tokens", lengths.answer_tokens},
+            {"count", lengths.count},
+            {"decoding_only", lengths.decoding_only},
+            {"runs", lengths.runs}}},
+          {"method",
+           {{"name", job.method.name},
+            {"documents", job.method.documents},
+            {"prompt_tokens", job.method.prompt_tokens}}},
+          {"engine",
+           {{"device", job.engine.device},
+            {"rows_per_step", job.engine.rows_per_step},
+            {"kv_memory_gb", job.engine.kv_memory_gb},
+            {"prompts", job.engine.prompts},
+            {"reproducible", job.engine.reproducible}}}};
+}
+
+bool has_weights(const std::string& path) {
+  if (fs::path(path).extension() == ".gguf" || fs::path(path).extension() == ".safetensors")
+    return fs::is_regular_file(path);
+  if (!fs::is_directory(path)) return false;
+  const fs::directory_iterator files(path);
+  return std::any_of(begin(files), end(files),
+                     [](const fs::directory_entry& file) { return file.path().extension() == ".safetensors"; });
+}
+
+struct Timed {
+  double seconds = 0;
+  double memory_gb = 0;  ///< of the device at the peak; 0: not known
+  int64_t steps = 0;
+};
+
+/// The median of the runs that count; nothing where it was interrupted.
+std::optional<Timed> time_answers(BenchBackend& made, const Job& job, const EvalLengths& lengths,
+                                  int32_t answer_tokens) {
+  const ModelConfig& config = made.config();
+  Backend& backend = made.backend();
+  const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
+  const std::vector<Stack> stacks =
+      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
+  EngineOptions engine;
+  engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
+  engine.prompts = job.engine.prompts;
+  engine.interrupted = &interrupted;
+  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
+  const int64_t room = job.engine.kv_memory_gb > 0
+                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
+                           : made.kv_room();
+  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
+  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  std::vector<BenchRun> runs;
+  for (int32_t i = 0; i < lengths.runs; ++i) {
+    runs.push_back(run_once(backend, engine, stacks));
+    if (interrupted) return std::nullopt;
+    const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
+    if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
+  }
+  if (runs.size() > 1) runs.erase(runs.begin());
+  std::ranges::sort(runs, {}, &BenchRun::seconds);
+  const BenchRun& median = runs[runs.size() / 2];
+  Timed timed{median.seconds, 0, median.stats.steps};
+  if (const int64_t taken = made.device_bytes(); taken > 0)
+    timed.memory_gb =
+        static_cast<double>(taken - (median.pages - median.stats.peak_pages) * page_bytes) / 1e9;
+  return timed;
+}
+
+}  // namespace
+
+int64_t EvalLengths::counted() const {
+  const int64_t asked = int64_t{documents} * questions;
+  return count == "documents" ? documents : count == "questions" ? asked : asked * answer_tokens;
+}
+
+EvalLengths read_lengths(const YamlPtr& node) {
+  YamlMap map(node, "datasets.lengths");
+  EvalLengths lengths;
+  map.integer("instruction_tokens", lengths.instruction_tokens, kLength);
+  map.integer("documents", lengths.documents, kLength);
+  map.integer("document_tokens", lengths.document_tokens, kLength);
+  map.integer("questions", lengths.questions, kLength);
+  map.integer("question_tokens", lengths.question_tokens, kLength);
+  map.integer("answer_tokens", lengths.answer_tokens, kLength);
+  map.choice("count", lengths.count, {"tokens", "questions", "documents"});
+  map.boolean("decoding_only", lengths.decoding_only);
+  map.integer("runs", lengths.runs, {1, 100});
+  for (const char* key : {"document_tokens", "answer_tokens"}) map.require(key);
+  map.finish();
+  if (lengths.decoding_only && lengths.answer_tokens == 1)
+    refuse("{}: decoding_only needs answer_tokens above 1: the first comes with the prompt",
+           map.where("decoding_only"));
+  return lengths;
+}
+
+void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes) {
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+      refuse("{}: {} says nothing where lengths are timed; of a job there are {}", place, key,
+             fmt::join(kKeys, ", "));
+  }
+}
+
+Job lengths_job(const std::string& file, const std::vector<std::string>& changes) {
+  const YamlPtr nothing = parse_yaml(file,
+                                     "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
+                                     "task: {kind: ask}, method: {name: ippd, documents: 0, prompt_tokens: 1000000000}, "
+                                     "output: {path: none}}",
+                                     0);
+  return read_job(file, nothing, changes, false);
+}
+
+void check_lengths_model(const std::string& model) {
+  const std::vector<std::string> names = shape_names();
+  if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
+  const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
+  if (!config)
+    refuse("model {}: neither a model's files nor the name of a shape{}; there are {}", shorten_text(model, 80),
+           suggest_spelling(model, names), fmt::join(names, ", "));
+  read_shape(model);
+}
+
+LengthsBench::LengthsBench() = default;
+LengthsBench::~LengthsBench() = default;
+
+BenchBackend& LengthsBench::backend_for(const Job& job) {
+  const std::string key =
+      fmt::format("{}\n{}\n{}", job.model.path, job.engine.device, job.engine.reproducible);
+  if (!backend_ || opened_ != key) {
+    backend_.reset();  // its memory first
+    const bool weights = has_weights(job.model.path);
+    backend_ = std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path,
+                                                         weights ? job.model.path : "", job.engine.device,
+                                                         job.engine.reproducible, 0});
+    opened_ = key;
+  }
+  return *backend_;
+}
+
+ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart) {
+  const std::string& folder = job.output.path;
+  const ordered_json wanted = describe(job, lengths);
+  const ordered_json before =
+      ordered_json::parse(read_whole(folder + "/" + kFile).value_or(""), nullptr, false);
+  if (!restart && before.is_object()) {
+    if (before.value("measured", ordered_json()) == wanted) return before;
+    refuse("{}: holds another measurement; choose another folder with --output, or measure everything again with "
+           "--restart",
+           folder);
+  }
+  BenchBackend& made = backend_for(job);
+  const std::optional<Timed> whole = time_answers(made, job, lengths, lengths.answer_tokens);
+  if (!whole) return nullptr;
+  double seconds = whole->seconds;
+  if (lengths.decoding_only) {
+    const std::optional<Timed> first = time_answers(made, job, lengths, 1);
+    if (!first) return nullptr;
+    seconds -= first->seconds;
+    if (seconds <= 0)
+      fail("{}: answers of one token took as long as those of {}; measure longer ones", folder,
+           lengths.answer_tokens);
+  }
+  ordered_json report{{"measured", wanted},
+                      {"backend", made.backend().describe()},
+                      {"weights", has_weights(job.model.path) ? "loaded" : "random"},
+                      {"count", lengths.counted()},
+                      {"seconds", seconds},
+                      {"steps", whole->steps}};
+  if (whole->memory_gb > 0) report["memory_gb"] = whole->memory_gb;
+  fs::create_directories(folder);
+  write_whole(real_files(), folder, kFile, report.dump(2) + "\n");
+  return report;
+}
+
+}  // namespace sheaf
