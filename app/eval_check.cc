@@ -40,7 +40,10 @@ void check_folder(const Job& job) {
 void check_runs(const std::vector<EvalCell>& cells, bool restart) {
   std::set<std::string> models;
   for (const EvalCell& cell : cells) {
-    if (cell.lengths) continue;
+    if (cell.lengths) {
+      if (!restart) measured_before(cell.job, *cell.lengths);
+      continue;
+    }
     const bool finished = !restart && file_size(cell.job.output.path + "/_SUCCESS");
     // Without its adapter: merging that takes longer than a check may.
     if (!finished && models.insert(cell.job.model.path).second) {

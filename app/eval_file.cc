@@ -148,8 +148,10 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   if (!lengths) map.require("job");
   map.finish();
   if (lengths) {
-    for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format", "no_answer", "judge", "limit"})
-      if (map.has(key)) refuse("{}: {} is not for lengths, which are made up; remove one of them", map.where(key), key);
+    for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format",
+                            "no_answer", "judge", "limit"})
+      if (map.has(key))
+        refuse("{}: {} is not for lengths, which are made up; remove one of them", map.where(key), key);
     dataset.lengths = read_lengths(lengths);
   }
   check_name(dataset.name, map.where("name"), "dataset's name", before);

@@ -24,10 +24,10 @@ using nlohmann::ordered_json;
 constexpr Range<int64_t> kLength{1, 1 << 20};
 constexpr uint32_t kSeed = 7;
 
-const std::vector<std::string> kKeys = {
-    "model.path",           "method.name",         "method.documents",    "method.prompt_tokens",
-    "engine.device",        "engine.rows_per_step", "engine.kv_memory_gb", "engine.prompts",
-    "engine.reproducible",  "cost.usd_per_hour",    "cost.devices"};
+const std::vector<std::string> kKeys = {"model.path",           "method.name",    "method.documents",
+                                        "method.prompt_tokens", "engine.device",  "engine.rows_per_step",
+                                        "engine.kv_memory_gb",  "engine.prompts", "engine.reproducible",
+                                        "cost.usd_per_hour",    "cost.devices"};
 
 constexpr const char* kFile = "timing.json";
 
@@ -92,8 +92,9 @@ bool has_weights(const std::string& path) {
     return fs::is_regular_file(path);
   if (!fs::is_directory(path)) return false;
   const fs::directory_iterator files(path);
-  return std::any_of(begin(files), end(files),
-                     [](const fs::directory_entry& file) { return file.path().extension() == ".safetensors"; });
+  return std::any_of(begin(files), end(files), [](const fs::directory_entry& file) {
+    return file.path().extension() == ".safetensors";
+  });
 }
 
 struct Timed {
@@ -174,11 +175,12 @@ void check_lengths_changes(const std::string& place, const std::vector<std::stri
 }
 
 Job lengths_job(const std::string& file, const std::vector<std::string>& changes) {
-  const YamlPtr nothing = parse_yaml(file,
-                                     "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
-                                     "task: {kind: ask}, method: {name: ippd, documents: 0, prompt_tokens: 1000000000}, "
-                                     "output: {path: none}}",
-                                     0);
+  const YamlPtr nothing =
+      parse_yaml(file,
+                 "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
+                 "task: {kind: ask}, method: {name: ippd, documents: 0, prompt_tokens: 1000000000}, "
+                 "output: {path: none}}",
+                 0);
   return read_job(file, nothing, changes, false);
 }
 
@@ -187,9 +189,21 @@ void check_lengths_model(const std::string& model) {
   if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
   const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
   if (!config)
-    refuse("model {}: neither a model's files nor the name of a shape{}; there are {}", shorten_text(model, 80),
-           suggest_spelling(model, names), fmt::join(names, ", "));
+    refuse("model {}: neither a model's files nor the name of a shape{}; there are {}",
+           shorten_text(model, 80), suggest_spelling(model, names), fmt::join(names, ", "));
   read_shape(model);
+}
+
+ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
+  ordered_json before =
+      ordered_json::parse(read_whole(job.output.path + "/" + kFile).value_or(""), nullptr, false);
+  if (!before.is_object()) return nullptr;
+  if (before.value("measured", ordered_json()) != describe(job, lengths))
+    refuse(
+        "{}: holds another measurement; choose another folder with --output, or measure everything again "
+        "with --restart",
+        job.output.path);
+  return before;
 }
 
 LengthsBench::LengthsBench() = default;
@@ -211,15 +225,8 @@ BenchBackend& LengthsBench::backend_for(const Job& job) {
 
 ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart) {
   const std::string& folder = job.output.path;
-  const ordered_json wanted = describe(job, lengths);
-  const ordered_json before =
-      ordered_json::parse(read_whole(folder + "/" + kFile).value_or(""), nullptr, false);
-  if (!restart && before.is_object()) {
-    if (before.value("measured", ordered_json()) == wanted) return before;
-    refuse("{}: holds another measurement; choose another folder with --output, or measure everything again with "
-           "--restart",
-           folder);
-  }
+  if (!restart)
+    if (ordered_json before = measured_before(job, lengths); before.is_object()) return before;
   BenchBackend& made = backend_for(job);
   const std::optional<Timed> whole = time_answers(made, job, lengths, lengths.answer_tokens);
   if (!whole) return nullptr;
@@ -232,11 +239,12 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
       fail("{}: answers of one token took as long as those of {}; measure longer ones", folder,
            lengths.answer_tokens);
   }
-  ordered_json report{{"measured", wanted},
+  ordered_json report{{"measured", describe(job, lengths)},
                       {"backend", made.backend().describe()},
                       {"weights", has_weights(job.model.path) ? "loaded" : "random"},
                       {"count", lengths.counted()},
                       {"seconds", seconds},
+                      {"seconds_of_all", whole->seconds},
                       {"steps", whole->steps}};
   if (whole->memory_gb > 0) report["memory_gb"] = whole->memory_gb;
   fs::create_directories(folder);

@@ -39,14 +39,18 @@ Job lengths_job(const std::string& file, const std::vector<std::string>& changes
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
 void check_lengths_model(const std::string& model);
 
+/// The same measurement, where the job's output folder holds it; null where it holds none. Another one is
+/// refused.
+nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
+
 /// Times rows of given lengths with random weights of a shape, or a model's own.
 class LengthsBench {
  public:
   LengthsBench();
   ~LengthsBench();
 
-  /// What was measured, also in the job's output folder. Null where it was interrupted. A folder that holds
-  /// the same measurement already gives that; one that holds another is refused, unless `restart`.
+  /// What was measured, also in the job's output folder. Null where it was interrupted. What the folder holds
+  /// already is not measured again, unless `restart`.
   nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart);
 
  private:

@@ -53,8 +53,9 @@ int Evaluation::run() {
 void Evaluation::show_differences() {
   for (const EvalCell& cell : cells_)
     if (cell.lengths)
-      refuse("--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
-             eval_.datasets[cell.dataset].name);
+      refuse(
+          "--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
+          eval_.datasets[cell.dataset].name);
   ordered_json json = ordered_json::array();
   for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) {
     const EvalCell* sides[] = {nullptr, nullptr};
@@ -145,9 +146,11 @@ void Evaluation::add_notes() {
         fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
                     "(paired); EM %: answers equal to those of {}.",
                     eval_.baseline, eval_.baseline));
-  if (std::ranges::any_of(reports_, [](const auto& report) { return report.value("weights", "") == "random"; }))
+  if (std::ranges::any_of(reports_,
+                          [](const auto& report) { return report.value("weights", "") == "random"; }))
     notes.push_back("Rows of given lengths, random weights: timed, not answered.");
-  if (std::ranges::any_of(cells_, [](const EvalCell& cell) { return cell.lengths && cell.lengths->decoding_only; }))
+  if (std::ranges::any_of(cells_,
+                          [](const EvalCell& cell) { return cell.lengths && cell.lengths->decoding_only; }))
     notes.push_back("Decoding alone: the time of answers of one token is taken off.");
   std::set<std::string> backends;
   for (const ordered_json& report : reports_) backends.insert(report.at("backend").get<std::string>());

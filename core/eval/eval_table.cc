@@ -61,9 +61,12 @@ std::string markdown_cell(std::string text) {
 }  // namespace
 
 void set_rates(EvalTable& table) {
+  const bool alone =
+      std::ranges::all_of(table.rows, [&](const EvalRow& row) { return row.method == table.baseline; });
   for (EvalRow& row : table.rows) {
     if (!row.own.throughput || *row.own.throughput <= 0) continue;
     if (row.usd_per_hour > 0) row.own.usd_per_1k = row.usd_per_hour / 3600 / *row.own.throughput * 1000;
+    if (alone) continue;
     for (const EvalRow& base : table.rows)
       if (base.model == row.model && base.dataset == row.dataset && base.method == table.baseline &&
           base.own.throughput && *base.own.throughput > 0)

@@ -28,16 +28,18 @@ class Columns {
 
   /// Ours, and the paper's where it has some.
   void figure(const std::string& name, const char* key, Figure figure, const Show& show) {
+    const size_t before = columns.size();
     add(name, false,
         [&](const EvalRow& row) { return row.own.*figure ? show(row, *(row.own.*figure)) : ""; });
+    const bool alone = columns.size() == before;
     // With the paper's digits, not ours.
     add(name, true, [&](const EvalRow& row) -> std::string {
       if (!(row.paper.*figure)) return "";
       const auto digits = row.paper_digits.find(key);
-      return digits == row.paper_digits.end()
-                 ? fmt::format("{:.6g}", *(row.paper.*figure))
-                 : fmt::format("{:.{}f}", *(row.paper.*figure), digits->second);
+      return digits == row.paper_digits.end() ? fmt::format("{:.6g}", *(row.paper.*figure))
+                                              : fmt::format("{:.{}f}", *(row.paper.*figure), digits->second);
     });
+    if (alone && columns.size() > before) columns.back().name = "paper's " + name;
   }
 
   void add(const std::string& name, bool paper, const std::function<std::string(const EvalRow&)>& cell) {

@@ -85,7 +85,7 @@ TEST(EvalTable, CsvAndJsonHaveTheFiguresInFull) {
   std::getline(lines, first);
   std::getline(lines, second);
   EXPECT_TRUE(first.starts_with(
-      "\"a \"\"b\"\", c\",d,standard,questions,12,0,0,squad,f1,2,6,64.25,,,1,0.5,60,68.5,,"))
+      "\"a \"\"b\"\", c\",d,standard,questions,12,0,0,squad,f1,2,6,64.25,,,1,0.5,,60,68.5,,"))
       << first;
   EXPECT_EQ(std::count(head.begin(), head.end(), ','), std::count(second.begin(), second.end(), ','));
   const auto json = eval_json(made);
