@@ -97,47 +97,6 @@ bool has_weights(const std::string& path) {
   });
 }
 
-struct Timed {
-  double seconds = 0;
-  double memory_gb = 0;  ///< of the device at the peak; 0: not known
-  int64_t steps = 0;
-};
-
-/// The median of the runs that count; nothing where it was interrupted.
-std::optional<Timed> time_answers(BenchBackend& made, const Job& job, const EvalLengths& lengths,
-                                  int32_t answer_tokens) {
-  const ModelConfig& config = made.config();
-  Backend& backend = made.backend();
-  const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
-  const std::vector<Stack> stacks =
-      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
-  EngineOptions engine;
-  engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
-  engine.prompts = job.engine.prompts;
-  engine.interrupted = &interrupted;
-  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
-  const int64_t room = job.engine.kv_memory_gb > 0
-                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
-                           : made.kv_room();
-  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
-  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
-  std::vector<BenchRun> runs;
-  for (int32_t i = 0; i < lengths.runs; ++i) {
-    runs.push_back(run_once(backend, engine, stacks));
-    if (interrupted) return std::nullopt;
-    const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
-    if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
-  }
-  if (runs.size() > 1) runs.erase(runs.begin());
-  std::ranges::sort(runs, {}, &BenchRun::seconds);
-  const BenchRun& median = runs[runs.size() / 2];
-  Timed timed{median.seconds, 0, median.stats.steps};
-  if (const int64_t taken = made.device_bytes(); taken > 0)
-    timed.memory_gb =
-        static_cast<double>(taken - (median.pages - median.stats.peak_pages) * page_bytes) / 1e9;
-  return timed;
-}
-
 }  // namespace
 
 int64_t EvalLengths::counted() const {
@@ -209,44 +168,82 @@ ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
 LengthsBench::LengthsBench() = default;
 LengthsBench::~LengthsBench() = default;
 
-BenchBackend& LengthsBench::backend_for(const Job& job) {
+void LengthsBench::open(const Job& job) {
   const std::string key =
       fmt::format("{}\n{}\n{}", job.model.path, job.engine.device, job.engine.reproducible);
-  if (!backend_ || opened_ != key) {
-    backend_.reset();  // its memory first
-    const bool weights = has_weights(job.model.path);
-    backend_ = std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path,
-                                                         weights ? job.model.path : "", job.engine.device,
-                                                         job.engine.reproducible, 0});
-    opened_ = key;
+  if (backend_ && opened_ == key) return;
+  backend_.reset();  // its memory first
+  const bool weights = has_weights(job.model.path);
+  backend_ =
+      std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
+                                                job.engine.device, job.engine.reproducible, 0});
+  opened_ = key;
+  kv_room_ = backend_->kv_room();
+  most_pages_ = 0;
+}
+
+/// The median of the runs that count.
+LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths& lengths,
+                                               int32_t answer_tokens) {
+  const ModelConfig& config = backend_->config();
+  Backend& backend = backend_->backend();
+  const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
+  const std::vector<Stack> stacks =
+      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
+  EngineOptions engine;
+  engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
+  engine.prompts = job.engine.prompts;
+  engine.interrupted = &interrupted;
+  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
+  const int64_t room = job.engine.kv_memory_gb > 0
+                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
+                           : kv_room_;
+  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
+  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  Timed timed;
+  for (const Stack& stack : stacks)
+    if (most_pages({stack}, engine.page_size) > engine.pages) return timed;
+  std::vector<BenchRun> runs;
+  for (int32_t i = 0; i < lengths.runs; ++i) {
+    runs.push_back(run_once(backend, engine, stacks));
+    if (interrupted) return timed;
+    const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
+    if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
   }
-  return *backend_;
+  if (runs.size() > 1) runs.erase(runs.begin());
+  std::ranges::sort(runs, {}, &BenchRun::seconds);
+  const BenchRun& median = runs[runs.size() / 2];
+  timed.seconds = median.seconds;
+  timed.steps = median.stats.steps;
+  // The pool only grows, so most of it may be of an earlier measurement.
+  most_pages_ = std::max(most_pages_, median.pages);
+  if (const int64_t taken = backend_->device_bytes(); taken > 0)
+    timed.memory_gb = static_cast<double>(taken - (most_pages_ - median.stats.peak_pages) * page_bytes) / 1e9;
+  return timed;
 }
 
 ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart) {
   const std::string& folder = job.output.path;
   if (!restart)
     if (ordered_json before = measured_before(job, lengths); before.is_object()) return before;
-  BenchBackend& made = backend_for(job);
-  const std::optional<Timed> whole = time_answers(made, job, lengths, lengths.answer_tokens);
-  if (!whole) return nullptr;
-  double seconds = whole->seconds;
-  if (lengths.decoding_only) {
-    const std::optional<Timed> first = time_answers(made, job, lengths, 1);
-    if (!first) return nullptr;
-    seconds -= first->seconds;
-    if (seconds <= 0)
+  open(job);
+  const Timed whole = time_answers(job, lengths, lengths.answer_tokens);
+  const Timed first = lengths.decoding_only && whole.seconds > 0 ? time_answers(job, lengths, 1) : Timed();
+  if (interrupted) return nullptr;
+  ordered_json report{{"measured", describe(job, lengths)},
+                      {"backend", backend_->backend().describe()},
+                      {"weights", has_weights(job.model.path) ? "loaded" : "random"},
+                      {"fits", whole.seconds > 0}};
+  if (whole.seconds > 0) {
+    if (first.seconds >= whole.seconds)
       fail("{}: answers of one token took as long as those of {}; measure longer ones", folder,
            lengths.answer_tokens);
+    report["count"] = lengths.counted();
+    report["seconds"] = whole.seconds - first.seconds;
+    report["seconds_of_all"] = whole.seconds;
+    report["steps"] = whole.steps;
+    if (whole.memory_gb > 0) report["memory_gb"] = whole.memory_gb;
   }
-  ordered_json report{{"measured", describe(job, lengths)},
-                      {"backend", made.backend().describe()},
-                      {"weights", has_weights(job.model.path) ? "loaded" : "random"},
-                      {"count", lengths.counted()},
-                      {"seconds", seconds},
-                      {"seconds_of_all", whole->seconds},
-                      {"steps", whole->steps}};
-  if (whole->memory_gb > 0) report["memory_gb"] = whole->memory_gb;
   fs::create_directories(folder);
   write_whole(real_files(), folder, kFile, report.dump(2) + "\n");
   return report;

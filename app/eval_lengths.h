@@ -49,15 +49,24 @@ class LengthsBench {
   LengthsBench();
   ~LengthsBench();
 
-  /// What was measured, also in the job's output folder. Null where it was interrupted. What the folder holds
+  /// What was measured, also in the job's output folder; `fits` is false where no prompt can be held. Null
+  /// where it was interrupted. What the folder holds
   /// already is not measured again, unless `restart`.
   nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart);
 
  private:
-  BenchBackend& backend_for(const Job& job);
+  struct Timed {
+    double seconds = 0;    ///< 0: a prompt does not fit the memory, or it was interrupted
+    double memory_gb = 0;  ///< of the device at the peak; 0: not known
+    int64_t steps = 0;
+  };
+  void open(const Job& job);
+  Timed time_answers(const Job& job, const EvalLengths& lengths, int32_t answer_tokens);
 
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
+  int64_t kv_room_ = 0;     ///< bytes for keys and values, as found when it was opened
+  int32_t most_pages_ = 0;  ///< of the largest pool since
 };
 
 }  // namespace sheaf

@@ -84,6 +84,8 @@ EvalRow named_row(const Eval& eval, const EvalCell& cell) {
 EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& report) {
   EvalRow row = named_row(eval, cell);
   row.unit = cell.lengths->count;
+  row.count = cell.lengths->counted();
+  if (!report.at("fits").get<bool>()) return row;
   row.count = report.at("count").get<int64_t>();
   row.own.seconds = report.at("seconds").get<double>();
   row.own.throughput = static_cast<double>(row.count) / *row.own.seconds;

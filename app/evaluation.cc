@@ -155,6 +155,10 @@ void Evaluation::add_notes() {
   std::set<std::string> backends;
   for (const ordered_json& report : reports_) backends.insert(report.at("backend").get<std::string>());
   notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
+  for (size_t c = 0; c < cells_.size(); ++c)
+    if (cells_[c].lengths && !reports_[c].at("fits").get<bool>())
+      notes.push_back(
+          fmt::format("{}: does not fit the memory left for keys and values.", name_of(eval_, cells_[c])));
   for (const Eval::Model& model : eval_.models)
     if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
   std::map<int64_t, std::set<std::string>> limits;

@@ -69,7 +69,7 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
   });
   if (std::any_of(table.rows.begin(), table.rows.end(), has_seconds))
     columns.figure("seconds", "seconds", &EvalFigures::seconds,
-                   [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
+                   [](const EvalRow&, double value) { return number_text(value); });
   columns.figure("quality", "quality", &EvalFigures::quality, [](const EvalRow& row, double value) {
     return fmt::format("{} {:.{}f}", row.value, value, decimals(row));
   });

@@ -379,6 +379,16 @@ TEST_F(EvalCommand, OfLengthsDecodingAloneIsLessThanAll) {
   EXPECT_LT(row["seconds"].get<double>(), timing["seconds_of_all"].get<double>());
 }
 
+TEST_F(EvalCommand, LengthsThatDoNotFitAreLeftOut) {
+  const Ran ran = run_sheaf(
+      scratch_, lengths_command(scratch_, model_) + " --method ippd --set engine.kv_memory_gb=0.000001");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("tiny, b4, ippd: does not fit the memory left for keys and values."),
+            std::string::npos)
+      << ran.out;
+  EXPECT_EQ(ran.out.find("tokens/s"), std::string::npos) << ran.out;
+}
+
 TEST_F(EvalCommand, WhatLengthsCannotBeIsRefused) {
   const auto refused = [&](const std::string& command, const std::string& part) {
     const Ran ran = run_sheaf(scratch_, command);
@@ -390,7 +400,8 @@ TEST_F(EvalCommand, WhatLengthsCannotBeIsRefused) {
   refused(command + " --model tiny=qwen3-8c", "did you mean \"qwen3-8b\"?");
   refused(command + " --differences apart ippd --dataset b4", "which nothing answers");
   refused(lengths_command(scratch_, model_, ", token: 3"), "unknown key \"token\"");
-  refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"), "metric is not for lengths");
+  refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
+          "metric is not for lengths");
   refused(lengths_command(scratch_, model_) + " --set method.name=pced", "method.name");
 }
 
