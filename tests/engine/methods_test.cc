@@ -184,5 +184,28 @@ TEST(Engine, RefusesAStackLargerThanThePool) {
   EXPECT_FALSE(engine.fits(stacks[0]));
 }
 
+TEST(Engine, HoldsNoMorePromptsThanAllowed) {
+  const Model model = make_random_model({}, 2);
+  for (const int kind : {0, 2}) {
+    const auto stacks = test::random_stacks(2, kind);
+    EngineOptions options{.rows_per_step = 200, .pages = 2000, .page_size = 4};
+    EngineStats free, held;
+    const auto backend = make_quick_backend(model, 1);
+    const Answers expected = decode(*backend, stacks, options, &free);
+    int32_t largest = 0;
+    for (const Stack& stack : stacks) {
+      int32_t pages = 0;
+      for (const int32_t keys : stack.most_keys()) pages += (keys + 3) / 4;
+      largest = std::max(largest, pages);
+    }
+    options.prompts = 1;
+    expect_same(expected, decode(*backend, stacks, options, &held), "one prompt at a time");
+    EXPECT_LE(held.peak_pages, largest);
+    EXPECT_GT(free.peak_pages, largest);
+    EXPECT_GE(held.steps, static_cast<int64_t>(stacks.size()));
+    EXPECT_GT(held.steps, free.steps);
+  }
+}
+
 }  // namespace
 }  // namespace sheaf
