@@ -8,9 +8,11 @@
 #include "app/bench_backend.h"
 #include "app/bench_run.h"
 #include "app/bench_stacks.h"
+#include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "app/workbench.h"
 #include "core/error.h"
+#include "core/estimate/predict.h"
 #include "core/model/shapes.h"
 #include "io/file_layer.h"
 #include "io/spelling.h"
@@ -178,6 +180,7 @@ void LengthsBench::open(const Job& job) {
       std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
                                                 job.engine.device, job.engine.reproducible, 0});
   opened_ = key;
+  device_ = find_device_model(backend_->backend().describe());
   kv_room_ = backend_->kv_room();
   most_pages_ = 0;
 }
@@ -205,7 +208,10 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     if (most_pages({stack}, engine.page_size) > engine.pages) return timed;
   std::vector<BenchRun> runs;
   for (int32_t i = 0; i < lengths.runs; ++i) {
-    runs.push_back(run_once(backend, engine, stacks));
+    std::optional<PredictedBackend> predicted;
+    if (device_) predicted.emplace(backend, *device_);
+    runs.push_back(run_once(predicted ? *predicted : backend, engine, stacks));
+    if (predicted) timed.predicted = predicted->time().seconds();
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
     if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
@@ -241,6 +247,7 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
     report["count"] = lengths.counted();
     report["seconds"] = whole.seconds - first.seconds;
     report["seconds_of_all"] = whole.seconds;
+    if (whole.predicted > 0) report["predicted_seconds"] = whole.predicted - first.predicted;
     report["steps"] = whole.steps;
     if (whole.memory_gb > 0) report["memory_gb"] = whole.memory_gb;
   }

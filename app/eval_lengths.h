@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/estimate/device_model.h"
 #include "core/job.h"
 #include "io/yaml_reader.h"
 
@@ -57,6 +58,7 @@ class LengthsBench {
  private:
   struct Timed {
     double seconds = 0;    ///< 0: a prompt does not fit the memory, or it was interrupted
+    double predicted = 0;  ///< seconds; 0: the device is not known
     double memory_gb = 0;  ///< of the device at the peak; 0: not known
     int64_t steps = 0;
   };
@@ -65,8 +67,9 @@ class LengthsBench {
 
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
-  int64_t kv_room_ = 0;     ///< bytes for keys and values, as found when it was opened
-  int32_t most_pages_ = 0;  ///< of the largest pool since
+  std::optional<DeviceModel> device_;  ///< as calibrated
+  int64_t kv_room_ = 0;                ///< bytes for keys and values, as found when it was opened
+  int32_t most_pages_ = 0;             ///< of the largest pool since
 };
 
 }  // namespace sheaf

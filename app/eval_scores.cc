@@ -89,6 +89,8 @@ EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& re
   row.count = report.at("count").get<int64_t>();
   row.own.seconds = report.at("seconds").get<double>();
   row.own.throughput = static_cast<double>(row.count) / *row.own.seconds;
+  if (report.contains("predicted_seconds"))
+    row.predicted = static_cast<double>(row.count) / report.at("predicted_seconds").get<double>();
   if (report.contains("memory_gb")) row.own.memory_gb = report.at("memory_gb").get<double>();
   return row;
 }

@@ -145,6 +145,7 @@ ordered_json eval_json(const EvalTable& table) {
       line["value"] = row.value;
     }
     line.update(figures_json(row.own));
+    if (row.predicted) line["predicted_throughput"] = *row.predicted;
     if (row.interval) line["quality_interval"] = {row.interval->low, row.interval->high};
     if (row.p_value) line["p_value"] = *row.p_value;
     if (ordered_json paper = figures_json(row.paper); !paper.empty()) line["paper"] = std::move(paper);

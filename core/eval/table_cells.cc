@@ -67,6 +67,8 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
   columns.figure("throughput", "throughput", &EvalFigures::throughput, [](const EvalRow& row, double value) {
     return fmt::format("{} {}/s", number_text(value), row.unit == "questions" ? "q" : row.unit);
   });
+  columns.add("predicted", false,
+              [](const EvalRow& row) { return row.predicted ? number_text(*row.predicted) : ""; });
   if (std::any_of(table.rows.begin(), table.rows.end(), has_seconds))
     columns.figure("seconds", "seconds", &EvalFigures::seconds,
                    [](const EvalRow&, double value) { return number_text(value); });
