@@ -1,6 +1,7 @@
 #include "app/metric_items.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -23,10 +24,25 @@ std::string folded(std::string_view text) {
   return python::lower(text);
 }
 
+std::string string_or_number(const json& value) {
+  const std::vector<std::string> texts = answer_texts(value);
+  return texts.empty() ? "" : texts[0];
+}
+
 class Answers {
  public:
   Answers(const Predictions& predictions, const JoinOptions& options) : predictions_(predictions) {
     for (const std::string& text : options.no_answer) no_answer_.push_back(folded(text));
+  }
+
+  /// Whether `act` (yesno or followup) of QuAC was predicted rightly: false where this prediction does not
+  /// say and others do, as the official scorer has it; nothing where none of them does.
+  std::optional<bool> act(const char* act, const json* row, const std::string& gold) {
+    const auto says = [&](const auto& entry) { return entry.second.contains(act); };
+    auto& said = said_[act];
+    if (!said) said = std::any_of(predictions_.by_id.begin(), predictions_.by_id.end(), says);
+    if (!*said || gold.empty()) return std::nullopt;
+    return row != nullptr && string_or_number(row->value(act, json())) == gold;
   }
 
   const json* find(const std::string& id) const {
@@ -45,12 +61,8 @@ class Answers {
  private:
   const Predictions& predictions_;
   std::vector<std::string> no_answer_;
+  std::map<std::string, std::optional<bool>> said_;  // whether any prediction says it
 };
-
-std::string string_or_number(const json& value) {
-  const std::vector<std::string> texts = answer_texts(value);
-  return texts.empty() ? "" : texts[0];
-}
 
 /// A DROP answer as its script reads it: a number, else spans, else a date.
 std::vector<std::string> drop_spans(const json& answer) {
@@ -64,28 +76,37 @@ std::vector<std::string> drop_spans(const json& answer) {
           " " + string_or_number(date.value("year", json()))};
 }
 
-std::vector<std::vector<std::string>> references_of(const GoldAnswer& gold) {
-  std::vector<std::vector<std::string>> references;
+/// number, span, spans or date, as DROP's script names them.
+std::string drop_kind(const json& answer) {
+  if (!string_or_number(answer.value("number", json())).empty()) return "number";
+  const size_t spans = answer.value("spans", json::array()).size();
+  return spans == 0 ? "date" : spans == 1 ? "span" : "spans";
+}
+
+void add_references(const GoldAnswer& gold, MetricItem& item) {
   if (gold.extra.is_object() && gold.extra.contains("answers")) {
-    for (const json& answer : gold.extra["answers"]) references.push_back(drop_spans(answer));
+    for (const json& answer : gold.extra["answers"]) {
+      item.references.push_back(drop_spans(answer));
+      item.kinds.push_back(drop_kind(answer));
+    }
   } else {
-    for (const std::string& text : gold.references) references.push_back({replace_invalid(text)});
+    for (const std::string& text : gold.references) item.references.push_back({replace_invalid(text)});
   }
-  return references;
 }
 
 std::string text_of(const json& extra, const char* key) {
   return extra.is_object() ? string_or_number(extra.value(key, json())) : "";
 }
 
-MetricItem question_item(const GoldAnswer& gold, const std::string& id, const json* row,
-                         const Answers& answers) {
+MetricItem question_item(const GoldAnswer& gold, const std::string& id, const json* row, Answers& answers) {
   MetricItem item;
   item.id = id;
   item.unit = text_of(gold.extra, "dialog");
   item.category = text_of(gold.extra, "level");
-  item.references = references_of(gold);
+  add_references(gold, item);
   if (!gold.option.empty()) item.references.push_back({gold.option});
+  item.yesno = answers.act("yesno", row, text_of(gold.extra, "yesno"));
+  item.followup = answers.act("followup", row, text_of(gold.extra, "followup"));
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
@@ -120,6 +141,8 @@ void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, cons
            documents ? "attribute values" : "answers to questions",
            documents ? "answers to questions" : "attribute values",
            documents ? "" : "; use --metric attributes");
+  if (metric.name == "quac" && text_of(gold.front().extra, "dialog").empty())
+    refuse("the metric quac needs dialogues, and the gold file has questions alone; use --metric squad");
   if (predictions.documents != documents)
     refuse("{}: holds {}; the metric {} needs {}", predictions.path,
            documents ? "answers to questions" : "rows of an extract job", metric.name,
@@ -141,7 +164,7 @@ void find_unknown(const Predictions& predictions, const std::unordered_set<std::
 MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
                       const Predictions& predictions, const JoinOptions& options) {
   check_kinds(metric, gold, predictions);
-  const Answers answers(predictions, options);
+  Answers answers(predictions, options);
   MetricItems joined;
   std::unordered_set<std::string> known;
   for (const GoldAnswer& one : gold) {

@@ -28,7 +28,9 @@ class Reader {
     const json object = parse_json(MappedFile::open(path)->text(), path);
     if (!object.is_object() || object.empty()) refuse("{}: holds no object {{id: answer}}; {}", path, kForms);
     place_ = path;
-    for (const auto& [id, answer] : object.items()) {
+    const auto nested = object.find("answer");  // HotpotQA's form has the supporting facts beside the answers
+    const bool hotpot = nested != object.end() && nested->is_object();
+    for (const auto& [id, answer] : (hotpot ? *nested : object).items()) {
       if (answer.is_object()) refuse("{}: the answer to {} is an object; {}", path, shown(id), kForms);
       add(id, {{"answer", answer}}, false);
     }
@@ -102,6 +104,8 @@ class Reader {
       }
     } else if (row.contains("answer")) {
       add(id, row, false);
+    } else if (row.contains("predicted_answer")) {  // MuSiQue's
+      add(id, {{"answer", row["predicted_answer"]}}, false);
     } else {
       refuse("{}: the row has none of \"answer\", \"answers\" and \"values\"; {}", place_, kForms);
     }
@@ -111,7 +115,20 @@ class Reader {
     const json &ids = row["qid"], &spans = row["best_span_str"];
     if (!ids.is_array() || !spans.is_array() || ids.size() != spans.size())
       refuse("{}: \"qid\" and \"best_span_str\" are no lists of the same length", place_);
-    for (size_t i = 0; i < ids.size(); ++i) add(id_text(ids[i]), {{"answer", spans[i]}}, false);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      json prediction{{"answer", spans[i]}};
+      for (const char* act : {"yesno", "followup"})
+        if (const auto said = row.find(act); said != row.end()) {
+          if (!said->is_array() || said->size() != ids.size())
+            refuse("{}: \"{}\" is no list as long as \"qid\"", place_, act);
+          prediction[act] = (*said)[i];
+        }
+      add(id_text(ids[i]), std::move(prediction), false);
+    }
+  }
+
+  static bool is_kept(const std::string& key) {
+    return key == "answer" || key == "option" || key == "yesno" || key == "followup";
   }
 
   void add(const std::string& id, json prediction, bool document) {
@@ -120,7 +137,7 @@ class Reader {
     predictions_.documents = document;
     if (!document)
       for (auto key = prediction.begin(); key != prediction.end();)
-        key = key.key() == "answer" || key.key() == "option" ? std::next(key) : prediction.erase(key);
+        key = is_kept(key.key()) ? std::next(key) : prediction.erase(key);
     if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
       refuse("{}: {} is answered a second time; keep one", place_, shown(id));
     predictions_.ids.push_back(id);

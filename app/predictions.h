@@ -11,13 +11,15 @@ namespace sheaf {
 struct Predictions {
   std::string path;
   bool documents = false;  ///< attribute values by document, not answers by question
-  /// Question → {"answer", "option"}, `option` only for a choice; document → {attribute: value}.
+  /// Question → {"answer", "option", "yesno", "followup"}, `option` only for a choice, the last two only
+  /// where QuAC's form says them; document → {attribute: value}.
   std::unordered_map<std::string, nlohmann::json> by_id;
   std::vector<std::string> ids;  ///< in file order
 };
 
 /// Reads the rows of sheaf (a run's folder, its rows-*.jsonl or .parquet), the official form {id: answer} of
-/// a .json file, or QuAC's lines {"qid", "best_span_str"}. Refuses what is none of them and an id said twice,
+/// a .json file, HotpotQA's {"answer": {id: answer}}, QuAC's lines {"qid", "best_span_str", "yesno",
+/// "followup"}, or MuSiQue's {"id", "predicted_answer"}. Refuses what is none of them and an id said twice,
 /// with its place.
 Predictions read_predictions(const std::string& path);
 

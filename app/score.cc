@@ -63,6 +63,7 @@ class Input {
                                                      : join_gold(metric_, gold_, predictions, command_.join);
     if (!command_.quiet) {
       name_some(command_.join.skip_missing ? "without a prediction, left out"
+                : metric_.skips_missing    ? "without a prediction, left out as the official script does"
                                            : "without a prediction, scored as wrong",
                 joined.missing, path);
       name_some("predicted that the gold file does not have, ignored", joined.unknown, path);

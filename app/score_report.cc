@@ -16,17 +16,24 @@ bool has_macro(const ScoreReport& report) {
 constexpr const char* kMacroNames[] = {"macro_precision", "macro_recall", "macro_f1"};
 
 ordered_json number(double value, bool is_count) {
+  if (std::isnan(value)) return nullptr;
   if (is_count) return static_cast<int64_t>(value);
   return value;
 }
 
-/// The values that have something to stand on, by name.
+/// The values by name; null where one has nothing to stand on.
 ordered_json named(const Metric& metric, const std::vector<double>& values) {
   ordered_json json = ordered_json::object();
   for (size_t v = 0; v < values.size(); ++v)
-    if (!std::isnan(values[v]))
+    if (!metric.values[v].optional || !std::isnan(values[v]))
       json[std::string(metric.values[v].name)] = number(values[v], metric.values[v].is_count);
   return json;
+}
+
+std::string number_text(double value, bool is_count, size_t width, int decimals) {
+  if (std::isnan(value)) return fmt::format("{:>{}}", "-", width);
+  if (is_count) return fmt::format("{:>{}}", static_cast<int64_t>(value), width);
+  return fmt::format("{:>{}.{}f}", value, width, decimals);
 }
 
 ordered_json against_json(const ScoreReport& report) {
@@ -60,16 +67,16 @@ ordered_json groups_json(const ScoreReport& report) {
 }
 
 std::string p_text(double p_value, double least) {
+  least = std::max(least, 0.0001);
   return p_value <= least ? fmt::format("p < {:.4f}", least * 1.0001) : fmt::format("p = {:.4f}", p_value);
 }
 
 std::string value_line(const ScoreReport& report, size_t v) {
   const Metric& metric = *report.scores.metric;
   const double value = report.scores.values[v];
-  if (std::isnan(value)) return {};
-  const std::string name(metric.values[v].name);
-  if (metric.values[v].is_count) return fmt::format("  {:<18}{:>9}\n", name, static_cast<int64_t>(value));
-  std::string line = fmt::format("  {:<18}{:>9.4f}", name, value);
+  if (metric.values[v].optional && std::isnan(value)) return {};
+  std::string line =
+      fmt::format("  {:<18}{}", metric.values[v].name, number_text(value, metric.values[v].is_count, 9, 4));
   if (const auto& interval = report.scores.intervals[v])
     line += fmt::format("   {:>8.4f} to {:>8.4f}", interval->low, interval->high);
   if (report.against)
@@ -94,9 +101,7 @@ std::string group_lines(const ScoreReport& report) {
     text += fmt::format("  {:<{}}", group.attribute.empty() ? group.category : "  " + group.attribute, width);
     for (size_t v = 0; v < group.values.size(); ++v) {
       const size_t column = std::max<size_t>(metric.values[v].name.size(), 8);
-      text += metric.values[v].is_count
-                  ? fmt::format(" {:>{}}", static_cast<int64_t>(group.values[v]), column)
-                  : fmt::format(" {:>{}.{}f}", group.values[v], column, metric.best > 1 ? 2 : 4);
+      text += " " + number_text(group.values[v], metric.values[v].is_count, column, metric.best > 1 ? 2 : 4);
     }
     text += "\n";
   }
@@ -142,8 +147,8 @@ std::string score_text(const ScoreReport& report) {
   }
   if (report.against && report.against->comparison.mcnemar) {
     const auto& test = *report.against->comparison.mcnemar;
-    text += fmt::format("  {} right only in --pred, {} only in --against: p = {:.4f} (McNemar, exact)\n",
-                        test.only_second, test.only_first, test.p_value);
+    text += fmt::format("  {} right only in --pred, {} only in --against: {} (McNemar, exact)\n",
+                        test.only_second, test.only_first, p_text(test.p_value, 0));
   }
   if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;

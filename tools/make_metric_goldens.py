@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Writes tests/metrics/goldens: made-up answers with the scores that the official or reference implementations give them.
-None of their code is kept here: it is loaded from packages as they are published, and from two files you fetch.
+None of their code is kept here: it is loaded from packages as they are published, and from files you fetch.
 
     pip install rouge-score==0.1.2 nltk==3.10.4 scipy==1.17.1
     pip download --no-deps -d wheels farm==0.8.0 allennlp==0.9.0
-    tools/make_metric_goldens.py --wheels wheels --quac scorer.py --extractgpt evaluation.py
+    tools/make_metric_goldens.py --wheels wheels --quac scorer.py --extractgpt evaluation.py --hotpotqa hotpot_evaluate_v1.py \\
+        --musique answer.py --loft utils.py
 
 SQuAD 2.0: evaluate-v2.0.py as farm carries it. SQuAD 1.1 and DROP: the scripts that allennlp 0.9 carries. ROUGE-L: rouge-score.
 scorer.py: QuAC's official scorer (quac.ai). evaluation.py: pieutils/evaluation.py of the repository wbsg-uni-mannheim/ExtractGPT.
+hotpot_evaluate_v1.py: of hotpotqa/hotpot. answer.py: metrics/answer.py of StonyBrookNLP/musique. utils.py: evaluation/utils.py of
+google-deepmind/loft.
 """
 import argparse
 import contextlib
@@ -15,7 +18,9 @@ import io
 import json
 import pathlib
 import random
+import re
 import sys
+import tempfile
 import types
 import zipfile
 
@@ -89,7 +94,6 @@ def item(name, prediction, references, **more):
 
 def text_goldens():
     """Python's own text functions, on every kind of character that they treat specially."""
-    import re
     rng = random.Random(1)
     samples = DISTINCT + [phrase(rng) for _ in range(40)]
     special = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -143,14 +147,15 @@ def squad_goldens(squad2, squad1):
         qas = [{"id": x["id"], "answers": [{"text": r[0]} for r in x["references"]]} for x in some]
         return [{"paragraphs": [{"qas": qas}]}], {x["id"]: x["prediction"][0] for x in some if "prediction" in x}
 
-    gold, predictions = dataset(items)
+    some = [{k: v for k, v in x.items() if k != "prediction" or i % 31 != 7} for i, x in enumerate(items)]
+    gold, predictions = dataset(some)
     exact, f1 = quietly(squad2.get_raw_scores, gold, predictions)
     values = squad2.make_eval_dict(exact, f1)
     has = squad2.make_qid_to_has_ans(gold)
-    for name, wanted in (("HasAns", True), ("NoAns", False)):
-        squad2.merge_eval(values, squad2.make_eval_dict(exact, f1, [k for k, v in has.items() if v == wanted]), name)
-    write("squad.json", {"metric": "squad", "items": items, "values": values,
-                         "scores": {x["id"]: [exact[x["id"]], f1[x["id"]]] for x in items}})
+    for name, wanted in (("HasAns", True), ("NoAns", False)):  # the script fails here where a prediction is missing
+        squad2.merge_eval(values, squad2.make_eval_dict(exact, f1, [k for k, v in has.items() if v == wanted and k in exact]), name)
+    write("squad.json", {"metric": "squad", "items": some, "values": values,
+                         "scores": {x["id"]: [exact.get(x["id"]), f1.get(x["id"])] for x in some}})
 
     items = [x for x in items if x["references"]]
     for x in items[::17]:
@@ -210,15 +215,20 @@ def drop_goldens(drop):
         annotations[name] = {"qa_pairs": [pair]}
         if i % 23:
             predictions[name] = predicted if len(predicted) > 1 or rng.random() < 0.5 else predicted[0]
-        items.append(item(name, predicted if i % 23 else None, texts))
+        items.append(item(name, predicted if i % 23 else None, texts, kinds=[drop.answer_json_to_strings(a)[1] for a in answers]))
         scores[name] = list(quietly(drop.evaluate_json, {name: annotations[name]}, predictions))
-    em, f1 = quietly(drop.evaluate_json, annotations, predictions)
-    write("drop.json", {"metric": "drop", "items": items, "scores": scores,
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        em, f1 = drop.evaluate_json(annotations, predictions)
+    kinds = {}  # as the script prints them, in percent
+    for kind, count, own_em, own_f1 in re.findall(r"(\w+): (\d+) .*\n  Exact-match accuracy (.*)\n  F1 score (.*)", printed.getvalue()):
+        kinds[kind] = {"total": int(count), "global_em": float(own_em), "global_f1": float(own_f1)}
+    write("drop.json", {"metric": "drop", "items": items, "scores": scores, "groups": kinds,
                         "values": {"global_em": em, "global_f1": f1, "total": len(items)}})
 
 
 def quac_goldens(quac):
-    rng = random.Random(6)
+    rng, acts = random.Random(6), random.Random(8)
     quac.args = types.SimpleNamespace(min_f1=0.4)
     paragraphs, predictions, items, scores = [], {}, [], {}
     for d in range(40):
@@ -230,19 +240,93 @@ def quac_goldens(quac):
             references = [noised(rng, answer) if rng.random() < 0.6 else answer for _ in range(rng.choice([1, 1, 2, 3, 5]))]
             references = [r if rng.random() < 0.8 else "CANNOTANSWER" for r in references]
             prediction = "CANNOTANSWER" if rng.random() < 0.25 else noised(rng, rng.choice(references)) if hard else references[0]
-            qas.append({"id": name, "answers": [{"text": r} for r in references], "yesno": "y", "followup": "n"})
+            yesno, followup, said, going_on = acts.choice("yxn"), acts.choice("ymn"), acts.choice("yxn"), acts.choice("ymn")
+            qas.append({"id": name, "answers": [{"text": r} for r in references], "yesno": yesno, "followup": followup})
             missing = rng.random() < 0.04
             if not missing:
-                predicted[name] = (prediction, "y", "n")
-            items.append(item(name, None if missing else prediction, references, unit=dialog))
+                predicted[name] = (prediction, said, going_on)
+            items.append(item(name, None if missing else prediction, references, unit=dialog, yesno=not missing and said == yesno,
+                              followup=not missing and going_on == followup))
             voted = quac.handle_cannot(references)
             scores[name] = [0.0 if missing else quac.leave_one_out_max(prediction, voted, ""), quac.leave_one_out(voted)]
         paragraphs.append({"id": dialog, "qas": qas, "context": ""})
         predictions[dialog] = predicted
     values = quietly(quac.eval_fn, [{"paragraphs": paragraphs}], predictions, False)
-    del values["yes/no"], values["followup"]
+    human = [human for _, human in scores.values() if human >= 0.4]  # the scorer only prints it
+    values["human_f1"] = 100 * sum(human) / len(human)
     write("quac.json", {"metric": "quac", "items": items, "scores": scores,
                         "values": values | {"total": len(items), "dialogs": len(paragraphs)}})
+
+
+def answers_for(seed, extra):
+    """Items with references of which `extra` are some, and predictions that are one of them, nearly, or not."""
+    rng = random.Random(seed)
+    items = []
+    for i in range(250):
+        references = [rng.choice(extra) if rng.random() < 0.3 else phrase(rng) for _ in range(rng.choice([1, 1, 2, 4]))]
+        prediction = rng.choice(extra) if rng.random() < 0.15 else noised(rng, rng.choice(references))
+        if rng.random() < 0.2:
+            prediction = phrase(rng) + " " + prediction + " " + phrase(rng)
+        items.append(item(f"q{i}", None if i % 29 == 5 else prediction, references))
+    return items
+
+
+def means(names, scores, total):
+    return {name: sum(s[k] for s in scores.values()) / total for k, name in enumerate(names)} | {"total": total}
+
+
+def hotpotqa_goldens(hotpot):
+    items = answers_for(9, ["yes", "no", "No.", "noanswer", "a yes", "yes no"])
+    for x in items:
+        x["references"] = x["references"][:1]  # HotpotQA has one
+    gold = [{"_id": x["id"], "answer": x["references"][0][0]} for x in items]
+    predictions = {"answer": {x["id"]: x["prediction"][0] for x in items if "prediction" in x}, "sp": {}}
+
+    def evaluated(some):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
+            for name, value in (("p", predictions), ("g", some)):
+                pathlib.Path(folder, name).write_text(json.dumps(value))
+            hotpot.eval(folder + "/p", folder + "/g")
+        metrics = eval(printed.getvalue().splitlines()[-1])
+        return {k: metrics[k] for k in ("em", "f1", "prec", "recall")}
+
+    write("hotpotqa.json", {"metric": "hotpotqa", "items": items, "values": evaluated(gold) | {"total": len(items)},
+                            "scores": {x["_id"]: list(evaluated([x]).values()) for x in gold}})
+
+
+def musique_goldens(musique):
+    items = answers_for(10, ["yes", "the", "", "a the"])
+    whole, scores = musique.AnswerMetric(), {}
+    for i, x in enumerate(items):
+        if i % 17 == 3:
+            x["references"] = []  # cannot be answered: evaluate_v1.0.py passes over it
+            scores[x["id"]] = [None, None]
+            continue
+        one = musique.AnswerMetric()
+        if "prediction" in x:
+            for metric in (one, whole):
+                metric(x["prediction"][0], [r[0] for r in x["references"]])
+        else:
+            whole._count += 1  # it wants a prediction for every question; ours counts a missing one as wrong
+        em, f1 = one.get_metric()
+        scores[x["id"]] = [f1, em]
+    em, f1 = whole.get_metric()
+    write("musique.json", {"metric": "musique", "items": items, "scores": scores,
+                           "values": {"answer_f1": f1, "answer_em": em, "total": sum(1 for s in scores.values() if s[0] is not None)}})
+
+
+def loft_goldens(loft):
+    items = answers_for(11, ["é", "e\u0301", "n\u0303o", "\ud55c\uae00", "q\u0307\u0323", "\u212b", "yes", ""])
+    scores = {}
+    for x in items:
+        if "prediction" not in x:
+            scores[x["id"]] = [0.0, 0.0, 0.0]
+            continue
+        gold = [loft.normalize_answer(r[0]) for r in x["references"]]
+        answer = loft.normalize_answers(loft.convert_to_str(x["prediction"]))[0]
+        scores[x["id"]] = [loft.compute_subspan_em(gold, answer), loft.compute_em(gold, answer), loft.compute_f1(gold, answer)]
+    write("subspan-em.json", {"metric": "subspan-em", "items": items, "scores": scores,
+                              "values": means(["subspan_em", "em", "f1"], scores, len(items))})
 
 
 def attribute_goldens(extractgpt):
@@ -281,9 +365,14 @@ def main():
     parser.add_argument("--wheels", required=True)
     parser.add_argument("--quac", required=True)
     parser.add_argument("--extractgpt", required=True)
+    parser.add_argument("--hotpotqa", required=True)
+    parser.add_argument("--musique", required=True)
+    parser.add_argument("--loft", required=True)
     args = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     sys.modules["pieutils"] = types.SimpleNamespace(combine_example=None)  # evaluation.py imports it and needs it elsewhere
+    sys.modules["ujson"] = json
+    sys.modules["metrics.metric"] = types.SimpleNamespace(Metric=object)
     text_goldens()
     stem_goldens()
     squad_goldens(load(args.wheels, "farm", "farm/evaluation/squad_evaluation.py"),
@@ -291,6 +380,9 @@ def main():
     rouge_goldens()
     drop_goldens(load(args.wheels, "allennlp", "allennlp/tools/drop_eval.py"))
     quac_goldens(load_text("scorer.py", pathlib.Path(args.quac).read_text()))
+    hotpotqa_goldens(load_text("hotpot_evaluate_v1.py", pathlib.Path(args.hotpotqa).read_text()))
+    musique_goldens(load_text("answer.py", pathlib.Path(args.musique).read_text()))
+    loft_goldens(load_text("utils.py", pathlib.Path(args.loft).read_text()))
     attribute_goldens(load_text("evaluation.py", pathlib.Path(args.extractgpt).read_text()))
 
 

@@ -1,4 +1,4 @@
-// Right or wrong: a choice among options, and whether two runs gave the same answer.
+// Right or wrong: a choice among options, an answer to the letter, and whether two runs gave the same one.
 #include <algorithm>
 
 #include "core/metrics/metrics.h"
@@ -42,6 +42,13 @@ void measure_agreement(const MetricItem& item, std::span<double> terms, std::spa
   count(same, terms, scores);
 }
 
+void measure_exact_match(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
+  const auto is_answer = [&](const auto& reference) { return *item.prediction == reference; };
+  const bool none = item.prediction && item.prediction->empty() && item.references.empty();
+  count(none || (item.prediction && std::any_of(item.references.begin(), item.references.end(), is_answer)),
+        terms, scores);
+}
+
 void evaluate_share(std::span<const double> sums, std::span<double> values) {
   values[0] = sums[0] / sums[1];
   values[1] = sums[1];
@@ -49,8 +56,8 @@ void evaluate_share(std::span<const double> sums, std::span<double> values) {
 
 constexpr std::string_view choice_scores[] = {"accuracy"};
 constexpr Metric::ValueName choice_values[] = {{"accuracy"}, {"total", true}};
-constexpr std::string_view agreement_scores[] = {"exact_match"};
-constexpr Metric::ValueName agreement_values[] = {{"exact_match"}, {"total", true}};
+constexpr std::string_view match_scores[] = {"exact_match"};
+constexpr Metric::ValueName match_values[] = {{"exact_match"}, {"total", true}};
 
 }  // namespace
 
@@ -65,11 +72,22 @@ Metric accuracy_metric() {
           .evaluate = evaluate_share};
 }
 
+Metric exact_match_metric() {
+  return {.name = "exact-match",
+          .about = "the share of answers that are an accepted one to the letter",
+          .values = match_values,
+          .scores = match_scores,
+          .right = 0,
+          .terms = 2,
+          .measure = measure_exact_match,
+          .evaluate = evaluate_share};
+}
+
 Metric agreement_metric() {
   return {.name = "agreement",
           .about = "exact match between two runs: --gold and --pred are both predictions",
-          .values = agreement_values,
-          .scores = agreement_scores,
+          .values = match_values,
+          .scores = match_scores,
           .right = 0,
           .terms = 2,
           .measure = measure_agreement,

@@ -1,6 +1,7 @@
 #include "core/metrics/answer_tokens.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <iterator>
 
 #include "core/metrics/python_text.h"
@@ -48,17 +49,25 @@ std::vector<std::string> answer_tokens(std::string_view text) {
   return {words.begin(), words.end()};
 }
 
-double token_f1(std::vector<std::string> predicted, std::vector<std::string> wanted) {
+std::string joined_tokens(const std::vector<std::string>& tokens) {
+  return fmt::format("{}", fmt::join(tokens, " "));
+}
+
+TokenOverlap token_overlap(std::vector<std::string> predicted, std::vector<std::string> wanted) {
   std::sort(predicted.begin(), predicted.end());
   std::sort(wanted.begin(), wanted.end());
   std::vector<std::string> shared;
   std::set_intersection(predicted.begin(), predicted.end(), wanted.begin(), wanted.end(),
                         std::back_inserter(shared));
-  if (shared.empty()) return 0;
+  if (shared.empty()) return {};
   const auto same = static_cast<double>(shared.size());
   const double precision = same / static_cast<double>(predicted.size());
   const double recall = same / static_cast<double>(wanted.size());
-  return 2 * precision * recall / (precision + recall);
+  return {precision, recall, 2 * precision * recall / (precision + recall)};
+}
+
+double token_f1(std::vector<std::string> predicted, std::vector<std::string> wanted) {
+  return token_overlap(std::move(predicted), std::move(wanted)).f1;
 }
 
 }  // namespace sheaf

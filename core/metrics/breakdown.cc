@@ -12,12 +12,14 @@ std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> 
   const auto width = static_cast<size_t>(metric.terms);
   std::vector<double> terms(width), scores(metric.scores.size());
   for (const MetricItem& item : items) {
-    if (item.category.empty()) continue;
+    const std::string_view category =
+        metric.group != nullptr ? metric.group(item) : std::string_view(item.category);
+    if (category.empty()) continue;
     std::fill(terms.begin(), terms.end(), 0.0);
     std::fill(scores.begin(), scores.end(), 0.0);
     metric.measure(item, terms, scores);
     for (const std::string_view attribute : {std::string_view(), std::string_view(item.attribute)}) {
-      auto& sum = sums[{item.category, attribute}];
+      auto& sum = sums[{category, attribute}];
       sum.resize(width);
       for (size_t t = 0; t < width; ++t) sum[t] += terms[t];
       if (item.attribute.empty()) break;

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// The values of the items of one category, or of one attribute of one category.
+/// The values of the items of one category (drop: one kind of answer), or of one attribute of one category.
 struct Group {
   std::string category;
   std::string attribute;       ///< empty: all of the category's

@@ -86,19 +86,38 @@ double answer_f1(const std::vector<Span>& predicted, const std::vector<Span>& go
   return std::rint(mean * 100) / 100;  // as numpy rounds
 }
 
-void measure_drop(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
-  terms[2] = 1;
-  if (!item.prediction) return;
+struct Best {
+  double em = 0, f1 = 0;
+  size_t reference = 0;  // the last that has both
+};
+
+Best best_of(const MetricItem& item) {
+  Best best;
+  if (!item.prediction) return best;
   std::vector<Span> predicted = read_spans(*item.prediction);
   if (predicted.empty()) predicted.emplace_back();
-  for (const auto& reference : item.references) {
-    if (python::strip(reference.front()).empty()) continue;
-    const std::vector<Span> gold = read_spans(reference);
-    scores[0] = std::max(scores[0], same_spans(predicted, gold) ? 1.0 : 0.0);
-    scores[1] = std::max(scores[1], answer_f1(predicted, gold));
+  for (size_t i = 0; i < item.references.size(); ++i) {
+    if (python::strip(item.references[i].front()).empty()) continue;
+    const std::vector<Span> gold = read_spans(item.references[i]);
+    const double em = same_spans(predicted, gold) ? 1 : 0, f1 = answer_f1(predicted, gold);
+    best.em = std::max(best.em, em);
+    best.f1 = std::max(best.f1, f1);
+    if (best.em == em && best.f1 == f1) best.reference = i;
   }
-  terms[0] = scores[0];
-  terms[1] = scores[1];
+  return best;
+}
+
+void measure_drop(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
+  const Best best = best_of(item);
+  terms[0] = scores[0] = best.em;
+  terms[1] = scores[1] = best.f1;
+  terms[2] = 1;
+}
+
+/// By the kind of the reference that was met best, of the first where there is no prediction.
+std::string_view kind_of(const MetricItem& item) {
+  const size_t reference = best_of(item).reference;
+  return reference < item.kinds.size() ? std::string_view(item.kinds[reference]) : std::string_view();
 }
 
 void evaluate_drop(std::span<const double> sums, std::span<double> values) {
@@ -120,7 +139,8 @@ Metric drop_metric() {
           .right = 0,
           .terms = 3,
           .measure = measure_drop,
-          .evaluate = evaluate_drop};
+          .evaluate = evaluate_drop,
+          .group = kind_of};
 }
 
 }  // namespace sheaf

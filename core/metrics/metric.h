@@ -21,6 +21,10 @@ struct MetricItem {
   std::optional<std::vector<std::string>> prediction;
   /// The accepted answers, each one text as a rule, several spans for drop. Empty: no answer is right.
   std::vector<std::vector<std::string>> references;
+
+  std::vector<std::string> kinds = {};  ///< drop: of each reference: number, span, spans or date
+  /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
+  std::optional<bool> yesno = {}, followup = {};
 };
 
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the
@@ -31,6 +35,7 @@ struct Metric {
   struct ValueName {
     std::string_view name;  ///< as the official script calls it
     bool is_count = false;
+    bool optional = false;  ///< not mentioned where it has nothing to stand on
   };
   std::span<const ValueName> values;
   std::span<const std::string_view> scores;  ///< names of an item's scores
@@ -38,12 +43,17 @@ struct Metric {
   int32_t terms = 0;                         ///< sums it keeps
   double best = 1;                           ///< what a value is at best: 1 or 100
 
-  /// Scores an item: `terms` is what it adds to the sums of its unit, `scores` what it got.
+  bool skips_missing = false;  ///< what has no prediction is left out, not wrong: so does the official script
+
+  /// Scores an item: `terms` is what it adds to the sums of its unit, `scores` what it got; NaN where it does
+  /// not count.
   void (*measure)(const MetricItem& item, std::span<double> terms, std::span<double> scores);
   /// Completes the sums of a unit; null: nothing to do.
   void (*close_unit)(std::span<double> terms) = nullptr;
   /// From sums to values; NaN where a value has nothing to stand on.
   void (*evaluate)(std::span<const double> sums, std::span<double> values);
+  /// The group an item belongs to in the breakdown; null: its category.
+  std::string_view (*group)(const MetricItem& item) = nullptr;
 };
 
 std::span<const Metric> all_metrics();

@@ -69,8 +69,22 @@ enum Term {
   cannot_total,
   worse,
   dialogs_as_good,
-  dialogs
+  dialogs,
+  human_sum,
+  human_total,
+  yesno_right,
+  yesno_total,
+  followup_right,
+  followup_total,
+  kTerms
 };
+
+/// What nobody predicted is not in the sums.
+void count_act(const std::optional<bool>& right, double& sum, double& count) {
+  if (!right) return;
+  sum = *right ? 1 : 0;
+  count = 1;
+}
 
 void measure_quac(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
   const std::vector<Reference> references = voted(item);
@@ -84,6 +98,10 @@ void measure_quac(const MetricItem& item, std::span<double> terms, std::span<dou
   scores[1] = human;
   terms[all_f1] = f1;
   terms[all_total] = 1;
+  if (human >= kLeastAgreement) {
+    terms[human_sum] = human;
+    terms[human_total] = 1;
+  }
   // A question without a prediction counts even where people do not agree.
   if (item.prediction && human < kLeastAgreement) return;
   const bool good = item.prediction && f1 >= human;
@@ -91,6 +109,8 @@ void measure_quac(const MetricItem& item, std::span<double> terms, std::span<dou
   terms[total] = 1;
   terms[as_good] = good ? 1 : 0;
   terms[worse] = good ? 0 : 1;
+  count_act(item.yesno, terms[yesno_right], terms[yesno_total]);
+  count_act(item.followup, terms[followup_right], terms[followup_total]);
   if (references[0].cannot) {
     terms[cannot_f1] = f1;
     terms[cannot_total] = 1;
@@ -108,13 +128,24 @@ void evaluate_quac(std::span<const double> sums, std::span<double> values) {
   values[2] = 100 * sums[dialogs_as_good] / sums[dialogs];
   values[3] = 100 * sums[all_f1] / sums[all_total];
   values[4] = 100 * sums[cannot_f1] / sums[cannot_total];
-  values[5] = sums[all_total];
-  values[6] = sums[dialogs];
+  values[5] = 100 * sums[yesno_right] / sums[yesno_total];
+  values[6] = 100 * sums[followup_right] / sums[followup_total];
+  values[7] = 100 * sums[human_sum] / sums[human_total];
+  values[8] = sums[all_total];
+  values[9] = sums[dialogs];
 }
 
 constexpr std::string_view scores[] = {"f1", "human_f1"};
-constexpr Metric::ValueName values[] = {
-    {"f1"}, {"HEQ"}, {"DHEQ"}, {"unfiltered_f1"}, {"unanswerable_acc"}, {"total", true}, {"dialogs", true}};
+constexpr Metric::ValueName values[] = {{"f1"},
+                                        {"HEQ"},
+                                        {"DHEQ"},
+                                        {"unfiltered_f1"},
+                                        {"unanswerable_acc"},
+                                        {"yes/no", false, true},
+                                        {"followup", false, true},
+                                        {"human_f1"},
+                                        {"total", true},
+                                        {"dialogs", true}};
 
 }  // namespace
 
@@ -123,7 +154,7 @@ Metric quac_metric() {
           .about = "QuAC: F1 of words beside people's own (HEQ by question, DHEQ by dialogue)",
           .values = values,
           .scores = scores,
-          .terms = 10,
+          .terms = kTerms,
           .best = 100,
           .measure = measure_quac,
           .close_unit = close_dialog,

@@ -17,6 +17,10 @@ Tokens predicted_tokens(const MetricItem& item) {
 enum Term { has_exact, has_f1, has_total, no_exact, no_f1, no_total };
 
 void measure_squad2(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
+  if (!item.prediction) {
+    std::fill(scores.begin(), scores.end(), NAN);
+    return;
+  }
   std::vector<Tokens> gold;
   for (const auto& reference : item.references) {
     gold.push_back(answer_tokens(reference.front()));
@@ -24,14 +28,11 @@ void measure_squad2(const MetricItem& item, std::span<double> terms, std::span<d
   }
   if (gold.empty()) gold.emplace_back();
   double exact = 0, f1 = 0;
-  if (item.prediction) {
-    const Tokens predicted = predicted_tokens(item);
-    for (const Tokens& wanted : gold) {
-      const bool same = predicted == wanted;
-      exact = std::max(exact, same ? 1.0 : 0.0);
-      f1 = std::max(f1,
-                    predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : token_f1(predicted, wanted));
-    }
+  const Tokens predicted = predicted_tokens(item);
+  for (const Tokens& wanted : gold) {
+    const bool same = predicted == wanted;
+    exact = std::max(exact, same ? 1.0 : 0.0);
+    f1 = std::max(f1, predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : token_f1(predicted, wanted));
   }
   scores[0] = exact;
   scores[1] = f1;
@@ -76,9 +77,15 @@ void evaluate_squad1(std::span<const double> sums, std::span<double> values) {
 }
 
 constexpr std::string_view scores[] = {"exact", "f1"};
-constexpr Metric::ValueName values2[] = {{"exact"},        {"f1"},        {"total", true},
-                                         {"HasAns_exact"}, {"HasAns_f1"}, {"HasAns_total", true},
-                                         {"NoAns_exact"},  {"NoAns_f1"},  {"NoAns_total", true}};
+constexpr Metric::ValueName values2[] = {{"exact"},
+                                         {"f1"},
+                                         {"total", true},
+                                         {"HasAns_exact", false, true},
+                                         {"HasAns_f1", false, true},
+                                         {"HasAns_total", true, true},
+                                         {"NoAns_exact", false, true},
+                                         {"NoAns_f1", false, true},
+                                         {"NoAns_total", true, true}};
 constexpr std::string_view scores1[] = {"exact_match", "f1"};
 constexpr Metric::ValueName values1[] = {{"exact_match"}, {"f1"}, {"total", true}};
 
@@ -92,6 +99,7 @@ Metric squad_metric() {
           .right = 0,
           .terms = 6,
           .best = 100,
+          .skips_missing = true,
           .measure = measure_squad2,
           .evaluate = evaluate_squad2};
 }

@@ -83,9 +83,8 @@ uint32_t compose_pair(const Tables& t, uint32_t a, uint32_t b) {
   return it == t.compose.end() ? 0 : it->second;
 }
 
-// Sorts the marks after `from` by class and composes what can be composed; `run` starts with a starter or is
-// all marks.
-void compose_run(const Tables& t, std::vector<uint32_t>& run) {
+// Sorts each row of marks by class.
+void order_marks(const Tables& t, std::vector<uint32_t>& run) {
   const auto cls = [&t](uint32_t c) { return static_cast<uint8_t>(t.info[c] & class_mask); };
   for (size_t i = 0; i < run.size();) {
     size_t end = i;
@@ -95,6 +94,12 @@ void compose_run(const Tables& t, std::vector<uint32_t>& run) {
                      [&](uint32_t a, uint32_t b) { return cls(a) < cls(b); });
     i = end + 1;
   }
+}
+
+// Orders the marks and composes what can be composed; `run` starts with a starter or is all marks.
+void compose_run(const Tables& t, std::vector<uint32_t>& run) {
+  const auto cls = [&t](uint32_t c) { return static_cast<uint8_t>(t.info[c] & class_mask); };
+  order_marks(t, run);
   size_t starter = run.size();
   size_t kept = 0;
   int last = -1;  // class of the last kept mark after the starter; -1: none
@@ -176,6 +181,21 @@ std::string_view normalize_nfc(std::string_view text, std::string& storage) {
   }
   flush();
   return storage;
+}
+
+std::string normalize_nfd(std::string_view text) {
+  const Tables& t = tables();
+  std::vector<uint32_t> points;
+  for (size_t at = 0; at < text.size();) {
+    const Decoded d = decode_valid(text.data() + at);
+    at += d.bytes;
+    decompose_into(t, d.point, points);
+  }
+  order_marks(t, points);
+  std::string out;
+  out.reserve(text.size());
+  for (const uint32_t c : points) append_utf8(c, out);
+  return out;
 }
 
 }  // namespace sheaf
