@@ -56,7 +56,7 @@ int convert(const ConvertOptions& options) {
   const Converted done =
       convert_dataset(options.format, options.from, options.to, options.settings, [&](const DatasetRow& row) {
         if (++shown > kShownRejects) return;
-        std::cerr << fmt::format("{}:{}: {}\n", row.place.file, row.place.row, row.error);
+        std::cerr << fmt::format("{}: {}\n", place_text(row), row.error);
       });
   if (shown > kShownRejects) std::cerr << fmt::format("… and {} more\n", shown - kShownRejects);
   print(options, find_dataset_format(options.format)->task, done);

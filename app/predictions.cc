@@ -1,6 +1,9 @@
 #include "app/predictions.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/text/utf8.h"
@@ -55,29 +58,27 @@ class Reader {
 
   void read_parquet(const std::string& path) {
     ParquetFile file(path);
-    std::vector<std::string> wanted;
-    bool answers = false;
-    for (const ParquetFile::Column& column : file.columns()) {
-      if (column.name == "notes" || column.name == "logprobs" || column.name == "raw") continue;
-      wanted.push_back(column.name);
-      answers = answers || column.name == "answer" || column.name == "answers";
-    }
-    file.select(wanted);
+    const std::vector<std::string> columns = value_columns(file);
+    const auto has = [&](const char* name) {
+      return std::find(columns.begin(), columns.end(), name) != columns.end();
+    };
+    // Attributes are columns of their own, and "answer" may be one of them.
+    const bool documents =
+        (!has("answer") && !has("answers")) || (has("category") && file_has(file, "notes"));
+    file.select(columns);
+    std::vector<json> rows;
     while (const auto batch = file.next()) {
-      if (!batch->error.empty()) refuse("{}:{}: {}", path, batch->first_row, batch->error);
+      if (!batch->error.empty()) refuse("{}: row {}: {}", path, batch->first_row, batch->error);
       for (size_t i = 0; i < batch->cells.size(); ++i) {
-        place_ = fmt::format("{}:{}", path, batch->first_row + static_cast<int64_t>(i));
-        const json& cells = batch->cells[i];
-        if (answers) {
-          add_row(cells);
-          continue;
-        }
-        json values = cells;  // attributes are columns of their own
-        values.erase("id");
-        values.erase("category");
-        add_row({{"id", cells.value("id", json())}, {"values", std::move(values)}});
+        place_ = fmt::format("{}: row {}", path, batch->first_row + static_cast<int64_t>(i));
+        if (documents)
+          rows.push_back(batch->cells[i]);
+        else
+          add_row(batch->cells[i]);
       }
     }
+    place_ = path;
+    add_documents(std::move(rows));
   }
 
   Predictions take() && {
@@ -86,6 +87,38 @@ class Reader {
   }
 
  private:
+  static bool file_has(const ParquetFile& file, std::string_view name) {
+    return std::any_of(file.columns().begin(), file.columns().end(),
+                       [&](const ParquetFile::Column& column) { return column.name == name; });
+  }
+
+  /// All but those that say something about a row (io/row_columns.cc).
+  static std::vector<std::string> value_columns(const ParquetFile& file) {
+    constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "parts",
+                                          "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+    std::vector<std::string> columns;
+    for (const ParquetFile::Column& column : file.columns())
+      if (std::find(std::begin(about), std::end(about), column.name) == std::end(about))
+        columns.push_back(column.name);
+    return columns;
+  }
+
+  /// Rows of a table have every category's attributes; a category's own are those that some row of it has a
+  /// value for.
+  void add_documents(std::vector<json> rows) {
+    std::map<std::string, std::set<std::string>> own;
+    for (const json& row : rows)
+      for (const auto& [name, value] : row.items())
+        if (!value.is_null()) own[id_text(row.value("category", json()))].insert(name);
+    for (json& row : rows) {
+      const auto& kept = own[id_text(row.value("category", json()))];
+      json values = json::object();
+      for (const auto& [name, value] : row.items())
+        if (name != "id" && name != "category" && kept.contains(name)) values[name] = value;
+      add_row({{"id", row.value("id", json())}, {"values", std::move(values)}});
+    }
+  }
+
   void add_row(const json& row) {
     if (row.contains("qid") && row.contains("best_span_str")) return add_dialog(row);
     const std::string id = id_text(row.value("id", json()));

@@ -37,6 +37,9 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
       if (question.contains("answers") && question["answers"].empty()) ++done.unanswerable;
     }
   }
+  if (done.rows == 0 && done.rejects == 0) refuse("{}: holds no entries; nothing is written", from);
+  if (done.rows == 0)
+    refuse("{}: none of its {} entries can be read as {}; nothing is written", from, done.rejects, format);
   writer.finish();
   if (!settings.schema.empty()) {
     const std::filesystem::path path(settings.schema);

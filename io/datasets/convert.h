@@ -18,7 +18,8 @@ struct Converted {
   int64_t unanswerable = 0;  ///< questions whose text holds no answer
 };
 
-/// Writes a dataset as a corpus of sheaf's own (.jsonl or .parquet). Broken entries are left out and told.
+/// Writes a dataset as a corpus of sheaf's own (.jsonl or .parquet). Broken entries are left out and told;
+/// where no other is left, nothing is written.
 Converted convert_dataset(const std::string& format, const std::string& from, const std::string& to,
                           const ConvertSettings& settings,
                           const std::function<void(const DatasetRow&)>& on_reject);

@@ -4,17 +4,14 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/globs.h"
-#include "io/line_reader.h"
+#include "io/datasets/recognize.h"
 #include "io/spelling.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -26,18 +23,6 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-std::vector<std::string> text_files_below(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error), end;
-  for (; !error && entry != end; entry.increment(error))
-    if (entry->path().extension() == ".txt" && !is_folder(entry->path()))
-      files.push_back(entry->path().string());
-  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 std::vector<std::string> narrativeqa_files(const std::string& path, const std::string& where) {
   const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
   const fs::path qaps = is_folder(path) ? folder / "qaps.csv" : fs::path(path);
@@ -47,42 +32,18 @@ std::vector<std::string> narrativeqa_files(const std::string& path, const std::s
   refuse("{}{}: no summaries.csv beside qaps.csv, nor in third_party/wikipedia", where, path);
 }
 
-/// The format of a whole JSON value.
-std::string guess_json(const ordered_json& file) {
-  if (file.is_array()) return !file.empty() && has_list(file[0], "context") ? "hotpotqa" : "";
-  if (!file.is_object() || file.empty()) return {};
-  if (has_list(file, "data")) {
-    const std::string text =
-        file["data"].empty() ? std::string()
-                             : file["data"][0].dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    return text.find("\"orig_answer\"") != std::string::npos ? "quac" : "squad";
-  }
-  if (has_list(file, "questions") && file.contains("article")) return "race";
-  for (const auto& [key, value] : file.items()) {
-    if (has_list(value, "qa_pairs")) return "drop";
-    if (has_list(value, "questions") && value.contains("texts")) return "longhealth";
-  }
-  return {};
-}
-
-/// The format of JSON lines by the first that can be read.
-std::string guess_lines(const std::string& path) {
-  LineReader lines(path);
-  for (int i = 0; i < 100; ++i) {
-    const auto line = lines.next();
-    if (!line) break;
-    try {
-      const ordered_json row = parse_entry(line->text);
-      if (!row.is_object()) continue;
-      if (row.contains("target_scores")) return "oa-mine";
-      if (row.contains("paragraphs") && row.contains("answer_aliases")) return "musique";
-      if (row.contains("_id") && has_list(row, "context")) return "hotpotqa";
-      return {};
-    } catch (const BadEntry&) {
-      continue;
-    }
-  }
-  return {};
+std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std::string& path,
+                                           const DatasetOptions& options) {
+  std::vector<std::string> files = dataset_files(format, path);
+  if (format == "squad") return open_squad(path);
+  if (format == "quac") return open_quac(path, options.turns);
+  if (format == "drop") return open_drop(path);
+  if (format == "longhealth") return open_longhealth(path);
+  if (format == "race") return open_race(path, std::move(files));
+  if (format == "narrativeqa") return open_narrativeqa(files[0], files[1], options.split);
+  if (format == "hotpotqa") return open_hotpotqa(path);
+  if (format == "musique") return open_musique(path);
+  return open_extractgpt(path);
 }
 
 }  // namespace
@@ -109,18 +70,33 @@ const DatasetFormat* find_dataset_format(const std::string& name) {
   return nullptr;
 }
 
+std::string place_text(const DatasetRow& row) {
+  if (row.entry.empty()) return fmt::format("{}:{}", row.place.file, row.place.row);
+  return fmt::format("{}: {}", row.place.file, row.entry);
+}
+
 std::unique_ptr<DatasetReader> open_dataset(const std::string& format, const std::string& path,
                                             const DatasetOptions& options) {
-  std::vector<std::string> files = dataset_files(format, path);
-  if (format == "squad") return open_squad(path);
-  if (format == "quac") return open_quac(path, options.turns);
-  if (format == "drop") return open_drop(path);
-  if (format == "longhealth") return open_longhealth(path);
-  if (format == "race") return open_race(std::move(files));
-  if (format == "narrativeqa") return open_narrativeqa(files[0], files[1], options.split);
-  if (format == "hotpotqa") return open_hotpotqa(path);
-  if (format == "musique") return open_musique(path);
-  return open_extractgpt(path);
+  try {
+    return open_reader(format, path, options);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    const std::string found = find_dataset_format(format) ? likely_format(format, path) : std::string();
+    if (found.empty()) throw;
+    refuse("{}; it looks like {}", error.what(), found);
+  }
+}
+
+std::vector<std::string> text_files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error), end;
+  for (; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".txt" && !is_folder(entry->path()))
+      files.push_back(entry->path().string());
+  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::vector<std::string> dataset_files(const std::string& format, const std::string& path,
@@ -142,18 +118,6 @@ std::vector<std::string> dataset_files(const std::string& format, const std::str
     refuse("{}{}: is a folder; for {} name the file ({})", where, path, format,
            find_dataset_format(format)->input);
   return {path};
-}
-
-std::string guess_dataset_format(const std::string& path) {
-  if (is_folder(path)) {
-    if (is_there(fs::path(path) / "qaps.csv")) return "narrativeqa";
-    return text_files_below(path).empty() ? "" : "race";
-  }
-  if (!is_there(path)) refuse("{}: no such file or folder", path);
-  if (fs::path(path).filename() == "qaps.csv") return "narrativeqa";
-  if (corpus_format(path) == CorpusFormat::parquet) return {};
-  if (corpus_format(path) == CorpusFormat::jsonl) return guess_lines(path);
-  return guess_json(read_json_dataset(path));
 }
 
 }  // namespace sheaf

@@ -31,7 +31,12 @@ struct DatasetRow {
   /// {attribute: [values]}}.
   nlohmann::ordered_json cells;
   std::string error;  ///< where not empty, the entry is broken
+  /// What the entry is called where it is no line of a text file: "article 3, paragraph 1".
+  std::string entry = {};
 };
+
+/// Where the row stands, for messages: "file:line", or "file: entry".
+std::string place_text(const DatasetRow& row);
 
 class DatasetReader {
  public:

@@ -15,7 +15,9 @@ class DatasetCorpus : public Corpus {
     auto row = reader_->next();
     if (!row) return std::nullopt;
     ++row_;
-    if (!row->error.empty()) return Reject{std::move(row->place), nullptr, std::move(row->error)};
+    if (!row->error.empty())
+      return Reject{std::move(row->place), nullptr,
+                    row->entry.empty() ? std::move(row->error) : row->entry + ": " + row->error};
     return mapper_.map(std::move(row->place), row->cells, row_);
   }
 

@@ -73,7 +73,7 @@ std::unique_ptr<DatasetReader> open_drop(const std::string& path) {
   if (file.is_object())
     for (const auto& [id, passage] : file.items()) {
       found = found || has_list(passage, "qa_pairs");
-      entries.push_back({shorten_text(id, 60), id, &passage, {}});
+      entries.push_back({fmt::format("passage {}", shorten_text(id, 60)), id, &passage, {}});
     }
   if (!found) refuse("{}: this is no DROP file: no passage with a \"qa_pairs\" list", path);
   return whole_file_reader(path, std::move(file), std::move(entries), passage_of);

@@ -74,7 +74,7 @@ std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& 
       if (!row->error.empty()) throw BadEntry{row->error};
       add_gold(row->cells, gold);
     } catch (const BadEntry& bad) {
-      refuse("{}:{}: no gold answers can be read: {}", row->place.file, row->place.row, bad.reason);
+      refuse("{}: no gold answers can be read: {}", place_text(*row), bad.reason);
     }
   }
   return gold;

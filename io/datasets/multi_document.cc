@@ -77,7 +77,7 @@ std::unique_ptr<DatasetReader> open_hotpotqa(const std::string& path) {
   if (file.is_array())
     for (const ordered_json& entry : file) {
       found = found || has_list(entry, "context");
-      entries.push_back({fmt::format("[{}]", entries.size()), {}, &entry, {}});
+      entries.push_back({fmt::format("entry {}", entries.size() + 1), {}, &entry, {}});
     }
   if (!found) refuse("{}: this is no HotpotQA file: no entry with a \"context\" list", path);
   return whole_file_reader(path, std::move(file), std::move(entries),

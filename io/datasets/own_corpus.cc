@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 #include "io/globs.h"
@@ -23,13 +25,16 @@ class ParquetReader : public DatasetReader {
       batch_ = file_.next();
       at_ = 0;
       if (!batch_) return std::nullopt;
-      if (!batch_->error.empty()) return DatasetRow{{path_, batch_->first_row}, {}, batch_->error};
+      if (!batch_->error.empty())
+        return DatasetRow{{path_, batch_->first_row}, {}, batch_->error, row_name(batch_->first_row)};
     }
     const int64_t row = batch_->first_row + static_cast<int64_t>(at_);
-    return DatasetRow{{path_, row}, batch_->cells[at_++], {}};
+    return DatasetRow{{path_, row}, batch_->cells[at_++], {}, row_name(row)};
   }
 
  private:
+  static std::string row_name(int64_t row) { return fmt::format("row {}", row); }
+
   std::string path_;
   ParquetFile file_;
   std::optional<ParquetFile::Batch> batch_;

@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "core/error.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
+#include "io/datasets/recognize.h"
 
 // QuAC: SQuAD's nesting; a paragraph is a dialog {"id", "context", "qas": [{"id", "question", "answers":
 // [{"text"}], "orig_answer": {"text"}, "yesno", "followup"}]} about a section of an article.
@@ -57,6 +59,8 @@ ordered_json dialog_of(const WholeEntry& entry, int32_t turns) {
 std::unique_ptr<DatasetReader> open_quac(const std::string& path, int32_t turns) {
   ordered_json file = read_json_dataset(path);
   auto entries = nested_paragraphs(file, path, "QuAC");
+  if (!asks_in_dialogs(file).value_or(true))
+    refuse("{}: this is no QuAC file: its questions have neither \"yesno\" nor \"followup\"", path);
   return whole_file_reader(path, std::move(file), std::move(entries),
                            [turns](const WholeEntry& entry) { return dialog_of(entry, turns); });
 }

@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr int kProbedFiles = 100;
+constexpr int64_t kLargestPassage = 16 << 20;
 
 ordered_json question_of(const ordered_json& source, size_t i, const std::string& id) {
   const ordered_json& questions = list_field(source, "questions");
@@ -70,11 +71,7 @@ class RaceReader : public DatasetReader {
     const std::string& file = files_[at_++];
     DatasetRow row{{file, 1}, {}, {}};
     try {
-      const auto size = file_size(file);
-      if (size && *size > kLargestPassage) bad_entry("the file has more than {} MB", kLargestPassage >> 20);
-      const auto text = read_whole(file);
-      if (!text) bad_entry("the file cannot be read");
-      row.cells = passage_of(parse_entry(*text), file);
+      row.cells = passage_of(parse_entry(read_passage(file)), file);
     } catch (const BadEntry& bad) {
       row.error = bad.reason;
     }
@@ -84,14 +81,26 @@ class RaceReader : public DatasetReader {
   std::optional<int64_t> entries() const override { return static_cast<int64_t>(files_.size()); }
 
  private:
-  static constexpr int64_t kLargestPassage = 16 << 20;
   std::vector<std::string> files_;
   size_t at_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_race(std::vector<std::string> files) {
+std::string read_passage(const std::string& file) {
+  const auto size = file_size(file);
+  if (size && *size > kLargestPassage) bad_entry("the file has more than {} MB", kLargestPassage >> 20);
+  const auto text = read_whole(file);
+  if (!text) bad_entry("the file cannot be read");
+  return *text;
+}
+
+bool is_race_passage(const ordered_json& file) {
+  return file.is_object() && file.contains("article") && has_list(file, "questions") &&
+         has_list(file, "options");
+}
+
+std::unique_ptr<DatasetReader> open_race(const std::string& path, std::vector<std::string> files) {
   RaceReader probe(files);
   bool found = false;
   for (int i = 0; i < kProbedFiles && !found; ++i) {
@@ -100,8 +109,8 @@ std::unique_ptr<DatasetReader> open_race(std::vector<std::string> files) {
     found = row->error.empty();
   }
   if (!found)
-    refuse("{}: this is no RACE folder: no file with \"article\", \"questions\" and \"options\"",
-           fs::path(files.front()).parent_path().string());
+    refuse("{}: this is no RACE {}: no \"article\" with \"questions\" and \"options\"{}", path,
+           fs::is_directory(path) ? "folder" : "file", fs::is_directory(path) ? " in its .txt files" : "");
   return std::make_unique<RaceReader>(std::move(files));
 }
 

@@ -1,6 +1,7 @@
 #include "io/datasets/readers.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "io/datasets/entry.h"
@@ -28,12 +29,12 @@ class WholeFileReader : public DatasetReader {
   std::optional<DatasetRow> next() override {
     if (at_ == entries_.size()) return std::nullopt;
     const WholeEntry& entry = entries_[at_++];
-    DatasetRow row{{path_, static_cast<int64_t>(at_)}, {}, entry.error};
+    DatasetRow row{{path_, static_cast<int64_t>(at_)}, {}, entry.error, entry.name};
     if (!row.error.empty()) return row;
     try {
       row.cells = convert_(entry);
     } catch (const BadEntry& bad) {
-      row.error = entry.name + ": " + bad.reason;
+      row.error = bad.reason;
     }
     return row;
   }
@@ -112,25 +113,24 @@ std::vector<WholeEntry> nested_paragraphs(const ordered_json& file, const std::s
                                           const std::string& what) {
   if (!has_list(file, "data")) refuse("{}: this is no {} file: no \"data\" list", path, what);
   std::vector<WholeEntry> entries;
+  std::set<std::string> names;
   size_t number = 0;
   for (const ordered_json& article : file["data"]) {
-    const std::string name = fmt::format("data[{}]", number);
+    const std::string place = fmt::format("article {}", ++number);
     if (!has_list(article, "paragraphs")) {
-      entries.push_back({name, {}, nullptr, name + ": no \"paragraphs\" list"});
-    } else {
-      const std::string title = article.contains("title") && article["title"].is_string()
-                                    ? article["title"].get<std::string>()
-                                    : std::to_string(number);
-      size_t part = 0;
-      for (const ordered_json& paragraph : article["paragraphs"]) {
-        entries.push_back({fmt::format("{}.paragraphs[{}]", name, part),
-                           fmt::format("{}/{}", title, part),
-                           &paragraph,
-                           {}});
-        ++part;
-      }
+      entries.push_back({place, {}, nullptr, "no \"paragraphs\" list"});
+      continue;
     }
-    ++number;
+    const std::string title = article.contains("title") && article["title"].is_string()
+                                  ? article["title"].get<std::string>()
+                                  : std::to_string(number - 1);
+    std::string name = title;
+    for (int twin = 2; !names.insert(name).second; ++twin) name = fmt::format("{}#{}", title, twin);
+    size_t part = 0;
+    for (const ordered_json& paragraph : article["paragraphs"]) {
+      const std::string id = fmt::format("{}/{}", name, part++);
+      entries.push_back({fmt::format("{}, paragraph {}", place, part), id, &paragraph, {}});
+    }
   }
   return entries;
 }

@@ -1,5 +1,7 @@
+#include "core/error.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
+#include "io/datasets/recognize.h"
 
 // SQuAD 1.1 and 2.0: {"data": [{"title", "paragraphs": [{"context", "qas": [{"id", "question", "answers":
 // [{"text"}], "is_impossible"}]}]}]}.
@@ -32,6 +34,8 @@ ordered_json paragraph_of(const WholeEntry& entry) {
 std::unique_ptr<DatasetReader> open_squad(const std::string& path) {
   ordered_json file = read_json_dataset(path);
   auto entries = nested_paragraphs(file, path, "SQuAD");
+  if (asks_in_dialogs(file).value_or(false))
+    refuse("{}: this is no SQuAD file: its questions are turns of dialogs", path);
   return whole_file_reader(path, std::move(file), std::move(entries), paragraph_of);
 }
 

@@ -31,6 +31,23 @@ TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {
   EXPECT_NE(ran.out.find("; 1 broken entry left out"), std::string::npos) << ran.out;
 }
 
+TEST(ConvertCommand, AnotherFormatIsNamedAndNothingIsWritten) {
+  const Scratch scratch;
+  const std::string squad = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");
+  const auto ran = run_sheaf(scratch, "convert quac " + squad + " " + out);
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_EQ(ran.err,
+            "sheaf: " + squad +
+                ": this is no QuAC file: its questions have neither \"yesno\" nor \"followup\"; it looks "
+                "like squad\n");
+  const std::string broken = scratch.write("b.json", R"({"data": [{"paragraphs": [{"qas": []}]}]})");
+  const auto none = run_sheaf(scratch, "convert squad " + broken + " " + out);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_EQ(none.err, broken + ": article 1, paragraph 1: no \"context\"\nsheaf: " + broken +
+                          ": none of its 1 entries can be read as squad; nothing is written\n");
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
 TEST(ConvertCommand, MistakesAreExitCodeTwo) {
   const Scratch scratch;
   const std::string in = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");

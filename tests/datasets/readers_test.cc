@@ -116,25 +116,30 @@ TEST(Readers, ABrokenEntryCostsItselfOnly) {
   const auto errors = [&](const std::string& format, const std::string& file, const std::string& text) {
     std::vector<std::string> found;
     for (const DatasetRow& row : read_rows(format, folder.write(file, text)))
-      found.push_back(row.error.empty() ? "good" : fmt::format("{}: {}", row.place.row, row.error));
+      found.push_back(
+          row.error.empty() ? "good" : place_text(row).substr(folder.path(file).size()) + ": " + row.error);
     return found;
   };
   using Errors = std::vector<std::string>;
   EXPECT_EQ(errors("squad", "a.json",
                    R"({"data": [{"paragraphs": [{"qas": []}, {"context": "c", "qas": [{"id": "1"}]},
               {"context": "c", "qas": []}]}, {"title": "x"}]})"),
-            (Errors{"1: data[0].paragraphs[0]: no \"context\"", "2: data[0].paragraphs[1]: no \"question\"",
-                    "good", "4: data[1]: no \"paragraphs\" list"}));
+            (Errors{": article 1, paragraph 1: no \"context\"", ": article 1, paragraph 2: no \"question\"",
+                    "good", ": article 2: no \"paragraphs\" list"}));
+  EXPECT_EQ(
+      errors("drop", "d.json", R"({"nfl_1": {"passage": "p", "qa_pairs": []}, "nfl_2": {"qa_pairs": []}})"),
+      (Errors{"good", ": passage nfl_2: no \"passage\""}));
+  EXPECT_EQ(errors("hotpotqa", "h.json", R"([{"context": []}])"), (Errors{": entry 1: no \"_id\""}));
   EXPECT_EQ(errors("musique", "m.jsonl", sample("musique").text + "{\"id\": 3\n\n[1]\n").size(), 4u);
   EXPECT_EQ(
       errors("oa-mine", "o.jsonl",
              R"({"input": "x", "category": "c", "target_scores": {"A": {}}})"
              "\n"
              R"({"input": 1, "category": "c", "target_scores": {}})"),
-      (Errors{"1: \"A\" of \"target_scores\" is not {value: 1}", "2: \"input\" is a number, not text"}));
+      (Errors{":1: \"A\" of \"target_scores\" is not {value: 1}", ":2: \"input\" is a number, not text"}));
   EXPECT_EQ(errors("longhealth", "l.json", R"({"p": {"texts": {"text_0": "a"}, "questions": [{"question": "q",
               "answer_a": "1", "answer_b": "2", "answer_c": "3", "answer_d": "4", "answer_e": "5", "correct": "6"}]}})"),
-            (Errors{"1: p: p/0: \"correct\" is none of the options"}));
+            (Errors{": patient p: question p/0: \"correct\" is none of the options"}));
 }
 
 TEST(Readers, ARaceFileThatCannotBeReadIsOneBrokenEntry) {
@@ -182,8 +187,7 @@ TEST(Readers, AFileOfAnotherKindIsRefused) {
             "this is no MuSiQue file: no line with \"id\", \"question\", \"paragraphs\"");
   EXPECT_EQ(refusal("ae-110k", "{\"a\": 1}"),
             "this is no ExtractGPT file: no line with \"input\", \"category\", \"target_scores\"");
-  EXPECT_EQ(refusal("race", "{}"),
-            "this is no RACE folder: no file with \"article\", \"questions\" and \"options\"");
+  EXPECT_EQ(refusal("race", "{}"), "this is no RACE file: no \"article\" with \"questions\" and \"options\"");
   EXPECT_TRUE(refusal("squad", "{\"data\": [").starts_with("not valid JSON"))
       << refusal("squad", "{\"data\": [");
   EXPECT_EQ(refusal("squad", std::string(40, '[')), "nested more than 32 levels deep");
@@ -205,6 +209,38 @@ TEST(Readers, TheFormatIsSeenFromTheFile) {
   }
   const TempFolder folder;
   EXPECT_EQ(guess_dataset_format(folder.write("a.jsonl", "{\"id\": 1, \"answers\": []}\n")), "");
+  EXPECT_EQ(guess_dataset_format("datasets/catalog"), "") << "a folder with text files is not RACE for that";
+}
+
+TEST(Readers, EachFormatRefusesTheOthersAndNamesThem) {
+  for (const DatasetFormat& format : dataset_formats()) {
+    for (const Sample& one : samples()) {
+      const TempFolder folder;
+      const std::string path = write_sample(folder, one);
+      // ExtractGPT publishes OA-Mine and AE-110k in the same form.
+      if (one.format == format.name || (one.format == "oa-mine" && format.name == "ae-110k")) {
+        for (const DatasetRow& row : read_rows(format.name, path)) EXPECT_EQ(row.error, "") << format.name;
+        continue;
+      }
+      const std::string message = error_of([&] { open_dataset(format.name, path); });
+      const std::string looks = one.format == "oa-mine" ? "oa-mine or ae-110k" : one.format;
+      EXPECT_TRUE(message.ends_with("; it looks like " + looks))
+          << format.name << " on a file of " << one.format << ": " << message;
+    }
+  }
+}
+
+TEST(Readers, ArticlesOfOneTitleKeepTheirIdsApart) {
+  const TempFolder folder;
+  const std::string article = R"({"title": "Mills", "paragraphs": [{"context": "c", "qas": []}]})";
+  std::vector<std::string> ids;
+  for (const DatasetRow& row : read_rows(
+           "squad",
+           folder.write("a.json",
+                        R"({"data": [)" + article + "," + article +
+                            R"(, {"title": "Mills#2", "paragraphs": [{"context": "c", "qas": []}]}]})")))
+    ids.push_back(row.cells["id"]);
+  EXPECT_EQ(ids, (std::vector<std::string>{"Mills/0", "Mills#2/0", "Mills#2#2/0"}));
 }
 
 }  // namespace

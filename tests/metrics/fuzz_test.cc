@@ -1,6 +1,7 @@
 // Broken files of predictions and judgements are refused, never crash; whatever was read can be scored.
 #include "tests/io/fuzz.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "app/metric_items.h"
@@ -47,16 +48,19 @@ void expect_no_crash(const std::string& name, const std::string& text, Read&& re
 }
 
 std::vector<GoldAnswer> questions() {
-  return {{"q1", {"the Old Mill", "a mill, 1994"}, true, nullptr}, {"q2", {}, false, nullptr}};
+  const json turn = {{"dialog", "d"}, {"yesno", "y"}, {"followup", "n"}};
+  return {{"q1", {"the Old Mill", "a mill, 1994"}, true, turn}, {"q2", {}, false, turn}};
 }
 
 void score_questions(const std::string& path) {
   const Predictions predictions = read_predictions(path);
-  for (const char* name : {"squad", "squad1", "rouge-l-stem", "accuracy", "quac", "drop"}) {
+  for (const char* name : {"squad", "squad1", "rouge-l-stem", "accuracy", "quac", "drop", "exact-match",
+                           "subspan-em", "hotpotqa", "musique"}) {
     const Metric& metric = find_metric(name);
     const MetricItems joined = join_gold(metric, questions(), predictions);
     const Scores scores = score_items(metric, joined.items, {.resamples = 2});
-    for (const double score : scores.items) EXPECT_TRUE(score >= 0 && score <= 1) << name << ' ' << score;
+    for (const double score : scores.items)
+      EXPECT_TRUE(std::isnan(score) || (score >= 0 && score <= 1)) << name << ' ' << score;
   }
   score_items(find_metric("agreement"), join_runs(predictions, predictions).items);
 }
@@ -66,7 +70,8 @@ TEST(PredictionsFuzz, Lines) {
       "rows.jsonl",
       "{\"id\":\"q1\",\"answer\":\"The old mill's $1,994.50\"}\n"
       "{\"id\":\"p\",\"answers\":[{\"id\":\"q2\",\"answer\":null,\"option\":\"x\"},{\"answer\":[\"a\",7]}]}\n"
-      "{\"qid\":[\"q3\"],\"best_span_str\":[\"b\"]}\n",
+      "{\"qid\":[\"q3\"],\"best_span_str\":[\"b\"],\"yesno\":[\"y\"],\"followup\":[\"n\"]}\n"
+      "{\"id\":\"q4\",\"predicted_answer\":\"mill\"}\n",
       score_questions);
 }
 

@@ -1,6 +1,8 @@
 // `sheaf score` as a user runs it: the forms of its files, what is missing, what is refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "io/row_table.h"
 #include "tests/app/program.h"
 
 namespace sheaf {
@@ -95,18 +97,114 @@ TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
 }
 
 TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
-  const std::string some = write("some.json", R"({"q1": "mill", "q3": null, "q9": "?"})");
-  const Ran ran = run(squad() + some);
+  const std::string some = write("some.json", R"({"q1": "a mill", "q3": null, "q9": "?"})");
+  const std::string squad1 = "--metric squad1 --gold " + scratch_.file("gold.jsonl") + " --pred ";
+  const Ran ran = run(squad1 + some);
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_NE(ran.err.find("2 without a prediction, scored as wrong: \"q2\", \"4\""), std::string::npos)
       << ran.err;
   EXPECT_NE(ran.err.find("1 predicted that the gold file does not have, ignored: \"q9\""), std::string::npos);
-  const json all = score(squad() + some), part = score(squad() + some + " --skip-missing");
-  EXPECT_DOUBLE_EQ(all["exact"], 50);
+  const json all = score(squad1 + some), part = score(squad1 + some + " --skip-missing");
+  EXPECT_DOUBLE_EQ(all["exact_match"], 25);
   EXPECT_EQ(all["missing"], 2);
   EXPECT_EQ(all["unknown"], 1);
-  EXPECT_DOUBLE_EQ(part["exact"], 100);
+  EXPECT_DOUBLE_EQ(part["exact_match"], 50);
   EXPECT_EQ(part["total"], 2);
+}
+
+TEST_F(ScoreCommand, MissingAnswersCountAsTheScriptOfTheDatasetSays) {
+  const std::string some = write("some.json", R"({"q1": "old mill", "q2": "1995"})");
+  const Ran ran = run(squad() + some);
+  EXPECT_NE(ran.err.find("2 without a prediction, left out as the official script does: \"q3\", \"4\""),
+            std::string::npos)
+      << ran.err;
+  const json squad2 = score(squad() + some);
+  EXPECT_EQ(squad2["total"], 2);
+  EXPECT_DOUBLE_EQ(squad2["exact"], 50);
+  EXPECT_FALSE(squad2.contains("NoAns_total"));
+  const json squad1 = score("--metric squad1 --gold " + scratch_.file("gold.jsonl") + " --pred " + some);
+  EXPECT_EQ(squad1["total"], 4);
+  EXPECT_DOUBLE_EQ(squad1["exact_match"], 25);
+  // What one run did not answer is nobody's win.
+  const std::string all = write("all.json", R"({"q1": "old mill", "q2": "1995", "q3": null, "4": "Ann"})");
+  EXPECT_EQ(score(squad() + all + " --against " + some)["against"]["mcnemar"]["only_pred"], 0);
+}
+
+TEST_F(ScoreCommand, TakesTheFormsOfHotpotQaAndMusique) {
+  const std::string hotpot =
+      write("hotpot.json", R"({"answer": {"q1": "the mill", "q2": "yes"}, "sp": {"q1": []}})");
+  const std::string musique =
+      write("musique.jsonl",
+            "{\"id\":\"q1\",\"predicted_answer\":\"the mill\",\"predicted_answerable\":true}\n"
+            "{\"id\":\"q2\",\"predicted_answer\":\"yes\",\"predicted_support_idxs\":[]}\n");
+  const std::string gold = " --gold " + scratch_.file("gold.jsonl") + " --quiet --pred ";
+  const json answers = score("--metric hotpotqa" + gold + hotpot);
+  EXPECT_DOUBLE_EQ(answers["em"], 0.25);
+  EXPECT_EQ(answers["total"], 4);
+  EXPECT_EQ(score("--metric hotpotqa" + gold + musique), answers);
+  EXPECT_DOUBLE_EQ(score("--metric musique" + gold + musique)["answer_f1"], 1.0 / 3);
+}
+
+TEST_F(ScoreCommand, AnAnswerMayContainTheRightOne) {
+  const std::string said =
+      write("said.json", R"({"q1": "It was the old mill, I think.", "q2": "19945", "q3": null, "4": "ann"})");
+  const std::string gold = " --gold " + scratch_.file("gold.jsonl") + " --pred ";
+  const json loft = score("--metric subspan-em" + gold + said);
+  EXPECT_DOUBLE_EQ(loft["subspan_em"], 1);
+  EXPECT_DOUBLE_EQ(loft["em"], 0.5);
+  const json exact = score("--metric exact-match" + gold + said);
+  EXPECT_DOUBLE_EQ(exact["exact_match"], 0.25);
+}
+
+TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
+  using Type = TableColumn::Type;
+  const auto parquet = [&](const std::string& name, const std::string& lines,
+                           const std::vector<TableColumn>& columns) {
+    write_parquet_rows(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.file(name)));
+    return scratch_.file(name);
+  };
+  const std::string nested =
+      "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old "
+      "Mill\"},{\"id\":\"q2\",\"answer\":null,\"note\":"
+      "\"cut\"}]}\n{\"id\":\"r\",\"answers\":[{\"id\":\"4\",\"answer\":\"Ann\"}]}\n";
+  const json rows = score(squad() + write("nested.jsonl", nested));
+  EXPECT_EQ(score(squad() + parquet("nested.parquet", nested,
+                                    {{"id", Type::text, false}, {"answers", Type::answers, false}})),
+            rows);
+  EXPECT_DOUBLE_EQ(rows["exact"], 100 * 2.0 / 3);
+
+  const std::string flat = "{\"id\":\"q1\",\"answer\":\"a mill\",\"note\":null}\n";
+  EXPECT_EQ(score(squad() +
+                  parquet("flat.parquet", flat, {{"id", Type::text, false}, {"answer", Type::text, false}})),
+            score(squad() + write("flat.jsonl", flat)));
+
+  const std::string gold = write(
+      "test.jsonl",
+      R"({"input": "Otter tea", "category": "Tea", "target_scores": {"Brand": {"Otter": 1}, "answer": {"n/a": 1}}}
+{"input": "Red rope, 7 m", "category": "Rope", "target_scores": {"Color": {"Red": 1}, "Length": {"7": 1}}}
+)");
+  const std::string values = R"({"id":1,"category":"Tea","values":{"Brand":"Otter","answer":null}}
+{"id":2,"category":"Rope","values":{"Color":"Blue","Length":7},"seconds":1}
+)";
+  const std::string lines = write("values.jsonl", values);
+  const std::string table = parquet("values.parquet", values,
+                                    {{"id", Type::integer, false},
+                                     {"category", Type::text, false},
+                                     {"Brand", Type::text, true},
+                                     {"answer", Type::text, true},
+                                     {"Color", Type::text, true},
+                                     {"Length", Type::number, true},
+                                     {"notes", Type::text_map, false},
+                                     {"seconds", Type::number, false}});
+  const std::string metric = "--metric attributes --gold " + gold + " --pred ";
+  EXPECT_EQ(score(metric + table), score(metric + lines));
+  EXPECT_EQ(score(metric + table)["vc"], 2);
+  // A table cannot tell an attribute that is null throughout from one of another category.
+  EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + table)["total"], 3);
+  EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + lines)["exact_match"], 1);
+  expect_refusal(squad() + parquet("twice.parquet", flat + flat,
+                                   {{"id", Type::text, false}, {"answer", Type::text, false}}),
+                 "twice.parquet: row 2: \"q1\" is answered a second time");
 }
 
 TEST_F(ScoreCommand, KnowsWordsForNoAnswer) {
@@ -126,7 +224,22 @@ TEST_F(ScoreCommand, ComparesTwoRuns) {
   EXPECT_DOUBLE_EQ(report["against"]["mcnemar"]["p_value"], 0.5);
   const Ran table = run(squad() + good + " --against " + bad);
   EXPECT_NE(table.out.find("+50.0000"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("2 right only in --pred, 0 only in --against: p = 0.5000"), std::string::npos);
   EXPECT_EQ(run(squad() + good + " --against " + bad).out, table.out);
+}
+
+TEST_F(ScoreCommand, ASmallPIsNotWrittenAsZero) {
+  std::string gold, good = "{", bad = "{";
+  for (int i = 0; i < 30; ++i) {
+    gold += fmt::format("{{\"id\": \"q{}\", \"answers\": [\"x\"]}}\n", i);
+    good += fmt::format("{}\"q{}\": \"x\"", i == 0 ? "" : ",", i);
+    bad += fmt::format("{}\"q{}\": \"y\"", i == 0 ? "" : ",", i);
+  }
+  const Ran ran = run("--metric squad --gold " + write("many.jsonl", gold) + " --pred " +
+                      write("good.json", good + "}") + " --against " + write("bad.json", bad + "}"));
+  EXPECT_NE(ran.out.find("30 right only in --pred, 0 only in --against: p < 0.0001 (McNemar, exact)"),
+            std::string::npos)
+      << ran.out;
 }
 
 TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
@@ -180,6 +293,15 @@ TEST_F(ScoreCommand, CountsAJudgesWords) {
   const json report = score("--metric llm-f1 --judgements " + judged);
   EXPECT_DOUBLE_EQ(report["llm_precision"], 0.5);
   EXPECT_DOUBLE_EQ(report["llm_recall"], 2.0 / 3);
+  // A judge who only ever missed values says nothing of precision.
+  const std::string missed =
+      write("missed.jsonl", R"({"id": 1, "category": "Tea", "judgements": {"Brand": "missing"}})");
+  const json nothing = score("--metric llm-f1 --judgements " + missed);
+  EXPECT_TRUE(nothing.at("llm_precision").is_null()) << nothing;
+  EXPECT_TRUE(nothing["groups"]["Tea"].at("llm_precision").is_null()) << nothing;
+  const Ran table = run("--metric llm-f1 --judgements " + missed);
+  EXPECT_NE(table.out.find("llm_precision             -\n"), std::string::npos) << table.out;
+  EXPECT_EQ(table.out.find("nan"), std::string::npos) << table.out;
   expect_refusal("--metric llm-f1 --judgements " +
                      write("bad.jsonl", "{\"id\": 1, \"judgements\": {\"a\": \"fine\"}}\n"),
                  "bad.jsonl:1: \"a\" is judged \"fine\"");
@@ -201,6 +323,14 @@ TEST_F(ScoreCommand, TakesDialoguesAndSpans) {
   EXPECT_DOUBLE_EQ(dialog["HEQ"], 100);
   EXPECT_DOUBLE_EQ(dialog["DHEQ"], 100);
   EXPECT_DOUBLE_EQ(dialog["unanswerable_acc"], 100);
+  EXPECT_DOUBLE_EQ(dialog["yes/no"], 0);
+  EXPECT_DOUBLE_EQ(dialog["followup"], 100);
+  EXPECT_DOUBLE_EQ(dialog["human_f1"], 100);
+  const json plain = score("--metric quac --gold " + quac + " --pred " +
+                           write("plain.json", R"({"C_1_q#0": "red boat", "C_1_q#1": null})"));
+  EXPECT_FALSE(plain.contains("yes/no")) << plain;
+  EXPECT_FALSE(plain.contains("followup")) << plain;
+  EXPECT_EQ(plain["HEQ"], dialog["HEQ"]);
 
   const std::string drop = write("drop.json",
                                  R"({"p1": {"passage": "x", "qa_pairs": [
@@ -211,6 +341,9 @@ TEST_F(ScoreCommand, TakesDialoguesAndSpans) {
   const json spans = score("--metric drop --gold " + drop + " --pred " + said);
   EXPECT_DOUBLE_EQ(spans["global_em"], 2.0 / 3);
   EXPECT_DOUBLE_EQ(spans["global_f1"], (1 + 0.83 + 1) / 3);
+  EXPECT_EQ(spans["groups"]["number"]["total"], 1);
+  EXPECT_DOUBLE_EQ(spans["groups"]["spans"]["global_f1"], 0.83);
+  EXPECT_DOUBLE_EQ(spans["groups"]["date"]["global_em"], 1);
 }
 
 TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
@@ -231,6 +364,8 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(squad() + write("rows.jsonl", "{\"id\":1,\"values\":{}}\n"), "rows of an extract job");
   expect_refusal("--metric attributes --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
                  "the metric attributes needs attribute values");
+  expect_refusal("--metric quac --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
+                 "the metric quac needs dialogues");
   expect_refusal(squad() + write("notes.txt", "x"), "is no file of predictions");
 }
 
