@@ -125,6 +125,15 @@ void add_examples(Job& job) {
   DatasetOptions options = dataset;
   options.split = "train";
   const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
+  std::error_code ignored;
+  const bool same_file = std::filesystem::equivalent(path, job.input.path, ignored);
+  if (same_file && (job.input.format != "narrativeqa" || dataset.split == options.split))
+    refuse(
+        "{}: input.shots: the examples would be answered questions about the very documents that are asked "
+        "about; {}",
+        job.file,
+        job.input.format == "narrativeqa" ? "ask about another input.split"
+                                          : "name another input.shots_from");
   const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
                                                             : open_own_corpus(path);
   const bool plain = job.method.name == "parallel-prompting";

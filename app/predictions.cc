@@ -28,7 +28,10 @@ class Reader {
   explicit Reader(const std::string& path) { predictions_.path = path; }
 
   void read_object(const std::string& path) {
-    const json object = parse_json(MappedFile::open(path)->text(), path);
+    const auto file = MappedFile::open(path);
+    if (file->text().find_first_not_of(" \t\r\n") == std::string_view::npos)
+      refuse("{}: is empty; {}", path, kForms);
+    const json object = parse_json(file->text(), path);
     if (!object.is_object() || object.empty()) refuse("{}: holds no object {{id: answer}}; {}", path, kForms);
     place_ = path;
     const auto nested = object.find("answer");  // HotpotQA's form has the supporting facts beside the answers

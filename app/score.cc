@@ -50,6 +50,12 @@ class Input {
       first_ = read_predictions(command.gold);
     else
       gold_ = read_gold(command.gold_format, command.gold);
+    const auto none = std::count_if(gold_.begin(), gold_.end(),
+                                    [](const GoldAnswer& gold) { return gold.references.empty(); });
+    if (metric.name == "squad1" && none > 0 && !command.quiet)
+      std::cerr << fmt::format(
+          "{}: {} questions have no answer, so squad1 gives no point for them; squad does\n", command.gold,
+          none);
   }
 
   const std::string& scored() const {

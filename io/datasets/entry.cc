@@ -74,6 +74,7 @@ ordered_json read_json_dataset(const std::string& path) {
   }
   if (const std::string damage = source->damage(); !damage.empty()) refuse("{}: {}", path, damage);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse("{}: is empty", path);
   try {
     return parse_entry(text);
   } catch (const BadEntry& bad) {

@@ -22,7 +22,8 @@ std::string example_of(const ordered_json& row, const std::string& heading) {
     if (has_list(question, "options"))
       for (size_t i = 0; i < question["options"].size(); ++i)
         text += option_letter(i) + ") " + question["options"][i].get<std::string>() + "\n";
-    return text + "Answer: " + question["answers"][0].get<std::string>();
+    const auto answer = question["answers"][0].get<std::string>();
+    return text + "Answer: " + (answer == "CANNOTANSWER" ? "null" : answer);  // QuAC's word for no answer
   }
   return {};
 }

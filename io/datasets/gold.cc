@@ -1,10 +1,12 @@
 #include "io/datasets/gold.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/error.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/entry.h"
+#include "io/globs.h"
 
 namespace sheaf {
 namespace {
@@ -63,11 +65,33 @@ void add_gold(const ordered_json& row, std::vector<GoldAnswer>& gold) {
   }
 }
 
+constexpr const char* kForms =
+    "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
+    "\"answers\"}";
+
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path) {
+  if (format != "auto" && format != "sheaf") return open_dataset(format, path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, kForms);
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  std::string found;
+  try {
+    if (format == "auto") found = guess_dataset_format(path);
+    if (found.empty() && folder) return open_own_corpus(path);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    if (folder) refuse("{}: is a folder and none of the datasets that are one; {}", path, kForms);
+    refuse("{}; {}", error.what(), kForms);
+  }
+  if (!found.empty()) return open_dataset(found, path);
+  if (corpus_format(path) == CorpusFormat::unknown) refuse("{}: holds no gold answers; {}", path, kForms);
+  return open_own_corpus(path);
+}
+
 }  // namespace
 
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path) {
-  const std::string name = format == "auto" ? guess_dataset_format(path) : format;
-  const auto reader = name.empty() || name == "sheaf" ? open_own_corpus(path) : open_dataset(name, path);
+  const auto reader = open_gold(format, path);
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {

@@ -114,16 +114,53 @@ TEST(DatasetCorpus, ExamplesEndTheInstruction) {
             std::string::npos);
 }
 
+TEST(DatasetCorpus, ExamplesAreNeverOfTheDocumentsThatAreAskedAbout) {
+  const TempFolder folder;
+  const std::string stories = write_sample(folder, sample("narrativeqa"));
+  const auto refusal = [&](const std::string& input) {
+    return error_of([&] { job_of(folder, input, ", instruction: Answer."); });
+  };
+  EXPECT_NE(refusal("path: " + stories + ", format: narrativeqa, split: train, shots: 2")
+                .find("about the very documents that are asked about; ask about another input.split"),
+            std::string::npos);
+  const std::string squad = write_sample(folder, sample("squad"));
+  EXPECT_NE(refusal("path: " + squad + ", format: squad, shots: 1, shots_from: " + squad)
+                .find("name another input.shots_from"),
+            std::string::npos);
+  // Whatever is chosen, no test story is among it.
+  for (int shots = 1; shots <= 2; ++shots) {
+    const Job job = job_of(folder, fmt::format("path: {}, format: narrativeqa, shots: {}", stories, shots),
+                           ", instruction: Answer.");
+    EXPECT_EQ(job.task.instruction.find("Gull"), std::string::npos);
+  }
+}
+
+TEST(DatasetCorpus, AnExampleWithoutAnAnswerSaysNull) {
+  const TempFolder folder;
+  const std::string path = write_sample(folder, sample("quac"));
+  std::string cannot = sample("quac").text;
+  for (size_t at = 0; (at = cannot.find("\"text\": \"", at)) != std::string::npos; at += 9)
+    cannot.replace(at + 9, cannot.find('"', at + 9) - at - 9, "CANNOTANSWER");
+  const Job job = job_of(folder,
+                         fmt::format("path: {}, format: quac, shots: 1, shots_from: {}", path,
+                                     folder.write("train.json", cannot)),
+                         ", instruction: Answer.");
+  EXPECT_TRUE(job.task.instruction.ends_with("Question: Where was he born?\nAnswer: null"))
+      << job.task.instruction;
+}
+
 TEST(DatasetCorpus, ExamplesCanComeFromAConvertedCorpus) {
   const TempFolder folder;
   const std::string race = write_sample(folder, sample("race"));
+  const std::string asked = folder.path("test.jsonl");
+  convert_dataset("race", race, asked, {}, [](const auto&) {});
   for (const char* name : {"train.jsonl", "train.parquet"}) {
     const std::string train = folder.path(name);
     convert_dataset("race", race, train, {}, [](const auto&) {});
     const Job job =
         job_of(folder,
                fmt::format("path: {}, context: context, questions: questions, shots: 1, shots_from: {}",
-                           train, train),
+                           asked, train),
                ", instruction: Choose.");
     EXPECT_EQ(job.task.instruction,
               "Choose.\n\nPassage:\nMia walks to school. It rains.\n\nQuestion: How does Mia go to school?\n"
@@ -137,7 +174,8 @@ TEST(DatasetCorpus, ThereIsAJobForEveryDataset) {
     const std::string path = write_sample(folder, sample(format.name == "ae-110k" ? "oa-mine" : format.name));
     std::vector<std::string> set = {fmt::format("model.path={}", kModel), "input.path=" + path};
     if (format.name == "narrativeqa") set.push_back("input.shots=2");
-    if (format.name == "quac" || format.name == "drop") set.push_back("input.shots_from=" + path);
+    if (format.name == "quac" || format.name == "drop")
+      set.push_back("input.shots_from=" + folder.write("train.json", sample(format.name).text));
     const Job job = read_job("configs/" + format.name + ".yaml", set);
     EXPECT_EQ(job.input.format, format.name);
     EXPECT_EQ(job.output.path, "out/" + format.name);

@@ -2,9 +2,13 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
+#include "app/metric_items.h"
 #include "io/corpus.h"
 #include "io/datasets/convert.h"
+#include "io/datasets/entry.h"
 #include "io/datasets/gold.h"
+#include "io/datasets/needle.h"
+#include "io/file_layer.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -22,7 +26,7 @@ Counts convert_all(const std::string& format, const std::string& path) {
   const TempFolder folder;
   const std::string out = folder.path("corpus.parquet");
   const Converted done = convert_dataset(format, path, out, {}, [](const DatasetRow& row) {
-    ADD_FAILURE() << row.place.file << ":" << row.place.row << ": " << row.error;
+    ADD_FAILURE() << place_text(row) << ": " << row.error;
   });
   const auto gold = read_gold("sheaf", out);
   EXPECT_EQ(gold.size(), static_cast<size_t>(done.questions > 0 ? done.questions : done.rows));
@@ -44,6 +48,69 @@ TEST(RealData, DocumentsWithAQuestion) {
   EXPECT_EQ(convert_all("hotpotqa", "../shared/datasets/hotpotqa/hotpot-200.jsonl"), (Counts{200, 200, 0}));
   NEED("../shared/datasets/musique/musique-200.jsonl");
   EXPECT_EQ(convert_all("musique", "../shared/datasets/musique/musique-200.jsonl"), (Counts{200, 200, 0}));
+}
+
+/// The first accepted answer to everything, as a run would have it.
+Predictions gold_predictions(const std::vector<GoldAnswer>& gold) {
+  Predictions predictions;
+  for (const GoldAnswer& one : gold) {
+    const std::string id = id_text(one.id);
+    predictions.ids.push_back(id);
+    predictions.documents = one.extra.is_object() && one.extra.contains("gold");
+    nlohmann::json& row = predictions.by_id[id];
+    if (!predictions.documents) {
+      row["answer"] = one.references.empty() ? nlohmann::json() : nlohmann::json(one.references.front());
+      continue;
+    }
+    for (const auto& [attribute, values] : one.extra["gold"].items())
+      row[attribute] =
+          values[0] == "n/a" ? nlohmann::json() : nlohmann::json(trimmed(values[0].get<std::string>()));
+  }
+  return predictions;
+}
+
+TEST(RealData, GoldAnswersScoreFull) {
+  struct Case {
+    std::string format, path, metric, value;
+  };
+  for (const Case& one :
+       std::vector<Case>{{"squad", "squad2/dev-v2.0.json", "squad", "exact"},
+                         {"race", "race/test", "accuracy", "accuracy"},
+                         {"hotpotqa", "hotpotqa/hotpot-200.jsonl", "hotpotqa", "em"},
+                         {"hotpotqa", "hotpotqa/hotpot-200.jsonl", "subspan-em", "subspan_em"},
+                         {"musique", "musique/musique-200.jsonl", "musique", "answer_f1"},
+                         {"oa-mine", "oa-mine/test.jsonl", "attributes", "micro_f1"},
+                         {"ae-110k", "ae-110k/test.jsonl", "attributes", "micro_f1"}}) {
+    const std::string path = "../shared/datasets/" + one.path;
+    NEED(path);
+    EXPECT_EQ(guess_dataset_format(path), one.format == "ae-110k" ? "oa-mine" : one.format);
+    const auto gold = read_gold(one.format, path);
+    const Metric& metric = find_metric(one.metric);
+    const MetricItems joined = join_gold(metric, gold, gold_predictions(gold));
+    EXPECT_TRUE(joined.missing.empty());
+    const Scores scores = score_items(metric, joined.items, {.resamples = 0});
+    for (size_t v = 0; v < metric.values.size(); ++v) {
+      if (metric.values[v].name != one.value) continue;
+      EXPECT_EQ(scores.values[v], metric.best) << one.path << ' ' << one.value;
+    }
+  }
+}
+
+TEST(RealData, NeedlesInWarAndPeace) {
+  NEED("../shared/datasets/books/war_and_peace.txt");
+  NeedleOptions options;
+  options.count = 1;
+  options.questions = 256;
+  options.length = 8800;
+  options.dogs = true;
+  const std::string book = read_whole("../shared/datasets/books/war_and_peace.txt").value();
+  const auto rows = make_needles(book, "war_and_peace.txt", options);
+  ASSERT_EQ(rows.size(), 1u);
+  const auto context = rows[0]["context"].get<std::string>();
+  EXPECT_EQ(rows[0]["questions"].size(), 256u);
+  size_t facts = 0;
+  for (size_t at = 0; (at = context.find("has fur that is", at)) != std::string::npos; ++at) ++facts;
+  EXPECT_EQ(facts, 261u) << "Hydragen, appendix D.3: 256 questions and five examples";
 }
 
 TEST(RealData, TheSchemasOfTheProductsKnowEveryAttribute) {

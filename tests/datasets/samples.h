@@ -48,11 +48,12 @@ inline const std::vector<Sample>& samples() {
        "."},
       {"longhealth",
        "benchmark.json",
-       R"({"patient_01": {"name": "Ann Example", "texts": {
+       R"({"patient_01": {"name": "Ann Example", "birthday": "1970-01-02", "diagnosis": "Gout", "texts": {
           "text_0": "Letter one.", "text_1": "Letter two.", "text_10": "Letter three."},
         "questions": [{"No": 0, "question": "Which letter is the last?", "answer_a": "one", "answer_b": "two",
           "answer_c": "three", "answer_d": "four", "answer_e": "none", "correct": "three",
-          "answer_location": {"text_10": {"start": [0], "end": [1]}}}]}, "canary": "text"})",
+          "answer_location": {"text_10": {"start": [0], "end": [1]}}}],
+        "canaray-string": "text"}, "canary": "text"})",
        {}},
       {"quac",
        "val.json",

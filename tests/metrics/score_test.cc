@@ -351,6 +351,14 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal("--metric sqad --gold g --pred p", "there is no metric \"sqad\"; known are squad, squad1");
   expect_refusal("--metric squad --pred " + good, "needs --gold FILE and --pred FILE");
   expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
+  expect_refusal(squad() + write("empty.json", "\n"), "empty.json: is empty; name a run's folder");
+  const std::string other = "--metric squad --pred " + good + " --gold ";
+  expect_refusal(other + "missing.json", "missing.json: no such file or folder");
+  expect_refusal(other + "datasets/catalog", "datasets/catalog: is a folder and none of the datasets");
+  expect_refusal(other + "README.md", "README.md: not valid JSON");
+  expect_refusal(other + write("void.json", ""), "void.json: is empty; name a dataset");
+  expect_refusal(other + write("some.json", "{\"a\": 1}"),
+                 "some.json: holds no gold answers; name a dataset");
   expect_refusal(squad() + write("list.json", "[1]"), "list.json: holds no object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: is not valid JSON");
   expect_refusal(
