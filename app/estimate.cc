@@ -12,6 +12,7 @@
 #include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "core/error.h"
+#include "core/estimate/best_packing.h"
 #include "core/svg_plot.h"
 
 namespace sheaf {

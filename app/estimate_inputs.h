@@ -1,9 +1,14 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/estimate_rows.h"
 #include "core/estimate/estimate.h"
 #include "core/job.h"
 #include "core/task/item.h"
@@ -15,10 +20,10 @@ namespace sheaf {
 
 /// Mean lengths in tokens of rows that are made up instead of read.
 struct RowStatistics {
-  double instruction = 0;
-  double document = 0;  ///< 0: there are no statistics
-  double questions = 1;
-  double question = 12;
+  std::optional<double> instruction;  ///< not given: the job's own; without a job none
+  double document = 0;                ///< 0: there are no statistics
+  std::optional<double> questions;    ///< not given: 1, or as many as the schema has attributes
+  std::optional<double> question;     ///< not given: 12, or the schema's keys
   double answer = 8;
 };
 
@@ -31,8 +36,8 @@ struct EstimateAsked {
   std::string workload;  ///< a file for `sheaf bench`
   RowStatistics statistics;
   int64_t rows = 0;          ///< of the whole corpus; 0: counted
-  int64_t sample = 512;      ///< rows that are looked at
-  double answer_tokens = 0;  ///< 0: 8, or as the workload says
+  int64_t sample = 0;        ///< rows that are looked at; 0: 512, fewer where they are long
+  double answer_tokens = 0;  ///< 0: 8, or as the workload says; chat: as long as answers may be
   double tokens_per_byte = 0.25;
 };
 
@@ -51,13 +56,22 @@ class EstimateInputs {
   const SampledRows& rows() const { return rows_; }
 
  private:
-  void open_job(const EstimateAsked& asked);
-  void open_tokenizer(const std::string& path, double tokens_per_byte);
+  /// The rows as one way to word prompts has them, and what they need to live.
+  struct WordedRows {
+    Job job;
+    std::unique_ptr<Task> task;
+    std::vector<ReadyRow> rows;
+  };
+
+  void open_tokenizer(double tokens_per_byte);
   void read_corpus(const EstimateAsked& asked);
-  int32_t object_tokens(int32_t value_tokens) const;
+  void make_up(const EstimateAsked& asked);
+  void make_up_alone(const RowStatistics& statistics);
+  void make_up_for_job(RowStatistics statistics, const EstimateAsked& asked);
   void use_workload(const EstimateAsked& asked);
-  std::vector<Stack> plan_corpus(const EstimateCase& asked, const MemoryPlan& memory, int64_t rows) const;
-  std::vector<Stack> pack_workload(const EstimateCase& asked, const MemoryPlan& memory, int64_t rows) const;
+  void assume_answers(const EstimateAsked& asked);
+  int32_t object_tokens(int32_t value_tokens) const;
+  const WordedRows& worded(const Job::Method& method) const;
 
   Job job_;
   std::string model_name_;
@@ -65,8 +79,11 @@ class EstimateInputs {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::string chat_name_;
   Schema schema_;
-  std::vector<Item> items_;  ///< the sample
-  Workload workload_;        ///< or this
+  std::vector<Item> items_;  ///< a corpus: its sample
+  PackingRules packing_;
+  std::function<std::vector<ReadyRow>(Task* task)> make_rows_;  ///< no task: there is no job
+  mutable std::mutex wording_;
+  mutable std::map<std::string, std::unique_ptr<WordedRows>> worded_;  ///< by way to word prompts
   std::vector<std::string> notes_;
   SampledRows rows_;
 };
@@ -77,5 +94,16 @@ ModelConfig read_model_config(const std::string& path);
 
 /// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
 Workload make_up_workload(const RowStatistics& statistics, int64_t rows);
+
+/// The head of a made-up row: a bin and its name.
+using RowHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
+
+/// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No answer is
+/// longer than `most_answer`.
+std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows, const std::vector<RowHead>& heads,
+                                   int32_t most_answer);
+
+/// As many tokens as asked for, of no meaning.
+Tokens make_up_tokens(double count);
 
 }  // namespace sheaf

@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint32_t kSeed = 7;
 constexpr int32_t kVocab = 30000;
+constexpr double kUsualQuestion = 12;  // tokens
 
 /// Lengths as real corpora have them: gamma, with a standard deviation of half the mean.
 class Draws {
@@ -35,32 +36,45 @@ class Draws {
 
 }  // namespace
 
-Workload make_up_workload(const RowStatistics& statistics, int64_t rows) {
+Tokens make_up_tokens(double count) {
+  return Draws().tokens(static_cast<int32_t>(std::lround(count)));
+}
+
+std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows, const std::vector<RowHead>& heads,
+                                   int32_t most_answer) {
   Draws draws;
+  std::vector<ReadyRow> made;
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto& [name, bin] = heads[static_cast<size_t>(row) % heads.size()];
+    ItemParts item;
+    item.bin = bin;
+    item.document = draws.tokens(draws.length(statistics.document));
+    const int32_t questions = bin->questions.empty() ? draws.count(statistics.questions.value_or(1)) : 0;
+    for (int32_t i = 0; i < questions; ++i) {
+      const int32_t tokens = draws.length(statistics.question.value_or(kUsualQuestion));
+      // An answer of one token is the letter of an option: always one.
+      const int32_t answer = statistics.answer <= 1 ? 1 : draws.length(statistics.answer);
+      item.own_questions.push_back({draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
+    }
+    made.push_back({name, std::move(item)});
+  }
+  return made;
+}
+
+Workload make_up_workload(const RowStatistics& statistics, int64_t rows) {
+  auto bin = std::make_shared<BinParts>();
+  bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
   Workload workload;
   workload.name = "statistics";
   workload.vocab = kVocab;
-  auto bin = std::make_shared<BinParts>();
-  bin->instruction = draws.tokens(static_cast<int32_t>(std::lround(statistics.instruction)));
   workload.common = static_cast<int64_t>(bin->instruction.size());
-  std::vector<ItemParts> items;
-  for (int64_t row = 0; row < rows; ++row) {
-    ItemParts item;
-    item.bin = bin;
-    item.item = static_cast<int32_t>(row);
-    item.stream = static_cast<uint64_t>(row);
-    item.document = draws.tokens(draws.length(statistics.document));
-    const int32_t questions = draws.count(statistics.questions);
-    for (int32_t i = 0; i < questions; ++i) {
-      const int32_t tokens = draws.length(statistics.question);
-      // An answer of one token is the letter of an option: always one.
-      const int32_t answer = statistics.answer <= 1 ? 1 : draws.length(statistics.answer);
-      item.own_questions.push_back({draws.tokens(tokens), answer, Stop::line, nullptr});
-    }
-    workload.questions += questions;
-    items.push_back(std::move(item));
+  std::vector<ItemParts>& items = workload.bins.emplace_back();
+  for (ReadyRow& row : make_up_rows(statistics, rows, {{"", bin}}, INT32_MAX)) {
+    row.parts.item = static_cast<int32_t>(items.size());
+    row.parts.stream = items.size();
+    workload.questions += static_cast<int64_t>(row.parts.own_questions.size());
+    items.push_back(std::move(row.parts));
   }
-  workload.bins.push_back(std::move(items));
   return workload;
 }
 

@@ -280,7 +280,7 @@ void Engine::take(Wanted wanted, Picked picked) {
     return close_slot(flight, wanted.slot, Ending::delimiter);
   }
   const auto tokens = static_cast<int32_t>(answer.tokens.size());
-  if (tokens == asked.max_tokens || tokens == options_.assumed_tokens)
+  if (tokens == asked.max_tokens || (!asked.allowed && tokens == options_.assumed_tokens))
     return close_slot(flight, wanted.slot, Ending::length);
   state.waiting = true;
   ++waiting_slots_;

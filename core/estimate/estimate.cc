@@ -1,6 +1,7 @@
 #include "core/estimate/estimate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -17,6 +18,25 @@ double extrapolated(double half, double sample, double half_rows, double sample_
   return rows < half_rows ? std::max(line, half * rows / half_rows) : line;
 }
 
+[[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRows& planned) {
+  if (planned.longest <= asked.config.context)
+    refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
+           planned.reason);
+  refuse(
+      "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; set "
+      "input.too_long to truncate or split, or take a model with a longer context",
+      planned.refused, asked.model, asked.config.context, planned.longest);
+}
+
+double share_of_options(const std::vector<Stack>& stacks) {
+  size_t slots = 0, options = 0;
+  for (const Stack& stack : stacks) {
+    slots += stack.slots.size();
+    options += static_cast<size_t>(std::ranges::count_if(stack.slots, [](const Slot& slot) { return slot.allowed != nullptr; }));
+  }
+  return slots > 0 ? static_cast<double>(options) / static_cast<double>(slots) : 0;
+}
+
 }  // namespace
 
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
@@ -29,11 +49,15 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
         hardware.memory / 1e9);
   const int64_t sample = std::min(rows.sample, rows.whole);
-  const auto run = [&](int64_t count) {
+  const auto run = [&](PlannedRows planned) {
     return simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
-                    rows.stacks(asked, result.memory, count));
+                    std::move(planned.stacks));
   };
-  const SimulatedRun whole = run(sample);
+  PlannedRows planned = rows.plan(asked, result.memory, sample);
+  if (planned.stacks.empty() && planned.refused > 0) refuse_all(asked, planned);
+  const int64_t refused = planned.refused;
+  result.known_answers = share_of_options(planned.stacks);
+  const SimulatedRun whole = run(std::move(planned));
   if (!(whole.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
   // Every device has an equal part of the rows.
   const double part = static_cast<double>(rows.whole) / asked.devices;
@@ -41,7 +65,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.steps = static_cast<double>(whole.engine.steps);
   if (sample > 1 && part != static_cast<double>(sample)) {
     const int64_t half_rows = sample / 2;
-    const SimulatedRun half = run(half_rows);
+    const SimulatedRun half = run(rows.plan(asked, result.memory, half_rows));
     const auto stretched = [&](double of_half, double of_sample) {
       return extrapolated(of_half, of_sample, static_cast<double>(half_rows), static_cast<double>(sample),
                           part);
@@ -52,8 +76,11 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   const double stretch = result.work_seconds / whole.seconds;
   const EngineStats& counted = whole.engine;
   const double all = static_cast<double>(rows.whole) / static_cast<double>(sample);
-  result.rows = rows.whole;
+  result.refused = std::llround(static_cast<double>(refused) * all);
+  result.rows = rows.whole - result.refused;
+  result.rejected = rows.rejected;
   result.answers = static_cast<double>(counted.answers) * all;
+  result.answer_tokens = static_cast<double>(counted.answer_tokens) / static_cast<double>(counted.answers);
   result.tokens = static_cast<double>(counted.rows()) * all;
   result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kEstimatePageSize *
@@ -67,31 +94,9 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.open_seconds = (hardware.gpu ? kDeviceStart : 0) + result.memory.weights / hardware.load_rate;
   if (const Instance* instance = hardware.cheapest())
     result.usd_per_hour = instance->usd_per_device_hour() * asked.devices;
-  result.error = hardware.error;
+  result.sampling_error = rows.error(asked.method);
+  result.error = std::hypot(hardware.error, result.sampling_error);
   return result;
-}
-
-BestPacking find_best_packing(EstimateCase asked, const SampledRows& rows) {
-  const int32_t given = asked.method.documents;
-  BestPacking best;
-  const auto consider = [&](int32_t documents, int32_t rows_per_step) {
-    asked.method.documents = documents;
-    asked.use.rows_per_step = rows_per_step;
-    if (!plan_memory(asked.config, *asked.hardware, asked.use).fits()) return;
-    const double seconds = estimate(asked, rows).work_seconds;
-    // A change must be worth it: packing more than needed only takes memory.
-    if (best.rows_per_step > 0 && seconds > best.work_seconds * 0.995) return;
-    best = {documents, rows_per_step, seconds};
-  };
-  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).rows_per_step;
-  consider(given, usual);
-  const std::string& name = asked.method.name;
-  if (name == "ippd" || name == "parallel-prompting" || name == "hpd")
-    for (const int32_t documents : {1, 4, 16, 64})
-      if (documents != given) consider(documents, usual);
-  const int32_t documents = best.documents;
-  for (const int32_t step : {usual / 4, usual / 2, usual * 2}) consider(documents, std::max(16, step));
-  return best;
 }
 
 }  // namespace sheaf

@@ -18,13 +18,25 @@ struct EstimateCase {
   int32_t devices = 1;  ///< each takes a part of the corpus
 };
 
-/// The prompts of the first rows of a corpus, as the case's method packs them.
+/// Rows of a sample as prompts.
+struct PlannedRows {
+  std::vector<Stack> stacks;
+  int64_t refused = 0;  ///< rows that no prompt holds: a run would put them among its rejects
+  int64_t longest = 0;  ///< positions that the longest of those needs
+  std::string reason;   ///< why the first of them is refused
+};
+
+/// Rows that stand for a whole corpus.
 struct SampledRows {
-  int64_t sample = 0;  ///< rows that can be packed
-  int64_t whole = 0;   ///< rows that the job has
-  std::function<std::vector<Stack>(const EstimateCase&, const MemoryPlan&, int64_t rows)> stacks;
-  /// Tokens that every answer is assumed to take; 0: as long as it may be.
+  int64_t sample = 0;    ///< rows that are looked at
+  int64_t whole = 0;     ///< rows that the job has
+  int64_t rejected = 0;  ///< of the whole corpus beside them: cannot be read
+  /// The first rows of the sample, as the case's method packs them.
+  std::function<PlannedRows(const EstimateCase&, const MemoryPlan&, int64_t rows)> plan;
+  /// Tokens that every answer is assumed to take that is not one of a list; 0: as long as it may be.
   std::function<int32_t(const Job::Method&)> answer_tokens = [](const Job::Method&) { return 0; };
+  /// How far the sample's cost may be from the whole's, as a share: nine in ten samples are no further off.
+  std::function<double(const Job::Method&)> error = [](const Job::Method&) { return 0.0; };
 };
 
 /// What a job would take. Counts and seconds are of the whole corpus, on all devices together where they are
@@ -32,8 +44,12 @@ struct SampledRows {
 struct Estimate {
   MemoryPlan memory;
   double kv_peak = 0;  ///< bytes in the sample
-  int64_t rows = 0;
+  int64_t rows = 0;         ///< that are answered
+  int64_t refused = 0;      ///< rows too long for the model or its memory, neither answered nor priced
+  int64_t rejected = 0;     ///< rows that cannot be read
   double answers = 0;
+  double answer_tokens = 0;  ///< of one answer, the mean
+  double known_answers = 0;  ///< share of the answers that are options, whose lengths are known
   double tokens = 0;        ///< rows computed
   double tokens_alone = 0;  ///< by one prompt per question
   double steps = 0;         ///< of each device
@@ -42,7 +58,8 @@ struct Estimate {
   StageSeconds stages;
   double work_seconds = 0;
   double usd_per_hour = 0;  ///< of all devices
-  double error = 0;         ///< of the work's seconds, as a share
+  double sampling_error = 0;
+  double error = 0;  ///< of the work's seconds, as a share: the device's and the sample's together
 
   double total_seconds() const { return open_seconds + work_seconds; }
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }
@@ -52,12 +69,5 @@ struct Estimate {
 };
 
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows);
-
-/// Documents of a prompt and rows of a step, among some, with which the work is done soonest.
-struct BestPacking {
-  int32_t documents = 0, rows_per_step = 0;
-  double work_seconds = 0;
-};
-BestPacking find_best_packing(EstimateCase asked, const SampledRows& rows);
 
 }  // namespace sheaf

@@ -42,8 +42,7 @@ struct SimulatedRun {
   EngineStats engine;
 };
 
-/// Refuses a stack that the memory cannot hold. `answer_tokens`, where not 0: every answer ends after so
-/// many.
+/// `answer_tokens`, where not 0: every answer that is not one of a list ends after so many.
 SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const MemoryPlan& memory,
                       int32_t answer_tokens, std::vector<Stack> stacks);
 

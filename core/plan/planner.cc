@@ -19,16 +19,6 @@ int64_t token_cost(const ItemParts& item, bool known_document) {
   return cost;
 }
 
-/// Positions of the longest prompt that asks one of the item's questions alone.
-int64_t least_positions(const ItemParts& item) {
-  int64_t longest = 0;
-  for (const QuestionParts& question : item.questions())
-    longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() +
-                              item.bin->opening.size()) +
-         longest;
-}
-
 /// Puts items with equal documents next to each other, otherwise in input order.
 void gather_equal_documents(std::vector<ItemParts>& items) {
   auto less = [](const Tokens* a, const Tokens* b) { return *a < *b; };
@@ -44,6 +34,15 @@ void gather_equal_documents(std::vector<ItemParts>& items) {
 }
 
 }  // namespace
+
+int64_t least_positions(const ItemParts& item) {
+  int64_t longest = 0;
+  for (const QuestionParts& question : item.questions())
+    longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() +
+                              item.bin->opening.size()) +
+         longest;
+}
 
 Plan Planner::plan(std::span<const Item> items) {
   Plan plan;

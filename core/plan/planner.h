@@ -41,6 +41,9 @@ struct Plan {
   std::vector<std::pair<int32_t, std::string>> refused;  ///< item and reason
 };
 
+/// Positions of the longest prompt that asks one of the item's questions alone.
+int64_t least_positions(const ItemParts& item);
+
 struct BinCount {
   int64_t items = 0;
   int64_t stacks = 0;

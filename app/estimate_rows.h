@@ -1,0 +1,34 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/estimate/estimate.h"
+#include "core/methods/parts.h"
+#include "core/plan/planner.h"
+
+namespace sheaf {
+
+/// A row of the sample as tokens: planned over and over, tokenized once.
+struct ReadyRow {
+  std::string bin;  ///< rows of one bin may share a prompt
+  ItemParts parts;
+  std::string refused = {};  ///< why it cannot be asked; empty: it can
+};
+
+struct PackingRules {
+  int32_t window = 512;  ///< rows planned together
+  TooLong too_long = TooLong::refuse;
+  bool like_bench = false;  ///< as `sheaf bench` packs: whole bins, the instruction beside the prompt's tokens
+};
+
+/// The prompts of the rows, by the planner of a run.
+PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked, const MemoryPlan& memory,
+                      const PackingRules& rules);
+
+/// How far the mean cost of the rows may be from that of `whole` rows, as a share that nine in ten samples keep to:
+/// by how much sixteen runs of them differ in tokens. `answer_tokens`: of an answer that may be of any length.
+double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const std::string& method,
+                      int32_t answer_tokens);
+
+}  // namespace sheaf

@@ -1,0 +1,17 @@
+#pragma once
+#include "core/estimate/estimate.h"
+
+namespace sheaf {
+
+/// Settings with which the work is done soonest.
+struct BestPacking {
+  int32_t documents = 0, prompt_tokens = 0, rows_per_step = 0;
+  double work_seconds = 0;
+  int32_t tried = 0;  ///< settings that were compared
+};
+
+/// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What was
+/// asked stays where nothing is better by half a percent.
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows);
+
+}  // namespace sheaf
