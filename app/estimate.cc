@@ -1,50 +1,94 @@
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
 
+#include "app/best_packing.h"
 #include "app/commands.h"
 #include "app/estimate_inputs.h"
 #include "app/estimate_sweep.h"
 #include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "core/error.h"
-#include "core/estimate/best_packing.h"
 #include "core/svg_plot.h"
 
 namespace sheaf {
 namespace {
 
 struct EstimateOptions {
-  EstimateAsked asked;
-  std::string hardware;  ///< empty: every GPU of the list
-  std::string hardware_file;
-  int32_t documents = -1, prompt_tokens = 0, rows_per_step = 0, devices = 1;
-  std::vector<std::string> sweeps;
-  std::string within, html;
+  std::string job, method, workload, hardware_file, html;
+  std::vector<std::string> overrides, sweeps;
+  std::optional<int32_t> documents, prompt_tokens, rows_per_step;
+  EstimateWishes wishes;
   bool json = false;
 };
 
-Job::Method method_of(const EstimateOptions& options, const Job& job) {
-  Job::Method method = job.method;
-  if (options.documents >= 0) method.documents = options.documents;
-  if (options.prompt_tokens > 0) method.prompt_tokens = options.prompt_tokens;
-  return method;
+/// The command line's wishes, completed by the job's own.
+EstimateWishes all_wishes(const EstimateOptions& options) {
+  EstimateWishes wishes = options.wishes;
+  for (const std::string& text : options.sweeps) wishes.sweep.push_back(parse_sweep(text));
+  if (options.job.empty()) return wishes;
+  std::vector<std::string> settled;
+  if (!options.method.empty()) settled.emplace_back("method");
+  if (!wishes.model.empty()) settled.emplace_back("model");
+  if (!wishes.hardware.empty()) settled.emplace_back("hardware");
+  if (options.documents) settled.emplace_back("documents");
+  if (options.prompt_tokens) settled.emplace_back("prompt_tokens");
+  if (options.rows_per_step) settled.emplace_back("rows_per_step");
+  if (wishes.devices) settled.emplace_back("devices");
+  wishes.take_missing(read_job_estimate(options.job, options.overrides), settled);
+  return wishes;
 }
 
-std::string gigabytes(double bytes) {
-  return fmt::format("{:.1f} GB", bytes / 1e9);
+const SweepAxis* find_axis(const std::vector<SweepAxis>& axes, std::string_view key) {
+  const auto found = std::ranges::find(axes, key, &SweepAxis::key);
+  return found == axes.end() ? nullptr : &*found;
 }
 
-std::string error_text(const Hardware& hardware) {
-  const int percent = static_cast<int>(std::lround(hardware.error * 100));
-  if (hardware.borrowed)
-    return fmt::format("±{} %: not measured on this device; efficiencies of {} at its own peaks", percent,
-                       hardware.measured_on);
-  return fmt::format("±{} %: steps measured on {}, {}", percent, hardware.measured_on, hardware.measured);
+EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wishes) {
+  EstimateAsked asked;
+  asked.job = options.job;
+  asked.overrides = options.overrides;
+  asked.method = options.method;
+  asked.workload = options.workload;
+  asked.model = wishes.model;
+  if (const SweepAxis* models = find_axis(wishes.sweep, "model"); models && asked.model.empty())
+    asked.model = models->values[0];
+  asked.rows = wishes.rows.value_or(0);
+  asked.sample = wishes.sample.value_or(0);
+  asked.answer_tokens = wishes.answer_tokens.value_or(0);
+  asked.tokens_per_byte = wishes.tokens_per_byte.value_or(asked.tokens_per_byte);
+  asked.statistics.document = wishes.document_tokens.value_or(0);
+  asked.statistics.instruction = wishes.instruction_tokens;
+  asked.statistics.questions = wishes.questions;
+  asked.statistics.question = wishes.question_tokens;
+  if (asked.statistics.document == 0 &&
+      (wishes.questions || wishes.question_tokens || wishes.instruction_tokens))
+    refuse(
+        "estimate: rows are made up where --document-tokens says how long their documents are; give it too");
+  return asked;
+}
+
+EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wishes,
+                       const EstimateInputs& inputs) {
+  const Job& job = inputs.job();
+  EstimateCase base{inputs.model_name(), inputs.config(), nullptr, job.method, {}, 1};
+  base.method.documents = options.documents.value_or(job.method.documents);
+  base.method.prompt_tokens = options.prompt_tokens.value_or(job.method.prompt_tokens);
+  base.use.rows_per_step = options.rows_per_step.value_or(job.engine.rows_per_step);
+  base.use.kv_memory = job.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
+  base.devices = static_cast<int32_t>(wishes.devices.value_or(job.cost.devices));
+  base.usd_per_hour = job.cost.usd_per_hour;
+  return base;
+}
+
+void write_page(const std::string& path, const std::vector<SweepAxis>& axes,
+                const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
+  std::ofstream file(path);
+  file << sweep_html(axes, rows, notes) << std::flush;
+  if (!file) refuse("--html: {} cannot be written", path);
 }
 
 /// What another device would have that this one lacks.
@@ -55,110 +99,86 @@ std::string fitting_devices(const EstimateCase& asked, const HardwareList& list)
   return names.empty() ? "none of the list holds it" : fmt::format("{} would do", fmt::join(names, ", "));
 }
 
-std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
-  const Hardware& hardware = *asked.hardware;
-  const MemoryPlan& memory = each.memory;
-  std::string text = fmt::format("model     {}, {} of weights\n", asked.model, gigabytes(memory.weights));
-  text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
-                      hardware.title);
-  text += fmt::format("method    {}, {} a prompt of at most {} tokens, {} rows a step\n", asked.method.name,
-                      asked.method.documents > 0 ? fmt::format("{} documents", asked.method.documents)
-                                                 : "as many documents as fit",
-                      asked.method.prompt_tokens, memory.rows_per_step);
-  text +=
-      fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
-                  gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
-                  gigabytes(each.kv_peak), gigabytes(hardware.memory));
-  text += fmt::format("tokens    {} computed in {} steps", number_text(each.tokens),
-                      number_text(std::round(each.steps)));
-  if (each.tokens_alone > 0)
-    text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(each.tokens_alone),
-                        each.tokens_alone / each.tokens);
-  text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
-                      time_text(each.total_seconds()), time_text(each.open_seconds),
-                      time_text(each.prefill_seconds), time_text(each.decode_seconds),
-                      time_text(each.pick_seconds), time_text(each.host_seconds));
-  text += fmt::format("speed     {} rows/s, {} answers/s ({} rows, {} answers)\n",
-                      number_text(each.rows_per_second()), number_text(each.answers_per_second()),
-                      number_text(static_cast<double>(each.rows)), number_text(each.answers));
-  if (const Instance* instance = hardware.cheapest())
-    text += fmt::format(
-        "cost      ${:.4f} per 1,000 rows, ${:.2f} for all on {} (${:.2f} a device and hour, list price of "
-        "{})\n",
-        each.usd_per_thousand(), each.usd(), instance->name, instance->usd_per_device_hour(),
-        list.prices_as_of);
-  return text + fmt::format("error     {}\n", error_text(hardware));
-}
-
-nlohmann::ordered_json case_json(const EstimateCase& asked, const Hardware& hardware) {
-  return {{"model", asked.model},         {"hardware", hardware.name},
-          {"method", asked.method.name},  {"documents", asked.method.documents},
-          {"devices", asked.devices},     {"measured_on", hardware.measured_on},
-          {"borrowed", hardware.borrowed}};
+std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
+  std::vector<std::string> changes;
+  if (best.documents != asked.method.documents)
+    changes.push_back(best.documents == 0 ? "as many documents as fit"
+                                          : fmt::format("documents {}", best.documents));
+  if (best.prompt_tokens != asked.method.prompt_tokens)
+    changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
+  if (best.rows_per_step != each.memory.rows_per_step)
+    changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
+  const std::string tried = fmt::format("of {} settings tried", best.tried);
+  if (changes.empty()) return fmt::format("best      as it is, {}\n", tried);
+  return fmt::format("best      {}: {} of work instead of {}, {:.0f} % less, {}\n", fmt::join(changes, ", "),
+                     time_text(best.work_seconds), time_text(each.work_seconds),
+                     100 * (1 - best.work_seconds / each.work_seconds), tried);
 }
 
 void show_one(const EstimateOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
-              const HardwareList& list) {
-  if (!plan_memory(asked.config, *asked.hardware, asked.use).fits())
-    refuse("{} does not fit {}: {} of weights, {} of memory; {}", asked.model, asked.hardware->name,
-           gigabytes(plan_memory(asked.config, *asked.hardware, asked.use).weights),
-           gigabytes(asked.hardware->memory), fitting_devices(asked, list));
+              const HardwareList& list, double within) {
+  if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
+    refuse("{} does not fit {}: {:.1f} GB of weights, {:.1f} GB of memory; {}", asked.model,
+           asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
+           fitting_devices(asked, list));
   const Estimate each = estimate(asked, inputs.rows());
   const BestPacking best = find_best_packing(asked, inputs.rows());
+  const bool in_time = each.total_seconds() <= within;
   if (options.json) {
-    nlohmann::ordered_json json = case_json(asked, *asked.hardware);
-    json.update(estimate_json(each));
+    nlohmann::ordered_json json = estimate_json(asked, each);
     json["best"] = {{"documents", best.documents},
+                    {"prompt_tokens", best.prompt_tokens},
                     {"rows_per_step", best.rows_per_step},
-                    {"work_seconds", best.work_seconds}};
+                    {"work_seconds", best.work_seconds},
+                    {"tried", best.tried}};
+    if (within > 0) json["in_time"] = in_time;
+    json["prices_as_of"] = list.prices_as_of;
     json["notes"] = inputs.notes();
     std::cout << json.dump(2) << '\n';
-    return;
+  } else {
+    std::cout << estimate_text(asked, each, list) << best_text(asked, each, best);
+    if (within > 0)
+      std::cout << fmt::format("within    {}: {}\n", time_text(within), in_time ? "in time" : "too slow");
+    for (const std::string& note : inputs.notes()) std::cout << "note      " << note << '\n';
   }
-  std::cout << estimate_text(asked, each, list);
-  const bool as_is =
-      best.documents == asked.method.documents && best.rows_per_step == each.memory.rows_per_step;
-  std::cout << (as_is ? std::string("best      as it is\n")
-                      : fmt::format("best      documents {}, {} rows a step: {} of work, {:.0f} % less\n",
-                                    best.documents == 0 ? "as many as fit" : std::to_string(best.documents),
-                                    best.rows_per_step, time_text(best.work_seconds),
-                                    100 * (1 - best.work_seconds / each.work_seconds)));
-  for (const std::string& note : inputs.notes()) std::cout << "note      " << note << '\n';
+  if (options.html.empty()) return;
+  const SweepAxis axis{"hardware", {asked.hardware->name}};
+  write_page(options.html, {axis}, {{axis.values, asked, each, "", ""}}, inputs.notes());
+}
+
+std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::vector<SweepRow>& rows,
+                                     const HardwareList& list) {
+  std::vector<std::string> notes = inputs.notes();
+  std::map<std::string, std::vector<std::string>> said;  // names by what is said of them
+  const auto add = [&](const std::string& text, const std::string& name) {
+    std::vector<std::string>& names = said[text];
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  double sampling = 0;
+  for (const SweepRow& row : rows) {
+    if (!row.estimate) continue;
+    add(error_text(*row.asked.hardware), row.asked.hardware->name);
+    if (row.estimate->price)
+      add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);
+    sampling = std::max(sampling, row.estimate->sampling_error);
+  }
+  for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
+  if (sampling > 0) notes.push_back(fmt::format("±{:.0f} % of the sample besides, at most", 100 * sampling));
+  notes.push_back(fmt::format("{} rows; list prices of {}", inputs.rows().whole, list.prices_as_of));
+  return notes;
 }
 
 void show_sweep(const EstimateOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
-                const HardwareList& list, const std::vector<SweepAxis>& axes) {
-  const double within = options.within.empty() ? 0 : parse_duration(options.within);
+                const HardwareList& list, const std::vector<SweepAxis>& axes, double within) {
   const std::vector<SweepRow> rows = sweep(base, inputs.rows(), list, axes, within);
-  std::vector<std::string> notes = inputs.notes();
-  notes.push_back(
-      fmt::format("{}, {} rows; list prices of {}", base.model, inputs.rows().whole, list.prices_as_of));
-  std::map<std::string, std::vector<std::string>> errors;
-  for (const SweepRow& row : rows) {
-    std::vector<std::string>& names = errors[error_text(*row.hardware)];
-    if (std::ranges::find(names, row.hardware->name) == names.end()) names.push_back(row.hardware->name);
-  }
-  for (const auto& [text, names] : errors)
-    notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
+  const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const SweepRow& row : rows) {
-      nlohmann::ordered_json json;
-      for (size_t i = 0; i < axes.size(); ++i) json[axes[i].key] = row.values[i];
-      if (row.estimate) json.update(estimate_json(*row.estimate));
-      if (!row.problem.empty()) json["problem"] = row.problem;
-      if (!row.mark.empty()) json["mark"] = row.mark;
-      all.push_back(std::move(json));
-    }
-    std::cout << nlohmann::ordered_json{{"cases", all}, {"notes", notes}}.dump(2) << '\n';
+    std::cout << sweep_json(rows, notes).dump(2) << '\n';
   } else {
     std::cout << sweep_text(axes, rows);
     for (const std::string& note : notes) std::cout << "note  " << note << '\n';
   }
-  if (options.html.empty()) return;
-  std::ofstream file(options.html);
-  file << sweep_html(axes, rows, notes) << std::flush;
-  if (!file) refuse("--html: {} cannot be written", options.html);
+  if (!options.html.empty()) write_page(options.html, axes, rows, notes);
 }
 
 /// A method that the job's task cannot be run with would win comparisons for nothing.
@@ -171,36 +191,34 @@ void check_methods(const Job& job, const std::string& asked, const std::vector<S
              fmt::join(fitting, ", "));
   };
   if (!asked.empty()) check(asked);
-  for (const SweepAxis& axis : axes)
-    if (axis.key == "method")
-      for (const std::string& method : axis.values) check(method);
+  if (const SweepAxis* axis = find_axis(axes, "method"))
+    for (const std::string& method : axis->values) check(method);
 }
 
 void run(const EstimateOptions& options) {
-  const EstimateInputs inputs(options.asked);
+  const EstimateWishes wishes = all_wishes(options);
+  const double within = wishes.within.empty() ? 0 : parse_duration(wishes.within);
+  const EstimateInputs inputs(asked_of(options, wishes));
   const HardwareList list =
       read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file);
-  EstimateCase base{inputs.model_name(), inputs.config(), nullptr, method_of(options, inputs.job()), {},
-                    options.devices};
-  base.use.rows_per_step =
-      options.rows_per_step > 0 ? options.rows_per_step : inputs.job().engine.rows_per_step;
-  base.use.kv_memory = inputs.job().engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
-  std::vector<SweepAxis> axes;
-  for (const std::string& text : options.sweeps) axes.push_back(parse_sweep(text));
-  check_methods(inputs.job(), options.asked.method, axes);
-  const bool swept_hardware =
-      std::ranges::any_of(axes, [](const SweepAxis& axis) { return axis.key == "hardware"; });
-  if (!options.hardware.empty()) {
-    base.hardware = &list.find(options.hardware);
-  } else if (!swept_hardware) {
-    axes.push_back({"hardware", {}});
-    for (const Hardware& each : list.devices)
-      if (each.gpu) axes.back().values.push_back(each.name);
+  EstimateCase base = base_case(options, wishes, inputs);
+  std::vector<SweepAxis> axes = wishes.sweep;
+  check_methods(inputs.job(), options.method, axes);
+  if (!find_axis(axes, "hardware")) {
+    SweepAxis hardware{"hardware", {}};
+    if (!wishes.hardware.empty()) hardware = parse_sweep("hardware=" + wishes.hardware);
+    const bool gpus = inputs.job().engine.device != "cpu";
+    if (hardware.values.empty())
+      for (const Hardware& each : list.devices)
+        if (each.gpu == gpus) hardware.values.push_back(each.name);
+    base.hardware = &list.find(hardware.values[0]);
+    // Before the others, so that their values make a curve for each device.
+    if (hardware.values.size() > 1) axes.insert(axes.begin(), hardware);
   }
   if (axes.empty())
-    show_one(options, base, inputs, list);
+    show_one(options, base, inputs, list, within);
   else
-    show_sweep(options, base, inputs, list, axes);
+    show_sweep(options, base, inputs, list, axes, within);
 }
 
 }  // namespace
@@ -209,19 +227,28 @@ void add_estimate_command(CLI::App& app) {
   auto* command = app.add_subcommand(
       "estimate", "What a job would take and cost on which machine; needs no weights and no GPU");
   auto options = std::make_shared<EstimateOptions>();
-  EstimateAsked& asked = options->asked;
-  command->add_option("JOB", asked.job, "The job file; may be left out with --workload or --document-tokens");
-  command->add_option("--set", asked.overrides, "Override a key of the job: --set method.documents=4")
+  EstimateWishes& wishes = options->wishes;
+  command->add_option(
+      "JOB", options->job,
+      "The job file, whose estimate section may hold what the options below say; may be left out "
+      "with --workload or --document-tokens");
+  command->add_option("--set", options->overrides, "Override a key of the job: --set method.documents=4")
       ->allow_extra_args(false);
   command->add_option(
-      "--model", asked.model,
+      "--model", wishes.model,
       "Instead of the job's: a shape such as qwen3-8b, a config.json, a folder or a GGUF file");
-  command->add_option("--hardware", options->hardware, "A device of the list (default: compare its GPUs)");
-  command->add_option("--hardware-file", options->hardware_file, "The list (default: configs/hardware.yaml)");
-  command->add_option("--devices", options->devices, "Devices that share the corpus")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  command->add_option("--method", asked.method, "Instead of the job's")
+  command
+      ->add_option("--hardware", wishes.hardware,
+                   "Devices of the list: one in detail, or several with commas (default: compare its GPUs)")
+      ->type_name("NAME");
+  command->add_option(
+      "--hardware-file", options->hardware_file,
+      "The list (default: configs/hardware.yaml here, else the one installed with the program)");
+  command
+      ->add_option("--devices", wishes.devices,
+                   "Devices that share the corpus (default: the job's cost.devices)")
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--method", options->method, "Instead of the job's")
       ->check(CLI::IsMember({"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd"}));
   command->add_option("--documents", options->documents, "Documents a prompt (0: as many as fit)")
       ->check(CLI::NonNegativeNumber);
@@ -229,34 +256,40 @@ void add_estimate_command(CLI::App& app) {
       ->check(CLI::PositiveNumber);
   command->add_option("--rows-per-step", options->rows_per_step, "Rows of a step")
       ->check(CLI::PositiveNumber);
-  command->add_option("--sample", asked.sample, "Rows of the corpus that are looked at")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--rows", asked.rows, "Rows of the whole corpus (default: counted)")
+  command
+      ->add_option("--sample", wishes.sample,
+                   "Rows of the corpus that are looked at (default: 512, fewer where they are long)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--rows", wishes.rows, "Rows of the whole corpus (default: counted)")
       ->check(CLI::PositiveNumber);
   command
-      ->add_option("--answer-tokens", asked.answer_tokens, "Tokens an answer is assumed to take (default: 8)")
+      ->add_option("--answer-tokens", wishes.answer_tokens,
+                   "Tokens that a free answer is assumed to take (default: 8; chat: as many as it may)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--tokens-per-byte", asked.tokens_per_byte, "Where there is no tokenizer")
-      ->check(CLI::Range(0.01, 4.0))
-      ->capture_default_str();
-  command->add_option("--workload", asked.workload, "Rows of a workload file for sheaf bench");
-  RowStatistics& statistics = asked.statistics;
-  command->add_option("--document-tokens", statistics.document, "Made-up rows: mean tokens of a document")
+  command
+      ->add_option("--tokens-per-byte", wishes.tokens_per_byte, "Where there is no tokenizer (default: 0.25)")
+      ->check(CLI::Range(0.01, 4.0));
+  command->add_option("--workload", options->workload, "Rows of a workload file for sheaf bench");
+  command->add_option("--document-tokens", wishes.document_tokens, "Made-up rows: mean tokens of a document")
       ->check(CLI::PositiveNumber);
-  command->add_option("--questions", statistics.questions, "… questions or attributes a document")
+  command
+      ->add_option("--questions", wishes.questions,
+                   "… questions a document (default: 1; extract: the schema's)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--question-tokens", statistics.question, "… tokens of a question or key")
+  command->add_option("--question-tokens", wishes.question_tokens, "… tokens of a question (default: 12)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--instruction-tokens", statistics.instruction, "… tokens of the instruction")
+  command
+      ->add_option("--instruction-tokens", wishes.instruction_tokens,
+                   "… tokens of the instruction (default: the job's)")
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--sweep", options->sweeps,
                    "Compare: KEY=VALUE,VALUE of method, model, hardware, documents, prompt_tokens, "
                    "rows_per_step, devices (may be repeated)")
-      ->allow_extra_args(false);
-  command->add_option("--within", options->within,
-                      "Mark the cheapest that takes at most so long: 2h, 90m, 30s");
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUES");
+  command->add_option("--within", wishes.within, "Mark the cheapest that takes at most so long: 2h, 90m, 30s")
+      ->type_name("TIME");
   command->add_option("--html", options->html, "Write the comparison as a page too");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });

@@ -79,7 +79,8 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   else
     read_corpus(asked);
   rows_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
-    return plan_rows(std::span(worded(each.method).rows).first(static_cast<size_t>(rows)), each, memory, packing_);
+    return plan_rows(std::span(worded(each.method).rows).first(static_cast<size_t>(rows)), each, memory,
+                     packing_);
   };
   rows_.error = [this](const Job::Method& method) {
     return sampling_error(worded(method).rows, rows_.whole, method.name, rows_.answer_tokens(method));
@@ -121,15 +122,17 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
   const int32_t most = job_.method.max_value_tokens;
-  int32_t answer = asked.answer_tokens > 0 ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
+  int32_t answer = asked.answer_tokens > 0
+                       ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
                    : job_.task.kind == "chat" ? 0
                                               : kUsualAnswer;
   if (answer > most) {
-    notes_.push_back(fmt::format("answers are taken to have {} tokens, not {}: method.max_value_tokens ends them",
-                                 most, answer));
+    notes_.push_back(fmt::format(
+        "answers are taken to have {} tokens, not {}: method.max_value_tokens ends them", most, answer));
     answer = most;
   } else if (answer == 0) {
-    notes_.push_back("answers are taken to be as long as they may be; --answer-tokens says how long they are");
+    notes_.push_back(
+        "answers are taken to be as long as they may be; --answer-tokens says how long they are");
   } else {
     notes_.push_back(fmt::format("free answers are taken to have {} tokens{}", answer,
                                  asked.answer_tokens > 0 ? "" : "; --answer-tokens says how long they are"));

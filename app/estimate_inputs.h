@@ -98,10 +98,10 @@ Workload make_up_workload(const RowStatistics& statistics, int64_t rows);
 /// The head of a made-up row: a bin and its name.
 using RowHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
-/// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No answer is
-/// longer than `most_answer`.
-std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows, const std::vector<RowHead>& heads,
-                                   int32_t most_answer);
+/// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
+/// answer is longer than `most_answer`.
+std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
+                                   const std::vector<RowHead>& heads, int32_t most_answer);
 
 /// As many tokens as asked for, of no meaning.
 Tokens make_up_tokens(double count);

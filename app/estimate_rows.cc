@@ -79,7 +79,8 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
   PlannedRows planned;
   for (size_t first = 0; first < rows.size();) {
     const auto rest = rows.subspan(first);
-    const size_t count = rules.like_bench ? same_bin(rest) : std::min(rest.size(), static_cast<size_t>(rules.window));
+    const size_t count =
+        rules.like_bench ? same_bin(rest) : std::min(rest.size(), static_cast<size_t>(rules.window));
     limits.prompt_tokens = asked.method.prompt_tokens;
     if (rules.like_bench) limits.prompt_tokens += static_cast<int32_t>(rest[0].parts.bin->instruction.size());
     Planner planner(task, make_builder(asked.method), limits);

@@ -19,15 +19,17 @@ struct ReadyRow {
 struct PackingRules {
   int32_t window = 512;  ///< rows planned together
   TooLong too_long = TooLong::refuse;
-  bool like_bench = false;  ///< as `sheaf bench` packs: whole bins, the instruction beside the prompt's tokens
+  bool like_bench =
+      false;  ///< as `sheaf bench` packs: whole bins, the instruction beside the prompt's tokens
 };
 
 /// The prompts of the rows, by the planner of a run.
 PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked, const MemoryPlan& memory,
                       const PackingRules& rules);
 
-/// How far the mean cost of the rows may be from that of `whole` rows, as a share that nine in ten samples keep to:
-/// by how much sixteen runs of them differ in tokens. `answer_tokens`: of an answer that may be of any length.
+/// How far the mean cost of the rows may be from that of `whole` rows, as a share that nine in ten samples
+/// keep to: by how much sixteen runs of them differ in tokens. `answer_tokens`: of an answer that may be of
+/// any length.
 double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const std::string& method,
                       int32_t answer_tokens);
 

@@ -39,8 +39,8 @@ class CorpusSample {
   int64_t read() const { return read_; }
   int64_t rejects() const { return rejects_; }
 
-  /// In an order in which any first half is as long as the second: what the second costs more is what the rest
-  /// of the corpus is taken to cost. Runs are cut to one length, or short rows would count for more.
+  /// In an order in which any first half is as long as the second: what the second costs more is what the
+  /// rest of the corpus is taken to cost. Runs are cut to one length, or short rows would count for more.
   std::vector<Item> take() {
     std::vector<Item> items;
     for (const size_t i : {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15}) {
@@ -94,7 +94,8 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
     whole = known ? *known : open_corpus(job_, schema)->count_rows();
   }
   const int64_t rows = asked.sample > 0 ? asked.sample : kUsualSample;
-  CorpusSample sample(*corpus, rows, asked.rows > 0 ? rows : whole, asked.sample > 0 ? INT64_MAX : kSampleBytes);
+  CorpusSample sample(*corpus, rows, asked.rows > 0 ? rows : whole,
+                      asked.sample > 0 ? INT64_MAX : kSampleBytes);
   items_ = sample.take();
   if (items_.empty())
     refuse("{}: no row that can be used among the {} looked at", job_.input.path, sample.read());
@@ -125,10 +126,11 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
 
 void EstimateInputs::make_up(const EstimateAsked& asked) {
   RowStatistics statistics = asked.statistics;
+  if (job_.task.kind == "chat") statistics.answer = job_.method.max_value_tokens;
   if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
   rows_.whole = asked.rows > 0 ? asked.rows : 1000;
-  const double row_tokens =
-      statistics.document + statistics.questions.value_or(1) * (statistics.question.value_or(12) + statistics.answer);
+  const double row_tokens = statistics.document + statistics.questions.value_or(1) *
+                                                      (statistics.question.value_or(12) + statistics.answer);
   const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / row_tokens);
   rows_.sample =
       std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
@@ -143,10 +145,11 @@ void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
   make_rows_ = [=, this](Task*) { return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX); };
-  notes_.push_back(fmt::format(
-      "rows made up: {} tokens of instruction, {:g} of document, {:g} questions of {:g} tokens, answers of {:g}",
-      bin->instruction.size(), statistics.document, statistics.questions.value_or(1),
-      statistics.question.value_or(12), statistics.answer));
+  notes_.push_back(
+      fmt::format("rows made up: {} tokens of instruction, {:g} of document, {:g} questions of {:g} tokens, "
+                  "answers of {:g}",
+                  bin->instruction.size(), statistics.document, statistics.questions.value_or(1),
+                  statistics.question.value_or(12), statistics.answer));
 }
 
 void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
@@ -159,9 +162,10 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
       add_examples(job_);
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
-      notes_.push_back(fmt::format(
-          "the {} examples of input.shots are not counted ({}); --instruction-tokens says how long it is with them",
-          job_.input.dataset.shots, error.what()));
+      notes_.push_back(
+          fmt::format("the {} examples of input.shots are not counted ({}); --instruction-tokens says how "
+                      "long it is with them",
+                      job_.input.dataset.shots, error.what()));
     }
   open_tokenizer(asked.tokens_per_byte);
   std::vector<Item> heads(1);
@@ -179,13 +183,14 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
     }
     return make_up_rows(statistics, rows_.sample, bins, most);
   };
-  notes_.push_back(fmt::format("rows made up: {} tokens of instruction, {:g} of document, {}",
-                               statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
-                                                      : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
-                               statistics.document,
-                               extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
-                                       : fmt::format("{:g} questions of {:g} tokens", statistics.questions.value_or(1),
-                                                     statistics.question.value_or(12))));
+  notes_.push_back(fmt::format(
+      "rows made up: {} tokens of instruction, {:g} of document, {}",
+      statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
+                             : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
+      statistics.document,
+      extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
+              : fmt::format("{:g} questions of {:g} tokens", statistics.questions.value_or(1),
+                            statistics.question.value_or(12))));
   if (extract) return assume_answers(asked);
   notes_.push_back(statistics.answer > most
                        ? fmt::format("answers of {:g} tokens, none longer than method.max_value_tokens, {}",

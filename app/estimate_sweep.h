@@ -4,23 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "app/estimate_section.h"
 #include "app/hardware_file.h"
 #include "core/estimate/estimate.h"
 
 namespace sheaf {
 
-/// A key of `--sweep KEY=VALUE,VALUE` and its values.
-struct SweepAxis {
-  std::string key;
-  std::vector<std::string> values;
-};
-
-/// Refuses an unknown key and an empty list.
-SweepAxis parse_sweep(const std::string& text);
-
 struct SweepRow {
   std::vector<std::string> values;  ///< one per axis
-  const Hardware* hardware = nullptr;
+  EstimateCase asked;
   std::optional<Estimate> estimate;  ///< none where it cannot be
   std::string problem;               ///< why
   std::string mark;                  ///< what is said beside it: "cheapest"
@@ -31,13 +23,19 @@ struct SweepRow {
 std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample, const HardwareList& hardware,
                             const std::vector<SweepAxis>& axes, double within);
 
-/// A table, and bars of how fast each is.
+/// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers.
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows);
 std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
                        const std::vector<std::string>& notes);
-nlohmann::ordered_json estimate_json(const Estimate& estimate);
+nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 
-/// "2h", "90m", "30s" or seconds.
-double parse_duration(const std::string& text);
+/// A case and its estimate.
+nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& estimate);
+std::string estimate_text(const EstimateCase& asked, const Estimate& estimate, const HardwareList& list);
+
+/// Where an estimate's error comes from.
+std::string error_text(const Hardware& hardware);
+/// What is rented for its price, and whether as a whole.
+std::string price_text(const Price& price, int32_t devices);
 
 }  // namespace sheaf

@@ -1,148 +1,176 @@
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
 #include "app/estimate_sweep.h"
-#include "core/report_html.h"
 #include "core/svg_plot.h"
 
 namespace sheaf {
 namespace {
 
-/// A table's cells, the heads first.
-using Cells = std::vector<std::vector<std::string>>;
+using nlohmann::ordered_json;
 
-std::string money(double usd) {
-  return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
+int percent(double share) {
+  return static_cast<int>(std::lround(share * 100));
 }
 
-Cells cells(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-  Cells table(1);
-  for (const SweepAxis& axis : axes) table[0].push_back(axis.key);
-  for (const char* head : {"time", "rows/s", "answers/s", "$ per 1,000 rows", "$ for all"})
-    table[0].emplace_back(head);
-  for (const SweepRow& row : rows) {
-    std::vector<std::string> line = row.values;
-    if (row.estimate) {
-      const Estimate& each = *row.estimate;
-      const bool priced = each.usd_per_hour > 0;
-      line.insert(line.end(),
-                  {time_text(each.total_seconds()), number_text(each.rows_per_second()),
-                   number_text(each.answers_per_second()), priced ? money(each.usd_per_thousand()) : "–",
-                   priced ? money(each.usd()) : "–"});
-    } else {
-      line.insert(line.end(), {"–", "–", "–", "–", "–"});
-    }
-    table.push_back(std::move(line));
-  }
-  return table;
+std::string gigabytes(double bytes) {
+  return fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
-double fastest(const std::vector<SweepRow>& rows) {
-  double most = 0;
-  for (const SweepRow& row : rows)
-    if (row.estimate) most = std::max(most, row.estimate->rows_per_second());
-  return most;
+std::string dollars(const Estimate& each, double usd) {
+  return fmt::format("${:.4f} per 1,000 rows, ${:.{}f} for all", each.per_thousand(usd), usd,
+                     usd < 1 ? 4 : 2);
 }
 
-/// Characters, not bytes.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+int64_t whole(double count) {
+  return std::llround(count);
+}
+
+ordered_json usd_json(const Estimate& each, double per_hour, double usd) {
+  return {{"per_hour", per_hour}, {"per_1000_rows", each.per_thousand(usd)}, {"total", usd}};
+}
+
+ordered_json price_json(const Price& price, int32_t devices) {
+  return {{"instance", price.instance->name},
+          {"instance_devices", price.instance->devices},
+          {"instance_usd_per_hour", price.instance->usd_per_hour},
+          {"devices", devices},
+          {"share_of_instance", price.share()},
+          {"to_rent", price.rented->name},
+          {"to_rent_usd_per_hour", price.rented_usd_per_hour}};
+}
+
+std::string answers_text(const Estimate& each) {
+  std::string text =
+      fmt::format("{} of {:.1f} tokens", number_text(std::round(each.answers)), each.answer_tokens);
+  if (each.known_answers >= 1) return text + ", all of them options";
+  if (each.known_answers > 0) text += fmt::format(", {} % of them options", percent(each.known_answers));
+  return text;
 }
 
 }  // namespace
 
-std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-  const Cells table = cells(axes, rows);
-  std::vector<size_t> widths(table[0].size(), 0);
-  for (const auto& line : table)
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
-  const double most = fastest(rows);
-  std::string text;
-  for (size_t r = 0; r < table.size(); ++r) {
-    for (size_t i = 0; i < table[r].size(); ++i) {
-      const std::string space(widths[i] - width(table[r][i]), ' ');
-      text += i < axes.size() ? table[r][i] + space + "  " : space + table[r][i] + "  ";
-    }
-    if (r > 0) {
-      const SweepRow& row = rows[r - 1];
-      if (row.estimate)
-        text += std::string(
-            static_cast<size_t>(std::max(1.0, std::round(20 * row.estimate->rows_per_second() / most))), '#');
-      if (!row.mark.empty()) text += " <- " + row.mark;
-      if (!row.problem.empty()) text += row.problem;
-    }
-    while (text.ends_with(' ')) text.pop_back();
-    text += '\n';
-  }
-  return text;
+std::string error_text(const Hardware& hardware) {
+  if (hardware.borrowed)
+    return fmt::format("±{} % of the device: not measured on it; efficiencies of {} at its own peaks",
+                       percent(hardware.error), hardware.measured_on);
+  return fmt::format("±{} % of the device: steps measured on {}, {}", percent(hardware.error),
+                     hardware.measured_on, hardware.measured);
 }
 
-std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
-                       const std::vector<std::string>& notes) {
-  const Cells table = cells(axes, rows);
-  std::string body = "<h1>sheaf estimate</h1>\n";
-  for (const std::string& note : notes) body += "<p class=\"soft\">" + escaped(note) + "</p>\n";
-  body += "<section><div class=\"scroll\"><table>\n";
-  for (size_t r = 0; r < table.size(); ++r) {
-    body += "<tr>";
-    const char* cell = r == 0 ? "th" : "td";
-    for (size_t i = 0; i < table[r].size(); ++i)
-      body += fmt::format("<{}{}>{}</{}>", cell, i < axes.size() ? "" : " class=\"n\"", escaped(table[r][i]),
-                          cell);
-    if (r == 0) {
-      body += "<th></th><th></th>";
-    } else {
-      const SweepRow& row = rows[r - 1];
-      body += fmt::format("<td class=\"bar\">{}</td><td class=\"words\">{}</td>",
-                          row.estimate ? share_bar(row.estimate->rows_per_second(), fastest(rows)) : "",
-                          escaped(row.mark + row.problem));
-    }
-    body += "</tr>\n";
-  }
-  body += "</table></div></section>\n";
-  if (axes.size() == 1) {
-    std::vector<double> speeds;
-    for (const SweepRow& row : rows) speeds.push_back(row.estimate ? row.estimate->rows_per_second() : 0);
-    body += "<section>" + column_plot("rows a second, in the order of the table", speeds, 1) + "</section>\n";
-  }
-  return html_page("sheaf estimate", body);
+std::string price_text(const Price& price, int32_t devices) {
+  const Instance& instance = *price.instance;
+  if (!price.share())
+    return fmt::format(
+        "{}{}, ${:.2f} an hour", price.rented->name,
+        devices > price.rented->devices ? fmt::format(" × {}", devices / price.rented->devices) : "",
+        price.rented_usd_per_hour);
+  return fmt::format(
+      "{} of the {} devices of {}, ${:.2f} an hour; it is rented whole (--devices {}), {} {} alone cost "
+      "${:.2f} an "
+      "hour on {}",
+      devices, instance.devices, instance.name, instance.usd_per_hour, instance.devices, devices,
+      devices == 1 ? "device" : "devices", price.rented_usd_per_hour, price.rented->name);
 }
 
-nlohmann::ordered_json estimate_json(const Estimate& each) {
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
+  const Hardware& hardware = *asked.hardware;
   const MemoryPlan& memory = each.memory;
-  nlohmann::ordered_json json{{"rows", each.rows},
-                              {"answers", each.answers},
-                              {"tokens_computed", each.tokens},
-                              {"tokens_one_prompt_per_question", each.tokens_alone},
-                              {"steps", each.steps},
-                              {"rows_per_step", memory.rows_per_step},
-                              {"seconds",
-                               {{"total", each.total_seconds()},
-                                {"open", each.open_seconds},
-                                {"work", each.work_seconds},
-                                {"prefill", each.prefill_seconds},
-                                {"decode", each.decode_seconds},
-                                {"pick", each.pick_seconds},
-                                {"host", each.host_seconds}}},
-                              {"device_seconds",
-                               {{"products", each.stages.products},
-                                {"attention", each.stages.attention},
-                                {"rest", each.stages.rest},
-                                {"pick", each.stages.pick}}},
-                              {"memory_gb",
-                               {{"weights", memory.weights / 1e9},
-                                {"step", memory.activations / 1e9},
-                                {"kv_pool", memory.pool / 1e9},
-                                {"kv_peak", each.kv_peak / 1e9},
-                                {"device", memory.room / 1e9}}},
-                              {"rows_per_second", each.rows_per_second()},
-                              {"answers_per_second", each.answers_per_second()},
-                              {"error", each.error}};
-  if (each.usd_per_hour > 0)
-    json["usd"] = {
-        {"per_hour", each.usd_per_hour}, {"per_1000_rows", each.usd_per_thousand()}, {"total", each.usd()}};
+  std::string text = fmt::format("model     {}, {} of weights\n", asked.model, gigabytes(memory.weights));
+  text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
+                      hardware.title);
+  text += fmt::format("method    {}, {} a prompt of at most {} tokens, {} rows a step\n", asked.method.name,
+                      asked.method.documents == 0   ? "as many documents as fit"
+                      : asked.method.documents == 1 ? "1 document"
+                                                    : fmt::format("{} documents", asked.method.documents),
+                      asked.method.prompt_tokens, memory.rows_per_step);
+  text +=
+      fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
+                  gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
+                  gigabytes(each.kv_peak), gigabytes(hardware.memory));
+  text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
+  if (each.refused > 0)
+    text += fmt::format(
+        "too long  {} rows more, which no prompt of {} positions holds: neither answered nor priced; "
+        "input.too_long: "
+        "truncate or split would ask them\n",
+        number_text(static_cast<double>(each.refused)), number_text(asked.config.context));
+  if (each.rejected > 0)
+    text += fmt::format("rejects   {} rows more that cannot be used\n",
+                        number_text(static_cast<double>(each.rejected)));
+  text += fmt::format("answers   {}\n", answers_text(each));
+  text += fmt::format("tokens    {} computed in {} steps", number_text(std::round(each.tokens)),
+                      number_text(std::round(each.steps)));
+  if (each.tokens_alone > 0)
+    text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(std::round(each.tokens_alone)),
+                        each.tokens_alone / each.tokens);
+  text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
+                      time_text(each.total_seconds()), time_text(each.open_seconds),
+                      time_text(each.prefill_seconds), time_text(each.decode_seconds),
+                      time_text(each.pick_seconds), time_text(each.host_seconds));
+  text += fmt::format("speed     {} rows/s, {} answers/s\n", number_text(each.rows_per_second()),
+                      number_text(each.answers_per_second()));
+  if (each.job_usd_per_hour > 0)
+    text += fmt::format("cost      {} at the job's own price, ${:.2f} an hour\n",
+                        dollars(each, each.job_usd()), each.job_usd_per_hour);
+  if (each.price)
+    text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
+                        list.prices_as_of, price_text(*each.price, asked.devices));
+  text += fmt::format("error     ±{} %: {}", percent(each.error), error_text(hardware));
+  if (each.sampling_error > 0) text += fmt::format("; ±{} % of the sample", percent(each.sampling_error));
+  return text + "\n";
+}
+
+ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
+  const Hardware& hardware = *asked.hardware;
+  const MemoryPlan& memory = each.memory;
+  ordered_json json{{"model", asked.model},
+                    {"hardware", hardware.name},
+                    {"method", asked.method.name},
+                    {"documents", asked.method.documents},
+                    {"prompt_tokens", asked.method.prompt_tokens},
+                    {"rows_per_step", memory.rows_per_step},
+                    {"devices", asked.devices},
+                    {"rows", each.rows},
+                    {"rows_too_long", each.refused},
+                    {"rows_rejected", each.rejected},
+                    {"answers", whole(each.answers)},
+                    {"tokens_an_answer", each.answer_tokens},
+                    {"tokens_computed", whole(each.tokens)},
+                    {"tokens_one_prompt_per_question", whole(each.tokens_alone)},
+                    {"steps", whole(each.steps)},
+                    {"seconds",
+                     {{"total", each.total_seconds()},
+                      {"open", each.open_seconds},
+                      {"work", each.work_seconds},
+                      {"prefill", each.prefill_seconds},
+                      {"decode", each.decode_seconds},
+                      {"pick", each.pick_seconds},
+                      {"host", each.host_seconds}}},
+                    {"device_seconds",
+                     {{"products", each.stages.products},
+                      {"attention", each.stages.attention},
+                      {"rest", each.stages.rest},
+                      {"pick", each.stages.pick}}},
+                    {"memory_gb",
+                     {{"weights", memory.weights / 1e9},
+                      {"step", memory.activations / 1e9},
+                      {"kv_pool", memory.pool / 1e9},
+                      {"kv_peak", each.kv_peak / 1e9},
+                      {"device", hardware.memory / 1e9}}},
+                    {"rows_per_second", each.rows_per_second()},
+                    {"answers_per_second", each.answers_per_second()},
+                    {"error", each.error},
+                    {"error_of_device", hardware.error},
+                    {"error_of_sample", each.sampling_error},
+                    {"measured_on", hardware.measured_on},
+                    {"borrowed", hardware.borrowed}};
+  if (each.price) {
+    json["usd"] = usd_json(each, each.usd_per_hour, each.usd());
+    json["price"] = price_json(*each.price, asked.devices);
+  }
+  if (each.job_usd_per_hour > 0)
+    json["usd_at_job_price"] = usd_json(each, each.job_usd_per_hour, each.job_usd());
   return json;
 }
 

@@ -40,8 +40,8 @@ Tokens make_up_tokens(double count) {
   return Draws().tokens(static_cast<int32_t>(std::lround(count)));
 }
 
-std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows, const std::vector<RowHead>& heads,
-                                   int32_t most_answer) {
+std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
+                                   const std::vector<RowHead>& heads, int32_t most_answer) {
   Draws draws;
   std::vector<ReadyRow> made;
   for (int64_t row = 0; row < rows; ++row) {
@@ -54,7 +54,8 @@ std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows
       const int32_t tokens = draws.length(statistics.question.value_or(kUsualQuestion));
       // An answer of one token is the letter of an option: always one.
       const int32_t answer = statistics.answer <= 1 ? 1 : draws.length(statistics.answer);
-      item.own_questions.push_back({draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
+      item.own_questions.push_back(
+          {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }
     made.push_back({name, std::move(item)});
   }

@@ -141,6 +141,12 @@ YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
   return replace_yaml(root, std::string_view(override_text).substr(0, equals), value);
 }
 
+YamlPtr overridden(YamlPtr root, const std::vector<std::string>& overrides) {
+  if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
+    for (const std::string& text : overrides) root = apply_override(root, text);
+  return root;
+}
+
 }  // namespace
 
 const std::vector<std::string>& methods_of(const std::string& kind) {
@@ -152,14 +158,12 @@ Job read_job(const std::string& path, const std::vector<std::string>& overrides,
 }
 
 Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files) {
-  if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
-    for (const std::string& text : overrides) root = apply_override(root, text);
   Job job;
   job.file = path;
-  YamlMap map(root, "");
+  YamlMap map(overridden(std::move(root), overrides), "");
   YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
           method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
-          cost = map.map("cost");
+          cost = map.map("cost"), estimate = map.map("estimate");
   for (std::string_view section : {"model", "input", "task", "output"}) map.require(section);
   map.finish();
   read_task(task, job.task);
@@ -167,10 +171,15 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   read_engine(std::move(engine), job.engine);
   read_output(std::move(output), job.output);
   read_cost(std::move(cost), job.cost);
+  read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);
   read_model(std::move(model), job.model, files);
   if (files) add_examples(job);
   return job;
+}
+
+EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
+  return read_estimate_section(YamlMap(overridden(read_yaml(path), overrides), "").map("estimate"));
 }
 
 }  // namespace sheaf

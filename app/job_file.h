@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "app/estimate_section.h"
 #include "core/job.h"
 #include "io/yaml_reader.h"
 
@@ -16,5 +17,8 @@ const std::vector<std::string>& methods_of(const std::string& kind);
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 /// The same of a file that is read.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files);
+
+/// The `estimate` section of a job file, with the overrides; the rest is not looked at.
+EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides);
 
 }  // namespace sheaf

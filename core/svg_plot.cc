@@ -156,6 +156,42 @@ std::string column_plot(const std::string& title, const std::vector<double>& cou
   return out + "</svg>";
 }
 
+std::string lines_plot(const std::string& title, const std::vector<std::string>& places,
+                       const std::vector<PlotLine>& lines) {
+  constexpr size_t kColours = 7;
+  constexpr double kLegend = 14;  // a line of it
+  double largest = 0;
+  for (const PlotLine& line : lines)
+    for (const double value : line.values)
+      if (std::isfinite(value)) largest = std::max(largest, value);
+  const Axis axis = value_axis(largest);
+  const double height = kHeight + kLegend * static_cast<double>(lines.size());
+  std::string out = open_svg(title, kWidth, height) + value_lines(axis);
+  const auto steps = static_cast<double>(std::max<size_t>(places.size(), 2) - 1);
+  const auto x_of = [&](size_t i) {
+    return kLeft + 8 + (kRight - kLeft - 16) * static_cast<double>(i) / steps;
+  };
+  for (size_t i = 0; i < places.size(); ++i) out += x_label(x_of(i), places[i]);
+  for (size_t l = 0; l < lines.size(); ++l) {
+    std::string points;
+    for (size_t i = 0; i < lines[l].values.size(); ++i) {
+      const double value = lines[l].values[i];
+      if (!std::isfinite(value)) continue;
+      points += fmt::format("{:.1f},{:.1f} ", x_of(i), y_of(value, axis));
+      out += fmt::format("<circle class=\"c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.2\"/>", l % kColours,
+                         x_of(i), y_of(value, axis));
+    }
+    out += fmt::format("<polyline class=\"line\" style=\"stroke: var(--c{})\" points=\"{}\"/>", l % kColours,
+                       points);
+    const double y = kHeight + kLegend * static_cast<double>(l);
+    out += fmt::format(
+        "<rect class=\"c{}\" x=\"{}\" y=\"{:.1f}\" width=\"9\" height=\"9\"/>"
+        "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\">{}</text>",
+        l % kColours, kLeft, y, kLeft + 14, y + 8, escaped(lines[l].name));
+  }
+  return out + "</svg>";
+}
+
 std::string stacked_bar(const std::string& title, const std::vector<PlotPart>& parts, double whole) {
   constexpr double height = 26;
   std::string out = open_svg(title, kWidth, height);

@@ -25,6 +25,13 @@ struct PlotPart {
 std::string line_plot(const std::string& title, const std::vector<double>& values, double x_end);
 /// Columns of equal width; column i starts at i · `bin_width`.
 std::string column_plot(const std::string& title, const std::vector<double>& counts, double bin_width);
+struct PlotLine {
+  std::string name;
+  std::vector<double> values;  ///< one a place
+};
+/// A line for each, over places of equal distance, with their names below; what is not finite is left out.
+std::string lines_plot(const std::string& title, const std::vector<std::string>& places,
+                       const std::vector<PlotLine>& lines);
 /// One bar cut into parts, coloured in their order.
 std::string stacked_bar(const std::string& title, const std::vector<PlotPart>& parts, double whole);
 /// A small bar of one part of a whole.

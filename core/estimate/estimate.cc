@@ -32,7 +32,8 @@ double share_of_options(const std::vector<Stack>& stacks) {
   size_t slots = 0, options = 0;
   for (const Stack& stack : stacks) {
     slots += stack.slots.size();
-    options += static_cast<size_t>(std::ranges::count_if(stack.slots, [](const Slot& slot) { return slot.allowed != nullptr; }));
+    options += static_cast<size_t>(
+        std::ranges::count_if(stack.slots, [](const Slot& slot) { return slot.allowed != nullptr; }));
   }
   return slots > 0 ? static_cast<double>(options) / static_cast<double>(slots) : 0;
 }
@@ -92,8 +93,9 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.prefill_seconds = result.stages.total() - result.pick_seconds - result.decode_seconds;
   result.host_seconds = whole.host_seconds * stretch;
   result.open_seconds = (hardware.gpu ? kDeviceStart : 0) + result.memory.weights / hardware.load_rate;
-  if (const Instance* instance = hardware.cheapest())
-    result.usd_per_hour = instance->usd_per_device_hour() * asked.devices;
+  result.price = hardware.price(asked.devices);
+  result.job_usd_per_hour = asked.usd_per_hour * asked.devices;
+  result.usd_per_hour = result.price ? result.price->usd_per_hour : result.job_usd_per_hour;
   result.sampling_error = rows.error(asked.method);
   result.error = std::hypot(hardware.error, result.sampling_error);
   return result;

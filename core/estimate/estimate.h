@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct EstimateCase {
   const Hardware* hardware = nullptr;
   Job::Method method;
   DeviceUse use;
-  int32_t devices = 1;  ///< each takes a part of the corpus
+  int32_t devices = 1;      ///< each takes a part of the corpus
+  double usd_per_hour = 0;  ///< what the job says that a device costs; 0: nothing
 };
 
 /// Rows of a sample as prompts.
@@ -43,21 +45,23 @@ struct SampledRows {
 /// counts and on each where they are seconds.
 struct Estimate {
   MemoryPlan memory;
-  double kv_peak = 0;  ///< bytes in the sample
-  int64_t rows = 0;         ///< that are answered
-  int64_t refused = 0;      ///< rows too long for the model or its memory, neither answered nor priced
-  int64_t rejected = 0;     ///< rows that cannot be read
+  double kv_peak = 0;    ///< bytes in the sample
+  int64_t rows = 0;      ///< that are answered
+  int64_t refused = 0;   ///< rows too long for the model or its memory, neither answered nor priced
+  int64_t rejected = 0;  ///< rows that cannot be read
   double answers = 0;
   double answer_tokens = 0;  ///< of one answer, the mean
   double known_answers = 0;  ///< share of the answers that are options, whose lengths are known
-  double tokens = 0;        ///< rows computed
-  double tokens_alone = 0;  ///< by one prompt per question
-  double steps = 0;         ///< of each device
+  double tokens = 0;         ///< rows computed
+  double tokens_alone = 0;   ///< by one prompt per question
+  double steps = 0;          ///< of each device
   double open_seconds = 0;
   double prefill_seconds = 0, decode_seconds = 0, pick_seconds = 0, host_seconds = 0;
   StageSeconds stages;
   double work_seconds = 0;
-  double usd_per_hour = 0;  ///< of all devices
+  std::optional<Price> price;   ///< of all devices, by the list
+  double usd_per_hour = 0;      ///< the same; without a list price the job's; 0: unknown
+  double job_usd_per_hour = 0;  ///< of all devices, by the job; 0: it does not say
   double sampling_error = 0;
   double error = 0;  ///< of the work's seconds, as a share: the device's and the sample's together
 
@@ -65,7 +69,8 @@ struct Estimate {
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }
   double answers_per_second() const { return answers / work_seconds; }
   double usd() const { return total_seconds() / 3600 * usd_per_hour; }
-  double usd_per_thousand() const { return usd() / static_cast<double>(rows) * 1000; }
+  double job_usd() const { return total_seconds() / 3600 * job_usd_per_hour; }
+  double per_thousand(double usd) const { return usd / static_cast<double>(rows) * 1000; }
 };
 
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows);

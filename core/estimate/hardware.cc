@@ -1,12 +1,23 @@
 #include "core/estimate/hardware.h"
 
-#include <algorithm>
-
 namespace sheaf {
 
-const Instance* Hardware::cheapest() const {
-  const auto found = std::ranges::min_element(instances, {}, &Instance::usd_per_device_hour);
-  return found == instances.end() ? nullptr : &*found;
+std::optional<Price> Hardware::price(int32_t count) const {
+  std::optional<Price> best;
+  for (const Instance& each : instances) {
+    const double share = each.usd_per_device_hour() * count;
+    const double rented = each.usd_per_hour * ((count + each.devices - 1) / each.devices);
+    if (!best) best = {&each, share, &each, rented};
+    if (rented < best->rented_usd_per_hour) {
+      best->rented = &each;
+      best->rented_usd_per_hour = rented;
+    }
+    if (share < best->usd_per_hour) {
+      best->instance = &each;
+      best->usd_per_hour = share;
+    }
+  }
+  return best;
 }
 
 }  // namespace sheaf

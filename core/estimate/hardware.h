@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,17 @@ struct Instance {
   double usd_per_hour = 0;
 
   double usd_per_device_hour() const { return usd_per_hour / devices; }
+};
+
+/// What some devices cost, by list prices.
+struct Price {
+  const Instance* instance = nullptr;  ///< where a device is cheapest
+  double usd_per_hour = 0;             ///< of the devices: their share of as many instances as it takes
+  const Instance* rented = nullptr;    ///< what to rent where they are all that is wanted
+  double rented_usd_per_hour = 0;      ///< of whole instances of that
+
+  /// The devices are a part of an instance, which is rented as a whole.
+  bool share() const { return usd_per_hour < 0.999 * rented_usd_per_hour; }
 };
 
 /// A device that a job could run on.
@@ -33,8 +45,8 @@ struct Hardware {
   DeviceModel device;
   double error = 0;  ///< of an estimate, as a share
 
-  /// The cheapest by device; null where none is known.
-  const Instance* cheapest() const;
+  /// None where no instance is known.
+  std::optional<Price> price(int32_t count) const;
 };
 
 }  // namespace sheaf

@@ -10,8 +10,8 @@ struct BestPacking {
   int32_t tried = 0;  ///< settings that were compared
 };
 
-/// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What was
-/// asked stays where nothing is better by half a percent.
+/// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What
+/// was asked stays where nothing is better by half a percent.
 BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows);
 
 }  // namespace sheaf
