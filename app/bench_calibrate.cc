@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/bench_backend.h"
+#include "app/processor_name.h"
 #include "core/error.h"
 #include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
@@ -180,6 +181,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
   Calibration calibration;
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
+  if (cpu) calibration.machine = processor_and_cores();
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
     const BenchModel model{shape, "", device};

@@ -28,12 +28,13 @@ class Reader {
 
   Calibration read() const {
     const json root = read_json_object(path_, kLargestFile);
-    only(root, {"format", "device", "date", "version", "measurements"}, "");
+    only(root, {"format", "device", "machine", "date", "version", "measurements"}, "");
     const JsonFields fields(root, path_);
     if (const std::string format = fields.text("format"); format != kFormat)
       refuse("{}: format \"{}\" is not \"{}\"; write it anew with sheaf bench --calibrate", path_, format,
              kFormat);
     Calibration calibration{fields.text("device"), fields.text("date"), fields.text("version"), {}};
+    if (root.contains("machine")) calibration.machine = fields.text("machine");
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
       refuse("{}: \"measurements\" is no list, or empty", path_);
@@ -95,10 +96,9 @@ class Reader {
 }  // namespace
 
 std::string calibration_text(const Calibration& calibration) {
-  ordered_json head{{"format", kFormat},
-                    {"device", calibration.device},
-                    {"date", calibration.date},
-                    {"version", calibration.version}};
+  ordered_json head{{"format", kFormat}, {"device", calibration.device}};
+  if (!calibration.machine.empty()) head["machine"] = calibration.machine;
+  head.update({{"date", calibration.date}, {"version", calibration.version}});
   std::string text = head.dump();
   text.back() = ',';
   text += "\n\"measurements\": [";

@@ -78,6 +78,7 @@ EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wis
   base.method.documents = options.documents.value_or(job.method.documents);
   base.method.prompt_tokens = options.prompt_tokens.value_or(job.method.prompt_tokens);
   base.use.rows_per_step = options.rows_per_step.value_or(job.engine.rows_per_step);
+  base.use.prompts = job.engine.prompts;
   base.use.kv_memory = job.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
   base.devices = static_cast<int32_t>(wishes.devices.value_or(job.cost.devices));
   base.usd_per_hour = job.cost.usd_per_hour;
@@ -285,7 +286,7 @@ void add_estimate_command(CLI::App& app) {
   command
       ->add_option("--sweep", options->sweeps,
                    "Compare: KEY=VALUE,VALUE of method, model, hardware, documents, prompt_tokens, "
-                   "rows_per_step, devices (may be repeated)")
+                   "rows_per_step, prompts, devices (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUES");
   command->add_option("--within", wishes.within, "Mark the cheapest that takes at most so long: 2h, 90m, 30s")

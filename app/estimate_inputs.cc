@@ -82,8 +82,9 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
     return plan_rows(std::span(worded(each.method).rows).first(static_cast<size_t>(rows)), each, memory,
                      packing_);
   };
-  rows_.error = [this](const Job::Method& method) {
-    return sampling_error(worded(method).rows, rows_.whole, method.name, rows_.answer_tokens(method));
+  rows_.error = [this](const EstimateCase& each) {
+    return sampling_error(worded(each.method).rows, rows_.whole, each, packing_,
+                          rows_.answer_tokens(each.method));
   };
 }
 
@@ -121,22 +122,21 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 }
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
-  const int32_t most = job_.method.max_value_tokens;
-  int32_t answer = asked.answer_tokens > 0
-                       ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
-                   : job_.task.kind == "chat" ? 0
-                                              : kUsualAnswer;
-  if (answer > most) {
-    notes_.push_back(fmt::format(
-        "answers are taken to have {} tokens, not {}: method.max_value_tokens ends them", most, answer));
-    answer = most;
-  } else if (answer == 0) {
-    notes_.push_back(
+  const bool given = asked.answer_tokens > 0;
+  const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
+                         : job_.task.kind == "chat" ? 0
+                                                    : kUsualAnswer;
+  const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
+  if (answer < wanted)
+    notes_.push_back(fmt::format("free answers end after {} token{} (method.max_value_tokens){}", answer,
+                                 answer == 1 ? "" : "s", given ? fmt::format(", not {}", wanted) : ""));
+  else if (answer == 0)
+    notes_.emplace_back(
         "answers are taken to be as long as they may be; --answer-tokens says how long they are");
-  } else {
-    notes_.push_back(fmt::format("free answers are taken to have {} tokens{}", answer,
-                                 asked.answer_tokens > 0 ? "" : "; --answer-tokens says how long they are"));
-  }
+  else
+    notes_.push_back(fmt::format("free answers are taken to have {} token{}{}", answer,
+                                 answer == 1 ? "" : "s",
+                                 given ? "" : "; --answer-tokens says how long they are"));
   const int32_t object = job_.task.kind == "extract" ? object_tokens(answer) : answer;
   rows_.answer_tokens = [=](const Job::Method& method) {
     return method.name == "standard" || method.name == "prefix" ? object : answer;

@@ -44,13 +44,15 @@ size_t same_bin(std::span<const ReadyRow> rows) {
   return static_cast<size_t>(other - rows.begin());
 }
 
-/// Tokens that a method computes for some rows, the instruction that prompts share left out.
-double tokens_of(std::span<const ReadyRow> rows, bool shared, int32_t answer_tokens) {
+/// Tokens that the case computes for some rows, the instruction that prompts share left out.
+double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, bool refuse_long,
+                 int32_t answer_tokens) {
+  const bool shared = asked.method.name != "standard" && asked.method.name != "separate";
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
   for (const ReadyRow& row : rows) {
-    if (!row.refused.empty()) continue;
     const ItemParts& parts = row.parts;
+    if (!row.refused.empty() || (refuse_long && least_positions(parts) > asked.config.context)) continue;
     const size_t document = parts.document.size() + parts.bin->opening.size();
     if (shared && seen.insert(&parts.document).second) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
@@ -96,18 +98,18 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
   return planned;
 }
 
-double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const std::string& method,
-                      int32_t answer_tokens) {
+double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
+                      const PackingRules& rules, int32_t answer_tokens) {
   constexpr size_t kMostRuns = 16;
   const size_t runs = std::min(kMostRuns, rows.size());
   const double left_out = 1 - static_cast<double>(rows.size()) / static_cast<double>(whole);
   if (runs < 2 || left_out <= 0) return 0;
-  const bool shared = method != "standard" && method != "separate";
   double sum = 0, squares = 0;
   for (size_t i = 0; i < runs; ++i) {
     const size_t begin = rows.size() * i / runs, end = rows.size() * (i + 1) / runs;
     const double mean =
-        tokens_of(rows.subspan(begin, end - begin), shared, answer_tokens) / static_cast<double>(end - begin);
+        tokens_of(rows.subspan(begin, end - begin), asked, rules.too_long == TooLong::refuse, answer_tokens) /
+        static_cast<double>(end - begin);
     sum += mean;
     squares += mean * mean;
   }

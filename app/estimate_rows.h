@@ -30,7 +30,7 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
 /// How far the mean cost of the rows may be from that of `whole` rows, as a share that nine in ten samples
 /// keep to: by how much sixteen runs of them differ in tokens. `answer_tokens`: of an answer that may be of
 /// any length.
-double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const std::string& method,
-                      int32_t answer_tokens);
+double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
+                      const PackingRules& rules, int32_t answer_tokens);
 
 }  // namespace sheaf

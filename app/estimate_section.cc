@@ -14,7 +14,7 @@ constexpr Range<double> kSome{1, 1e9};
 
 const std::vector<std::string>& sweep_keys() {
   static const std::vector<std::string> keys = {"method",        "model",         "hardware", "documents",
-                                                "prompt_tokens", "rows_per_step", "devices"};
+                                                "prompt_tokens", "rows_per_step", "prompts",  "devices"};
   return keys;
 }
 
@@ -123,7 +123,8 @@ EstimateWishes read_estimate_section(YamlMap map) {
   read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, 1e9});
   statistics.finish();
   for (const std::string& key : sweep_keys())
-    if (const YamlPtr values = sweep.node(key)) wishes.sweep.push_back({key, read_values(*values, sweep.path(key))});
+    if (const YamlPtr values = sweep.node(key))
+      wishes.sweep.push_back({key, read_values(*values, sweep.path(key))});
   sweep.finish();
   return wishes;
 }

@@ -19,7 +19,8 @@ SweepAxis parse_sweep(const std::string& text);
 /// "2h", "90m", "30s" or seconds.
 double parse_duration(const std::string& text);
 
-/// What `sheaf estimate` is asked, on the command line or in the job's `estimate` section. No run looks at it.
+/// What `sheaf estimate` is asked, on the command line or in the job's `estimate` section. No run looks at
+/// it.
 struct EstimateWishes {
   std::string model;     ///< instead of the job's
   std::string hardware;  ///< devices of the list, with commas between them; empty: every GPU

@@ -48,6 +48,8 @@ class CaseMaker {
       target.method.prompt_tokens = whole_number(key, value, 1);
     } else if (key == "rows_per_step") {
       target.use.rows_per_step = whole_number(key, value, 1);
+    } else if (key == "prompts") {
+      target.use.prompts = whole_number(key, value, 0);
     } else {
       target.devices = whole_number(key, value, 1);
     }

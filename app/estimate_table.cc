@@ -14,6 +14,7 @@ namespace {
 using Cells = std::vector<std::vector<std::string>>;
 
 std::string money(double usd) {
+  if (usd > 0 && usd < 0.0001) return "<$0.0001";
   return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
 }
 
@@ -46,7 +47,8 @@ Cells cells(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& row
   for (const SweepAxis& axis : axes) table[0].push_back(axis.key);
   for (size_t r = 0; r < rows.size(); ++r) table[r + 1] = rows[r].values;
   for (const Column& column : kColumns) {
-    if (std::ranges::none_of(rows, [&](const SweepRow& row) { return row.estimate && column.wanted(*row.estimate); }))
+    if (std::ranges::none_of(
+            rows, [&](const SweepRow& row) { return row.estimate && column.wanted(*row.estimate); }))
       continue;
     table[0].emplace_back(column.head);
     for (size_t r = 0; r < rows.size(); ++r)
@@ -68,7 +70,8 @@ size_t width(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// Speed over an axis of numbers, a line for each combination of the others; over all rows where there is none.
+/// Speed over an axis of numbers, a line for each combination of the others; over all rows where there is
+/// none.
 std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
   const auto is_numbers = [](const SweepAxis& axis) {
     return axis.values.size() > 1 && axis.key != "hardware" && axis.key != "model" && axis.key != "method";
@@ -83,8 +86,10 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
       if (i != along) name += (name.empty() ? "" : ", ") + row.values[i];
     auto line = std::ranges::find(lines, name, &PlotLine::name);
     if (line == lines.end())
-      line = lines.insert(line, {name, std::vector<double>(axis.values.size(), std::numeric_limits<double>::quiet_NaN())});
-    const auto place = static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
+      line = lines.insert(
+          line, {name, std::vector<double>(axis.values.size(), std::numeric_limits<double>::quiet_NaN())});
+    const auto place =
+        static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
     if (row.estimate) line->values[place] = row.estimate->rows_per_second();
   }
   return lines_plot("rows a second by " + axis.key, axis.values, lines);
@@ -105,7 +110,7 @@ std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<Swe
       text += i < axes.size() ? table[r][i] + space + "  " : space + table[r][i] + "  ";
     }
     if (r == 0) {
-      text += "rows/s";
+      text += "speed";
     } else {
       const SweepRow& row = rows[r - 1];
       if (row.estimate)

@@ -70,7 +70,8 @@ std::string price_text(const Price& price, int32_t devices) {
       "${:.2f} an "
       "hour on {}",
       devices, instance.devices, instance.name, instance.usd_per_hour, instance.devices, devices,
-      devices == 1 ? "device" : "devices", price.rented_usd_per_hour, price.rented->name);
+      devices == 1 ? "device alone costs" : "devices alone cost", price.rented_usd_per_hour,
+      price.rented->name);
 }
 
 std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
@@ -130,6 +131,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                     {"documents", asked.method.documents},
                     {"prompt_tokens", asked.method.prompt_tokens},
                     {"rows_per_step", memory.rows_per_step},
+                    {"prompts", memory.prompts},
                     {"devices", asked.devices},
                     {"rows", each.rows},
                     {"rows_too_long", each.refused},

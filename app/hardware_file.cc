@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/calibration_file.h"
+#include "app/processor_name.h"
 #include "core/error.h"
 #include "io/yaml_reader.h"
 
@@ -95,7 +96,9 @@ void take_measured(Entry& entry, const fs::path& folder) {
   const Calibration calibration = calibration_of(entry, folder);
   Hardware& hardware = entry.hardware;
   hardware.device = fit_device(calibration);
-  hardware.measured_on = calibration.device;
+  hardware.measured_on = calibration.machine.empty()
+                             ? calibration.device
+                             : fmt::format("{} ({})", calibration.device, calibration.machine);
   hardware.measured = calibration.date;
   hardware.error = std::max(kLeastError, hardware.device.error);
 }
@@ -155,27 +158,38 @@ HardwareList read_hardware(const std::string& path) {
 }
 
 std::optional<DeviceModel> find_device_model(const std::string& backend) {
+  std::optional<DeviceModel> other;
   try {
     const std::string path = find_hardware_file();
     std::string prices_as_of;
     for (const Entry& entry : read_entries(path, prices_as_of)) {
       if (entry.calibration.empty()) continue;
       const Calibration calibration = calibration_of(entry, fs::path(path).parent_path());
-      if (without_number(calibration.device) == without_number(backend)) return fit_device(calibration);
+      if (without_number(calibration.device) != without_number(backend)) continue;
+      DeviceModel device = fit_device(calibration);
+      if (entry.hardware.gpu || calibration.machine == processor_and_cores()) return device;
+      device.error = std::max(kBorrowedError, device.error);
+      if (!other) other = std::move(device);
     }
   } catch (const Error&) {  // a job does not need the list
   }
-  return std::nullopt;
+  return other;
 }
 
 std::string find_hardware_file() {
-  const fs::path here = "configs/hardware.yaml";
   std::error_code ignored;
-  if (fs::is_regular_file(here, ignored)) return here.string();
+  std::vector<fs::path> places = {"configs/hardware.yaml"};
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    if (fs::is_regular_file(folder / here, ignored)) return (folder / here).string();
-  refuse("configs/hardware.yaml: not found from here nor beside the program; name it with --hardware-file");
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    places.push_back(folder / "configs/hardware.yaml");
+    places.push_back(folder / "share/sheaf/hardware.yaml");
+  }
+  for (const fs::path& place : places)
+    if (fs::is_regular_file(place, ignored)) return place.string();
+  refuse(
+      "configs/hardware.yaml: not found from here, nor installed with the program "
+      "(share/sheaf/hardware.yaml); "
+      "name it with --hardware-file");
 }
 
 }  // namespace sheaf

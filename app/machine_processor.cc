@@ -1,6 +1,5 @@
-#include <fstream>
-
 #include "app/machine.h"
+#include "app/processor_name.h"
 #include "cpu/kernels.h"
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -25,16 +24,6 @@ Features processor_features() {
 #else
   return {};
 #endif
-}
-
-/// "model name" of /proc/cpuinfo; empty where it is not said, as on Arm.
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return {};
 }
 
 const char* architecture() {

@@ -47,9 +47,10 @@ void RunCount::step(const EngineStats& engine, const PipelineStats& pipeline, co
   session_.device_seconds = backend.stage_seconds();
 }
 
-void RunCount::predict(double seconds) {
+void RunCount::predict(double seconds, double error) {
   const std::lock_guard lock(mutex_);
   session_.predicted_seconds = seconds;
+  session_.predicted_error = error;
 }
 
 void RunCount::row(const ordered_json& row, const Outcome& outcome) {

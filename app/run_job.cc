@@ -100,7 +100,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   RunCount count(std::move(about), folder);
   count.start(open_seconds + bench.open_seconds());
   std::optional<PredictedBackend> predicted;
-  if (const auto device = find_device_model(backend->describe())) predicted.emplace(*backend, *device);
+  const std::optional<DeviceModel> device = find_device_model(backend->describe());
+  if (device) predicted.emplace(*backend, *device);
   Engine engine(predicted ? *predicted : *backend, bench.stop_rules(), engine_options);
   const auto task = bench.task(job);
   Planner planner(*task, make_builder(job.method), bench.limits(engine));
@@ -118,7 +119,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   engine.on_step = [&](const EngineStats& stats) {
     const PipelineStats done = pipeline.stats();
     count.step(stats, done, *backend);
-    if (predicted) count.predict(predicted->time().seconds());
+    if (predicted) count.predict(predicted->time().seconds(), device->error);
     if (!rows_to_come && done.share_read.value_or(0) > 0)
       progress.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before);
     progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);

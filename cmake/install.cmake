@@ -1,5 +1,5 @@
 # cmake --install BUILD --prefix P: the program, the Arrow of the wheel that it was built with, and what the program says
-# of itself: man page and completions.
+# of itself: man page and completions; and what `sheaf estimate` knows of machines, which it looks for beside bin/.
 include(GNUInstallDirs)
 set_target_properties(sheaf PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/sheaf" INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS sheaf RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
@@ -20,3 +20,5 @@ install(CODE "
 install(FILES "${CMAKE_BINARY_DIR}/sheaf.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES "${CMAKE_BINARY_DIR}/sheaf.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME sheaf)
 install(FILES "${CMAKE_BINARY_DIR}/_sheaf" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+install(FILES configs/hardware.yaml DESTINATION "${CMAKE_INSTALL_DATADIR}/sheaf")
+install(DIRECTORY configs/devices DESTINATION "${CMAKE_INSTALL_DATADIR}/sheaf" FILES_MATCHING PATTERN "*.json")

@@ -118,6 +118,8 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
       !later.value("predicted", ordered_json()).is_null()) {
     sum["predicted"] = later.at("predicted");
     add_numbers(earlier.at("predicted"), sum["predicted"]);
+    sum["predicted"]["error"] =
+        std::max(earlier.at("predicted").value("error", 0.0), later.at("predicted").value("error", 0.0));
   }
   add_values(earlier.at("values"), sum.at("values"));
   add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));

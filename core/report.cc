@@ -69,7 +69,8 @@ ordered_json report_json(const Report& r) {
   if (r.predicted_seconds)
     json["predicted"] = {{"decode_seconds", *r.predicted_seconds},
                          {"measured_seconds", r.engine.step_seconds + r.engine.host_seconds},
-                         {"ratio", 0}};
+                         {"ratio", 0},
+                         {"error", r.predicted_error}};
   auto& device = json["device_seconds"] = ordered_json::object();
   for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
   r.statistics.add_to(json);
@@ -126,8 +127,10 @@ std::string report_text(const ordered_json& report) {
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
       number("/seconds/write"), 100 * number("/stall/share"));
   if (!report.value("predicted", ordered_json()).is_null())
-    text += fmt::format("  expected {:.2f} s of decoding from the device's calibration; it took {:.2f} s\n",
-                        number("/predicted/decode_seconds"), number("/predicted/measured_seconds"));
+    text += fmt::format(
+        "  expected {:.2f} s of decoding (±{:.0f} %) from the device's calibration; it took {:.2f} s\n",
+        number("/predicted/decode_seconds"), 100 * report.at("predicted").value("error", 0.0),
+        number("/predicted/measured_seconds"));
   if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
                         number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),

@@ -38,6 +38,7 @@ struct Calibration {
   std::string date;     ///< 2026-01-31
   std::string version;  ///< of sheaf
   std::vector<Measurement> measurements;
+  std::string machine = {};  ///< a CPU's: "Neoverse-V1, 2 cores"
 };
 
 }  // namespace sheaf

@@ -11,12 +11,18 @@ namespace {
 /// Seconds from the start of the program until a GPU answers and its kernels are loaded.
 constexpr double kDeviceStart = 0.5;
 
-/// What `rows` rows take, from what the sample and its first half take: they differ in what more rows cost;
-/// the start and the thin last steps come once. Fewer rows than the half take no less than their share of it.
-double extrapolated(double half, double sample, double half_rows, double sample_rows, double rows) {
-  const double line = sample + (sample - half) * (rows - sample_rows) / (sample_rows - half_rows);
-  return rows < half_rows ? std::max(line, half * rows / half_rows) : line;
-}
+/// What `tokens` take, from what the sample and its first half take: they differ in what more tokens cost;
+/// the start and the thin last steps come once. Fewer than the half's take no less than their share of it.
+struct Stretch {
+  double half, sample, tokens;
+
+  double operator()(double of_half, double of_sample) const {
+    // A second half with next to nothing to compute says nothing of the rest.
+    if (sample - half < sample / 8) return of_sample * tokens / sample;
+    const double line = of_sample + (of_sample - of_half) * (tokens - sample) / (sample - half);
+    return tokens < half ? std::max(line, of_half * tokens / half) : line;
+  }
+};
 
 [[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRows& planned) {
   if (planned.longest <= asked.config.context)
@@ -60,29 +66,25 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.known_answers = share_of_options(planned.stacks);
   const SimulatedRun whole = run(std::move(planned));
   if (!(whole.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
-  // Every device has an equal part of the rows.
-  const double part = static_cast<double>(rows.whole) / asked.devices;
+  const EngineStats& counted = whole.engine;
+  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample);
+  const auto tokens = static_cast<double>(counted.rows());
   result.work_seconds = whole.seconds;
-  result.steps = static_cast<double>(whole.engine.steps);
-  if (sample > 1 && part != static_cast<double>(sample)) {
-    const int64_t half_rows = sample / 2;
-    const SimulatedRun half = run(rows.plan(asked, result.memory, half_rows));
-    const auto stretched = [&](double of_half, double of_sample) {
-      return extrapolated(of_half, of_sample, static_cast<double>(half_rows), static_cast<double>(sample),
-                          part);
-    };
+  result.steps = static_cast<double>(counted.steps);
+  // Every device has an equal part of the rows.
+  if (const double part = all / asked.devices; sample > 1 && part != 1) {
+    const SimulatedRun half = run(rows.plan(asked, result.memory, sample / 2));
+    const Stretch stretched{static_cast<double>(half.engine.rows()), tokens, tokens * part};
     result.work_seconds = stretched(half.seconds, whole.seconds);
     result.steps = stretched(static_cast<double>(half.engine.steps), result.steps);
   }
   const double stretch = result.work_seconds / whole.seconds;
-  const EngineStats& counted = whole.engine;
-  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample);
   result.refused = std::llround(static_cast<double>(refused) * all);
   result.rows = rows.whole - result.refused;
   result.rejected = rows.rejected;
   result.answers = static_cast<double>(counted.answers) * all;
   result.answer_tokens = static_cast<double>(counted.answer_tokens) / static_cast<double>(counted.answers);
-  result.tokens = static_cast<double>(counted.rows()) * all;
+  result.tokens = tokens * all;
   result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kEstimatePageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);
@@ -96,7 +98,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.price = hardware.price(asked.devices);
   result.job_usd_per_hour = asked.usd_per_hour * asked.devices;
   result.usd_per_hour = result.price ? result.price->usd_per_hour : result.job_usd_per_hour;
-  result.sampling_error = rows.error(asked.method);
+  result.sampling_error = rows.error(asked);
   result.error = std::hypot(hardware.error, result.sampling_error);
   return result;
 }

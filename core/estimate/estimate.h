@@ -38,7 +38,7 @@ struct SampledRows {
   /// Tokens that every answer is assumed to take that is not one of a list; 0: as long as it may be.
   std::function<int32_t(const Job::Method&)> answer_tokens = [](const Job::Method&) { return 0; };
   /// How far the sample's cost may be from the whole's, as a share: nine in ten samples are no further off.
-  std::function<double(const Job::Method&)> error = [](const Job::Method&) { return 0.0; };
+  std::function<double(const EstimateCase&)> error = [](const EstimateCase&) { return 0.0; };
 };
 
 /// What a job would take. Counts and seconds are of the whole corpus, on all devices together where they are

@@ -49,6 +49,7 @@ double parameters(const ModelConfig& config) {
 
 MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use) {
   MemoryPlan plan;
+  plan.prompts = use.prompts;
   const double q = static_cast<double>(config.heads) * config.head_dim;
   const double kv = static_cast<double>(config.kv_heads) * config.head_dim;
   const double hidden = config.hidden, ffn = config.ffn;
@@ -87,6 +88,7 @@ SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const
   options.rows_per_step = memory.rows_per_step;
   options.pages = memory.pages;
   options.page_size = kEstimatePageSize;
+  options.prompts = memory.prompts;
   options.assumed_tokens = answer_tokens;
   const StopRules rules(config.vocab, {});
   Engine engine(backend, rules, options);

@@ -13,6 +13,7 @@ namespace sheaf {
 struct DeviceUse {
   int32_t rows_per_step = 0;  ///< 0: as the backend prefers
   double kv_memory = 0;       ///< bytes of keys and values; 0: as much as the engine would take
+  int32_t prompts = 0;        ///< most at once; 0: as many as there is room for
 };
 
 /// What lies in a device's memory, in bytes.
@@ -24,6 +25,7 @@ struct MemoryPlan {
   int64_t kv_bytes_per_token = 0;
   int32_t rows_per_step = 0;
   int32_t pages = 0;
+  int32_t prompts = 0;  ///< as asked
 
   /// A quarter of a step must fit beside the weights and some keys: the engine makes steps smaller.
   bool fits() const { return weights + activations / 4 + 1e9 / 8 < room; }
