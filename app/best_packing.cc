@@ -48,7 +48,7 @@ SampledRows fewer_rows(const EstimateCase& asked, SampledRows rows) {
 /// Prompts that differ, what was asked for first.
 std::vector<Setting> packings(const EstimateCase& asked, const SampledRows& rows, const Setting& given) {
   const std::string& method = asked.method.name;
-  if (method != "ippd" && method != "parallel-prompting" && method != "hpd") return {given};
+  if (method != "ippd" && method != "hpd") return {given};  // one document a prompt
   std::vector<Setting> found = {given};
   std::set<Shape> seen = {shape_of(with(asked, given), rows)};
   for (const int32_t tokens : {given.prompt_tokens, 4096, 16384, 65536})

@@ -158,13 +158,15 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   double sampling = 0;
   for (const SweepRow& row : rows) {
     if (!row.estimate) continue;
-    add(error_text(*row.asked.hardware), row.asked.hardware->name);
+    add(fmt::format("±{:.0f} %, {}", 100 * row.asked.hardware->error, error_text(*row.asked.hardware)),
+        row.asked.hardware->name);
     if (row.estimate->price)
       add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);
     sampling = std::max(sampling, row.estimate->sampling_error);
   }
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
-  if (sampling > 0) notes.push_back(fmt::format("±{:.0f} % of the sample besides, at most", 100 * sampling));
+  if (sampling > 0)
+    notes.push_back(fmt::format("the sample adds an error of ±{:.0f} % at most", 100 * sampling));
   notes.push_back(fmt::format("{} rows; list prices of {}", inputs.rows().whole, list.prices_as_of));
   return notes;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/ranges.h>
 
 #include "app/bench_stacks.h"
 #include "app/job_file.h"
@@ -49,8 +50,9 @@ ModelConfig read_model_config(const std::string& path) {
   if (fs::is_regular_file(fs::path(path) / "config.json"))
     return read_hf_config((fs::path(path) / "config.json").string()).config;
   if (fs::exists(path)) return load_model(path).config;
-  refuse("model {}: no such file or folder, and no shape of that name{}", path,
-         suggest_spelling(path, shape_names()));
+  const std::string near = nearest_spelling(path, shape_names());
+  refuse("model {}: no such file or folder, nor a shape of that name{}; shapes: {}", path,
+         near.empty() ? "" : "; did you mean " + near + "?", fmt::join(shape_names(), ", "));
 }
 
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
@@ -67,9 +69,11 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   }
   if (!asked.method.empty()) job_.method.name = asked.method;
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
-  if (model_name_.empty()) refuse("estimate: name a job, or a model with --model");
-  if (asked.job.empty() && !lengths)
-    refuse("estimate: name a job, a --workload, or the rows' lengths (--document-tokens and others)");
+  if (asked.job.empty() && (model_name_.empty() || !lengths))
+    refuse(
+        "estimate: name a job, or a model and its rows: --model qwen3-8b with --document-tokens (and "
+        "--questions, "
+        "--rows) or --workload");
   config_ = read_model_config(model_name_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   if (!asked.workload.empty())

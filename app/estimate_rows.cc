@@ -45,15 +45,19 @@ size_t same_bin(std::span<const ReadyRow> rows) {
 }
 
 /// Tokens that the case computes for some rows, the instruction that prompts share left out.
-double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, bool refuse_long,
+double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
   const bool shared = asked.method.name != "standard" && asked.method.name != "separate";
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
   for (const ReadyRow& row : rows) {
     const ItemParts& parts = row.parts;
-    if (!row.refused.empty() || (refuse_long && least_positions(parts) > asked.config.context)) continue;
-    const size_t document = parts.document.size() + parts.bin->opening.size();
+    if (!row.refused.empty() ||
+        (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
+      continue;
+    size_t document = parts.document.size() + parts.bin->opening.size();
+    if (too_long == TooLong::truncate)
+      document = std::min(document, static_cast<size_t>(asked.config.context));
     if (shared && seen.insert(&parts.document).second) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
       int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
@@ -107,9 +111,8 @@ double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const Estim
   double sum = 0, squares = 0;
   for (size_t i = 0; i < runs; ++i) {
     const size_t begin = rows.size() * i / runs, end = rows.size() * (i + 1) / runs;
-    const double mean =
-        tokens_of(rows.subspan(begin, end - begin), asked, rules.too_long == TooLong::refuse, answer_tokens) /
-        static_cast<double>(end - begin);
+    const double mean = tokens_of(rows.subspan(begin, end - begin), asked, rules.too_long, answer_tokens) /
+                        static_cast<double>(end - begin);
     sum += mean;
     squares += mean * mean;
   }

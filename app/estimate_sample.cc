@@ -163,7 +163,7 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
       notes_.push_back(
-          fmt::format("the {} examples of input.shots are not counted ({}); --instruction-tokens says how "
+          fmt::format("the examples of input.shots ({}) are not counted: {}; --instruction-tokens says how "
                       "long it is with them",
                       job_.input.dataset.shots, error.what()));
     }

@@ -33,7 +33,9 @@ nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::
 nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& estimate);
 std::string estimate_text(const EstimateCase& asked, const Estimate& estimate, const HardwareList& list);
 
-/// Where an estimate's error comes from.
+/// "$12.34", "$0.0123".
+std::string money_text(double usd);
+/// What a device's error comes from.
 std::string error_text(const Hardware& hardware);
 /// What is rented for its price, and whether as a whole.
 std::string price_text(const Price& price, int32_t devices);

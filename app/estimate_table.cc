@@ -13,11 +13,6 @@ namespace {
 /// A table's cells, the heads first.
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string money(double usd) {
-  if (usd > 0 && usd < 0.0001) return "<$0.0001";
-  return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
-}
-
 /// What a column says of an estimate.
 struct Column {
   const char* head;
@@ -34,9 +29,10 @@ const Column kColumns[] = {
     {"rows/s", [](const Estimate& each) { return number_text(each.rows_per_second()); }, always},
     {"answers/s", [](const Estimate& each) { return number_text(each.answers_per_second()); }, always},
     {"$ per 1,000 rows",
-     [](const Estimate& each) { return each.price ? money(each.per_thousand(each.usd())) : "–"; }, always},
-    {"$ for all", [](const Estimate& each) { return each.price ? money(each.usd()) : "–"; }, always},
-    {"$ at the job's price", [](const Estimate& each) { return money(each.job_usd()); },
+     [](const Estimate& each) { return each.price ? money_text(each.per_thousand(each.usd())) : "–"; },
+     always},
+    {"$ for all", [](const Estimate& each) { return each.price ? money_text(each.usd()) : "–"; }, always},
+    {"$ at the job's price", [](const Estimate& each) { return money_text(each.job_usd()); },
      [](const Estimate& each) { return each.job_usd_per_hour > 0; }},
     {"rows too long", [](const Estimate& each) { return number_text(static_cast<double>(each.refused)); },
      [](const Estimate& each) { return each.refused > 0; }},

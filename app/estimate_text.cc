@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "app/estimate_sweep.h"
+#include "core/methods/builder.h"
 #include "core/svg_plot.h"
 
 namespace sheaf {
@@ -18,8 +19,18 @@ std::string gigabytes(double bytes) {
 }
 
 std::string dollars(const Estimate& each, double usd) {
-  return fmt::format("${:.4f} per 1,000 rows, ${:.{}f} for all", each.per_thousand(usd), usd,
-                     usd < 1 ? 4 : 2);
+  return fmt::format("{} per 1,000 rows, {} for all", money_text(each.per_thousand(usd)), money_text(usd));
+}
+
+std::string packing_text(const Job::Method& method) {
+  const int32_t documents = make_builder(method).documents;
+  if (method.name == "standard" || method.name == "separate" || method.name == "prefix")
+    return "one question a prompt";
+  return fmt::format("{} a prompt of at most {} tokens",
+                     documents == 0   ? "as many documents as fit"
+                     : documents == 1 ? "1 document"
+                                      : fmt::format("{} documents", documents),
+                     method.prompt_tokens);
 }
 
 int64_t whole(double count) {
@@ -50,12 +61,16 @@ std::string answers_text(const Estimate& each) {
 
 }  // namespace
 
+std::string money_text(double usd) {
+  if (usd > 0 && usd < 0.0001) return "<$0.0001";
+  return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
+}
+
 std::string error_text(const Hardware& hardware) {
   if (hardware.borrowed)
-    return fmt::format("±{} % of the device: not measured on it; efficiencies of {} at its own peaks",
-                       percent(hardware.error), hardware.measured_on);
-  return fmt::format("±{} % of the device: steps measured on {}, {}", percent(hardware.error),
-                     hardware.measured_on, hardware.measured);
+    return fmt::format("not measured on this device; efficiencies of {} at its own peaks",
+                       hardware.measured_on);
+  return fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
 }
 
 std::string price_text(const Price& price, int32_t devices) {
@@ -66,9 +81,8 @@ std::string price_text(const Price& price, int32_t devices) {
         devices > price.rented->devices ? fmt::format(" × {}", devices / price.rented->devices) : "",
         price.rented_usd_per_hour);
   return fmt::format(
-      "{} of the {} devices of {}, ${:.2f} an hour; it is rented whole (--devices {}), {} {} alone cost "
-      "${:.2f} an "
-      "hour on {}",
+      "{} of the {} devices of {}, ${:.2f} an hour; it is rented whole (--devices {}), {} {} ${:.2f} an hour "
+      "on {}",
       devices, instance.devices, instance.name, instance.usd_per_hour, instance.devices, devices,
       devices == 1 ? "device alone costs" : "devices alone cost", price.rented_usd_per_hour,
       price.rented->name);
@@ -80,11 +94,8 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   std::string text = fmt::format("model     {}, {} of weights\n", asked.model, gigabytes(memory.weights));
   text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
                       hardware.title);
-  text += fmt::format("method    {}, {} a prompt of at most {} tokens, {} rows a step\n", asked.method.name,
-                      asked.method.documents == 0   ? "as many documents as fit"
-                      : asked.method.documents == 1 ? "1 document"
-                                                    : fmt::format("{} documents", asked.method.documents),
-                      asked.method.prompt_tokens, memory.rows_per_step);
+  text += fmt::format("method    {}, {}, {} rows a step\n", asked.method.name, packing_text(asked.method),
+                      memory.rows_per_step);
   text +=
       fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
                   gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
@@ -117,8 +128,11 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   if (each.price)
     text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
                         list.prices_as_of, price_text(*each.price, asked.devices));
-  text += fmt::format("error     ±{} %: {}", percent(each.error), error_text(hardware));
-  if (each.sampling_error > 0) text += fmt::format("; ±{} % of the sample", percent(each.sampling_error));
+  text += fmt::format("error     ±{} %: ", percent(each.error));
+  if (each.sampling_error > 0)
+    text += fmt::format("±{} % of the sample, ±{} % of the device, ", percent(each.sampling_error),
+                        percent(hardware.error));
+  text += error_text(hardware);
   return text + "\n";
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <random>
 
 #include "app/estimate_inputs.h"
@@ -11,12 +12,29 @@ constexpr uint32_t kSeed = 7;
 constexpr int32_t kVocab = 30000;
 constexpr double kUsualQuestion = 12;  // tokens
 
+/// Where a gamma distribution of shape 4 and mean 1 reaches the share `u`.
+double gamma_quantile(double u) {
+  double low = 0, high = 8;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2, x = 4 * middle;
+    const double below = 1 - std::exp(-x) * (1 + x + x * x / 2 + x * x * x / 6);
+    (below < u ? low : high) = middle;
+  }
+  return low;
+}
+
 /// Lengths as real corpora have them: gamma, with a standard deviation of half the mean.
 class Draws {
  public:
   int32_t length(double mean) {
     std::gamma_distribution<double> gamma(4, mean / 4);
     return std::max(1, static_cast<int32_t>(std::lround(gamma(random_))));
+  }
+  /// The same of the n-th of many, evenly spread in any first part of them: few long documents have the right
+  /// mean.
+  static int32_t even_length(double mean, int64_t n) {
+    const double u = std::fmod((static_cast<double>(n) + 0.5) * std::numbers::phi, 1.0);
+    return std::max(1, static_cast<int32_t>(std::lround(mean * gamma_quantile(u))));
   }
   /// One of the two whole numbers around the mean, at least 1.
   int32_t count(double mean) {
@@ -48,12 +66,14 @@ std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows
     const auto& [name, bin] = heads[static_cast<size_t>(row) % heads.size()];
     ItemParts item;
     item.bin = bin;
-    item.document = draws.tokens(draws.length(statistics.document));
+    item.document = draws.tokens(Draws::even_length(statistics.document, row));
     const int32_t questions = bin->questions.empty() ? draws.count(statistics.questions.value_or(1)) : 0;
     for (int32_t i = 0; i < questions; ++i) {
       const int32_t tokens = draws.length(statistics.question.value_or(kUsualQuestion));
       // An answer of one token is the letter of an option: always one.
-      const int32_t answer = statistics.answer <= 1 ? 1 : draws.length(statistics.answer);
+      const int32_t answer = statistics.answer <= 1            ? 1
+                             : statistics.answer < most_answer ? draws.length(statistics.answer)
+                                                               : most_answer;
       item.own_questions.push_back(
           {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }

@@ -2,18 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "app/best_packing.h"
+#include "app/estimate_inputs.h"
 #include "app/estimate_sweep.h"
 #include "core/error.h"
 #include "core/estimate/byte_tokenizer.h"
-#include "tests/app/program.h"
 #include "tests/estimate/listed_hardware.h"
 
 namespace sheaf {
 namespace {
 
-using nlohmann::json;
 using test::listed_hardware;
-using test::run_sheaf;
 
 EstimateAsked made_up(int64_t rows) {
   EstimateAsked asked;
@@ -77,13 +76,82 @@ TEST(Estimate, RefusesAModelThatDoesNotFit) {
   EXPECT_NO_THROW(estimate(case_of(inputs, "h100"), inputs.rows()));
 }
 
-TEST(Estimate, TheBestPackingIsNoWorseThanWhatWasAsked) {
-  const EstimateInputs inputs(made_up(512));
+TEST(Estimate, TheBestPackingIsFoundFarFromWhatWasAsked) {
+  const EstimateInputs inputs(made_up(2000));
   EstimateCase each = case_of(inputs, "l40s");
-  each.use.rows_per_step = 64;
+  each.use = {64, 0, 2};  // two prompts at once: only large ones fill the device
+  each.method.documents = 1;
+  each.method.prompt_tokens = 512;
   const BestPacking best = find_best_packing(each, inputs.rows());
   EXPECT_GT(best.rows_per_step, 64);
-  EXPECT_LT(best.work_seconds, estimate(each, inputs.rows()).work_seconds);
+  EXPECT_NE(best.documents, 1);
+  EXPECT_GT(best.prompt_tokens, 512);
+  EXPECT_GT(best.tried, 20);
+  EXPECT_LT(best.work_seconds, 0.5 * estimate(each, inputs.rows()).work_seconds);
+}
+
+TEST(Estimate, TheBestPackingFitsTheMemory) {
+  EstimateAsked asked = made_up(300);
+  asked.model = "qwen3-8b";
+  const EstimateInputs inputs(asked);
+  EstimateCase each = case_of(inputs, "l4");
+  each.use.rows_per_step = 256;
+  const BestPacking best = find_best_packing(each, inputs.rows());
+  EXPECT_GT(best.rows_per_step, 256);
+  const MemoryPlan memory = plan_memory(each.config, *each.hardware, {best.rows_per_step});
+  EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
+}
+
+TEST(Estimate, RowsTooLongAreCountedApartAndNotPriced) {
+  EstimateAsked asked = made_up(1000);
+  asked.model = "smollm2-135m";  // 8192 positions
+  asked.statistics.document = 6000;
+  const EstimateInputs inputs(asked);
+  const Estimate some = estimate(case_of(inputs, "h200"), inputs.rows());
+  EXPECT_GT(some.refused, 50);
+  EXPECT_LT(some.refused, 500);
+  EXPECT_EQ(some.rows + some.refused, 1000);
+  EXPECT_NEAR(some.answers, 6.0 * static_cast<double>(some.rows), 6);
+  EXPECT_NEAR(some.per_thousand(some.usd()), some.usd() / static_cast<double>(some.rows) * 1000, 1e-12);
+  // The whole work follows from the rows that are answered, however they lie in the sample.
+  EXPECT_NEAR(some.work_seconds / some.tokens * 1e6, 1.1, 0.5);
+}
+
+TEST(Estimate, FewRowsThatFitStillMakeTheWhole) {
+  EstimateAsked asked = made_up(1000);
+  asked.model = "smollm2-135m";
+  asked.statistics.document = 30000;
+  asked.sample = 64;
+  const EstimateInputs inputs(asked);
+  const Estimate few = estimate(case_of(inputs, "h200"), inputs.rows());
+  EXPECT_LT(few.rows, 300);
+  EXPECT_GT(few.work_seconds / few.tokens * 1e6, 0.6);
+  EXPECT_LT(few.work_seconds / few.tokens * 1e6, 4);
+  EXPECT_GT(few.error, 0.2);  // a handful of rows says little
+}
+
+TEST(Estimate, NoRowThatFitsIsRefusedWithTheAdvice) {
+  EstimateAsked asked = made_up(20);
+  asked.model = "smollm2-135m";
+  asked.statistics.document = 100000;
+  const EstimateInputs inputs(asked);
+  try {
+    estimate(case_of(inputs, "h200"), inputs.rows());
+    FAIL();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    for (const char* part : {"8192", "longest", "input.too_long", "truncate", "longer context"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+TEST(Estimate, PromptsAtOnceHoldBack) {
+  const EstimateInputs inputs(made_up(512));
+  EstimateCase each = case_of(inputs, "h200");
+  each.method.documents = 1;
+  const double free = estimate(each, inputs.rows()).work_seconds;
+  each.use.prompts = 1;
+  EXPECT_GT(estimate(each, inputs.rows()).work_seconds, 3 * free);
 }
 
 TEST(Sweep, MarksTheCheapestThatIsInTime) {
@@ -119,68 +187,6 @@ TEST(ByteTokenizer, CountsBytesAndKeepsEqualTextEqual) {
   EXPECT_EQ(a.size(), 11u);
   EXPECT_EQ(a, b);
   EXPECT_TRUE(none.empty());
-}
-
-TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
-  const test::Scratch scratch;
-  const std::string corpus =
-      scratch.write("c.jsonl", R"({"text":"A red cup of tea.","q":["Which colour?","What for?"]})"
-                               "\n"
-                               R"({"text":"A blue plate for bread.","q":["Which colour?"]})"
-                               "\n");
-  const std::string job = scratch.write("job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
-                                                        ", context: text, questions: q}\ntask: {kind: ask}\n"
-                                                        "method: {name: ippd}\noutput: {path: out/none}\n");
-  const auto ran = run_sheaf(scratch, "estimate " + job + " --hardware h200 --rows 1000 --json");
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const json result = json::parse(ran.out);
-  EXPECT_TRUE(result["model"] == "qwen3-8b");
-  EXPECT_EQ(result["rows"], 1000);
-  EXPECT_NEAR(result["answers"].get<double>(), 1500, 1);
-  EXPECT_GT(result["seconds"]["work"].get<double>(), 0);
-  EXPECT_NE(result["notes"].dump().find("guessed from bytes"), std::string::npos);
-}
-
-TEST(EstimateCommand, SweepsWriteATableAndAPage) {
-  const test::Scratch scratch;
-  const std::string page = scratch.file("page.html");
-  const auto ran = run_sheaf(scratch,
-                             "estimate --model qwen3-8b --document-tokens 100 --rows 50 --sweep "
-                             "hardware=l4,h200 --sweep model=qwen3-8b,qwen3-32b --within 1h --html " +
-                                 page);
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("cheapest in time"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("sheaf runs a model on one device"), std::string::npos);  // 32B on an L4
-  const std::string html = test::read_text(page);
-  EXPECT_NE(html.find("<table>"), std::string::npos);
-  EXPECT_NE(html.find("cheapest in time"), std::string::npos);
-}
-
-TEST(EstimateCommand, RefusesWithAReason) {
-  const test::Scratch scratch;
-  const auto says = [&](const std::string& arguments, const std::string& text) {
-    const auto ran = run_sheaf(scratch, "estimate " + arguments);
-    EXPECT_EQ(ran.exit_code, 2) << arguments;
-    EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
-  };
-  says("", "name a job");
-  says("--model qwen3-8b", "--document-tokens");
-  says("--model qwen3-9b --document-tokens 10", "qwen3-8b");
-  says("--model qwen3-8b --document-tokens 10 --hardware h300", "h200");
-  says("--model qwen3-32b --document-tokens 10 --hardware l4", "h100");
-  says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
-}
-
-TEST(Calibrate, RefusesBeforeItMeasures) {
-  const test::Scratch scratch;
-  const std::string file = scratch.file("device.json");
-  const auto nothing = run_sheaf(scratch, "bench");
-  EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
-  const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
-  EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_NE(unknown.err.find("qwen3-8b"), std::string::npos) << unknown.err;
-  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 }  // namespace

@@ -96,12 +96,20 @@ hardware:
   const Hardware &big = list.find("big"), &small = list.find("small");
   EXPECT_FALSE(big.borrowed);
   EXPECT_EQ(big.measured_on, "made up");
-  ASSERT_NE(big.cheapest(), nullptr);
-  EXPECT_EQ(big.cheapest()->name, "eight");
+  const std::optional<Price> one = big.price(1), eight = big.price(8), nine = big.price(9);
+  ASSERT_TRUE(one && eight && nine);
+  EXPECT_EQ(one->instance->name, "eight");  // an eighth of it is cheapest, but it is rented whole
+  EXPECT_NEAR(one->usd_per_hour, 2, 1e-9);
+  EXPECT_TRUE(one->share());
+  EXPECT_EQ(one->rented->name, "one");
+  EXPECT_NEAR(one->rented_usd_per_hour, 3, 1e-9);
+  EXPECT_FALSE(eight->share());
+  EXPECT_NEAR(eight->rented_usd_per_hour, 16, 1e-9);
+  EXPECT_NEAR(nine->rented_usd_per_hour, 27, 1e-9);
   EXPECT_TRUE(small.borrowed);
   EXPECT_GT(small.error, big.error);
   EXPECT_NEAR(small.device.peak_flops, big.device.peak_flops / 2, 1e6);
-  EXPECT_EQ(small.cheapest(), nullptr);
+  EXPECT_FALSE(small.price(1));
   EXPECT_TRUE(says(refusal([&] { list.find("huge"); }), "small, big"));
 }
 

@@ -1,0 +1,242 @@
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::run_sheaf;
+
+json estimate_of(const test::Scratch& scratch, const std::string& arguments) {
+  const auto ran = run_sheaf(scratch, "estimate " + arguments + " --json");
+  EXPECT_EQ(ran.exit_code, 0) << arguments << ": " << ran.err;
+  return json::parse(ran.out, nullptr, false);
+}
+
+std::string job_text(const std::string& corpus, const std::string& more) {
+  return "model: {path: qwen3-8b}\ninput: {path: " + corpus +
+         ", context: text, questions: q}\ntask: {kind: ask}\nmethod: {name: ippd, max_value_tokens: 5}\n"
+         "output: {path: out/none}\n" +
+         more;
+}
+
+// Every job of a public dataset, none of whose data need be there.
+TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
+  const test::Scratch scratch;
+  for (const char* name : {"squad", "race", "narrativeqa", "longhealth", "quac", "drop", "hotpotqa", "musique",
+                           "oa-mine", "ae-110k", "needle"}) {
+    const json result = estimate_of(scratch, std::string("configs/") + name +
+                                                 ".yaml --model qwen3-8b --document-tokens 300 --hardware h200 "
+                                                 "--set input.path=no/such/place --rows 2000");
+    EXPECT_EQ(result["rows"], 2000) << name;
+    EXPECT_GT(result["tokens_computed"].get<int64_t>(), 2000 * 300 * 0.9) << name;
+  }
+  // The instruction is the job's: five examples make it long, and are missed.
+  const json without = estimate_of(scratch,
+                                   "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
+                                   "--set input.path=no/such/place");
+  EXPECT_NE(without["notes"].dump().find("input.shots"), std::string::npos);
+  const json with = estimate_of(scratch,
+                                "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
+                                "--set input.path=no/such/place --instruction-tokens 2754");
+  EXPECT_EQ(with["notes"].dump().find("input.shots"), std::string::npos);
+  EXPECT_GT(with["tokens_one_prompt_per_question"], without["tokens_one_prompt_per_question"]);
+}
+
+TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
+  const test::Scratch scratch;
+  const std::string line = R"({"text":"A red cup of tea.","q":["Which colour?"]})";
+  const std::string corpus =
+      scratch.write("c.jsonl", line + "\n" + R"({"text":")" + std::string(400000, 'x') + R"(","q":["What?"]})" +
+                                   "\nno row\n" + line + "\n");
+  const std::string job = scratch.write("job.yaml", job_text(corpus, ""));
+  const json result = estimate_of(scratch, job + " --hardware h200");
+  EXPECT_EQ(result["rows"], 2);
+  EXPECT_EQ(result["rows_too_long"], 1);
+  EXPECT_EQ(result["rows_rejected"], 1);
+  EXPECT_EQ(result["answers"], 2);
+  const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
+  EXPECT_NE(text.out.find("too long  1 rows more, which no prompt of 40,960 positions holds"), std::string::npos)
+      << text.out;
+  const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");
+  EXPECT_EQ(cut["rows"], 3);
+  EXPECT_EQ(cut["rows_too_long"], 0);
+  const json both = estimate_of(scratch, job);
+  EXPECT_EQ(both["cases"][0]["rows_too_long"], 1);
+}
+
+TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write(
+      "c.jsonl", R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
+                 "\n"
+                 R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]},"What is it?"]})"
+                 "\n");
+  const std::string job = scratch.write("job.yaml", job_text(corpus, ""));
+  // Two letters of a token each, and one answer that method.max_value_tokens ends after five.
+  EXPECT_NEAR(estimate_of(scratch, job + " --hardware h200")["tokens_an_answer"].get<double>(), 7.0 / 3, 1e-9);
+  EXPECT_NEAR(estimate_of(scratch, job + " --hardware h200 --answer-tokens 2")["tokens_an_answer"].get<double>(),
+              4.0 / 3, 1e-9);
+}
+
+TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
+                                                      "\n");
+  const std::string job = scratch.write("job.yaml", job_text(corpus, "cost: {usd_per_hour: 2, devices: 4}\n"));
+  const json result = estimate_of(scratch, job + " --hardware h200 --rows 100000");
+  EXPECT_EQ(result["devices"], 4);
+  EXPECT_EQ(result["usd_at_job_price"]["per_hour"], 8);
+  EXPECT_NEAR(result["usd_at_job_price"]["total"].get<double>(),
+              8 * result["seconds"]["total"].get<double>() / 3600, 1e-9);
+  EXPECT_TRUE(result["price"]["instance"] == "AWS p5en.48xlarge");
+  EXPECT_EQ(result["price"]["share_of_instance"], true);
+  EXPECT_NEAR(result["usd"]["per_hour"].get<double>(), result["price"]["instance_usd_per_hour"].get<double>() / 2,
+              1e-9);
+  EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --devices 8")["price"]["share_of_instance"], false);
+  const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200 --devices 1");
+  EXPECT_NE(text.out.find("1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("--devices 8"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("at the job's own price, $2.00 an hour"), std::string::npos) << text.out;
+  const auto table = run_sheaf(scratch, "estimate " + job + " --devices 1");
+  EXPECT_NE(table.out.find("$ at the job's price"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("h200: 1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << table.out;
+}
+
+TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
+  const test::Scratch scratch;
+  const json result =
+      estimate_of(scratch, "--model qwen3-8b --document-tokens 333 --questions 2.5 --rows 12345 --sweep "
+                           "documents=1,4 --hardware h200");
+  ASSERT_EQ(result["cases"].size(), 2u);
+  for (const json& each : result["cases"]) {
+    for (const char* key : {"documents", "rows", "answers", "steps", "tokens_computed", "devices"})
+      EXPECT_TRUE(each[key].is_number_integer()) << key;
+    EXPECT_NEAR(each["memory_gb"]["device"].get<double>(), 141, 1e-9);
+    EXPECT_NEAR(each["error"].get<double>(),
+                std::hypot(each["error_of_device"].get<double>(), each["error_of_sample"].get<double>()), 1e-12);
+    EXPECT_GT(each["error_of_sample"].get<double>(), 0);
+  }
+  EXPECT_EQ(result["cases"][1]["documents"], 4);
+}
+
+TEST(EstimateCommand, ASweepOverModelsNeedsNoOther) {
+  const test::Scratch scratch;
+  const json result = estimate_of(scratch, "--sweep model=qwen3-8b,qwen3-1.7b --document-tokens 100 --hardware h100");
+  ASSERT_EQ(result["cases"].size(), 2u);
+  EXPECT_TRUE(result["cases"][1]["model"] == "qwen3-1.7b");
+  EXPECT_LT(result["cases"][1]["seconds"]["work"], result["cases"][0]["seconds"]["work"]);
+}
+
+TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write(
+      "c.jsonl", R"({"custom_id":"a","method":"POST","url":"/v1/chat/completions","body":{"messages":[)"
+                 R"({"role":"user","content":"Name a prime."}],"max_tokens":16}})"
+                 "\n");
+  const std::string job =
+      scratch.write("job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
+                                    ", format: openai-batch}\ntask: {kind: chat}\nmethod: {name: ippd}\n"
+                                    "output: {path: out/none}\n");
+  EXPECT_EQ(estimate_of(scratch, job + " --hardware h200")["tokens_an_answer"], 16);
+  EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --answer-tokens 3")["tokens_an_answer"], 3);
+  EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --document-tokens 50")["tokens_an_answer"], 30);
+  // An extraction job's schema says what is asked, also of made-up documents.
+  const json values = estimate_of(
+      scratch, "configs/demo.yaml --model qwen3-8b --document-tokens 200 --hardware h200 --answer-tokens 3");
+  const json objects = estimate_of(
+      scratch,
+      "configs/demo.yaml --model qwen3-8b --document-tokens 200 --hardware h200 --answer-tokens 3 --method standard");
+  EXPECT_GT(values["answers"], 5000);
+  EXPECT_EQ(objects["answers"], 1000);
+  EXPECT_GT(objects["tokens_an_answer"].get<double>(), 20);
+  EXPECT_GT(objects["seconds"]["decode"], values["seconds"]["decode"]);
+}
+
+TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
+  const test::Scratch scratch;
+  namespace fs = std::filesystem;
+  fs::create_directories(scratch.file("bin"));
+  fs::create_directories(scratch.file("share/sheaf"));
+  fs::copy(SHEAF_BINARY, scratch.file("bin/sheaf"));
+  const std::string command = "cd " + scratch.file("bin") + " && ./sheaf estimate --model qwen3-8b --document-tokens " +
+                              "10 --hardware h200 >out 2>err";
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_NE(test::read_text(scratch.file("bin/err")).find("share/sheaf/hardware.yaml"), std::string::npos);
+  fs::copy("configs/hardware.yaml", scratch.file("share/sheaf/hardware.yaml"));
+  fs::copy("configs/devices", scratch.file("share/sheaf/devices"));
+  EXPECT_EQ(std::system(command.c_str()), 0) << test::read_text(scratch.file("bin/err"));
+}
+
+TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
+  const test::Scratch scratch;
+  const std::string corpus =
+      scratch.write("c.jsonl", R"({"text":"A red cup of tea.","q":["Which colour?","What for?"]})"
+                               "\n"
+                               R"({"text":"A blue plate for bread.","q":["Which colour?"]})"
+                               "\n");
+  const std::string job = scratch.write("job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
+                                                        ", context: text, questions: q}\ntask: {kind: ask}\n"
+                                                        "method: {name: ippd}\noutput: {path: out/none}\n");
+  const auto ran = run_sheaf(scratch, "estimate " + job + " --hardware h200 --rows 1000 --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_TRUE(result["model"] == "qwen3-8b");
+  EXPECT_EQ(result["rows"], 1000);
+  EXPECT_EQ(result["answers"], 1500);
+  EXPECT_GT(result["seconds"]["work"].get<double>(), 0);
+  EXPECT_NE(result["notes"].dump().find("guessed from bytes"), std::string::npos);
+}
+
+TEST(EstimateCommand, SweepsWriteATableAndAPage) {
+  const test::Scratch scratch;
+  const std::string page = scratch.file("page.html");
+  const auto ran = run_sheaf(scratch,
+                             "estimate --model qwen3-8b --document-tokens 100 --rows 50 --sweep "
+                             "hardware=l4,h200 --sweep model=qwen3-8b,qwen3-32b --within 1h --html " +
+                                 page);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("cheapest in time"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("sheaf runs a model on one device"), std::string::npos);  // 32B on an L4
+  const std::string html = test::read_text(page);
+  EXPECT_NE(html.find("<table>"), std::string::npos);
+  EXPECT_NE(html.find("cheapest in time"), std::string::npos);
+  EXPECT_NE(html.find("<polyline"), std::string::npos);
+  EXPECT_NE(ran.out.find("####################"), std::string::npos) << ran.out;
+}
+
+TEST(EstimateCommand, RefusesWithAReason) {
+  const test::Scratch scratch;
+  const auto says = [&](const std::string& arguments, const std::string& text) {
+    const auto ran = run_sheaf(scratch, "estimate " + arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments;
+    EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
+  };
+  says("", "name a job");
+  says("--model smollm2-135m --document-tokens 100000 --hardware h200", "input.too_long");
+  says("--model qwen3-8b --questions 3", "--document-tokens");
+  says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");
+  says("--model qwen3-8b", "--document-tokens");
+  says("--model qwen3-9b --document-tokens 10", "qwen3-8b");
+  says("--model qwen3-8b --document-tokens 10 --hardware h300", "h200");
+  says("--model qwen3-32b --document-tokens 10 --hardware l4", "h100");
+  says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
+}
+
+TEST(Calibrate, RefusesBeforeItMeasures) {
+  const test::Scratch scratch;
+  const std::string file = scratch.file("device.json");
+  const auto nothing = run_sheaf(scratch, "bench");
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
+  const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("qwen3-8b"), std::string::npos) << unknown.err;
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+}  // namespace
+}  // namespace sheaf
