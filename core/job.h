@@ -54,12 +54,15 @@ struct Job {
   } task;
 
   struct Method {
-    std::string name = "hpd";            ///< standard, separate, prefix, ippd, parallel-prompting, hpd
+    std::string name = "hpd";            ///< standard, separate, prefix, ippd, parallel-prompting, hpd, pced
     std::string values = "independent";  ///< hpd: independent or positional
     std::string stacking = "isolated";   ///< hpd: isolated or joint
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
+    float contrast = -1;            ///< pced: of experts with the amateur; negative: dynamic
+    float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
+    std::string aggregate = "max";  ///< pced: max, mixture or product
     float temperature = 0;          ///< 0: greedy
     int32_t top_k = 0;
     float top_p = 1;

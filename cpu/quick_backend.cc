@@ -16,7 +16,7 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kPicksAtOnce = 64;  // rows of logits held at once
+constexpr size_t kPicksAtOnce = 64;  // rows of logits held at once
 constexpr int kMostThreads = 256;
 
 struct Layer {
@@ -210,24 +210,29 @@ class QuickBackend final : public Backend {
 
   void pick_all(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     const int64_t stride = round_up_to_panel(config_.vocab);
-    const auto picks = static_cast<int64_t>(batch.picks.size());
-    logits_.reserve(std::min(picks, kPicksAtOnce) * stride, "logits");
-    const std::span allowed(batch.allowed);
-    for (int64_t first = 0; first < picks; first += kPicksAtOnce) {
-      const int64_t count = std::min(kPicksAtOnce, picks - first);
+    const std::span picks(batch.picks);
+    is_expert_.assign(picks.size(), false);
+    for (size_t i = 0; i < picks.size(); ++i)
+      for (int32_t j = 0; j < picks[i].experts; ++j) is_expert_[++i] = true;
+    const auto together = static_cast<int64_t>(most_picks_together(batch.picks, kPicksAtOnce));
+    logits_.reserve(together * stride, "logits");
+    normed_picks_.reserve(together * config_.hidden, "picked rows");
+    for (size_t first = 0, end; first < picks.size(); first = end) {
+      end = picks_end(batch.picks, first, kPicksAtOnce);
+      const auto count = static_cast<int64_t>(end - first);
       for (int64_t i = 0; i < count; ++i)
         kernels_.rms_norm(
-            x_.data() + int64_t{batch.picks[static_cast<size_t>(first + i)].row} * config_.hidden,
+            x_.data() + int64_t{picks[first + static_cast<size_t>(i)].row} * config_.hidden,
             final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.data() + i * config_.hidden);
       apply(output_, kernels_, threads_, normed_picks_.data(), config_.hidden, count, logits_.data(), stride);
       threads_.run(count, [&](int64_t i, int) {
-        const auto index = static_cast<size_t>(first + i);
-        const Pick& pick = batch.picks[index];
+        const auto index = first + static_cast<size_t>(i);
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
         if (!logits.empty()) std::copy(row.begin(), row.end(), logits.subspan(index * row.size()).begin());
-        picked[index] = pick_token(row, pick,
-                                   allowed.subspan(static_cast<size_t>(pick.first_allowed),
-                                                   static_cast<size_t>(pick.allowed_count)));
+        picked[index] = {};
+        if (!is_expert_[index])
+          picked[index] = pick_next(picks.subspan(index), batch.allowed, row.data(),
+                                    static_cast<size_t>(stride), row.size());
       });
     }
   }
@@ -252,8 +257,9 @@ class QuickBackend final : public Backend {
   FloatBuffer qkv_;      ///< [rows, (heads + 2 · kv_heads) × head_dim]
   FloatBuffer mixed_;    ///< [rows, heads × head_dim]
   FloatBuffer gate_up_;  ///< [rows, 2 · ffn]
-  FloatBuffer normed_picks_ = FloatBuffer(kPicksAtOnce * config_.hidden, "picked rows");
-  FloatBuffer logits_;  ///< [picks, vocab]
+  FloatBuffer normed_picks_;  ///< [picks, hidden]
+  FloatBuffer logits_;        ///< [picks, vocab]
+  std::vector<bool> is_expert_;  ///< [picks]
 };
 
 }  // namespace

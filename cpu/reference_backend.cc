@@ -78,18 +78,20 @@ class ReferenceBackend final : public Backend {
       embedding_.read(batch.tokens[row], 1, hidden_[row].data());
     }
     for (Layer& layer : layers_) run_layer(layer, batch);
-    std::vector<float> row_logits(vocab());
-    for (size_t i = 0; i < batch.picks.size(); ++i) {
-      const Pick& pick = batch.picks[i];
-      std::vector<float> x = hidden_[static_cast<size_t>(pick.row)];
-      reference::rms_norm(x, final_norm_, config_.norm_eps, x);
-      reference::apply(output_, x, row_logits);
-      if (!logits.empty())
-        std::copy(row_logits.begin(), row_logits.end(), logits.subspan(i * vocab()).begin());
-      const std::span allowed(batch.allowed);
-      picked[i] = pick_token(
-          row_logits, pick,
-          allowed.subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count)));
+    const std::span picks(batch.picks);
+    std::vector<float> rows;  // of a pick and its experts
+    for (size_t first = 0; first < picks.size();) {
+      const size_t count = 1 + static_cast<size_t>(picks[first].experts);
+      rows.resize(count * vocab());
+      for (size_t i = 0; i < count; ++i) {
+        std::vector<float> x = hidden_[static_cast<size_t>(picks[first + i].row)];
+        reference::rms_norm(x, final_norm_, config_.norm_eps, x);
+        reference::apply(output_, x, std::span(rows).subspan(i * vocab(), vocab()));
+        picked[first + i] = {};
+      }
+      if (!logits.empty()) std::copy(rows.begin(), rows.end(), logits.subspan(first * vocab()).begin());
+      picked[first] = pick_next(picks.subspan(first), batch.allowed, rows.data(), vocab(), vocab());
+      first += count;
     }
   }
 

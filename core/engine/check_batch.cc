@@ -1,5 +1,6 @@
 #include "core/engine/check_batch.h"
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -73,6 +74,13 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
         int64_t{pick.first_allowed} + pick.allowed_count > static_cast<int64_t>(batch.allowed.size()))
       fail("step batch: pick {} allows {} tokens from entry {} on, {} are listed", i, pick.allowed_count,
            pick.first_allowed, batch.allowed.size());
+    if (pick.experts < 0 || i + static_cast<size_t>(pick.experts) >= batch.picks.size())
+      fail("step batch: pick {} has {} experts, and {} picks follow it", i, pick.experts,
+           batch.picks.size() - i - 1);
+    for (size_t j = 1; j <= static_cast<size_t>(pick.experts); ++j)
+      if (batch.picks[i + j].experts != 0 || !std::isfinite(batch.picks[i + j].prior))
+        fail("step batch: pick {}, an expert of pick {}, has experts of its own or no prior", i + j, i);
+    if (!std::isfinite(pick.contrast)) fail("step batch: pick {} has no contrast", i);
   }
   for (const TokenId token : batch.allowed)
     if (token < 0 || token >= config.vocab)

@@ -101,8 +101,11 @@ bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
 }
 
 void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
-  if (batch.rows() <= row_limit_ && try_step(batch, picked)) return;
-  const auto [first, second] = split_batch(batch, batch.rows() / 2);
+  const int32_t middle = middle_row(batch);
+  if ((batch.rows() <= row_limit_ || middle == 0) && try_step(batch, picked)) return;
+  if (middle == 0)
+    fail("memory is too short for the {} experts of one answer; lower engine.kv_memory_gb", batch.rows() - 1);
+  const auto [first, second] = split_batch(batch, middle);
   run_in_parts(first, picked.first(first.picks.size()));
   run_in_parts(second, picked.subspan(first.picks.size()));
 }
@@ -119,7 +122,12 @@ void Engine::finish_step(const Sink& done) {
 
 void Engine::apply(const Step& step, const Sink& done) {
   ++stats_.steps;
-  for (size_t i = 0; i < step.wanted.size(); ++i) take(step.wanted[i], step.picked[i]);
+  size_t pick = 0;
+  for (const Wanted& wanted : step.wanted) {
+    const int32_t experts = step.batch.picks[pick].experts;
+    take(wanted, step.picked[pick]);
+    pick += 1 + static_cast<size_t>(experts);
+  }
   retire(done);
   stats_.peak_pages = residents_.peak_pages();
   if (on_step) on_step(stats_);
@@ -178,8 +186,9 @@ int64_t Engine::admit(const Source& next) {
     }
     if (!pending_) break;
     if (options_.prompts > 0 && flights_.size() >= static_cast<size_t>(options_.prompts)) break;
-    const auto slots = static_cast<int32_t>(pending_->slots.size());
-    if (open_slots_ > 0 && open_slots_ + slots > options_.rows_per_step) break;
+    int32_t prompts = 0;
+    for (const Slot& slot : pending_->slots) prompts += slot.prompts();
+    if (open_prompts_ > 0 && open_prompts_ + prompts > options_.rows_per_step) break;
     const int32_t needed = residents_.pages_needed(*pending_);
     if (needed > residents_.room()) {
       if (flights_.empty())
@@ -194,16 +203,18 @@ int64_t Engine::admit(const Source& next) {
     flight.open_answers.assign(flight.stack.segments.size(), 0);
     flight.prompted.resize(flight.stack.segments.size());
     flight.slots.resize(flight.stack.slots.size());
-    flight.open_slots = slots;
-    open_slots_ += slots;
-    for (int32_t slot = 0; slot < slots; ++slot) {
+    flight.open_slots = static_cast<int32_t>(flight.slots.size());
+    open_prompts_ += prompts;
+    for (int32_t slot = 0; slot < flight.open_slots; ++slot) {
       const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+      flight.slots[static_cast<size_t>(slot)].contrast = asked.contrast;
       flight.prompted[static_cast<size_t>(asked.prompt)].push_back(slot);
-      ++flight.open_answers[static_cast<size_t>(asked.answer)];
+      for (int32_t i = 0; i < asked.prompts(); ++i)
+        ++flight.open_answers[static_cast<size_t>(asked.answer + i)];
     }
     backlog += flight.stack.prompt_tokens();
   }
-  return backlog + waiting_slots_;
+  return backlog + waiting_prompts_;
 }
 
 void Engine::add_decode_rows(Step& step) {
@@ -211,14 +222,16 @@ void Engine::add_decode_rows(Step& step) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
       SlotState& state = flight.slots[static_cast<size_t>(slot)];
       if (!state.waiting) continue;
-      if (step.batch.rows() >= row_limit_) return;
-      const SegmentId segment = flight.stack.slots[static_cast<size_t>(slot)].answer;
-      const int32_t index = flight.residents[static_cast<size_t>(segment)]->keys;
-      add_rows(flight, segment, index, std::span(&state.answer.tokens.back(), 1));
+      const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+      const int32_t prompts = asked.prompts();
+      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts) return;
+      for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
+        add_rows(flight, segment, flight.residents[static_cast<size_t>(segment)]->keys,
+                 std::span(&state.answer.tokens.back(), 1));
       want(step, flight, slot);
       state.waiting = false;
-      --waiting_slots_;
-      ++stats_.decode_rows;
+      waiting_prompts_ -= prompts;
+      stats_.decode_rows += prompts;
     }
   }
 }
@@ -229,17 +242,33 @@ void Engine::add_prefill_rows(Step& step) {
       const Segment& segment = flight.stack.segments[flight.next_segment];
       const int32_t keys = flight.residents[flight.next_segment]->keys;
       const auto total = static_cast<int32_t>(segment.tokens.size());
-      if (keys < total) {
+      const auto& prompted = flight.prompted[flight.next_segment];
+      const int32_t together =
+          prompted.empty() ? 1 : flight.stack.slots[static_cast<size_t>(prompted[0])].prompts();
+      if (together > 1) {
+        if (step.batch.rows() > 0 && step.batch.rows() > options_.rows_per_step - together) return;
+        add_experts(step, flight, prompted[0]);
+        flight.next_segment += static_cast<size_t>(together - 1);
+      } else if (keys < total) {
         const int32_t rows = std::min(total - keys, options_.rows_per_step - step.batch.rows());
         if (rows <= 0) return;
         add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
                  std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
         stats_.prefill_rows += rows;
         if (keys + rows < total) return;
-        for (int32_t slot : flight.prompted[flight.next_segment]) want(step, flight, slot);
+        for (int32_t slot : prompted) want(step, flight, slot);
       }
     }
   }
+}
+
+/// The last tokens of all prompts of a slot with experts.
+void Engine::add_experts(Step& step, Flight& flight, int32_t slot) {
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+  for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
+    add_rows(flight, segment, 0, flight.stack.segments[static_cast<size_t>(segment)].tokens);
+  stats_.prefill_rows += asked.prompts();
+  want(step, flight, slot);
 }
 
 void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
@@ -251,7 +280,7 @@ void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<con
 void Engine::want(Step& step, Flight& flight, int32_t slot) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   const SlotState& state = flight.slots[static_cast<size_t>(slot)];
-  Pick pick{step.batch.rows() - 1, options_.temperature, options_.top_k, options_.top_p};
+  Pick pick{step.batch.rows() - asked.prompts(), options_.temperature, options_.top_k, options_.top_p};
   pick.uniform = uniform(options_.seed, asked.stream, state.answer.tokens.size());
   if (asked.allowed) {
     const auto allowed = asked.allowed->allowed(state.node);
@@ -259,7 +288,12 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
     pick.allowed_count = static_cast<int32_t>(allowed.size());
     step.batch.allowed.insert(step.batch.allowed.end(), allowed.begin(), allowed.end());
   }
+  pick.experts = asked.prompts() - 1;
+  pick.contrast = state.contrast;
+  pick.aggregate = asked.aggregate;
   step.batch.picks.push_back(pick);
+  for (const float prior : asked.expert_priors)
+    step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
   step.wanted.push_back({&flight, slot});
 }
 
@@ -268,6 +302,7 @@ void Engine::take(Wanted wanted, Picked picked) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(wanted.slot)];
   SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
   Answer& answer = state.answer;
+  state.contrast = picked.contrast;
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
   if (!asked.allowed && rules_.ends_text(picked.token))
@@ -283,21 +318,22 @@ void Engine::take(Wanted wanted, Picked picked) {
   if (tokens == asked.max_tokens || (!asked.allowed && tokens == options_.assumed_tokens))
     return close_slot(flight, wanted.slot, Ending::length);
   state.waiting = true;
-  ++waiting_slots_;
+  waiting_prompts_ += asked.prompts();
 }
 
 void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   state.answer.ending = ending;
-  --flight.open_answers[static_cast<size_t>(asked.answer)];
+  for (int32_t i = 0; i < asked.prompts(); ++i)
+    --flight.open_answers[static_cast<size_t>(asked.answer + i)];
   --flight.open_slots;
-  --open_slots_;
+  open_prompts_ -= asked.prompts();
   ++stats_.answers;
   const int32_t grown =
       flight.residents[static_cast<size_t>(asked.answer)]->keys -
       static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());
-  stats_.alone_rows += asked.alone_tokens + grown;
+  stats_.alone_rows += asked.alone_tokens + asked.prompts() * grown;
 }
 
 void Engine::finish_segments(Flight& flight) {

@@ -80,6 +80,7 @@ class Engine {
     Answer answer;
     AnswerTrie::Node node = AnswerTrie::root;
     bool waiting = false;  ///< its last token is to be fed in the next step
+    float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
   };
   /// A stack being decoded.
   struct Flight {
@@ -99,7 +100,7 @@ class Engine {
   /// A step that is planned or under way.
   struct Step {
     StepBatch batch;
-    std::vector<Wanted> wanted;  ///< whose next token each pick is
+    std::vector<Wanted> wanted;  ///< whose next token each pick is, experts not counted
     std::vector<Picked> picked;
   };
 
@@ -116,6 +117,7 @@ class Engine {
 
   void add_decode_rows(Step& step);
   void add_prefill_rows(Step& step);
+  void add_experts(Step& step, Flight& flight, int32_t slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);
   void take(Wanted wanted, Picked picked);
@@ -133,8 +135,8 @@ class Engine {
   std::list<Flight> flights_;
   std::optional<Stack> pending_;  ///< read from the source, waiting for room
   bool drained_ = false;
-  int32_t open_slots_ = 0;
-  int32_t waiting_slots_ = 0;
+  int32_t open_prompts_ = 0;     ///< of open slots
+  int32_t waiting_prompts_ = 0;  ///< of waiting slots
 
   BatchBuilder builder_;
   int32_t row_limit_ = INT32_MAX;  ///< rows that a step's memory holds, as far as is known

@@ -41,6 +41,36 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
 
 }  // namespace
 
+int32_t middle_row(const StepBatch& batch) {
+  const int32_t middle = batch.rows() / 2;
+  for (size_t i = 0; i < batch.picks.size(); ++i) {
+    const int32_t first = batch.picks[i].row;
+    const int32_t last = batch.picks[i + static_cast<size_t>(batch.picks[i].experts)].row;
+    if (first < middle && middle <= last) return first > 0 ? first : last + 1 < batch.rows() ? last + 1 : 0;
+  }
+  return middle;
+}
+
+size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most) {
+  size_t end = first;
+  while (end < picks.size()) {
+    const size_t next = end + 1 + static_cast<size_t>(picks[end].experts);
+    if (end > first && next - first > most) break;
+    end = next;
+  }
+  return end;
+}
+
+size_t most_picks_together(const std::vector<Pick>& picks, size_t most) {
+  size_t largest = 0;
+  for (size_t first = 0; first < picks.size();) {
+    const size_t end = picks_end(picks, first, most);
+    largest = std::max(largest, end - first);
+    first = end;
+  }
+  return largest;
+}
+
 std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows) {
   return {cut_rows(batch, 0, rows), cut_rows(batch, rows, batch.rows())};
 }

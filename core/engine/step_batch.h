@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -29,7 +30,14 @@ struct AttentionTile {
   int32_t row_count;
 };
 
-/// How the next token of a wanted row is chosen.
+/// How the scores of several experts become one row of scores; `pick.h` defines them.
+enum class Aggregate : uint8_t { max, mixture, product };
+
+constexpr float kDynamicContrast = -1;  ///< found from the rows themselves
+
+/// How the next token of a wanted row is chosen. A pick with experts is chosen from its own row (the amateur,
+/// which has seen no document) and those of the picks right after it together, which choose nothing
+/// themselves.
 struct Pick {
   int32_t row = 0;        ///< whose next token is wanted
   float temperature = 0;  ///< 0: the most likely token, lowest id on a tie
@@ -38,6 +46,10 @@ struct Pick {
   float uniform = 0;          ///< a number in [0, 1) that decides the sample; unused when greedy
   int32_t first_allowed = 0;  ///< index into StepBatch::allowed
   int32_t allowed_count = 0;  ///< 0: every token is allowed
+  int32_t experts = 0;        ///< how many picks after it are its experts
+  float contrast = 0;         ///< with experts: how far they are pushed away from the amateur, or dynamic
+  Aggregate aggregate = Aggregate::max;
+  float prior = 0;  ///< of an expert: added to its scores
 };
 
 /// Everything a backend needs for one step, as plain arrays. It says nothing of methods.
@@ -62,12 +74,21 @@ struct StepBatch {
 };
 
 /// The same step as two that run one after the other: the first `rows` rows and the rest. No row may see a
-/// key that a later row writes; the engine's batches are ordered so.
+/// key that a later row writes; the engine's batches are ordered so. No pick may be cut from its experts.
 std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows);
+
+/// About half of the rows, so that no pick is cut from its experts; 0 where the step cannot be split.
+int32_t middle_row(const StepBatch& batch);
+
+/// The end of the picks from `first` on that are computed together: at most `most`, or one with its experts.
+size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most);
+/// The most picks that picks_end() puts together.
+size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
 
 struct Picked {
   TokenId token;
   float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1
+  float contrast = 0;  ///< of a pick with experts: as given, or as found
 };
 
 }  // namespace sheaf

@@ -4,6 +4,15 @@
 #include "core/error.h"
 
 namespace sheaf {
+namespace {
+
+Builder make_pced_builder(const Job::Method& method, bool shared) {
+  return {method.name, 1, [method, shared](std::span<const ItemParts> items, std::vector<Stack>& out) {
+            build_pced(items, method, shared, out);
+          }};
+}
+
+}  // namespace
 
 Builder make_builder(const Job::Method& method) {
   const bool joint = method.stacking == "joint";
@@ -17,10 +26,12 @@ Builder make_builder(const Job::Method& method) {
               build_positional(items, joint, out);
             }};
   if (method.name == "hpd") return {method.name, method.documents, joint ? build_joint_tree : build_tree};
+  if (method.name == "pced") return make_pced_builder(method, true);
   refuse("method.name: there is no method \"{}\"", method.name);
 }
 
-Builder make_separate_builder() {
+Builder make_separate_builder(const Job::Method& method) {
+  if (method.name == "pced") return make_pced_builder(method, false);
   return {"separate", 1, build_separate};
 }
 

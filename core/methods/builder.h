@@ -22,8 +22,9 @@ struct Builder {
 /// The builder of a job's method.
 Builder make_builder(const Job::Method& method);
 
-/// The builder of one prompt per question: what the method's answers are verified against.
-Builder make_separate_builder();
+/// The builder of prompts that share nothing: what the method's answers are verified against. One per
+/// question; for pced, one per question and document.
+Builder make_separate_builder(const Job::Method& method);
 
 /// One prompt per question, nothing shared: `standard` and `separate`.
 void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out);
@@ -37,6 +38,12 @@ void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out)
 /// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
 /// fill, each document's chain on its own or, when `joint`, all documents in one chain.
 void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out);
+
+/// One stack per question: a chain instruction ← document ← question for each document, an expert, and one
+/// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are the
+/// same ones. `pced`.
+void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
+                std::vector<Stack>& out);
 
 /// A slot for one question of an item, all fields but the segments filled in.
 Slot make_slot(const ItemParts& item, size_t question);

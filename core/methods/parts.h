@@ -35,6 +35,12 @@ struct BinParts {
       label;  ///< joint stacking only: of the j-th document of a prompt, from 0
 };
 
+/// One of several documents that an item's questions are asked about one by one.
+struct DocumentParts {
+  Tokens tokens;
+  std::vector<float> relevance;  ///< in (0, 1), per question
+};
+
 /// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has
 /// the same tokens whatever it is packed with.
 struct ItemParts {
@@ -42,10 +48,16 @@ struct ItemParts {
   int32_t item = 0;     ///< index into the window's items
   uint64_t stream = 0;  ///< seeds the item's random numbers
   Tokens document;
+  std::vector<DocumentParts> experts;  ///< `pced` has these and no `document`
   std::vector<QuestionParts> own_questions;
 
   const std::vector<QuestionParts>& questions() const {
     return own_questions.empty() ? bin->questions : own_questions;
+  }
+  size_t document_tokens() const {
+    size_t tokens = document.size();
+    for (const DocumentParts& expert : experts) tokens += expert.tokens.size();
+    return tokens;
   }
 };
 

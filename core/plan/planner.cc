@@ -13,7 +13,9 @@ constexpr size_t kShortestPart = 16;  // tokens; shorter parts of a document tel
 
 /// Prompt and answer tokens an item adds to a stack; a document that stands there already costs nothing.
 int64_t token_cost(const ItemParts& item, bool known_document) {
-  int64_t cost = known_document ? 0 : static_cast<int64_t>(item.document.size() + item.bin->opening.size());
+  int64_t cost = known_document && item.experts.empty()
+                     ? 0
+                     : static_cast<int64_t>(item.document_tokens() + item.bin->opening.size());
   for (const QuestionParts& question : item.questions())
     cost += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
   return cost;
@@ -39,9 +41,9 @@ int64_t least_positions(const ItemParts& item) {
   int64_t longest = 0;
   for (const QuestionParts& question : item.questions())
     longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  return static_cast<int64_t>(item.bin->instruction.size() + item.document.size() +
-                              item.bin->opening.size()) +
-         longest;
+  size_t document = item.document.size();
+  for (const DocumentParts& expert : item.experts) document = std::max(document, expert.tokens.size());
+  return static_cast<int64_t>(item.bin->instruction.size() + document + item.bin->opening.size()) + longest;
 }
 
 Plan Planner::plan(std::span<const Item> items) {
@@ -56,7 +58,7 @@ Plan Planner::plan(std::span<const Item> items) {
       parts.item = index;
       parts.stream = hash_text(items[i].id.dump());
       plan.items[i].slots = static_cast<int32_t>(parts.questions().size());
-      plan.items[i].document_tokens = static_cast<int32_t>(parts.document.size());
+      plan.items[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
       if (parts.questions().empty()) continue;
       const std::string name = task_.bin_name(items[i]);
       auto& bin = bins[name];

@@ -59,14 +59,18 @@ int32_t Stack::positions() const {
   int32_t end = 0;
   for (size_t i = 0; i < segments.size(); ++i) end = std::max(end, end_position(static_cast<SegmentId>(i)));
   // The last token of an answer is never fed back, so it takes no position and no key.
-  for (const Slot& slot : slots) end = std::max(end, end_position(slot.answer) + slot.max_tokens - 1);
+  for (const Slot& slot : slots)
+    for (int32_t i = 0; i < slot.prompts(); ++i)
+      end = std::max(end, end_position(slot.answer + i) + slot.max_tokens - 1);
   return end;
 }
 
 std::vector<int32_t> Stack::most_keys() const {
   std::vector<int32_t> keys;
   for (const Segment& segment : segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
-  for (const Slot& slot : slots) keys[static_cast<size_t>(slot.answer)] += slot.max_tokens - 1;
+  for (const Slot& slot : slots)
+    for (int32_t i = 0; i < slot.prompts(); ++i)
+      keys[static_cast<size_t>(slot.answer + i)] += slot.max_tokens - 1;
   return keys;
 }
 
@@ -81,6 +85,15 @@ void check_stack(const Stack& stack) {
       fail("a value segment of its own starts with tokens");
     if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
     grows[static_cast<size_t>(slot.answer)] = true;
+    if (slot.expert_priors.empty()) continue;
+    if (slot.answer != slot.prompt) fail("an answer with experts does not continue its prompt");
+    for (int32_t i = 0; i < slot.prompts(); ++i) {
+      const auto id = static_cast<size_t>(slot.prompt + i);
+      if (id >= stack.segments.size() || stack.segments[id].tokens.size() != 1 || stack.segments[id].shared)
+        fail("expert {} of a slot has no prompt of one token", i);
+      if (i > 0 && grows[id]) fail("two slots decode into one segment");
+      grows[id] = true;
+    }
   }
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     int32_t last = -1;
@@ -118,6 +131,9 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
                                  {"item", nlohmann::ordered_json(item_id(slot.item))},
                                  {"question", slot.question}};
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();
+    for (size_t i = 0; i < slot.expert_priors.size(); ++i)
+      entry["experts"].push_back({{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)},
+                                  {"prior", slot.expert_priors[i]}});
     slots.push_back(std::move(entry));
   }
   return out.dump();

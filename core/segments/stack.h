@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/engine/answer_trie.h"
+#include "core/engine/step_batch.h"
 #include "core/token.h"
 
 namespace sheaf {
@@ -46,7 +47,9 @@ enum class Stop : uint8_t {
 
 const char* stop_name(Stop stop);
 
-/// One answer to decode.
+/// One answer to decode. Experts are further prompts that are fed the answer's tokens and have a say in each:
+/// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of
+/// the question, so that all are computed in one step and the next token is picked from all of them together.
 struct Slot {
   SegmentId prompt = 0;  ///< the answer's first token follows its last token
   SegmentId answer = 0;  ///< where decoded tokens go: `prompt` itself, or an empty segment of their own
@@ -56,7 +59,12 @@ struct Slot {
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the item, never on the batch
   int32_t item = 0;          ///< whose answer it is: index into the items of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the item
-  int32_t alone_tokens = 0;  ///< tokens of the prompt that would ask just this
+  int32_t alone_tokens = 0;  ///< tokens of the prompt, or prompts, that would ask just this
+  std::vector<float> expert_priors;  ///< per expert, added to its scores
+  float contrast = 0;                ///< of the experts with the amateur
+  Aggregate aggregate = Aggregate::max;
+
+  int32_t prompts() const { return 1 + static_cast<int32_t>(expert_priors.size()); }
 };
 
 /// Items packed into one prompt: a small graph of segments and the answers wanted.

@@ -28,7 +28,7 @@ void WorkCount::add(const Stack& stack) {
       work_.keys += rising * (rising + 1) / 2 + (rows[i] - rising) * seen;
     }
   }
-  for (const Slot& slot : stack.slots) work_.picks += slot.max_tokens;
+  for (const Slot& slot : stack.slots) work_.picks += int64_t{slot.prompts()} * slot.max_tokens;
 }
 
 }  // namespace sheaf

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/engine/pick.h"
+
+namespace sheaf {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+float clean(float score) {
+  return score == score ? score : kNever;
+}
+
+/// log of the sum of e^score(i); minus infinity where there is nothing to add.
+template <class Score>
+double log_sum_exp(size_t count, Score&& score) {
+  float top = kNever;
+  for (size_t i = 0; i < count; ++i) top = std::max(top, score(i));
+  if (std::isinf(top)) return static_cast<double>(top);
+  double sum = 0;
+  for (size_t i = 0; i < count; ++i) sum += std::exp(static_cast<double>(score(i)) - static_cast<double>(top));
+  return static_cast<double>(top) + std::log(sum);
+}
+
+double log_normalizer(std::span<const float> row) {
+  return log_sum_exp(row.size(), [&](size_t i) { return clean(row[i]); });
+}
+
+/// Jensen-Shannon divergence of two rows of logits whose normalizers are known.
+double divergence(std::span<const float> a, double normalizer_a, std::span<const float> b,
+                  double normalizer_b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double log_p = static_cast<double>(clean(a[i])) - normalizer_a;
+    const double log_q = static_cast<double>(clean(b[i])) - normalizer_b;
+    const double p = std::exp(log_p), q = std::exp(log_q), log_mean = std::log((p + q) / 2);
+    if (p > 0) sum += p * (log_p - log_mean);
+    if (q > 0) sum += q * (log_q - log_mean);
+  }
+  return std::isfinite(sum) ? std::max(0.0, sum / 2) : 0;
+}
+
+}  // namespace
+
+float fuse_experts(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused) {
+  const size_t vocab = fused.size(), experts = group.size() - 1;
+  const auto row = [&](size_t pick) { return std::span(logits + pick * stride, vocab); };
+  const std::span amateur = row(0);
+  float contrast = group[0].contrast;
+  if (contrast < 0) {
+    const double normalizer = log_normalizer(amateur);
+    double sum = 0;
+    for (size_t k = 1; k <= experts; ++k)
+      sum += divergence(row(k), log_normalizer(row(k)), amateur, normalizer);
+    contrast = static_cast<float>(sum / static_cast<double>(experts));
+  }
+  const auto contrasted = [&](size_t k, size_t i) {
+    const float logit = clean(row(k)[i]);
+    return contrast == 0 ? logit : clean((1 + contrast) * logit - contrast * clean(amateur[i]));
+  };
+  if (group[0].aggregate == Aggregate::max) {
+    for (size_t i = 0; i < vocab; ++i) {
+      float best = kNever;
+      for (size_t k = 1; k <= experts; ++k) best = std::max(best, contrasted(k, i) + group[k].prior);
+      fused[i] = best;
+    }
+    return contrast;
+  }
+  // An expert whose scores are all impossible has no say.
+  std::vector<double> normalizers(experts + 1), log_weights(experts + 1);
+  const double total = log_sum_exp(experts, [&](size_t k) { return group[k + 1].prior; });
+  for (size_t k = 1; k <= experts; ++k) {
+    normalizers[k] = log_sum_exp(vocab, [&](size_t i) { return contrasted(k, i); });
+    log_weights[k] = static_cast<double>(group[k].prior) - total;
+  }
+  for (size_t i = 0; i < vocab; ++i) {
+    const auto log_probability = [&](size_t k) {
+      return static_cast<double>(contrasted(k, i)) - normalizers[k];
+    };
+    double score = 0;
+    for (size_t k = 1; k <= experts; ++k) {
+      if (!std::isfinite(normalizers[k])) continue;
+      if (group[0].aggregate == Aggregate::mixture)
+        score += std::exp(log_probability(k) + log_weights[k]);
+      else if (const double weight = std::exp(log_weights[k]); weight > 0)
+        score += weight * log_probability(k);
+    }
+    fused[i] = static_cast<float>(group[0].aggregate == Aggregate::mixture ? std::log(score) : score);
+  }
+  return contrast;
+}
+
+Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allowed, const float* logits,
+                 size_t stride, size_t vocab) {
+  const Pick& pick = picks[0];
+  const auto allowed = all_allowed.subspan(static_cast<size_t>(pick.first_allowed),
+                                           static_cast<size_t>(pick.allowed_count));
+  if (pick.experts == 0) return pick_token({logits, vocab}, pick, allowed);
+  std::vector<float> fused(vocab);
+  const float contrast =
+      fuse_experts(picks.first(1 + static_cast<size_t>(pick.experts)), logits, stride, fused);
+  Picked picked = pick_token(fused, pick, allowed);
+  picked.contrast = contrast;
+  return picked;
+}
+
+}  // namespace sheaf

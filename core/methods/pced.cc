@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/methods/builder.h"
+
+namespace sheaf {
+namespace {
+
+Aggregate aggregate_of(const std::string& name) {
+  return name == "mixture"   ? Aggregate::mixture
+         : name == "product" ? Aggregate::product
+                             : Aggregate::max;
+}
+
+/// The last token of a question is kept for a segment of its own: see Slot.
+void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) {
+  if (tokens.size() == 1) return;
+  const int32_t position = stack.end_position(sees.back().segment);
+  sees.push_back({stack.add({Role::question, {tokens.begin(), tokens.end() - 1}, position, sees, false})});
+}
+
+}  // namespace
+
+void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
+                std::vector<Stack>& out) {
+  for (const ItemParts& item : items) {
+    for (size_t q = 0; q < item.questions().size(); ++q) {
+      const Tokens& question = item.questions()[q].tokens;
+      Stack& stack = out.emplace_back();
+      Slot slot = make_slot(item, q);
+      const int32_t alone = slot.alone_tokens;
+      slot.contrast = method.contrast < 0 ? kDynamicContrast : method.contrast;
+      slot.aggregate = aggregate_of(method.aggregate);
+      const SegmentId instruction = stack.add({Role::instruction, item.bin->instruction, 0, {}, shared});
+      std::vector<std::vector<Sight>> chains(1, {{instruction}});
+      for (const DocumentParts& expert : item.experts) {
+        Tokens tokens = expert.tokens;
+        append(tokens, item.bin->opening);
+        const SegmentId document = stack.add(
+            {Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, shared});
+        chains.push_back({{instruction}, {document}});
+        slot.expert_priors.push_back(method.prior_weight * std::log(expert.relevance[q]));
+        slot.alone_tokens += alone + static_cast<int32_t>(expert.tokens.size());
+      }
+      for (std::vector<Sight>& chain : chains) add_question(stack, chain, question);
+      for (const std::vector<Sight>& chain : chains) {
+        const SegmentId last = stack.add({Role::question,
+                                          {question.back()},
+                                          stack.end_position(chain.back().segment),
+                                          chain,
+                                          false});
+        if (&chain == &chains.front()) slot.prompt = slot.answer = last;
+      }
+      stack.slots.push_back(std::move(slot));
+    }
+  }
+}
+
+}  // namespace sheaf
