@@ -56,4 +56,23 @@ inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint3
   return items;
 }
 
+/// Gives items documents to be asked one by one instead of the one they have; neighbours have some in common.
+inline void add_random_experts(std::vector<ItemParts>& items, size_t most, int32_t longest, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> relevance(0.01f, 0.99f);
+  for (size_t i = 0; i < items.size(); ++i) {
+    items[i].document.clear();
+    const size_t count = std::uniform_int_distribution<size_t>(1, most)(random);
+    for (size_t k = 0; k < count; ++k) {
+      DocumentParts& expert = items[i].experts.emplace_back();
+      if (k == 0 && i % 2 == 1)
+        expert.tokens = items[i - 1].experts[0].tokens;
+      else
+        expert.tokens = random_tokens(random, longest, 61);
+      for (size_t q = 0; q < items[i].questions().size(); ++q)
+        expert.relevance.push_back(relevance(random));
+    }
+  }
+}
+
 }  // namespace sheaf::test

@@ -25,19 +25,22 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
                 std::vector<Stack>& out) {
   for (const ItemParts& item : items) {
     for (size_t q = 0; q < item.questions().size(); ++q) {
-      const Tokens& question = item.questions()[q].tokens;
+      Tokens question = item.bin->opening;
+      append(question, item.questions()[q].tokens);
       Stack& stack = out.emplace_back();
       Slot slot = make_slot(item, q);
       const int32_t alone = slot.alone_tokens;
       slot.contrast = method.contrast < 0 ? kDynamicContrast : method.contrast;
       slot.aggregate = aggregate_of(method.aggregate);
-      const SegmentId instruction = stack.add({Role::instruction, item.bin->instruction, 0, {}, shared});
+      const auto add_instruction = [&] {
+        return stack.add({Role::instruction, item.bin->instruction, 0, {}, shared});
+      };
+      SegmentId instruction = add_instruction();
       std::vector<std::vector<Sight>> chains(1, {{instruction}});
       for (const DocumentParts& expert : item.experts) {
-        Tokens tokens = expert.tokens;
-        append(tokens, item.bin->opening);
+        if (!shared) instruction = add_instruction();
         const SegmentId document = stack.add(
-            {Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, shared});
+            {Role::document, expert.tokens, stack.end_position(instruction), {{instruction}}, shared});
         chains.push_back({{instruction}, {document}});
         slot.expert_priors.push_back(method.prior_weight * std::log(expert.relevance[q]));
         slot.alone_tokens += alone + static_cast<int32_t>(expert.tokens.size());

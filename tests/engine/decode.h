@@ -60,12 +60,14 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
   }
 }
 
-/// Nine items in three prompts, built by method `kind` of six; some with lists of allowed answers.
+constexpr int kKinds = 7;
+
+/// Nine items in three prompts, built by method `kind` of seven; some with lists of allowed answers.
 inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   auto items = make_random_items({.items = 9,
                                   .questions = 4,
                                   .max_tokens = 7,
-                                  .own_questions = kind < 3 && seed % 2 == 0,
+                                  .own_questions = (kind < 3 || kind == 6) && seed % 2 == 0,
                                   .longest = 12},
                                  seed);
   const auto trie =
@@ -73,6 +75,10 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   if (seed % 3 == 0)
     for (ItemParts& item : items)
       for (QuestionParts& question : item.own_questions) question.allowed = trie;
+  if (kind == 6) add_random_experts(items, 4, 12, seed);
+  Job::Method pced;
+  pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;
+  pced.aggregate = seed % 4 == 0 ? "mixture" : seed % 4 == 1 ? "product" : "max";
   std::vector<Stack> stacks;
   for (size_t first = 0; first < items.size(); first += 3) {
     const auto group = std::span(items).subspan(first, 3);
@@ -82,6 +88,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     if (kind == 3) build_positional(group, true, stacks);
     if (kind == 4) build_positional(group, false, stacks);
     if (kind == 5) build_joint_tree(group, stacks);
+    if (kind == 6) build_pced(group, pced, true, stacks);
   }
   return stacks;
 }

@@ -75,7 +75,7 @@ TEST(Memory, ShrinkingStepsChangeNoAnswer) {
   int64_t split = 0, split_in_flight = 0;
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model({}, 40 + seed);
-    for (int kind = 0; kind < 6; ++kind) {
+    for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
       const EngineOptions options{.rows_per_step = seed % 2 ? 150 : 50,
                                   .pages = seed % 4 < 2 ? tight_pool(stacks) : 2000,

@@ -20,7 +20,7 @@ TEST(Overlap, NeverChangesAnAnswer) {
   int64_t started = 0, overlapped = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const Model model = make_random_model({}, seed);
-    for (int kind = 0; kind < 6; ++kind) {
+    for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
       EngineOptions options{.rows_per_step = 40, .pages = 2000, .page_size = 16, .seed = seed};
       if (seed % 4 == 1) options.temperature = 1;

@@ -242,5 +242,46 @@ TEST(JointTree, KeysSeeAllDocumentsButNoOtherKey) {
   }
 }
 
+TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    auto items = make_random_items({.items = 3, .questions = 2, .own_questions = seed % 2 == 0}, seed);
+    test::add_random_experts(items, 5, 9, seed);
+    std::vector<Stack> stacks;
+    build_pced(items, {}, seed % 4 < 2, stacks);
+    ASSERT_EQ(stacks.size(), 6u);
+    for (size_t s = 0; s < stacks.size(); ++s) {
+      const Stack& stack = stacks[s];
+      const ItemParts& item = items[s / 2];
+      check_stack(stack);
+      const Slot& slot = stack.slots[0];
+      ASSERT_EQ(slot.expert_priors.size(), item.experts.size());
+      std::vector<TokenPlace> places;
+      for (size_t i = 0; i < stack.segments.size(); ++i)
+        for (size_t t = 0; t < stack.segments[i].tokens.size(); ++t)
+          places.push_back({static_cast<SegmentId>(i), static_cast<int32_t>(t)});
+      const auto mask = dense_mask(stack, places);
+      for (size_t k = 0; k <= item.experts.size(); ++k) {
+        const auto prompt = static_cast<SegmentId>(slot.prompt + static_cast<SegmentId>(k));
+        const size_t row = static_cast<size_t>(
+            std::find_if(places.begin(), places.end(), [&](TokenPlace p) { return p.segment == prompt; }) -
+            places.begin());
+        // What the last token of a chain sees, in the order of positions, is the plain prompt.
+        Tokens seen;
+        for (size_t i = 0; i < places.size(); ++i) {
+          if (!mask[row * places.size() + i]) continue;
+          const Segment& segment = stack.segments[static_cast<size_t>(places[i].segment)];
+          EXPECT_EQ(segment.first_position + places[i].index, static_cast<int32_t>(seen.size()));
+          seen.push_back(segment.tokens[static_cast<size_t>(places[i].index)]);
+        }
+        Tokens wanted = item.bin->instruction;
+        if (k > 0) append(wanted, item.experts[k - 1].tokens);
+        append(wanted, item.bin->opening);
+        append(wanted, item.questions()[s % 2].tokens);
+        EXPECT_EQ(seen, wanted) << "seed " << seed << ", stack " << s << ", expert " << k;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -22,7 +22,7 @@ Work from_mask(const Stack& stack) {
   const auto mask = dense_mask(stack, places);
   work.rows = static_cast<int64_t>(places.size());
   work.keys = std::accumulate(mask.begin(), mask.end(), int64_t{0});
-  for (const Slot& slot : stack.slots) work.picks += slot.max_tokens;
+  for (const Slot& slot : stack.slots) work.picks += slot.prompts() * slot.max_tokens;
   return work;
 }
 
@@ -41,6 +41,9 @@ TEST(WorkCount, IsWhatTheMaskAllows) {
     build_positional(items, false, stacks);
     build_positional(items, true, stacks);
     build_separate(std::span(items).first(1), stacks);
+    auto rows = items;
+    test::add_random_experts(rows, 4, 9, seed);
+    build_pced(rows, {}, true, stacks);
     for (const Stack& stack : stacks) {
       WorkCount count;
       count.add(stack);

@@ -1,0 +1,183 @@
+// PCED against the equations of its paper, applied by hand to chains that are computed apart.
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/methods/builder.h"
+#include "cpu/cpu_backend.h"
+#include "tests/engine/decode.h"
+#include "tests/engine/dense_model.h"
+#include "tests/random_model.h"
+
+namespace sheaf {
+namespace {
+
+using test::Answers, test::decode, test::expect_same;
+using test::make_random_items, test::make_random_model;
+using Row = std::vector<double>;
+
+/// The logits after the last token of a prompt, recomputed from scratch.
+Row last_logits(const Model& model, const Tokens& tokens) {
+  std::vector<int32_t> positions;
+  std::vector<uint8_t> mask;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    positions.push_back(static_cast<int32_t>(i));
+    for (size_t j = 0; j < tokens.size(); ++j) mask.push_back(j <= i);
+  }
+  return test::dense_forward(model, tokens, positions, mask).back();
+}
+
+Row softmax(const Row& logits) {
+  Row out;
+  double sum = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  for (const double logit : logits) out.push_back(std::exp(logit) / sum);
+  return out;
+}
+
+double divergence(const Row& p, const Row& q) {
+  double sum = 0;
+  for (size_t i = 0; i < p.size(); ++i) {
+    const double m = (p[i] + q[i]) / 2;
+    sum += p[i] * std::log(p[i] / m) / 2 + q[i] * std::log(q[i] / m) / 2;
+  }
+  return sum;
+}
+
+Row contrasted(const Row& expert, const Row& amateur, double contrast) {
+  Row out;
+  for (size_t i = 0; i < expert.size(); ++i)
+    out.push_back((1 + contrast) * expert[i] - contrast * amateur[i]);
+  return out;
+}
+
+/// One answer by equations 2 and 3, or by a mixture or product of the experts' probabilities.
+Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const Job::Method& method) {
+  std::vector<Tokens> prompts;
+  for (size_t k = 0; k <= item.experts.size(); ++k) {
+    Tokens& prompt = prompts.emplace_back(item.bin->instruction);
+    if (k > 0) append(prompt, item.experts[k - 1].tokens);
+    append(prompt, item.bin->opening);
+    append(prompt, item.questions()[q].tokens);
+  }
+  double contrast = static_cast<double>(method.contrast), weights = 0;
+  const auto gamma = static_cast<double>(method.prior_weight);
+  for (const DocumentParts& expert : item.experts)
+    weights += std::pow(static_cast<double>(expert.relevance[q]), gamma);
+  Tokens answer;
+  while (true) {
+    std::vector<Row> logits;
+    for (const Tokens& prompt : prompts) logits.push_back(last_logits(model, prompt));
+    if (answer.empty() && contrast < 0) {
+      contrast = 0;
+      for (size_t k = 1; k < logits.size(); ++k)
+        contrast += divergence(softmax(logits[k]), softmax(logits[0])) / static_cast<double>(logits.size() - 1);
+    }
+    Row score(logits[0].size(), method.aggregate == "max" ? -1e30 : 0);
+    for (size_t k = 1; k < logits.size(); ++k) {
+      const double relevance = static_cast<double>(item.experts[k - 1].relevance[q]);
+      const double weight = std::pow(relevance, gamma) / weights;
+      const Row row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
+      for (size_t v = 0; v < score.size(); ++v) {
+        if (method.aggregate == "max") score[v] = std::max(score[v], row[v] + gamma * std::log(relevance));
+        if (method.aggregate == "mixture") score[v] += weight * share[v];
+        if (method.aggregate == "product") score[v] += weight * std::log(share[v]);
+      }
+    }
+    const auto token = static_cast<TokenId>(std::max_element(score.begin(), score.end()) - score.begin());
+    if (token == 3 || token == 7) return answer;  // what ends a text in decode()
+    answer.push_back(token);
+    if (static_cast<int32_t>(answer.size()) == item.questions()[q].max_tokens) return answer;
+    for (Tokens& prompt : prompts) prompt.push_back(token);
+  }
+}
+
+std::vector<ItemParts> random_rows(uint32_t seed, size_t most_experts) {
+  auto items =
+      make_random_items({.items = 4, .questions = 2, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
+  test::add_random_experts(items, most_experts, 10, seed);
+  return items;
+}
+
+Answers run(Backend& backend, const std::vector<ItemParts>& items, const Job::Method& method, bool shared,
+            const EngineOptions& options, EngineStats* stats = nullptr) {
+  std::vector<Stack> stacks;
+  build_pced(items, method, shared, stacks);
+  return decode(backend, std::move(stacks), options, stats);
+}
+
+TEST(Pced, IsThePapersEquations) {
+  int64_t tokens = 0, differ = 0;
+  for (uint32_t seed = 0; seed < 9; ++seed) {
+    const Model model = make_random_model({}, 300 + seed);
+    const auto items = random_rows(seed, 4);
+    Job::Method method;
+    method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
+    method.prior_weight = seed % 2 == 0 ? 2.5f : 0.5f;
+    method.aggregate = std::vector<std::string>{"max", "mixture", "product"}[seed / 3];
+    const auto reference = make_reference_backend(model);
+    const Answers first = run(*reference, items, method, true, {.rows_per_step = 64, .pages = 500});
+    for (size_t i = 0; i < items.size(); ++i)
+      for (size_t q = 0; q < 2; ++q) {
+        const Tokens wanted = decode_by_hand(model, items[i], q, method);
+        EXPECT_EQ(first.at({static_cast<int32_t>(i), static_cast<int32_t>(q)}).tokens, wanted)
+            << "seed " << seed << ", item " << i << ", question " << q;
+        tokens += static_cast<int64_t>(wanted.size());
+      }
+    Job::Method other = method;
+    other.contrast = method.contrast == 0 ? 1 : 0;
+    const auto again = make_reference_backend(model);
+    for (const auto& [key, answer] : run(*again, items, other, true, {.rows_per_step = 64, .pages = 500}))
+      differ += answer.tokens != first.at(key).tokens;
+  }
+  EXPECT_GT(tokens, 200);
+  EXPECT_GT(differ, 10) << "the contrast should matter";
+}
+
+TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    const Model model = make_random_model({}, 400 + seed);
+    const auto items = random_rows(seed, 7);
+    Job::Method method;
+    method.aggregate = seed % 2 ? "max" : "mixture";
+    EngineStats alone_stats, shared_stats;
+    const auto plain = make_quick_backend(model, 1);
+    const Answers alone =
+        run(*plain, items, method, false, {.rows_per_step = 64, .pages = 900}, &alone_stats);
+    EXPECT_EQ(alone_stats.alone_rows, alone_stats.rows());
+    for (const auto& [rows, page] : {std::pair{200, 16}, {7, 4}, {1, 1}, {13, 8}}) {
+      const auto quick = make_quick_backend(model, 2);
+      expect_same(alone,
+                  run(*quick, items, method, true, {.rows_per_step = rows, .pages = 4000, .page_size = page},
+                      &shared_stats),
+                  fmt::format("seed {}, {} rows, pages of {}", seed, rows, page));
+      EXPECT_EQ(shared_stats.alone_rows, alone_stats.rows());
+      EXPECT_LT(shared_stats.rows(), alone_stats.rows());
+    }
+  }
+}
+
+TEST(Pced, OneExpertWithoutContrastAndPriorIsThePlainPrompt) {
+  const Model model = make_random_model({}, 500);
+  auto items = random_rows(2, 1);
+  Job::Method method;
+  method.contrast = 0;
+  method.prior_weight = 0;
+  for (const float temperature : {0.0f, 1.0f}) {
+    const EngineOptions options{.rows_per_step = 30, .pages = 500, .temperature = temperature, .seed = 5};
+    const auto one = make_quick_backend(model, 1), other = make_quick_backend(model, 1);
+    const Answers got = run(*one, items, method, true, options);
+    auto plain = items;
+    for (ItemParts& item : plain) {
+      item.document = item.experts[0].tokens;
+      item.experts.clear();
+    }
+    std::vector<Stack> stacks;
+    build_separate(plain, stacks);
+    expect_same(decode(*other, std::move(stacks), options), got, "the plain prompt");
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
