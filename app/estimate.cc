@@ -252,7 +252,7 @@ void add_estimate_command(CLI::App& app) {
                    "Devices that share the corpus (default: the job's cost.devices)")
       ->check(CLI::Range(1, 100000));
   command->add_option("--method", options->method, "Instead of the job's")
-      ->check(CLI::IsMember({"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd"}));
+      ->check(CLI::IsMember({"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"}));
   command->add_option("--documents", options->documents, "Documents a prompt (0: as many as fit)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")

@@ -95,7 +95,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
     const Item* item = std::get_if<Item>(&*row);
     if (item == nullptr) continue;
     const std::string row_id = id_text(item->id);
-    AskedItem asked{row_id, item->id, item->place, item->category, item->document, {}};
+    AskedItem asked{row_id, item->id, item->place, item->category, whole_document(*item), {}};
     if (item->questions.empty() || !job.input.question.empty()) {
       if (!item->questions.empty()) asked.question = item->questions.front().text;
       if (!take(asked)) return;

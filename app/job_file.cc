@@ -20,7 +20,8 @@ constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
 const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
 const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate", "prefix"};
-const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix"};
+const std::vector<std::string> kAskMethods = {"ippd",     "parallel-prompting", "standard",
+                                              "separate", "prefix",             "pced"};
 const std::vector<std::string> kChatMethods = {"ippd", "standard", "separate", "prefix"};
 
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {
@@ -60,6 +61,7 @@ void check_method_fits(const YamlMap& map, const Job::Method& method, const std:
            map.has("name") ? method.name : method.name + " (the default)", other, kind,
            fmt::join(fitting, ", "));
   }
+  if (method.name != "pced") only_for(map, {"contrast", "prior_weight", "aggregate"}, "method.name pced");
   if (method.name == "hpd") return;
   if (method.values == "positional")
     refuse("{}: method.values positional is only for method.name hpd, not {}", map.where("values"),
@@ -70,12 +72,16 @@ void check_method_fits(const YamlMap& map, const Job::Method& method, const std:
 }
 
 void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
-  map.choice("name", method.name, {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd"});
+  map.choice("name", method.name, {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"});
   map.choice("values", method.values, {"independent", "positional"});
   map.choice("stacking", method.stacking, {"isolated", "joint"});
   map.integer("documents", method.documents, kFromZero);
   map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
   map.integer("max_value_tokens", method.max_value_tokens, {1, 4096});
+  if (const YamlPtr node = map.node("contrast"); node && node->text != "dynamic")
+    map.number("contrast", method.contrast, {0, 100});
+  map.number("prior_weight", method.prior_weight, {0, 100});
+  map.choice("aggregate", method.aggregate, {"max", "mixture", "product"});
   map.number("temperature", method.temperature, {0, 1000});
   map.integer("top_k", method.top_k, kFromZero);
   map.number("top_p", method.top_p, {0, 1});
@@ -174,6 +180,15 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);
   read_model(std::move(model), job.model, files);
+  if (job.method.name == "pced") {
+    if (job.input.documents.empty())
+      refuse("{}: method.name pced asks about several documents one by one; name their list column with "
+             "input.documents",
+             job.file);
+    if (job.input.too_long != "refuse")
+      refuse("{}: input.too_long: pced's documents are not {}; leave it out", job.file,
+             job.input.too_long == "split" ? "split" : "truncated");
+  }
   if (files) add_examples(job);
   return job;
 }

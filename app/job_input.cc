@@ -14,6 +14,8 @@ namespace {
 constexpr const char* kBatchFormat = "openai-batch";
 constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 
+const std::vector<std::string> kScoreKinds = {"dense", "sparse", "probability", "logit"};
+
 std::vector<std::string> corpus_format_names() {
   std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
@@ -44,7 +46,8 @@ void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind, bool
     if (input.document.empty()) input.document = {"document"};
   } else {
     if (input.id.empty()) input.id = "id";
-    if (input.context.empty()) input.context = "context";
+    if (input.context.empty() && input.documents.empty())
+      (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
     if (input.questions.empty() && input.question.empty()) input.questions = "questions";
   }
 }
@@ -53,7 +56,8 @@ void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind, bool
 void check_batch(const YamlMap& map, Job::Input& input) {
   only_for(
       map,
-      {"id", "category", "document", "context", "context_id", "questions", "question", "options", "too_long"},
+      {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
+       "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options", "too_long"},
       "task.kind extract and ask");
   if (input.format != kBatchFormat)
     refuse("{}: task.kind chat reads requests; write input.format: {}", map.where("format"), kBatchFormat);
@@ -88,6 +92,12 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
   map.text_list("document", input.document);
   map.text("context", input.context);
   map.text("context_id", input.context_id);
+  map.text("documents", input.documents);
+  map.text("scores", input.scores);
+  map.choice("scores_are", input.scores_are, kScoreKinds);
+  map.text("rerank_scores", input.rerank_scores);
+  map.choice("rerank_scores_are", input.rerank_scores_are, kScoreKinds);
+  map.integer("top_documents", input.top_documents, {0, 1000});
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
@@ -95,7 +105,8 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
   map.require("path");
   map.finish();
   for (const char* key :
-       {"id", "category", "document", "context", "context_id", "questions", "question", "options"})
+       {"id", "category", "document", "context", "context_id", "documents", "scores", "rerank_scores",
+        "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
   if (kind != "chat" && input.format == kBatchFormat)
     refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);
@@ -103,9 +114,18 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
     check_batch(map, input);
   } else if (kind == "extract") {
     if (input.document.empty()) needs(map, "document", "task.kind extract");
-    only_for(map, {"context", "context_id", "questions", "question", "options"}, "task.kind ask");
+    only_for(map,
+             {"context", "context_id", "documents", "scores", "scores_are", "rerank_scores",
+              "rerank_scores_are", "top_documents", "questions", "question", "options"},
+             "task.kind ask");
   } else {
-    if (input.context.empty()) needs(map, "context", "task.kind ask");
+    if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
+    if (!input.context.empty() && !input.documents.empty())
+      refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
+    if (!input.documents.empty()) only_for(map, {"context_id"}, "input.context");
+    if (input.documents.empty())
+      only_for(map, {"scores", "scores_are", "rerank_scores", "rerank_scores_are", "top_documents"},
+               "input.documents");
     only_for(map, {"category", "document"}, "task.kind extract");
     if (map.has("questions") && map.has("question"))
       refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));

@@ -26,7 +26,13 @@ struct Job {
     std::vector<std::string> document;  ///< extract: columns, joined by newlines
     std::string context;                ///< ask: column
     std::string context_id;             ///< ask: column; rows with one id have the context of any of them
-    std::string questions;              ///< ask: a list column of strings or of {id, question, options}
+    std::string documents;  ///< ask: a list column of texts or of {text, title, score}, instead of a context
+    std::string scores;     ///< ask: a list column with the relevance of each document
+    std::string scores_are = "probability";  ///< dense, sparse, probability or logit
+    std::string rerank_scores;               ///< ask: a second such column, of a reranker
+    std::string rerank_scores_are = "probability";
+    int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
+    std::string questions;      ///< ask: a list column of strings or of {id, question, options}
     std::string question;               ///< ask: a text column, for one row per question
     std::string options;                ///< ask: a list column with the choices of `question`
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"

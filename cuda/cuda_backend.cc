@@ -60,6 +60,10 @@ void check_one_device(int device) {
     fail("this process computes on cuda:{} already; use another process for cuda:{}", first, device);
 }
 
+bool on_host(const Pick& pick) {
+  return pick.temperature > 0 || pick.experts > 0;
+}
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options)
@@ -156,7 +160,7 @@ class CudaBackend final : public Backend {
       flight.clock.add_to(stage_seconds_, detailed_seconds_, device_seconds_);
     const std::vector<Pick>& picks = flight.batch->picks;
     for (size_t i = 0; i < picks.size(); ++i)
-      if (picks[i].temperature <= 0)
+      if (!on_host(picks[i]))
         flight.picked[i] = {flight.chosen.data()[i].token, flight.chosen.data()[i].logprob};
   }
 
@@ -298,7 +302,8 @@ class CudaBackend final : public Backend {
   /// After this the step needs no more memory.
   void make_room(const StepBatch& batch, Flight& flight) {
     const auto picks = static_cast<int64_t>(batch.picks.size());
-    const Activations::Size size{rows_, plan_.partial_rows, picks, std::min(picks, kPicksAtOnce)};
+    const auto together = static_cast<int64_t>(most_picks_together(batch.picks, kPicksAtOnce));
+    const Activations::Size size{rows_, plan_.partial_rows, picks, together};
     if (!room_.holds(size)) {
       check(cudaStreamSynchronize(stream_), "the steps before");  // they use what is to be replaced
       graphs_.forget();
@@ -362,10 +367,10 @@ class CudaBackend final : public Backend {
   void pick_all(const Flight& flight, std::span<float> logits) {
     const StepBatch& batch = *flight.batch;
     const auto picks = static_cast<int64_t>(batch.picks.size());
-    const bool sampled = std::any_of(batch.picks.begin(), batch.picks.end(),
-                                     [](const Pick& pick) { return pick.temperature > 0; });
-    for (int64_t first = 0; first < picks; first += kPicksAtOnce) {
-      const int64_t count = std::min(kPicksAtOnce, picks - first);
+    const bool some_on_host = std::any_of(batch.picks.begin(), batch.picks.end(), on_host);
+    for (int64_t first = 0, end; first < picks; first = end) {
+      end = static_cast<int64_t>(picks_end(batch.picks, static_cast<size_t>(first), kPicksAtOnce));
+      const int64_t count = end - first;
       // The rows are done with, so the buffer of normed rows is free for the picked ones.
       rms_norm(room_.x.data(), input<int32_t>(pick_rows_) + first, weights_.final_norm.data(),
                static_cast<int32_t>(count), config_.hidden, config_.norm_eps, room_.normed.data(), stream_);
@@ -373,7 +378,7 @@ class CudaBackend final : public Backend {
                           config_.hidden, room_.logits.data());
       pick_greedy(room_.logits.data(), input<GreedyPick>(greedy_) + first, input<int32_t>(allowed_),
                   static_cast<int32_t>(count), config_.vocab, room_.picks.data() + first, stream_);
-      if (sampled || !logits.empty()) pick_on_host(flight, first, count, logits);
+      if (some_on_host || !logits.empty()) pick_on_host(flight, first, count, logits);
     }
     if (picks > 0)
       check(
@@ -393,15 +398,11 @@ class CudaBackend final : public Backend {
     check(cudaStreamSynchronize(stream_), "logits");
     if (!logits.empty())
       std::copy(host_logits_.begin(), host_logits_.end(), logits.begin() + first * config_.vocab);
-    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-      const Pick& pick = batch.picks[static_cast<size_t>(first) + i];
-      if (pick.temperature <= 0) continue;
-      const auto allowed =
-          std::span(batch.allowed)
-              .subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
-      flight.picked[static_cast<size_t>(first) + i] =
-          pick_token(std::span(host_logits_).subspan(i * vocab, vocab), pick, allowed);
-    }
+    const auto picks = std::span(batch.picks).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].experts))
+      if (on_host(picks[i]))
+        flight.picked[static_cast<size_t>(first) + i] =
+            pick_next(picks.subspan(i), batch.allowed, host_logits_.data() + i * vocab, vocab, vocab);
   }
 
   ModelConfig config_;

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "io/batch_line.h"
 #include "io/cells.h"
+#include "io/row_documents.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -69,6 +70,9 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
   add(input_.id, "input.id");
   add(input_.category, "input.category");
   for (const std::string& column : input_.document) add(column, "input.document");
+  add(input_.documents, "input.documents", true);
+  add(input_.scores, "input.scores", true);
+  add(input_.rerank_scores, "input.rerank_scores", true);
   add(input_.questions, "input.questions", true);
   add(input_.question, "input.question");
   add(input_.options, "input.options", true);
@@ -99,11 +103,12 @@ Row RowMapper::map(Place place, const json& cells, int64_t number) const {
     item.id = input_.id.empty() ? json(number)
                                 : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
     if (schema_) map_category(cells, item);
-    if (input_.context_id.empty())
-      map_document(cells, item);
-    else
+    if (!input_.context_id.empty())
       map_context(cells, item);
+    else if (input_.documents.empty())
+      map_document(cells, item);
     if (!schema_) map_questions(cells, item);
+    if (!input_.documents.empty()) map_documents(cells, input_, item);
   } catch (const BadRow& bad) {
     return Reject{std::move(item.place), std::move(item.id), bad.reason};
   }

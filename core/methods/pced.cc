@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "core/methods/builder.h"
 
 namespace sheaf {
@@ -24,6 +25,8 @@ void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) 
 void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
                 std::vector<Stack>& out) {
   for (const ItemParts& item : items) {
+    if (item.experts.empty())
+      refuse("method pced asks about a row's documents one by one, and these rows have one; see input.documents");
     for (size_t q = 0; q < item.questions().size(); ++q) {
       Tokens question = item.bin->opening;
       append(question, item.questions()[q].tokens);

@@ -89,6 +89,7 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
         more = false;
       else if (auto* item = std::get_if<Item>(&*row)) {
         bytes += item->document.size();
+        for (const std::string& document : item->documents) bytes += document.size();
         window.items.push_back(std::move(*item));
       } else
         window.rejects.emplace_back(window.items.size(), std::get<Reject>(std::move(*row)));

@@ -10,6 +10,9 @@ constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
     "Answer null if the passage does not say.";
 
+// An expert whose document does not help should not say so: another one's may.
+constexpr std::string_view kExpertInstruction = "Answer the question about the passage with a few words.";
+
 constexpr size_t kMostOptions = 26;
 
 class AskTask : public Task {
@@ -19,7 +22,8 @@ class AskTask : public Task {
         job_(context.job),
         // Parallel Prompting's prompts are plain text: document, question, answer.
         chat_(context.job.method.name == "parallel-prompting" ? chat_template("plain") : context.chat) {
-    std::string text = job_.task.instruction.empty() ? std::string(kInstruction) : job_.task.instruction;
+    std::string text = job_.task.instruction;
+    if (text.empty()) text = job_.method.name == "pced" ? kExpertInstruction : kInstruction;
     text += job_.method.name == "parallel-prompting" ? "\n\nDocument: " : "\n\nPassage:\n";
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
@@ -37,8 +41,17 @@ class AskTask : public Task {
   ItemParts parts(const Item& item) override {
     ItemParts parts;
     parts.bin = bin_;
-    parts.document = encode_part(tokenizer_, item.document);
     for (const Question& question : item.questions) parts.own_questions.push_back(make_question(question));
+    if (job_.method.name != "pced") {
+      parts.document = encode_part(tokenizer_, whole_document(item));
+      return parts;
+    }
+    for (size_t i = 0; i < item.documents.size(); ++i) {
+      DocumentParts& expert = parts.experts.emplace_back();
+      expert.tokens = encode_part(tokenizer_, item.documents[i]);
+      for (const Question& question : item.questions)
+        expert.relevance.push_back(static_cast<float>(question.relevance[i]));
+    }
     return parts;
   }
 

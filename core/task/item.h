@@ -20,6 +20,7 @@ struct Question {
   nlohmann::json id;  ///< null where the corpus has none
   std::string text;
   std::vector<std::string> options;  ///< multiple choice where not empty
+  std::vector<double> relevance;     ///< in (0, 1), of each of the item's `documents`
 };
 
 /// One row of a corpus: a document to extract from, or a context with its questions.
@@ -28,10 +29,14 @@ struct Item {
   nlohmann::json id;                ///< the id column as it stands: string or number
   std::string category;             ///< extract only
   std::string document;             ///< the document columns joined by newlines, or the context
-  std::vector<Question> questions;  ///< ask only
+  std::vector<std::string> documents;  ///< ask only: several documents in place of one
+  std::vector<Question> questions;     ///< ask only
   Dialog dialog;                    ///< chat only
   int32_t max_tokens = 0;           ///< chat only: the most tokens of the answer; 0: as the job says
 };
+
+/// The document, or the documents with a blank line between them.
+std::string whole_document(const Item& item);
 
 /// A row that cannot be used, and why.
 struct Reject {

@@ -56,8 +56,8 @@ const std::vector<DatasetFormat>& dataset_formats() {
       {"longhealth", "ask", "benchmark_v5.json"},
       {"quac", "ask", "val_v0.2.json"},
       {"drop", "ask", "drop_dataset_dev.json"},
-      {"hotpotqa", "ask", "hotpot_dev_distractor_v1.json"},
-      {"musique", "ask", "musique_ans_v1.0_dev.jsonl"},
+      {"hotpotqa", "ask", "hotpot_dev_distractor_v1.json", true},
+      {"musique", "ask", "musique_ans_v1.0_dev.jsonl", true},
       {"oa-mine", "extract", "test.jsonl of ExtractGPT"},
       {"ae-110k", "extract", "test.jsonl of ExtractGPT"},
   };

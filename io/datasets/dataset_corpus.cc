@@ -51,10 +51,11 @@ class DatasetCorpus : public Corpus {
 }  // namespace
 
 std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RowMapper mapper) {
-  const bool ask = find_dataset_format(job.input.format)->task == "ask";
-  const std::vector<std::string> columns =
-      ask ? std::vector<std::string>{"id", "context", "questions"}
-          : std::vector<std::string>{"id", "category", "document", "gold"};
+  const DatasetFormat& format = *find_dataset_format(job.input.format);
+  std::vector<std::string> columns = format.task == "ask"
+                                         ? std::vector<std::string>{"id", "context", "questions"}
+                                         : std::vector<std::string>{"id", "category", "document", "gold"};
+  if (format.documents) columns.emplace_back("documents");
   for (const MappedColumn& column : mapper.columns()) check_column(column, columns, "the dataset");
   return std::make_unique<DatasetCorpus>(job.input, std::move(mapper));
 }
