@@ -229,7 +229,7 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
   EXPECT_EQ(ask_error("method=null"),
             "--set method=null: method.name hpd (the default) is only for task.kind extract; for ask choose "
             "one of ippd, "
-            "parallel-prompting, standard, separate, prefix");
+            "parallel-prompting, standard, separate, prefix, pced");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
 }

@@ -31,6 +31,11 @@ std::shared_ptr<arrow::DataType> type_of(const std::string& name) {
   if (name == "bool") return arrow::boolean();
   if (name == "date") return arrow::date32();
   if (name == "strings") return arrow::list(arrow::utf8());
+  if (name == "doubles") return arrow::list(arrow::float64());
+  if (name == "documents")
+    return arrow::list(
+        arrow::struct_({arrow::field("text", arrow::utf8()), arrow::field("title", arrow::utf8()),
+                        arrow::field("score", arrow::float32())}));
   if (name == "questions")
     return arrow::list(
         arrow::struct_({arrow::field("id", arrow::int64()), arrow::field("question", arrow::utf8()),
@@ -48,7 +53,9 @@ std::shared_ptr<arrow::Array> binary_array(const nlohmann::json& values) {
 
 std::shared_ptr<arrow::Array> array_of(const SampleColumn& column) {
   if (column.type == "binary") return binary_array(column.values);
-  return check(arrow::json::ArrayFromJSONString(type_of(column.type), column.values.dump()));
+  const bool raw = column.values.is_string();  // JSON with numbers that JSON has not, such as NaN
+  return check(arrow::json::ArrayFromJSONString(
+      type_of(column.type), raw ? column.values.get<std::string>() : column.values.dump()));
 }
 
 }  // namespace

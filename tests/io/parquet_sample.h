@@ -9,7 +9,8 @@ namespace sheaf {
 struct SampleColumn {
   std::string name;
   std::string
-      type;  ///< string, large_string, dictionary, binary, int64, double, bool, date, strings, questions
+      type;  ///< string, large_string, dictionary, binary, int64, double, bool, date, strings, doubles,
+             ///< questions, documents
   nlohmann::json values;
 };
 
