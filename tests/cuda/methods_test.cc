@@ -143,7 +143,7 @@ TEST(CudaMethods, AnswersAgreeWithOnePromptPerQuestionAndWithTheCpu) {
     };
     const Decoded packed = decode_on(make_cuda_backend(model, {}), builder_of(method));
     const Decoded cpu = decode_on(make_quick_backend(model, 2), builder_of(method));
-    const Decoded separate = decode_on(make_cuda_backend(model, {}), make_separate_builder());
+    const Decoded separate = decode_on(make_cuda_backend(model, {}), make_separate_builder({}));
     ASSERT_EQ(packed.size(), 96u);
     const int64_t as_cpu = count_equal(packed, cpu), as_separate = count_equal(packed, separate);
     std::printf("%s: of 96 answers %lld as on the CPU, %lld as one prompt per question\n",
