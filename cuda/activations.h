@@ -24,6 +24,7 @@ struct Activations {
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
   DeviceMemory<float> logits;        ///< [picks at once, vocab]
+  DeviceMemory<float> expert_sums;   ///< [2, picks at once], divergences and normalizers of experts
   DeviceMemory<GreedyResult> picks;  ///< [picks]
 
   struct Size {
@@ -66,6 +67,7 @@ struct Activations {
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);
+    expert_sums.grow(2 * size.picks_at_once);
     picks.grow(size.picks);
   }
 

@@ -61,7 +61,7 @@ void check_one_device(int device) {
 }
 
 bool on_host(const Pick& pick) {
-  return pick.temperature > 0 || pick.experts > 0;
+  return pick.temperature > 0;
 }
 
 class CudaBackend final : public Backend {
@@ -159,9 +159,13 @@ class CudaBackend final : public Backend {
     if (!flight.batch->tokens.empty())
       flight.clock.add_to(stage_seconds_, detailed_seconds_, device_seconds_);
     const std::vector<Pick>& picks = flight.batch->picks;
-    for (size_t i = 0; i < picks.size(); ++i)
+    for (size_t i = 0; i < picks.size(); ++i) {
+      const GreedyResult& chosen = flight.chosen.data()[i];
+      const bool experts = picks[i].experts > 0;
       if (!on_host(picks[i]))
-        flight.picked[i] = {flight.chosen.data()[i].token, flight.chosen.data()[i].logprob};
+        flight.picked[i] = {chosen.token, chosen.logprob, experts ? chosen.contrast : 0.0f};
+      for (int32_t k = picks[i].experts; k > 0; --k) flight.picked[++i] = {};
+    }
   }
 
  private:
@@ -272,6 +276,9 @@ class CudaBackend final : public Backend {
       picked_rows_.push_back(pick.row);
       greedy_picks_.push_back({pick.first_allowed, pick.allowed_count});
     }
+    list_experts(batch.picks);
+    experts_ = staging_->add(std::span<const ExpertPick>(expert_picks_));
+    groups_ = staging_->add(std::span<const ExpertGroup>(expert_groups_));
     pick_rows_ = staging_->add(std::span<const int32_t>(picked_rows_));
     greedy_ = staging_->add(std::span<const GreedyPick>(greedy_picks_));
     allowed_ = staging_->add(std::span<const int32_t>(batch.allowed));
@@ -293,6 +300,53 @@ class CudaBackend final : public Backend {
                   plan_.partial_rows};
     staging_->put(attention_at_, attention_);
   }
+  void list_experts(const std::vector<Pick>& picks) {
+    expert_groups_.clear();
+    expert_picks_.clear();
+    if (std::none_of(picks.begin(), picks.end(), [](const Pick& pick) { return pick.experts > 0; })) return;
+    expert_picks_.assign(picks.size(), {-1, 0, 0, 0, 0});
+    for (size_t i = 0; i < picks.size(); ++i) {
+      if (picks[i].experts == 0) continue;
+      const auto amateur = static_cast<int32_t>(i), group = static_cast<int32_t>(expert_groups_.size());
+      expert_groups_.push_back(
+          {amateur, picks[i].experts, picks[i].contrast, static_cast<int32_t>(picks[i].aggregate)});
+      double sum = 0, high = -INFINITY;
+      const auto experts = std::span(picks).subspan(i + 1, static_cast<size_t>(picks[i].experts));
+      for (const Pick& expert : experts) high = std::max(high, static_cast<double>(expert.prior));
+      for (const Pick& expert : experts) sum += std::exp(static_cast<double>(expert.prior) - high);
+      for (const Pick& expert : experts) {
+        ++i;
+        expert_picks_[i] = {amateur, group, expert_groups_.back().contrast < 0, expert.prior,
+                            static_cast<float>(static_cast<double>(expert.prior) - high - std::log(sum))};
+        greedy_picks_[i].allowed_count = -1;
+      }
+    }
+  }
+
+  /// The scores of the picks in [first, end) that have experts, whose logits are there.
+  void fuse(int64_t first, int64_t end) {
+    if (expert_groups_.empty()) return;
+    const auto at = [&](int64_t pick) {
+      return static_cast<int32_t>(
+          std::find_if(expert_groups_.begin(), expert_groups_.end(),
+                       [&](const ExpertGroup& group) { return group.pick >= pick; }) -
+          expert_groups_.begin());
+    };
+    const auto any = [&](auto&& is) {
+      return std::any_of(expert_groups_.begin(), expert_groups_.end(), is);
+    };
+    const ExpertInputs inputs{input<ExpertPick>(experts_),
+                              input<ExpertGroup>(groups_),
+                              at(first),
+                              at(end) - at(first),
+                              any([](const ExpertGroup& group) { return group.contrast < 0; }),
+                              any([](const ExpertGroup& group) { return group.aggregate != 0; }),
+                              room_.expert_sums.data(),
+                              room_.expert_sums.data() + room_.size.picks_at_once};
+    fuse_experts(inputs, room_.logits.data(), static_cast<int32_t>(first), static_cast<int32_t>(end - first),
+                 config_.vocab, room_.picks.data() + first, stream_);
+  }
+
   /// Where the step's arrays are on the device.
   template <class T>
   const T* input(int64_t offset) const {
@@ -376,9 +430,10 @@ class CudaBackend final : public Backend {
                static_cast<int32_t>(count), config_.hidden, config_.norm_eps, room_.normed.data(), stream_);
       products_->multiply(weights_.output_or_embedding(), room_.normed.data(), count, config_.vocab,
                           config_.hidden, room_.logits.data());
+      if (some_on_host || !logits.empty()) pick_on_host(flight, first, count, logits);
+      fuse(first, end);
       pick_greedy(room_.logits.data(), input<GreedyPick>(greedy_) + first, input<int32_t>(allowed_),
                   static_cast<int32_t>(count), config_.vocab, room_.picks.data() + first, stream_);
-      if (some_on_host || !logits.empty()) pick_on_host(flight, first, count, logits);
     }
     if (picks > 0)
       check(
@@ -431,13 +486,15 @@ class CudaBackend final : public Backend {
   int32_t rows_ = 0;
   int32_t layers_to_run_ = 0;
   Staging* staging_ = nullptr;
-  int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0,
-          allowed_ = 0;  ///< offsets in it
+  int64_t tokens_ = 0, positions_ = 0, kv_slots_ = 0, pick_rows_ = 0, greedy_ = 0, allowed_ = 0, experts_ = 0,
+          groups_ = 0;  ///< offsets in it
   std::optional<AttentionPlanner> planner_;
   AttentionPlan plan_;
   AttentionInputs attention_{};
   std::vector<int32_t> picked_rows_;
   std::vector<GreedyPick> greedy_picks_;
+  std::vector<ExpertPick> expert_picks_;
+  std::vector<ExpertGroup> expert_groups_;
   std::vector<float> host_logits_;
   Activations room_;
 

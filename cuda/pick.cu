@@ -24,6 +24,7 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
                             int32_t vocab, GreedyResult* out) {
   const float* row = logits + int64_t{blockIdx.x} * vocab;
   const GreedyPick pick = picks[blockIdx.x];
+  if (pick.allowed_count < 0) return;
   Best best{-INFINITY, INT32_MAX};
   float high = -INFINITY, sum = 0;
   auto take = [&](float value, int i) {
@@ -70,7 +71,9 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
     highs[threadIdx.x] = top;
   }
   __syncthreads();
-  if (threadIdx.x == 0) out[blockIdx.x] = {bests[0].token, bests[0].value - highs[0] - logf(sums[0])};
+  if (threadIdx.x > 0) return;
+  out[blockIdx.x].token = bests[0].token;
+  out[blockIdx.x].logprob = bests[0].value - highs[0] - logf(sums[0]);
 }
 
 }  // namespace
