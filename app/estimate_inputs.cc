@@ -35,6 +35,7 @@ std::string wording(const Job::Method& method, const std::string& kind) {
     if (method.name == "standard" || method.name == "prefix") return "object";
     return method.name == "hpd" && method.stacking == "joint" ? "joint" : "values";
   }
+  if (method.name == "pced") return "experts";
   return method.name == "parallel-prompting" ? "plain" : "chat";
 }
 

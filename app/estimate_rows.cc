@@ -55,14 +55,15 @@ double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooL
     if (!row.refused.empty() ||
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
       continue;
-    size_t document = parts.document.size() + parts.bin->opening.size();
+    const size_t chains = 1 + parts.experts.size();
+    size_t document = parts.document_tokens() + parts.bin->opening.size();
     if (too_long == TooLong::truncate)
       document = std::min(document, static_cast<size_t>(asked.config.context));
-    if (shared && seen.insert(&parts.document).second) tokens += document;
+    if (shared && (chains > 1 || seen.insert(&parts.document).second)) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
       int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
       if (!question.allowed && answer_tokens > 0) answer = std::min(answer, answer_tokens);
-      tokens += question.tokens.size() + static_cast<size_t>(answer);
+      tokens += chains * (question.tokens.size() + static_cast<size_t>(answer));
       if (!shared) tokens += parts.bin->instruction.size() + document;
     }
   }

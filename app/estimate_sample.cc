@@ -18,6 +18,7 @@ constexpr int64_t kSampleBytes = 4 * kSampleTokens;
 
 int64_t bytes_of(const Item& item) {
   size_t bytes = item.document.size();
+  for (const std::string& document : item.documents) bytes += document.size();
   for (const Question& question : item.questions) bytes += question.text.size();
   for (const std::string& turn : item.dialog.turns) bytes += turn.size();
   return static_cast<int64_t>(bytes);

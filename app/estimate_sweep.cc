@@ -13,8 +13,8 @@
 namespace sheaf {
 namespace {
 
-const std::vector<std::string> kMethods = {"standard", "separate",           "prefix",
-                                           "ippd",     "parallel-prompting", "hpd", "pced"};
+const std::vector<std::string> kMethods = {"standard",           "separate", "prefix", "ippd",
+                                           "parallel-prompting", "hpd",      "pced"};
 
 int32_t whole_number(const std::string& key, const std::string& text, int32_t least) {
   int32_t value = 0;

@@ -26,6 +26,7 @@ std::string packing_text(const Job::Method& method) {
   const int32_t documents = make_builder(method).documents;
   if (method.name == "standard" || method.name == "separate" || method.name == "prefix")
     return "one question a prompt";
+  if (method.name == "pced") return "one question, a chain for each document";
   return fmt::format("{} a prompt of at most {} tokens",
                      documents == 0   ? "as many documents as fit"
                      : documents == 1 ? "1 document"

@@ -20,8 +20,8 @@ constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
 const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
 const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate", "prefix"};
-const std::vector<std::string> kAskMethods = {"ippd",     "parallel-prompting", "standard",
-                                              "separate", "prefix",             "pced"};
+const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix",
+                                              "pced"};
 const std::vector<std::string> kChatMethods = {"ippd", "standard", "separate", "prefix"};
 
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {
@@ -72,7 +72,8 @@ void check_method_fits(const YamlMap& map, const Job::Method& method, const std:
 }
 
 void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
-  map.choice("name", method.name, {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"});
+  map.choice("name", method.name,
+             {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"});
   map.choice("values", method.values, {"independent", "positional"});
   map.choice("stacking", method.stacking, {"isolated", "joint"});
   map.integer("documents", method.documents, kFromZero);
@@ -182,9 +183,10 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   read_model(std::move(model), job.model, files);
   if (job.method.name == "pced") {
     if (job.input.documents.empty())
-      refuse("{}: method.name pced asks about several documents one by one; name their list column with "
-             "input.documents",
-             job.file);
+      refuse(
+          "{}: method.name pced asks about several documents one by one; name their list column with "
+          "input.documents",
+          job.file);
     if (job.input.too_long != "refuse")
       refuse("{}: input.too_long: pced's documents are not {}; leave it out", job.file,
              job.input.too_long == "split" ? "split" : "truncated");

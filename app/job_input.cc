@@ -104,9 +104,8 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
   read_dataset(map, input, kind, files);
   map.require("path");
   map.finish();
-  for (const char* key :
-       {"id", "category", "document", "context", "context_id", "documents", "scores", "rerank_scores",
-        "questions", "question", "options"})
+  for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
+                          "rerank_scores", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
   if (kind != "chat" && input.format == kBatchFormat)
     refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);

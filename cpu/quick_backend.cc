@@ -221,9 +221,9 @@ class QuickBackend final : public Backend {
       end = picks_end(batch.picks, first, kPicksAtOnce);
       const auto count = static_cast<int64_t>(end - first);
       for (int64_t i = 0; i < count; ++i)
-        kernels_.rms_norm(
-            x_.data() + int64_t{picks[first + static_cast<size_t>(i)].row} * config_.hidden,
-            final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.data() + i * config_.hidden);
+        kernels_.rms_norm(x_.data() + int64_t{picks[first + static_cast<size_t>(i)].row} * config_.hidden,
+                          final_norm_.data(), config_.hidden, config_.norm_eps,
+                          normed_picks_.data() + i * config_.hidden);
       apply(output_, kernels_, threads_, normed_picks_.data(), config_.hidden, count, logits_.data(), stride);
       threads_.run(count, [&](int64_t i, int) {
         const auto index = first + static_cast<size_t>(i);
@@ -250,15 +250,15 @@ class QuickBackend final : public Backend {
   AttentionPlan plan_;
 
   int64_t rows_ = 0;
-  FloatBuffer x_;        ///< [rows, hidden], the residual stream
-  FloatBuffer angles_;   ///< [rows, rotary_dim], cosines then sines
-  FloatBuffer normed_;   ///< [rows, hidden]
-  FloatBuffer y_;        ///< [rows, hidden]
-  FloatBuffer qkv_;      ///< [rows, (heads + 2 · kv_heads) × head_dim]
-  FloatBuffer mixed_;    ///< [rows, heads × head_dim]
-  FloatBuffer gate_up_;  ///< [rows, 2 · ffn]
-  FloatBuffer normed_picks_;  ///< [picks, hidden]
-  FloatBuffer logits_;        ///< [picks, vocab]
+  FloatBuffer x_;                ///< [rows, hidden], the residual stream
+  FloatBuffer angles_;           ///< [rows, rotary_dim], cosines then sines
+  FloatBuffer normed_;           ///< [rows, hidden]
+  FloatBuffer y_;                ///< [rows, hidden]
+  FloatBuffer qkv_;              ///< [rows, (heads + 2 · kv_heads) × head_dim]
+  FloatBuffer mixed_;            ///< [rows, heads × head_dim]
+  FloatBuffer gate_up_;          ///< [rows, 2 · ffn]
+  FloatBuffer normed_picks_;     ///< [picks, hidden]
+  FloatBuffer logits_;           ///< [picks, vocab]
   std::vector<bool> is_expert_;  ///< [picks]
 };
 

@@ -327,14 +327,11 @@ class CudaBackend final : public Backend {
   void fuse(int64_t first, int64_t end) {
     if (expert_groups_.empty()) return;
     const auto at = [&](int64_t pick) {
-      return static_cast<int32_t>(
-          std::find_if(expert_groups_.begin(), expert_groups_.end(),
-                       [&](const ExpertGroup& group) { return group.pick >= pick; }) -
-          expert_groups_.begin());
+      return static_cast<int32_t>(std::find_if(expert_groups_.begin(), expert_groups_.end(),
+                                               [&](const ExpertGroup& group) { return group.pick >= pick; }) -
+                                  expert_groups_.begin());
     };
-    const auto any = [&](auto&& is) {
-      return std::any_of(expert_groups_.begin(), expert_groups_.end(), is);
-    };
+    const auto any = [&](auto&& is) { return std::any_of(expert_groups_.begin(), expert_groups_.end(), is); };
     const ExpertInputs inputs{input<ExpertPick>(experts_),
                               input<ExpertGroup>(groups_),
                               at(first),

@@ -1,7 +1,7 @@
-// The scores of a pick with experts, as core/engine/fuse_experts.cc defines them. The logits of all its rows are
-// read once a step (max) or twice (mixture, product), at the speed of memory; for the first token of a dynamic
-// contrast two more passes measure how far each expert is from the amateur. Sums have a fixed order, so a pick
-// does not depend on its neighbours.
+// The scores of a pick with experts, as core/engine/fuse_experts.cc defines them. The logits of all its rows
+// are read once a step (max) or twice (mixture, product), at the speed of memory; for the first token of a
+// dynamic contrast two more passes measure how far each expert is from the amateur. Sums have a fixed order,
+// so a pick does not depend on its neighbours.
 #include "cuda/ops.h"
 
 namespace sheaf::cuda {

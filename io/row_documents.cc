@@ -30,7 +30,8 @@ std::vector<double> scores_of(const json& cells, const std::string& column, cons
     reject("column \"{}\" has {} scores for {} documents", column, list.size(), documents);
   std::vector<double> scores;
   for (const json& value : list)
-    scores.push_back(score_of(value, kind, fmt::format("score {} of column \"{}\"", scores.size() + 1, column)));
+    scores.push_back(
+        score_of(value, kind, fmt::format("score {} of column \"{}\"", scores.size() + 1, column)));
   return scores;
 }
 
@@ -50,7 +51,8 @@ std::vector<double> own_scores(const json& list, const std::string& kind) {
     const bool scored = list[i].is_object() && list[i].contains("score") && !list[i]["score"].is_null();
     if (scored ? scores.size() != i : !scores.empty())
       reject("document {} has {} score, unlike those before it", i + 1, scored ? "a" : "no");
-    if (scored) scores.push_back(score_of(list[i]["score"], kind, fmt::format("the score of document {}", i + 1)));
+    if (scored)
+      scores.push_back(score_of(list[i]["score"], kind, fmt::format("the score of document {}", i + 1)));
   }
   return scores;
 }

@@ -69,8 +69,7 @@ inline void add_random_experts(std::vector<ItemParts>& items, size_t most, int32
         expert.tokens = items[i - 1].experts[0].tokens;
       else
         expert.tokens = random_tokens(random, longest, 61);
-      for (size_t q = 0; q < items[i].questions().size(); ++q)
-        expert.relevance.push_back(relevance(random));
+      for (size_t q = 0; q < items[i].questions().size(); ++q) expert.relevance.push_back(relevance(random));
     }
   }
 }

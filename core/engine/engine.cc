@@ -325,8 +325,7 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   state.answer.ending = ending;
-  for (int32_t i = 0; i < asked.prompts(); ++i)
-    --flight.open_answers[static_cast<size_t>(asked.answer + i)];
+  for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[static_cast<size_t>(asked.answer + i)];
   --flight.open_slots;
   open_prompts_ -= asked.prompts();
   ++stats_.answers;

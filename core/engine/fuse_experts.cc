@@ -21,7 +21,8 @@ double log_sum_exp(size_t count, Score&& score) {
   for (size_t i = 0; i < count; ++i) top = std::max(top, score(i));
   if (std::isinf(top)) return static_cast<double>(top);
   double sum = 0;
-  for (size_t i = 0; i < count; ++i) sum += std::exp(static_cast<double>(score(i)) - static_cast<double>(top));
+  for (size_t i = 0; i < count; ++i)
+    sum += std::exp(static_cast<double>(score(i)) - static_cast<double>(top));
   return static_cast<double>(top) + std::log(sum);
 }
 
@@ -96,8 +97,8 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
 Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allowed, const float* logits,
                  size_t stride, size_t vocab) {
   const Pick& pick = picks[0];
-  const auto allowed = all_allowed.subspan(static_cast<size_t>(pick.first_allowed),
-                                           static_cast<size_t>(pick.allowed_count));
+  const auto allowed =
+      all_allowed.subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
   if (pick.experts == 0) return pick_token({logits, vocab}, pick, allowed);
   std::vector<float> fused(vocab);
   const float contrast =

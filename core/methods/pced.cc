@@ -8,9 +8,7 @@ namespace sheaf {
 namespace {
 
 Aggregate aggregate_of(const std::string& name) {
-  return name == "mixture"   ? Aggregate::mixture
-         : name == "product" ? Aggregate::product
-                             : Aggregate::max;
+  return name == "mixture" ? Aggregate::mixture : name == "product" ? Aggregate::product : Aggregate::max;
 }
 
 /// The last token of a question is kept for a segment of its own: see Slot.
@@ -26,7 +24,9 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
                 std::vector<Stack>& out) {
   for (const ItemParts& item : items) {
     if (item.experts.empty())
-      refuse("method pced asks about a row's documents one by one, and these rows have one; see input.documents");
+      refuse(
+          "method pced asks about a row's documents one by one, and these rows have one; see "
+          "input.documents");
     for (size_t q = 0; q < item.questions().size(); ++q) {
       Tokens question = item.bin->opening;
       append(question, item.questions()[q].tokens);
@@ -50,11 +50,8 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
       }
       for (std::vector<Sight>& chain : chains) add_question(stack, chain, question);
       for (const std::vector<Sight>& chain : chains) {
-        const SegmentId last = stack.add({Role::question,
-                                          {question.back()},
-                                          stack.end_position(chain.back().segment),
-                                          chain,
-                                          false});
+        const SegmentId last = stack.add(
+            {Role::question, {question.back()}, stack.end_position(chain.back().segment), chain, false});
         if (&chain == &chains.front()) slot.prompt = slot.answer = last;
       }
       stack.slots.push_back(std::move(slot));

@@ -132,8 +132,8 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
                                  {"question", slot.question}};
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();
     for (size_t i = 0; i < slot.expert_priors.size(); ++i)
-      entry["experts"].push_back({{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)},
-                                  {"prior", slot.expert_priors[i]}});
+      entry["experts"].push_back(
+          {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.expert_priors[i]}});
     slots.push_back(std::move(entry));
   }
   return out.dump();

@@ -10,9 +10,9 @@
 namespace sheaf {
 namespace {
 
-constexpr double kEpsilon = 1e-8;            // the paper's
+constexpr double kEpsilon = 1e-8;                    // the paper's
 constexpr double kSaturation = 1.5, kLength = 0.75;  // BM25's k1 and b
-constexpr double kRounding = 1e-3;           // cosines and probabilities may be off by as much
+constexpr double kRounding = 1e-3;                   // cosines and probabilities may be off by as much
 
 /// Words in lower case; what is not ASCII counts as letters.
 std::vector<std::string> words_of(std::string_view text) {

@@ -26,7 +26,9 @@ class PcedRun : public testing::Test {
                     {"context", context}}
                    .dump() +
                "\n";
-      if (i == 9) lines += R"({"_id": "none", "question": "Where?", "answer": "", "context": []})" "\n";
+      if (i == 9)
+        lines += R"({"_id": "none", "question": "Where?", "answer": "", "context": []})"
+                 "\n";
     }
     scratch_.write("hotpot.jsonl", lines);
     model_ = test::make_tiny_model(scratch_);
@@ -83,7 +85,7 @@ TEST_F(PcedRun, EverySettingHasItsSay) {
   const std::string run = "run " + job(hotpot(), "name: pced");
   EXPECT_EQ(run_sheaf(scratch_, run + to("usual")).exit_code, 1);
   for (const std::string set : {"method.contrast=1.5", "method.prior_weight=0", "method.aggregate=product",
-                                 "method.aggregate=mixture", "input.top_documents=1"}) {
+                                "method.aggregate=mixture", "input.top_documents=1"}) {
     EXPECT_EQ(run_sheaf(scratch_, run + to(set) + " --set " + set).exit_code, 1) << set;
     EXPECT_NE(rows(set), rows("usual")) << set;
   }
@@ -114,8 +116,7 @@ TEST_F(PcedRun, ACorpusOfOnesOwnWithScores) {
                   {"s", i == 2 ? json{0.5} : json{0.9, 0.1}}}
                  .dump() +
              "\n";
-  const std::string input =
-      scratch_.write("own.jsonl", lines) + ", documents: docs, scores: s, question: q";
+  const std::string input = scratch_.write("own.jsonl", lines) + ", documents: docs, scores: s, question: q";
   const Ran ran = run_sheaf(scratch_, "run -q " + job(input, "name: pced"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_EQ(read_json_lines(rows("out")).size(), 5u);
@@ -135,9 +136,11 @@ TEST_F(PcedRun, MistakesInTheJobAreNamed) {
     return ran.err;
   };
   const std::string own = scratch_.file("hotpot.jsonl") + ", question: question";
-  EXPECT_NE(error(own + ", context: answer", "name: pced").find("name their list column with input.documents"),
+  EXPECT_NE(
+      error(own + ", context: answer", "name: pced").find("name their list column with input.documents"),
+      std::string::npos);
+  EXPECT_NE(error(own + ", context: a, documents: b", "name: pced").find("are both given"),
             std::string::npos);
-  EXPECT_NE(error(own + ", context: a, documents: b", "name: pced").find("are both given"), std::string::npos);
   EXPECT_NE(error(own + ", context: a, top_documents: 1", "name: ippd").find("only for input.documents"),
             std::string::npos);
   EXPECT_NE(error(hotpot() + ", too_long: truncate", "name: pced").find("input.too_long"), std::string::npos);

@@ -78,7 +78,8 @@ TEST(CudaExperts, ManyExpertsOfOneAnswerAndLargeVocabularies) {
   const Model model =
       make_random_model({.layers = 1, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = 40001}, 90);
   for (const char* aggregate : {"max", "mixture", "product"}) {
-    auto items = test::make_random_items({.items = 2, .questions = 2, .max_tokens = 3, .own_questions = true}, 5);
+    auto items =
+        test::make_random_items({.items = 2, .questions = 2, .max_tokens = 3, .own_questions = true}, 5);
     test::add_random_experts(items, 1300, 6, 5);  // more than are computed at once
     Job::Method method;
     method.aggregate = aggregate;

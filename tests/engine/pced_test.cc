@@ -72,7 +72,8 @@ Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const
     if (answer.empty() && contrast < 0) {
       contrast = 0;
       for (size_t k = 1; k < logits.size(); ++k)
-        contrast += divergence(softmax(logits[k]), softmax(logits[0])) / static_cast<double>(logits.size() - 1);
+        contrast +=
+            divergence(softmax(logits[k]), softmax(logits[0])) / static_cast<double>(logits.size() - 1);
     }
     Row score(logits[0].size(), method.aggregate == "max" ? -1e30 : 0);
     for (size_t k = 1; k < logits.size(); ++k) {

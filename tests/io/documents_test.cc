@@ -102,9 +102,8 @@ TEST(Documents, ABadRowIsRejectedAlone) {
     ASSERT_EQ(rows.rejects.size(), 1u) << line;
     EXPECT_EQ(rows.rejects[0].reason, reason);
   }
-  const CorpusRows half =
-      read_rows(documents_job(), {head + R"([{"text": "a"}, {"text": "b", "score": 1}]})",
-                                  head + R"([{"text": "a", "score": 1}, "b"]})"});
+  const CorpusRows half = read_rows(documents_job(), {head + R"([{"text": "a"}, {"text": "b", "score": 1}]})",
+                                                      head + R"([{"text": "a", "score": 1}, "b"]})"});
   ASSERT_EQ(half.rejects.size(), 2u);
   EXPECT_EQ(half.rejects[0].reason, "document 2 has a score, unlike those before it");
   EXPECT_EQ(half.rejects[1].reason, "document 2 has no score, unlike those before it");
@@ -131,9 +130,8 @@ TEST(Documents, OfAParquetFileToo) {
   job.input.scores.clear();
   job.input.scores_are = "probability";
   const json documents{{{{"text", "a"}, {"title", "A"}, {"score", 0.5}}, {{"text", "b"}, {"score", 0.25}}}};
-  write_parquet(job.input.path, {{"id", "int64", {1}},
-                                 {"question", "string", {"q"}},
-                                 {"documents", "documents", documents}});
+  write_parquet(job.input.path,
+                {{"id", "int64", {1}}, {"question", "string", {"q"}}, {"documents", "documents", documents}});
   const CorpusRows own = read_all(job, nullptr);
   ASSERT_EQ(own.items.size(), 1u) << own.rejects.at(0).reason;
   EXPECT_EQ(own.items[0].documents, (std::vector<std::string>{"A\na", "b"}));

@@ -8,9 +8,8 @@ namespace sheaf {
 /// A column of a sample table: `values` is a JSON list with one entry a row.
 struct SampleColumn {
   std::string name;
-  std::string
-      type;  ///< string, large_string, dictionary, binary, int64, double, bool, date, strings, doubles,
-             ///< questions, documents
+  std::string type;  ///< string, large_string, dictionary, binary, int64, double, bool, date, strings,
+                     ///< doubles, questions, documents
   nlohmann::json values;
 };
 
