@@ -86,7 +86,8 @@ SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const
   PredictedBackend backend(counted, hardware.device);
   EngineOptions options;
   options.rows_per_step = memory.rows_per_step;
-  // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes time.
+  // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
+  // time.
   int64_t pages = 1;
   for (const Stack& stack : stacks)
     for (const int32_t keys : stack.most_keys()) pages += (keys + kEstimatePageSize - 1) / kEstimatePageSize;

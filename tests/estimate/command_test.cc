@@ -26,22 +26,25 @@ std::string job_text(const std::string& corpus, const std::string& more) {
 // Every job of a public dataset, none of whose data need be there.
 TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
   const test::Scratch scratch;
-  for (const char* name : {"squad", "race", "narrativeqa", "longhealth", "quac", "drop", "hotpotqa", "musique",
-                           "oa-mine", "ae-110k", "needle"}) {
-    const json result = estimate_of(scratch, std::string("configs/") + name +
-                                                 ".yaml --model qwen3-8b --document-tokens 300 --hardware h200 "
-                                                 "--set input.path=no/such/place --rows 2000");
+  for (const char* name : {"squad", "race", "narrativeqa", "longhealth", "quac", "drop", "hotpotqa",
+                           "musique", "oa-mine", "ae-110k", "needle"}) {
+    const json result =
+        estimate_of(scratch, std::string("configs/") + name +
+                                 ".yaml --model qwen3-8b --document-tokens 300 --hardware h200 "
+                                 "--set input.path=no/such/place --rows 2000");
     EXPECT_EQ(result["rows"], 2000) << name;
     EXPECT_GT(result["tokens_computed"].get<int64_t>(), 2000 * 300 * 0.9) << name;
   }
   // The instruction is the job's: five examples make it long, and are missed.
-  const json without = estimate_of(scratch,
-                                   "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
-                                   "--set input.path=no/such/place");
+  const json without =
+      estimate_of(scratch,
+                  "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
+                  "--set input.path=no/such/place");
   EXPECT_NE(without["notes"].dump().find("input.shots"), std::string::npos);
-  const json with = estimate_of(scratch,
-                                "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
-                                "--set input.path=no/such/place --instruction-tokens 2754");
+  const json with =
+      estimate_of(scratch,
+                  "configs/narrativeqa.yaml --model qwen3-8b --document-tokens 700 --hardware h200 "
+                  "--set input.path=no/such/place --instruction-tokens 2754");
   EXPECT_EQ(with["notes"].dump().find("input.shots"), std::string::npos);
   EXPECT_GT(with["tokens_one_prompt_per_question"], without["tokens_one_prompt_per_question"]);
 }
@@ -50,8 +53,8 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   const test::Scratch scratch;
   const std::string line = R"({"text":"A red cup of tea.","q":["Which colour?"]})";
   const std::string corpus =
-      scratch.write("c.jsonl", line + "\n" + R"({"text":")" + std::string(400000, 'x') + R"(","q":["What?"]})" +
-                                   "\nno row\n" + line + "\n");
+      scratch.write("c.jsonl", line + "\n" + R"({"text":")" + std::string(400000, 'x') +
+                                   R"(","q":["What?"]})" + "\nno row\n" + line + "\n");
   const std::string job = scratch.write("job.yaml", job_text(corpus, ""));
   const json result = estimate_of(scratch, job + " --hardware h200");
   EXPECT_EQ(result["rows"], 2);
@@ -59,7 +62,8 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   EXPECT_EQ(result["rows_rejected"], 1);
   EXPECT_EQ(result["answers"], 2);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
-  EXPECT_NE(text.out.find("too long  1 rows more, which no prompt of 40,960 positions holds"), std::string::npos)
+  EXPECT_NE(text.out.find("too long  1 rows more, which no prompt of 40,960 positions holds"),
+            std::string::npos)
       << text.out;
   const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");
   EXPECT_EQ(cut["rows"], 3);
@@ -71,22 +75,26 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
 TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
   const test::Scratch scratch;
   const std::string corpus = scratch.write(
-      "c.jsonl", R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
-                 "\n"
-                 R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]},"What is it?"]})"
-                 "\n");
+      "c.jsonl",
+      R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
+      "\n"
+      R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]},"What is it?"]})"
+      "\n");
   const std::string job = scratch.write("job.yaml", job_text(corpus, ""));
   // Two letters of a token each, and one answer that method.max_value_tokens ends after five.
-  EXPECT_NEAR(estimate_of(scratch, job + " --hardware h200")["tokens_an_answer"].get<double>(), 7.0 / 3, 1e-9);
-  EXPECT_NEAR(estimate_of(scratch, job + " --hardware h200 --answer-tokens 2")["tokens_an_answer"].get<double>(),
-              4.0 / 3, 1e-9);
+  EXPECT_NEAR(estimate_of(scratch, job + " --hardware h200")["tokens_an_answer"].get<double>(), 7.0 / 3,
+              1e-9);
+  EXPECT_NEAR(
+      estimate_of(scratch, job + " --hardware h200 --answer-tokens 2")["tokens_an_answer"].get<double>(),
+      4.0 / 3, 1e-9);
 }
 
 TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   const test::Scratch scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
                                                       "\n");
-  const std::string job = scratch.write("job.yaml", job_text(corpus, "cost: {usd_per_hour: 2, devices: 4}\n"));
+  const std::string job =
+      scratch.write("job.yaml", job_text(corpus, "cost: {usd_per_hour: 2, devices: 4}\n"));
   const json result = estimate_of(scratch, job + " --hardware h200 --rows 100000");
   EXPECT_EQ(result["devices"], 4);
   EXPECT_EQ(result["usd_at_job_price"]["per_hour"], 8);
@@ -94,8 +102,8 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
               8 * result["seconds"]["total"].get<double>() / 3600, 1e-9);
   EXPECT_TRUE(result["price"]["instance"] == "AWS p5en.48xlarge");
   EXPECT_EQ(result["price"]["share_of_instance"], true);
-  EXPECT_NEAR(result["usd"]["per_hour"].get<double>(), result["price"]["instance_usd_per_hour"].get<double>() / 2,
-              1e-9);
+  EXPECT_NEAR(result["usd"]["per_hour"].get<double>(),
+              result["price"]["instance_usd_per_hour"].get<double>() / 2, 1e-9);
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --devices 8")["price"]["share_of_instance"], false);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200 --devices 1");
   EXPECT_NE(text.out.find("1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << text.out;
@@ -109,15 +117,17 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
 TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
   const test::Scratch scratch;
   const json result =
-      estimate_of(scratch, "--model qwen3-8b --document-tokens 333 --questions 2.5 --rows 12345 --sweep "
-                           "documents=1,4 --hardware h200");
+      estimate_of(scratch,
+                  "--model qwen3-8b --document-tokens 333 --questions 2.5 --rows 12345 --sweep "
+                  "documents=1,4 --hardware h200");
   ASSERT_EQ(result["cases"].size(), 2u);
   for (const json& each : result["cases"]) {
     for (const char* key : {"documents", "rows", "answers", "steps", "tokens_computed", "devices"})
       EXPECT_TRUE(each[key].is_number_integer()) << key;
     EXPECT_NEAR(each["memory_gb"]["device"].get<double>(), 141, 1e-9);
     EXPECT_NEAR(each["error"].get<double>(),
-                std::hypot(each["error_of_device"].get<double>(), each["error_of_sample"].get<double>()), 1e-12);
+                std::hypot(each["error_of_device"].get<double>(), each["error_of_sample"].get<double>()),
+                1e-12);
     EXPECT_GT(each["error_of_sample"].get<double>(), 0);
   }
   EXPECT_EQ(result["cases"][1]["documents"], 4);
@@ -125,7 +135,8 @@ TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
 
 TEST(EstimateCommand, ASweepOverModelsNeedsNoOther) {
   const test::Scratch scratch;
-  const json result = estimate_of(scratch, "--sweep model=qwen3-8b,qwen3-1.7b --document-tokens 100 --hardware h100");
+  const json result =
+      estimate_of(scratch, "--sweep model=qwen3-8b,qwen3-1.7b --document-tokens 100 --hardware h100");
   ASSERT_EQ(result["cases"].size(), 2u);
   EXPECT_TRUE(result["cases"][1]["model"] == "qwen3-1.7b");
   EXPECT_LT(result["cases"][1]["seconds"]["work"], result["cases"][0]["seconds"]["work"]);
@@ -147,9 +158,9 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   // An extraction job's schema says what is asked, also of made-up documents.
   const json values = estimate_of(
       scratch, "configs/demo.yaml --model qwen3-8b --document-tokens 200 --hardware h200 --answer-tokens 3");
-  const json objects = estimate_of(
-      scratch,
-      "configs/demo.yaml --model qwen3-8b --document-tokens 200 --hardware h200 --answer-tokens 3 --method standard");
+  const json objects = estimate_of(scratch,
+                                   "configs/demo.yaml --model qwen3-8b --document-tokens 200 --hardware h200 "
+                                   "--answer-tokens 3 --method standard");
   EXPECT_GT(values["answers"], 5000);
   EXPECT_EQ(objects["answers"], 1000);
   EXPECT_GT(objects["tokens_an_answer"].get<double>(), 20);
@@ -162,7 +173,8 @@ TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
   fs::create_directories(scratch.file("bin"));
   fs::create_directories(scratch.file("share/sheaf"));
   fs::copy(SHEAF_BINARY, scratch.file("bin/sheaf"));
-  const std::string command = "cd " + scratch.file("bin") + " && ./sheaf estimate --model qwen3-8b --document-tokens " +
+  const std::string command = "cd " + scratch.file("bin") +
+                              " && ./sheaf estimate --model qwen3-8b --document-tokens " +
                               "10 --hardware h200 >out 2>err";
   EXPECT_NE(std::system(command.c_str()), 0);
   EXPECT_NE(test::read_text(scratch.file("bin/err")).find("share/sheaf/hardware.yaml"), std::string::npos);

@@ -3,7 +3,8 @@
 #include "tests/estimate/listed_hardware.h"
 
 // The figures of docs/performance.md (one H200, v6 and v7), from the calibration alone: the rows are made up
-// in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to them.
+// in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to
+// them.
 
 namespace sheaf {
 namespace {

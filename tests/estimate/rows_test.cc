@@ -1,8 +1,7 @@
-#include "app/estimate_rows.h"
-
 #include <gtest/gtest.h>
 #include <random>
 
+#include "app/estimate_rows.h"
 #include "app/processor_name.h"
 #include "tests/estimate/listed_hardware.h"
 
@@ -39,7 +38,8 @@ TEST(SamplingError, FallsWithTheSampleAndIsNoneOfTheWhole) {
 }
 
 TEST(SamplingError, SeesWhatTheMethodComputes) {
-  // Equal documents, questions of many lengths: they weigh little where each is asked behind the whole document.
+  // Equal documents, questions of many lengths: they weigh little where each is asked behind the whole
+  // document.
   std::vector<ReadyRow> rows = rows_of({0, 300, 3, 100, 8}, 256);
   const Tokens document = make_up_tokens(1000);
   for (ReadyRow& row : rows) row.parts.document = document;

@@ -1,7 +1,6 @@
-#include "app/estimate_section.h"
-
 #include <gtest/gtest.h>
 
+#include "app/estimate_section.h"
 #include "app/job_file.h"
 #include "core/error.h"
 #include "io/fingerprint.h"
@@ -16,8 +15,8 @@ class EstimateSection : public testing::Test {
   std::string job(const std::string& more) {
     folder_.write("m.gguf", "weights");
     folder_.write("c.jsonl", "{}\n");
-    return folder_.write("job.yaml", "model: {path: " + folder_.path("m.gguf") + "}\ninput: {path: " +
-                                         folder_.path("c.jsonl") +
+    return folder_.write("job.yaml", "model: {path: " + folder_.path("m.gguf") +
+                                         "}\ninput: {path: " + folder_.path("c.jsonl") +
                                          ", context: text, questions: q}\ntask: {kind: ask}\n"
                                          "method: {name: ippd}\noutput: {path: out/none}\n" +
                                          more);
@@ -37,9 +36,10 @@ class EstimateSection : public testing::Test {
 };
 
 TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
-  EXPECT_EQ(refusal("estimate: {sample: 100, answer_tokens: 4, tokens_per_byte: 0.3, hardware: [l40s, h100], "
-                    "within: 2h, statistics: {document_tokens: 100}, sweep: {documents: [1, 2], method: ippd}}\n"),
-            "was taken");
+  EXPECT_EQ(
+      refusal("estimate: {sample: 100, answer_tokens: 4, tokens_per_byte: 0.3, hardware: [l40s, h100], "
+              "within: 2h, statistics: {document_tokens: 100}, sweep: {documents: [1, 2], method: ippd}}\n"),
+      "was taken");
   EXPECT_TRUE(says(refusal("estimate: {sampel: 100}\n"), "did you mean \"sample\""));
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documnets: [1]}}\n"), "did you mean \"documents\""));
   EXPECT_TRUE(says(refusal("estimate: {statistics: {document: 10}}\n"), "unknown key \"document\""));
@@ -49,14 +49,17 @@ TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
 }
 
 TEST_F(EstimateSection, IsNoPartOfWhatARunIs) {
-  const auto print = [&](const std::string& more) { return job_fingerprint(read_job(job(more), {}), false, Shard{}); };
+  const auto print = [&](const std::string& more) {
+    return job_fingerprint(read_job(job(more), {}), false, Shard{});
+  };
   EXPECT_EQ(print(""), print("estimate: {sample: 100, sweep: {documents: [1, 2]}}\n"));
 }
 
 TEST_F(EstimateSection, TheCommandLineWins) {
-  const EstimateWishes section = read_job_estimate(
-      job("estimate: {sample: 100, answer_tokens: 4, hardware: h100, sweep: {method: [ippd, prefix], documents: 2}}\n"),
-      {"estimate.answer_tokens=6"});
+  const EstimateWishes section =
+      read_job_estimate(job("estimate: {sample: 100, answer_tokens: 4, hardware: h100, sweep: {method: "
+                            "[ippd, prefix], documents: 2}}\n"),
+                        {"estimate.answer_tokens=6"});
   EXPECT_EQ(section.answer_tokens, 6);
   EstimateWishes wishes;
   wishes.sample = 50;
@@ -77,7 +80,8 @@ TEST_F(EstimateSection, TheCommandLineWins) {
 TEST_F(EstimateSection, IsWhatTheCommandIsAsked) {
   const test::Scratch scratch;
   const std::string file =
-      job("estimate: {model: qwen3-8b, rows: 5000, statistics: {document_tokens: 100, questions: 3}, answer_tokens: 4, "
+      job("estimate: {model: qwen3-8b, rows: 5000, statistics: {document_tokens: 100, questions: 3}, "
+          "answer_tokens: 4, "
           "sweep: {hardware: [l4, h100], documents: [1, 8]}}\n");
   const auto ran = test::run_sheaf(scratch, "estimate " + file + " --json");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -86,7 +90,8 @@ TEST_F(EstimateSection, IsWhatTheCommandIsAsked) {
   EXPECT_EQ(result["cases"][0]["answers"], 15000);
   EXPECT_TRUE(result["cases"][3]["hardware"] == "h100");
   EXPECT_EQ(result["cases"][3]["documents"], 8);
-  const auto one = test::run_sheaf(scratch, "estimate " + file + " --hardware h200 --documents 2 --rows 10 --json");
+  const auto one =
+      test::run_sheaf(scratch, "estimate " + file + " --hardware h200 --documents 2 --rows 10 --json");
   ASSERT_EQ(one.exit_code, 0) << one.err;
   EXPECT_EQ(nlohmann::json::parse(one.out)["rows"], 10);
 }

@@ -42,7 +42,8 @@ TEST(HydragenTable1, IsPredictedInItsOrder) {
   const int32_t prefixes[] = {1024, 2048, 4096, 8192, 16256};
   struct Line {
     int32_t batch;
-    std::vector<double> flash, hydragen;  // thousands of tokens a second by prefix; flash as far as memory goes
+    std::vector<double> flash,
+        hydragen;  // thousands of tokens a second by prefix; flash as far as memory goes
   };
   const Line lines[] = {{32, {2.5, 2.2, 1.8, 1.3, 0.9}, {2.7, 2.7, 2.6, 2.6, 2.5}},
                         {64, {4.2, 3.4, 2.6, 1.7}, {5.0, 4.9, 4.9, 4.8, 4.6}},
@@ -62,8 +63,8 @@ TEST(HydragenTable1, IsPredictedInItsOrder) {
   EXPECT_GT(same_order(cells), 0.95);
 }
 
-/// Seconds for `questions` in rounds of `batch` prompts with `parallel` questions each about a document of 512 tokens,
-/// under a mask over the whole packed prompt, as Parallel Prompting computes them.
+/// Seconds for `questions` in rounds of `batch` prompts with `parallel` questions each about a document of
+/// 512 tokens, under a mask over the whole packed prompt, as Parallel Prompting computes them.
 double round_seconds(const char* shape, int32_t questions, int32_t batch, int32_t parallel, int32_t question,
                      int32_t answer) {
   const ModelConfig config = shape_by_name(shape);
@@ -71,11 +72,13 @@ double round_seconds(const char* shape, int32_t questions, int32_t batch, int32_
   const int32_t packed = 512 + question * parallel;
   StepCounts prefill =
       count_step(make_probe_batch({{{batch, 0, 1, 0, 512}, {batch, 512, parallel, 0, question}}}, 16), 1);
-  StepCounts decode = count_step(make_probe_batch({{{batch, 512, parallel, question + answer / 2, 1}}}, 16), 1);
+  StepCounts decode =
+      count_step(make_probe_batch({{{batch, 512, parallel, question + answer / 2, 1}}}, 16), 1);
   prefill.cells = prefill.pairs = static_cast<double>(batch) * packed * packed;
   decode.cells = decode.pairs = static_cast<double>(batch) * parallel * (packed + answer * parallel / 2);
-  const double step = hardware.device.step(config, prefill).total() + hardware.device.host_seconds(prefill) +
-                      (answer - 1) * (hardware.device.step(config, decode).total() + hardware.device.host_seconds(decode));
+  const double step =
+      hardware.device.step(config, prefill).total() + hardware.device.host_seconds(prefill) +
+      (answer - 1) * (hardware.device.step(config, decode).total() + hardware.device.host_seconds(decode));
   return step * questions / (batch * parallel);
 }
 
@@ -88,13 +91,14 @@ TEST(ParallelPromptingTable3, IsPredictedInItsOrder) {
     for (size_t i = 0; i < rates.size(); ++i) {
       const int32_t batch = 1 << i;
       cells.push_back(
-          {rates[i], 5.0 * questions / round_seconds("codellama-7b", questions, batch, questions / batch, 12, 5)});
+          {rates[i],
+           5.0 * questions / round_seconds("codellama-7b", questions, batch, questions / batch, 12, 5)});
     }
   EXPECT_GT(same_order(cells), 0.8);
 }
 
-// Above 32 questions a prompt the paper's own figures jump (10.1 s for 128 of them where 32 take 2.4 s): what its
-// packed mask costs there is no step's work, and is not predicted.
+// Above 32 questions a prompt the paper's own figures jump (10.1 s for 128 of them where 32 take 2.4 s): what
+// its packed mask costs there is no step's work, and is not predicted.
 TEST(ParallelPromptingTable5, IsPredictedInItsOrderUpTo32QuestionsAPrompt) {
   struct Line {
     int32_t at_once;              // batch size times parallel size
