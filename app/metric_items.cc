@@ -177,6 +177,8 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
       add_attributes(one.extra, id, row, answers, joined.items);
     else
       joined.items.push_back(question_item(one, id, row, answers));
+    if (row == nullptr && !joined.items.empty())
+      joined.items.back().left_out = options.as_script && metric.skips_missing;
   }
   find_unknown(predictions, known, id_text(gold.front().id), joined);
   return joined;

@@ -18,6 +18,7 @@ struct MetricItems {
 struct JoinOptions {
   std::vector<std::string> no_answer;  ///< answers that mean there is none, beside null; case does not count
   bool skip_missing = false;           ///< leave out what has no prediction
+  bool as_script = false;              ///< leave it out of the score where the metric's script does
 };
 
 /// Refuses gold answers and predictions that are not of the metric's kind, or that have no id in common.

@@ -23,6 +23,8 @@ struct ScoreCommand {
   JoinOptions join;
   ScoreOptions options;
   bool json = false, quiet = false;
+
+  ScoreCommand() { join.as_script = true; }
 };
 
 void name_some(const std::string& what, const std::vector<std::string>& ids, const std::string& where) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -40,7 +41,11 @@ Scores score_items(const Metric& metric, std::span<const MetricItem> items, cons
     const size_t unit = item.unit.empty() ? next : units.emplace(item.unit, next).first->second;
     if (unit == next) scores.units.resize((next + 1) * width);
     std::fill(terms.begin(), terms.end(), 0.0);
-    metric.measure(item, terms, std::span(scores.items).subspan(i * kept, kept));
+    const std::span<double> own = std::span(scores.items).subspan(i * kept, kept);
+    if (item.left_out)
+      std::fill(own.begin(), own.end(), NAN);
+    else
+      metric.measure(item, terms, own);
     for (size_t t = 0; t < width; ++t) scores.units[unit * width + t] += terms[t];
   }
   scores.unit_count = static_cast<int64_t>(scores.units.size() / width);

@@ -17,10 +17,6 @@ Tokens predicted_tokens(const MetricItem& item) {
 enum Term { has_exact, has_f1, has_total, no_exact, no_f1, no_total };
 
 void measure_squad2(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
-  if (!item.prediction) {
-    std::fill(scores.begin(), scores.end(), NAN);
-    return;
-  }
   std::vector<Tokens> gold;
   for (const auto& reference : item.references) {
     gold.push_back(answer_tokens(reference.front()));
@@ -28,11 +24,14 @@ void measure_squad2(const MetricItem& item, std::span<double> terms, std::span<d
   }
   if (gold.empty()) gold.emplace_back();
   double exact = 0, f1 = 0;
-  const Tokens predicted = predicted_tokens(item);
-  for (const Tokens& wanted : gold) {
-    const bool same = predicted == wanted;
-    exact = std::max(exact, same ? 1.0 : 0.0);
-    f1 = std::max(f1, predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : token_f1(predicted, wanted));
+  if (item.prediction) {
+    const Tokens predicted = predicted_tokens(item);
+    for (const Tokens& wanted : gold) {
+      const bool same = predicted == wanted;
+      exact = std::max(exact, same ? 1.0 : 0.0);
+      f1 = std::max(f1,
+                    predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : token_f1(predicted, wanted));
+    }
   }
   scores[0] = exact;
   scores[1] = f1;
