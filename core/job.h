@@ -33,8 +33,8 @@ struct Job {
     std::string rerank_scores_are = "probability";
     int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
     std::string questions;      ///< ask: a list column of strings or of {id, question, options}
-    std::string question;               ///< ask: a text column, for one row per question
-    std::string options;                ///< ask: a list column with the choices of `question`
+    std::string question;       ///< ask: a text column, for one row per question
+    std::string options;        ///< ask: a list column with the choices of `question`
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
 

@@ -63,7 +63,8 @@ template <class In>  // bf16 or float
 void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
 
 /// Greedy choice from logits [rows, vocab]: the largest, lowest id on a tie, among allowed[first, first +
-/// count) where count > 0; and its log-probability over the whole vocabulary. Nothing where count is negative.
+/// count) where count > 0; and its log-probability over the whole vocabulary. Nothing where count is
+/// negative.
 struct GreedyPick {
   int32_t first_allowed, allowed_count;
 };
@@ -83,8 +84,8 @@ struct ExpertGroup {
 };
 /// One of a step's picks.
 struct ExpertPick {
-  int32_t amateur;  ///< the pick it is an expert of, -1: none
-  int32_t group;    ///< of the step's groups
+  int32_t amateur;   ///< the pick it is an expert of, -1: none
+  int32_t group;     ///< of the step's groups
   int32_t measured;  ///< whether its group's contrast is dynamic
   float prior, log_weight;
 };
@@ -95,8 +96,8 @@ struct ExpertInputs {
   bool measured, normalized;         ///< whether any contrast is dynamic, any aggregate not max
   float *divergence, *normalizer;    ///< [rows] each, to work in
 };
-/// Puts the scores that a pick with experts chooses from in the place of its own logits. `logits` [rows, vocab]
-/// and `out` are of the picks from `first` on.
+/// Puts the scores that a pick with experts chooses from in the place of its own logits. `logits` [rows,
+/// vocab] and `out` are of the picks from `first` on.
 void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
                   GreedyResult* out, cudaStream_t stream);
 

@@ -15,7 +15,8 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
 /// With the amateur's logits a and expert k's e(k), prior p(k) and c(k) = (1 + b) e(k) - b a, the score of a
 /// token is
 ///   max: the largest c(k) + p(k);
-///   mixture: log of the sum of w(k) softmax(c(k));  product: the sum of w(k) log softmax(c(k)), w = softmax(p).
+///   mixture: log of the sum of w(k) softmax(c(k));  product: the sum of w(k) log softmax(c(k)), w =
+///   softmax(p).
 /// A dynamic b is the mean over experts of the Jensen-Shannon divergence (natural logarithms) between
 /// softmax(e(k)) and softmax(a).
 float fuse_experts(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused);

@@ -87,7 +87,7 @@ size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
 
 struct Picked {
   TokenId token;
-  float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1
+  float logprob;       ///< natural log of the token's probability over the whole vocabulary at temperature 1
   float contrast = 0;  ///< of a pick with experts: as given, or as found
 };
 

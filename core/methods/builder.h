@@ -40,8 +40,8 @@ void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out)
 void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out);
 
 /// One stack per question: a chain instruction ← document ← question for each document, an expert, and one
-/// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are the
-/// same ones. `pced`.
+/// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are
+/// the same ones. `pced`.
 void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
                 std::vector<Stack>& out);
 

@@ -26,13 +26,13 @@ struct Question {
 /// One row of a corpus: a document to extract from, or a context with its questions.
 struct Item {
   Place place;
-  nlohmann::json id;                ///< the id column as it stands: string or number
-  std::string category;             ///< extract only
-  std::string document;             ///< the document columns joined by newlines, or the context
+  nlohmann::json id;                   ///< the id column as it stands: string or number
+  std::string category;                ///< extract only
+  std::string document;                ///< the document columns joined by newlines, or the context
   std::vector<std::string> documents;  ///< ask only: several documents in place of one
   std::vector<Question> questions;     ///< ask only
-  Dialog dialog;                    ///< chat only
-  int32_t max_tokens = 0;           ///< chat only: the most tokens of the answer; 0: as the job says
+  Dialog dialog;                       ///< chat only
+  int32_t max_tokens = 0;              ///< chat only: the most tokens of the answer; 0: as the job says
 };
 
 /// The document, or the documents with a blank line between them.

@@ -12,9 +12,9 @@ namespace sheaf {
 
 /// A public dataset that is read as it is downloaded.
 struct DatasetFormat {
-  std::string name;   ///< as jobs and `sheaf convert` call it
-  std::string task;   ///< ask or extract
-  std::string input;  ///< what to point at, for people: "dev-v2.0.json"
+  std::string name;        ///< as jobs and `sheaf convert` call it
+  std::string task;        ///< ask or extract
+  std::string input;       ///< what to point at, for people: "dev-v2.0.json"
   bool documents = false;  ///< whether its questions are about several documents
 };
 const std::vector<DatasetFormat>& dataset_formats();
