@@ -1,0 +1,216 @@
+// The forms in which `sheaf score` takes its files, and what each metric says of them.
+#include "io/row_table.h"
+#include "tests/metrics/score_command.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::ScoreCommand;
+
+TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
+  const std::string official =
+      write("official.json", R"({"q1": "old mill.", "q2": "in 1994", "q3": "", "4": "Bob"})");
+  const std::string flat =
+      write("flat.jsonl",
+            "{\"id\":\"q1\",\"answer\":\"Old Mill\"}\n{\"id\":\"q2\",\"answer\":\"in 1994\"}\n"
+            "{\"id\":\"q3\",\"answer\":null}\n{\"id\":4,\"answer\":\"Bob\"}\n");
+  std::filesystem::create_directory(scratch_.file("run"));
+  write("run/rows-00000.jsonl",
+        "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old Mill\"},{\"id\":\"q2\",\"answer\":\"in "
+        "1994\"}]}\n");
+  write("run/rows-00001.jsonl",
+        "{\"id\":\"r\",\"answers\":[{\"id\":\"q3\",\"answer\":null,\"note\":\"x\"},{\"id\":4,\"answer\":"
+        "\"Bob\"}]}\n");
+  write("run/rejects.jsonl", "{\"reason\":\"no row\"}\n");
+  const json wanted = score(squad() + official);
+  EXPECT_DOUBLE_EQ(wanted["exact"], 50);
+  EXPECT_DOUBLE_EQ(wanted["f1"], (1 + 2.0 / 3 + 1) / 4 * 100);
+  EXPECT_EQ(wanted["total"], 4);
+  EXPECT_EQ(wanted["HasAns_total"], 3);
+  EXPECT_EQ(wanted["NoAns_exact"], 100);
+  EXPECT_TRUE(wanted["intervals"].contains("f1"));
+  EXPECT_EQ(score(squad() + flat), wanted);
+  EXPECT_EQ(score(squad() + scratch_.file("run")), wanted);
+}
+
+TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
+  std::filesystem::create_directories(scratch_.file("race/high"));
+  write("race/high/1.txt",
+        R"({"id": "high1.txt", "article": "Tom has a dog.", "questions": ["Who?", "What?", "Where?", "Why?"],
+            "options": [["Ann", "Tom", "x", "y"], ["a cat", "b", "c", "a dog"], ["p", "q", "r", "s"],
+                        ["k", "l", "m", "n"]],
+            "answers": ["B", "D", "C", "A"]})");
+  const auto accuracy = [&](const std::vector<std::string>& answers) {
+    json predictions;
+    for (size_t i = 0; i < answers.size(); ++i) predictions["high1.txt/" + std::to_string(i)] = answers[i];
+    return score("--metric accuracy --gold " + scratch_.file("race") + " --pred " +
+                 write("p.json", predictions.dump()))["accuracy"]
+        .get<double>();
+  };
+  EXPECT_DOUBLE_EQ(accuracy({"Tom", "a dog", "r", "k"}), 1);
+  EXPECT_DOUBLE_EQ(accuracy({"b", "D.", "(C)", " A "}), 1);
+  EXPECT_DOUBLE_EQ(accuracy({"Ann", "a cat", "D", ""}), 0);
+}
+
+TEST_F(ScoreCommand, TakesTheFormsOfHotpotQaAndMusique) {
+  const std::string hotpot =
+      write("hotpot.json", R"({"answer": {"q1": "the mill", "q2": "yes"}, "sp": {"q1": []}})");
+  const std::string musique =
+      write("musique.jsonl",
+            "{\"id\":\"q1\",\"predicted_answer\":\"the mill\",\"predicted_answerable\":true}\n"
+            "{\"id\":\"q2\",\"predicted_answer\":\"yes\",\"predicted_support_idxs\":[]}\n");
+  const std::string gold = " --gold " + scratch_.file("gold.jsonl") + " --quiet --pred ";
+  const json answers = score("--metric hotpotqa" + gold + hotpot);
+  EXPECT_DOUBLE_EQ(answers["em"], 0.25);
+  EXPECT_EQ(answers["total"], 4);
+  EXPECT_EQ(score("--metric hotpotqa" + gold + musique), answers);
+  EXPECT_DOUBLE_EQ(score("--metric musique" + gold + musique)["answer_f1"], 1.0 / 3);
+}
+
+TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
+  using Type = TableColumn::Type;
+  const auto parquet = [&](const std::string& name, const std::string& lines,
+                           const std::vector<TableColumn>& columns) {
+    write_parquet_rows(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.file(name)));
+    return scratch_.file(name);
+  };
+  const std::string nested =
+      "{\"id\":\"p\",\"answers\":[{\"id\":\"q1\",\"answer\":\"Old "
+      "Mill\"},{\"id\":\"q2\",\"answer\":null,\"note\":"
+      "\"cut\"}]}\n{\"id\":\"r\",\"answers\":[{\"id\":\"4\",\"answer\":\"Ann\"}]}\n";
+  const json rows = score(squad() + write("nested.jsonl", nested));
+  EXPECT_EQ(score(squad() + parquet("nested.parquet", nested,
+                                    {{"id", Type::text, false}, {"answers", Type::answers, false}})),
+            rows);
+  EXPECT_DOUBLE_EQ(rows["exact"], 100 * 2.0 / 3);
+
+  const std::string flat = "{\"id\":\"q1\",\"answer\":\"a mill\",\"note\":null}\n";
+  EXPECT_EQ(score(squad() +
+                  parquet("flat.parquet", flat, {{"id", Type::text, false}, {"answer", Type::text, false}})),
+            score(squad() + write("flat.jsonl", flat)));
+
+  const std::string gold = write(
+      "test.jsonl",
+      R"({"input": "Otter tea", "category": "Tea", "target_scores": {"Brand": {"Otter": 1}, "answer": {"n/a": 1}}}
+{"input": "Red rope, 7 m", "category": "Rope", "target_scores": {"Color": {"Red": 1}, "Length": {"7": 1}}}
+)");
+  const std::string values = R"({"id":1,"category":"Tea","values":{"Brand":"Otter","answer":null}}
+{"id":2,"category":"Rope","values":{"Color":"Blue","Length":7},"seconds":1}
+)";
+  const std::string lines = write("values.jsonl", values);
+  const std::string table = parquet("values.parquet", values,
+                                    {{"id", Type::integer, false},
+                                     {"category", Type::text, false},
+                                     {"Brand", Type::text, true},
+                                     {"answer", Type::text, true},
+                                     {"Color", Type::text, true},
+                                     {"Length", Type::number, true},
+                                     {"notes", Type::text_map, false},
+                                     {"seconds", Type::number, false}});
+  const std::string metric = "--metric attributes --gold " + gold + " --pred ";
+  EXPECT_EQ(score(metric + table), score(metric + lines));
+  EXPECT_EQ(score(metric + table)["vc"], 2);
+  // A table cannot tell an attribute that is null throughout from one of another category.
+  EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + table)["total"], 3);
+  EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + lines)["exact_match"], 1);
+  expect_refusal(squad() + parquet("twice.parquet", flat + flat,
+                                   {{"id", Type::text, false}, {"answer", Type::text, false}}),
+                 "twice.parquet: row 2: \"q1\" is answered a second time");
+}
+
+TEST_F(ScoreCommand, CountsAttributesByCategory) {
+  const std::string gold = write(
+      "test.jsonl",
+      R"({"input": "Otter tea, mint", "category": "Tea", "target_scores": {"Brand": {"Otter": 1}, "Form": {"n/a": 1}}}
+{"input": "Red rope", "category": "Rope", "target_scores": {"Color": {"Red": 1}, "Length": {"n/a": 1}}}
+)");
+  const std::string rows = write("rows.jsonl",
+                                 R"({"id":1,"category":"Tea","values":{"Brand":"Otter","Form":null}}
+{"id":2,"category":"Rope","values":{"Color":"Blue","Length":7}}
+)");
+  const json report = score("--metric attributes --gold " + gold + " --pred " + rows);
+  EXPECT_EQ(report["vc"], 1);
+  EXPECT_EQ(report["vw"], 1);
+  EXPECT_EQ(report["nv"], 1);
+  EXPECT_EQ(report["nn"], 1);
+  EXPECT_DOUBLE_EQ(report["micro_precision"], 33.33);
+  EXPECT_DOUBLE_EQ(report["micro_recall"], 50);
+  EXPECT_DOUBLE_EQ(report["groups"]["Tea"]["micro_f1"], 100);
+  EXPECT_EQ(report["groups"]["Rope"]["attributes"]["Length"]["nv"], 1);
+  EXPECT_DOUBLE_EQ(report["macro_recall"], 33.33);
+
+  const std::string other = write("other.jsonl",
+                                  R"({"id":1,"values":{"Brand":"Otter","Form":null}}
+{"id":2,"values":{"Color":"Blue","Length":8}}
+)");
+  const json agreement = score("--metric agreement --gold " + rows + " --pred " + other);
+  EXPECT_DOUBLE_EQ(agreement["exact_match"], 0.75);
+  EXPECT_EQ(agreement["total"], 4);
+}
+
+TEST_F(ScoreCommand, CountsAJudgesWords) {
+  const std::string judged =
+      write("judged.jsonl",
+            R"({"id": 1, "category": "Tea", "judgements": {"Brand": "correct", "Form": "correct null"}}
+{"id": 2, "reply": "Color: wrong.\n<result>{\"Color\": \"incorrect\", \"Length\": \"hallucination\"}</result>"}
+)");
+  const json report = score("--metric llm-f1 --judgements " + judged);
+  EXPECT_DOUBLE_EQ(report["llm_precision"], 0.5);
+  EXPECT_DOUBLE_EQ(report["llm_recall"], 2.0 / 3);
+  // A judge who only ever missed values says nothing of precision.
+  const std::string missed =
+      write("missed.jsonl", R"({"id": 1, "category": "Tea", "judgements": {"Brand": "missing"}})");
+  const json nothing = score("--metric llm-f1 --judgements " + missed);
+  EXPECT_TRUE(nothing.at("llm_precision").is_null()) << nothing;
+  EXPECT_TRUE(nothing["groups"]["Tea"].at("llm_precision").is_null()) << nothing;
+  const Ran table = run("--metric llm-f1 --judgements " + missed);
+  EXPECT_NE(table.out.find("llm_precision             -\n"), std::string::npos) << table.out;
+  EXPECT_EQ(table.out.find("nan"), std::string::npos) << table.out;
+  expect_refusal("--metric llm-f1 --judgements " +
+                     write("bad.jsonl", "{\"id\": 1, \"judgements\": {\"a\": \"fine\"}}\n"),
+                 "bad.jsonl:1: \"a\" is judged \"fine\"");
+  expect_refusal("--metric llm-f1", "name its --judgements FILE");
+}
+
+TEST_F(ScoreCommand, TakesDialoguesAndSpans) {
+  const std::string quac =
+      write("quac.json",
+            R"({"data": [{"title": "t", "paragraphs": [{"id": "C_1", "context": "x CANNOTANSWER", "qas": [
+      {"id": "C_1_q#0", "question": "?", "yesno": "n", "followup": "y", "answers": [{"text": "a red boat", "answer_start": 0}],
+       "orig_answer": {"text": "a red boat", "answer_start": 0}},
+      {"id": "C_1_q#1", "question": "?", "yesno": "n", "followup": "y", "answers": [{"text": "CANNOTANSWER", "answer_start": 0}],
+       "orig_answer": {"text": "CANNOTANSWER", "answer_start": 0}}]}]}]})");
+  const std::string lines = write(
+      "said.jsonl",
+      R"({"qid": ["C_1_q#0", "C_1_q#1"], "best_span_str": ["red boat", "CANNOTANSWER"], "yesno": ["y", "y"], "followup": ["y", "y"]})");
+  const json dialog = score("--metric quac --gold " + quac + " --pred " + lines);
+  EXPECT_DOUBLE_EQ(dialog["HEQ"], 100);
+  EXPECT_DOUBLE_EQ(dialog["DHEQ"], 100);
+  EXPECT_DOUBLE_EQ(dialog["unanswerable_acc"], 100);
+  EXPECT_DOUBLE_EQ(dialog["yes/no"], 0);
+  EXPECT_DOUBLE_EQ(dialog["followup"], 100);
+  EXPECT_DOUBLE_EQ(dialog["human_f1"], 100);
+  const json plain = score("--metric quac --gold " + quac + " --pred " +
+                           write("plain.json", R"({"C_1_q#0": "red boat", "C_1_q#1": null})"));
+  EXPECT_FALSE(plain.contains("yes/no")) << plain;
+  EXPECT_FALSE(plain.contains("followup")) << plain;
+  EXPECT_EQ(plain["HEQ"], dialog["HEQ"]);
+
+  const std::string drop = write("drop.json",
+                                 R"({"p1": {"passage": "x", "qa_pairs": [
+      {"query_id": "d1", "question": "?", "answer": {"number": "12", "date": {}, "spans": []}, "validated_answers": []},
+      {"query_id": "d2", "question": "?", "answer": {"number": "", "date": {}, "spans": ["red boat", "Ann"]}},
+      {"query_id": "d3", "question": "?", "answer": {"number": "", "date": {"day": "3", "month": "May", "year": ""}, "spans": []}}]}})");
+  const std::string said = write("said.json", R"({"d1": 12.0, "d2": ["ann", "the boat"], "d3": "3 May"})");
+  const json spans = score("--metric drop --gold " + drop + " --pred " + said);
+  EXPECT_DOUBLE_EQ(spans["global_em"], 2.0 / 3);
+  EXPECT_DOUBLE_EQ(spans["global_f1"], (1 + 0.83 + 1) / 3);
+  EXPECT_EQ(spans["groups"]["number"]["total"], 1);
+  EXPECT_DOUBLE_EQ(spans["groups"]["spans"]["global_f1"], 0.83);
+  EXPECT_DOUBLE_EQ(spans["groups"]["date"]["global_em"], 1);
+}
+
+}  // namespace
+}  // namespace sheaf
