@@ -74,8 +74,9 @@ int verify(const JobOptions& options) {
   const Decoded packed =
       decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
   if (!packed.finished) return 130;
-  const Decoded separate =
-      decode(bench, alone, make_separate_builder(alone.method), quiet, "one prompt per question");
+  const char* what =
+      alone.method.name == "pced" ? "one prompt per question and document" : "one prompt per question";
+  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), quiet, what);
   if (!separate.finished) return 130;
 
   int64_t items = 0, answers = 0, same = 0;

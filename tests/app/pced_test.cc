@@ -127,6 +127,11 @@ TEST_F(PcedRun, ACorpusOfOnesOwnWithScores) {
   // Documents and instruction are computed once for all rows.
   const json planned = json::parse(plan.out);
   EXPECT_GT(planned["tokens_one_prompt_per_question"], 2 * planned["tokens_computed"].get<int64_t>());
+  const Ran estimate = run_sheaf(
+      scratch_, "estimate " + scratch_.file("job.yaml") + " --hardware h200 --json --answer-tokens 4");
+  const json estimated = json::parse(estimate.out);
+  EXPECT_EQ(estimated["tokens_computed"], planned["tokens_computed"]) << estimate.err;
+  EXPECT_EQ(estimated["tokens_one_prompt_per_question"], planned["tokens_one_prompt_per_question"]);
 }
 
 TEST_F(PcedRun, MistakesInTheJobAreNamed) {
