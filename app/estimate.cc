@@ -1,18 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/ranges.h>
-#include <fstream>
-#include <iostream>
-#include <map>
 #include <memory>
 
-#include "app/best_packing.h"
 #include "app/commands.h"
 #include "app/estimate_inputs.h"
-#include "app/estimate_sweep.h"
+#include "app/estimate_show.h"
 #include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "core/error.h"
-#include "core/svg_plot.h"
 
 namespace sheaf {
 namespace {
@@ -85,105 +80,6 @@ EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wis
   return base;
 }
 
-void write_page(const std::string& path, const std::vector<SweepAxis>& axes,
-                const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
-  std::ofstream file(path);
-  file << sweep_html(axes, rows, notes) << std::flush;
-  if (!file) refuse("--html: {} cannot be written", path);
-}
-
-/// What another device would have that this one lacks.
-std::string fitting_devices(const EstimateCase& asked, const HardwareList& list) {
-  std::vector<std::string> names;
-  for (const Hardware& each : list.devices)
-    if (each.gpu && plan_memory(asked.config, each, asked.use).fits()) names.push_back(each.name);
-  return names.empty() ? "none of the list holds it" : fmt::format("{} would do", fmt::join(names, ", "));
-}
-
-std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
-  std::vector<std::string> changes;
-  if (best.documents != asked.method.documents)
-    changes.push_back(best.documents == 0 ? "as many documents as fit"
-                                          : fmt::format("documents {}", best.documents));
-  if (best.prompt_tokens != asked.method.prompt_tokens)
-    changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
-  if (best.rows_per_step != each.memory.rows_per_step)
-    changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
-  const std::string tried = fmt::format("of {} settings tried", best.tried);
-  if (changes.empty()) return fmt::format("best      as it is, {}\n", tried);
-  return fmt::format("best      {}: {} of work instead of {}, {:.0f} % less, {}\n", fmt::join(changes, ", "),
-                     time_text(best.work_seconds), time_text(each.work_seconds),
-                     100 * (1 - best.work_seconds / each.work_seconds), tried);
-}
-
-void show_one(const EstimateOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
-              const HardwareList& list, double within) {
-  if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
-    refuse("{} does not fit {}: {:.1f} GB of weights, {:.1f} GB of memory; {}", asked.model,
-           asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
-           fitting_devices(asked, list));
-  const Estimate each = estimate(asked, inputs.rows());
-  const BestPacking best = find_best_packing(asked, inputs.rows());
-  const bool in_time = each.total_seconds() <= within;
-  if (options.json) {
-    nlohmann::ordered_json json = estimate_json(asked, each);
-    json["best"] = {{"documents", best.documents},
-                    {"prompt_tokens", best.prompt_tokens},
-                    {"rows_per_step", best.rows_per_step},
-                    {"work_seconds", best.work_seconds},
-                    {"tried", best.tried}};
-    if (within > 0) json["in_time"] = in_time;
-    json["prices_as_of"] = list.prices_as_of;
-    json["notes"] = inputs.notes();
-    std::cout << json.dump(2) << '\n';
-  } else {
-    std::cout << estimate_text(asked, each, list) << best_text(asked, each, best);
-    if (within > 0)
-      std::cout << fmt::format("within    {}: {}\n", time_text(within), in_time ? "in time" : "too slow");
-    for (const std::string& note : inputs.notes()) std::cout << "note      " << note << '\n';
-  }
-  if (options.html.empty()) return;
-  const SweepAxis axis{"hardware", {asked.hardware->name}};
-  write_page(options.html, {axis}, {{axis.values, asked, each, "", ""}}, inputs.notes());
-}
-
-std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::vector<SweepRow>& rows,
-                                     const HardwareList& list) {
-  std::vector<std::string> notes = inputs.notes();
-  std::map<std::string, std::vector<std::string>> said;  // names by what is said of them
-  const auto add = [&](const std::string& text, const std::string& name) {
-    std::vector<std::string>& names = said[text];
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  };
-  double sampling = 0;
-  for (const SweepRow& row : rows) {
-    if (!row.estimate) continue;
-    add(fmt::format("±{:.0f} %, {}", 100 * row.asked.hardware->error, error_text(*row.asked.hardware)),
-        row.asked.hardware->name);
-    if (row.estimate->price)
-      add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);
-    sampling = std::max(sampling, row.estimate->sampling_error);
-  }
-  for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
-  if (sampling > 0)
-    notes.push_back(fmt::format("the sample adds an error of ±{:.0f} % at most", 100 * sampling));
-  notes.push_back(fmt::format("{} rows; list prices of {}", inputs.rows().whole, list.prices_as_of));
-  return notes;
-}
-
-void show_sweep(const EstimateOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
-                const HardwareList& list, const std::vector<SweepAxis>& axes, double within) {
-  const std::vector<SweepRow> rows = sweep(base, inputs.rows(), list, axes, within);
-  const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
-  if (options.json) {
-    std::cout << sweep_json(rows, notes).dump(2) << '\n';
-  } else {
-    std::cout << sweep_text(axes, rows);
-    for (const std::string& note : notes) std::cout << "note  " << note << '\n';
-  }
-  if (!options.html.empty()) write_page(options.html, axes, rows, notes);
-}
-
 /// A method that the job's task cannot be run with would win comparisons for nothing.
 void check_methods(const Job& job, const std::string& asked, const std::vector<SweepAxis>& axes) {
   if (job.task.kind.empty()) return;  // no job: lengths alone
@@ -219,9 +115,9 @@ void run(const EstimateOptions& options) {
     if (hardware.values.size() > 1) axes.insert(axes.begin(), hardware);
   }
   if (axes.empty())
-    show_one(options, base, inputs, list, within);
+    show_estimate({options.json, options.html, within}, base, inputs, list);
   else
-    show_sweep(options, base, inputs, list, axes, within);
+    show_sweep({options.json, options.html, within}, base, inputs, list, axes);
 }
 
 }  // namespace

@@ -167,6 +167,24 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   EXPECT_GT(objects["seconds"]["decode"], values["seconds"]["decode"]);
 }
 
+TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsExperts) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write(
+      "c.jsonl",
+      R"({"q":"Where?","docs":[{"text":"In Oss, by the bridge."},{"text":"Bread is baked."}],"s":[0.9,0.1]})"
+      "\n");
+  const std::string job = scratch.write(
+      "job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
+                      ", documents: docs, scores: s, question: q}\ntask: {kind: ask}\nmethod: {name: pced}\n"
+                      "output: {path: out/none}\n");
+  const json result =
+      estimate_of(scratch, job + " --hardware h200 --sweep method=pced,ippd --answer-tokens 4");
+  ASSERT_EQ(result["cases"].size(), 2u);
+  // Three prompts decode an answer together: without a document and with each of them.
+  EXPECT_GT(result["cases"][0]["tokens_computed"], result["cases"][1]["tokens_computed"]);
+  EXPECT_EQ(result["cases"][0]["tokens_an_answer"], 4);
+}
+
 TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
   const test::Scratch scratch;
   namespace fs = std::filesystem;
@@ -181,73 +199,6 @@ TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
   fs::copy("configs/hardware.yaml", scratch.file("share/sheaf/hardware.yaml"));
   fs::copy("configs/devices", scratch.file("share/sheaf/devices"));
   EXPECT_EQ(std::system(command.c_str()), 0) << test::read_text(scratch.file("bin/err"));
-}
-
-TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
-  const test::Scratch scratch;
-  const std::string corpus =
-      scratch.write("c.jsonl", R"({"text":"A red cup of tea.","q":["Which colour?","What for?"]})"
-                               "\n"
-                               R"({"text":"A blue plate for bread.","q":["Which colour?"]})"
-                               "\n");
-  const std::string job = scratch.write("job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
-                                                        ", context: text, questions: q}\ntask: {kind: ask}\n"
-                                                        "method: {name: ippd}\noutput: {path: out/none}\n");
-  const auto ran = run_sheaf(scratch, "estimate " + job + " --hardware h200 --rows 1000 --json");
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  const json result = json::parse(ran.out);
-  EXPECT_TRUE(result["model"] == "qwen3-8b");
-  EXPECT_EQ(result["rows"], 1000);
-  EXPECT_EQ(result["answers"], 1500);
-  EXPECT_GT(result["seconds"]["work"].get<double>(), 0);
-  EXPECT_NE(result["notes"].dump().find("guessed from bytes"), std::string::npos);
-}
-
-TEST(EstimateCommand, SweepsWriteATableAndAPage) {
-  const test::Scratch scratch;
-  const std::string page = scratch.file("page.html");
-  const auto ran = run_sheaf(scratch,
-                             "estimate --model qwen3-8b --document-tokens 100 --rows 50 --sweep "
-                             "hardware=l4,h200 --sweep model=qwen3-8b,qwen3-32b --within 1h --html " +
-                                 page);
-  ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("cheapest in time"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("sheaf runs a model on one device"), std::string::npos);  // 32B on an L4
-  const std::string html = test::read_text(page);
-  EXPECT_NE(html.find("<table>"), std::string::npos);
-  EXPECT_NE(html.find("cheapest in time"), std::string::npos);
-  EXPECT_NE(html.find("<polyline"), std::string::npos);
-  EXPECT_NE(ran.out.find("####################"), std::string::npos) << ran.out;
-}
-
-TEST(EstimateCommand, RefusesWithAReason) {
-  const test::Scratch scratch;
-  const auto says = [&](const std::string& arguments, const std::string& text) {
-    const auto ran = run_sheaf(scratch, "estimate " + arguments);
-    EXPECT_EQ(ran.exit_code, 2) << arguments;
-    EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
-  };
-  says("", "name a job");
-  says("--model smollm2-135m --document-tokens 100000 --hardware h200", "input.too_long");
-  says("--model qwen3-8b --questions 3", "--document-tokens");
-  says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");
-  says("--model qwen3-8b", "--document-tokens");
-  says("--model qwen3-9b --document-tokens 10", "qwen3-8b");
-  says("--model qwen3-8b --document-tokens 10 --hardware h300", "h200");
-  says("--model qwen3-32b --document-tokens 10 --hardware l4", "h100");
-  says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
-}
-
-TEST(Calibrate, RefusesBeforeItMeasures) {
-  const test::Scratch scratch;
-  const std::string file = scratch.file("device.json");
-  const auto nothing = run_sheaf(scratch, "bench");
-  EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
-  const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
-  EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_NE(unknown.err.find("qwen3-8b"), std::string::npos) << unknown.err;
-  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "app/estimate_inputs.h"
+#include "app/estimate_section.h"
+#include "app/hardware_file.h"
+
+namespace sheaf {
+
+struct ShowOptions {
+  bool json = false;
+  std::string html;   ///< a page to write too; empty: none
+  double within = 0;  ///< seconds that it may take; 0: any
+};
+
+/// One device in detail, with the best setting on it. Refuses a model that it cannot hold.
+void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
+                   const HardwareList& list);
+
+/// A comparison.
+void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
+                const HardwareList& list, const std::vector<SweepAxis>& axes);
+
+}  // namespace sheaf
