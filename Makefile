@@ -56,7 +56,7 @@ fuzz: build ## the parsers' fuzz tests, ten minutes each (make fuzz SECONDS=60: 
 soak: build ## kill jobs at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
-install: configure ## program, man page and completions (PREFIX=/usr/local, DESTDIR=)
+install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
 

@@ -88,7 +88,9 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
         static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
     if (row.estimate) line->values[place] = row.estimate->rows_per_second();
   }
-  return lines_plot("rows a second by " + axis.key, axis.values, lines);
+  const std::string title = "rows a second by " + axis.key;
+  return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", title,
+                     lines_plot(title, axis.values, lines));
 }
 
 }  // namespace
@@ -142,7 +144,7 @@ std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<Swe
     }
     body += "</tr>\n";
   }
-  body += "</table></div></section>\n<section>" + plot(axes, rows) + "</section>\n";
+  body += "</table></div></section>\n" + plot(axes, rows);
   for (const std::string& note : notes) body += "<p class=\"soft\">" + escaped(note) + "</p>\n";
   return html_page("sheaf estimate", body);
 }
