@@ -97,7 +97,8 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   const std::lock_guard lock(wording_);
   std::unique_ptr<WordedRows>& found = worded_[job_.task.kind.empty() ? "" : wording(method, job_.task.kind)];
   if (found) return *found;
-  auto made = std::make_unique<WordedRows>(job_);
+  auto made = std::make_unique<WordedRows>();
+  made->job = job_;
   made->job.method = method;
   if (tokenizer_) made->task = make_task({*tokenizer_, chat_template(chat_name_), made->job}, schema_);
   made->rows = make_rows_(made->task.get());

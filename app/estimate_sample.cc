@@ -44,7 +44,8 @@ class CorpusSample {
   /// rest of the corpus is taken to cost. Runs are cut to one length, or short rows would count for more.
   std::vector<Item> take() {
     std::vector<Item> items;
-    for (const size_t i : {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15}) {
+    constexpr size_t kOrder[kRuns] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+    for (const size_t i : kOrder) {
       if (i >= runs_.size()) continue;
       auto& run = runs_[i];
       run.resize(std::min(run.size(), static_cast<size_t>(length_)));

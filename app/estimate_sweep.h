@@ -30,8 +30,8 @@ std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<Swe
 nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 
 /// A case and its estimate.
-nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& estimate);
-std::string estimate_text(const EstimateCase& asked, const Estimate& estimate, const HardwareList& list);
+nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& each);
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list);
 
 /// "$12.34", "$0.0123".
 std::string money_text(double usd);

@@ -150,9 +150,11 @@ std::string column_plot(const std::string& title, const std::vector<double>& cou
         number_text(counts[i]));
   }
   // Labels under a column's middle where a column is one number, under its left edge where it is several.
-  const double every = std::max(1.0, round_up(columns / 7));
-  for (double i = 0; i < columns; i += std::ceil(every))
-    out += x_label(kLeft + (i + (bin_width > 1 ? 0 : 0.5)) * width, number_text(i * bin_width));
+  const auto every = static_cast<size_t>(std::ceil(std::max(1.0, round_up(columns / 7))));
+  for (size_t i = 0; i < std::max<size_t>(counts.size(), 1); i += every) {
+    const auto column = static_cast<double>(i);
+    out += x_label(kLeft + (column + (bin_width > 1 ? 0 : 0.5)) * width, number_text(column * bin_width));
+  }
   return out + "</svg>";
 }
 
