@@ -52,7 +52,7 @@ ModelConfig read_model_config(const std::string& path) {
     return read_hf_config((fs::path(path) / "config.json").string()).config;
   if (fs::exists(path)) return load_model(path).config;
   const std::string near = nearest_spelling(path, shape_names());
-  refuse("model {}: no such file or folder, nor a shape of that name{}; shapes: {}", path,
+  refuse("model {}: no such file or folder, nor a shape of that name{}; --model takes one of {}", path,
          near.empty() ? "" : "; did you mean " + near + "?", fmt::join(shape_names(), ", "));
 }
 

@@ -85,7 +85,12 @@ class CorpusSample {
 
 void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   if (job_.input.path == "-") refuse("estimate: standard input cannot be sampled; name a file");
-  find_corpus_files(job_.input.path, job_.input.format, job_.file + ": input.path: ");
+  try {
+    find_corpus_files(job_.input.path, job_.input.format, job_.file + ": input.path: ");
+  } catch (const Error& error) {
+    refuse("{}; where the data is elsewhere, --document-tokens and --questions say what its rows are like",
+           error.what());
+  }
   add_examples(job_);
   open_tokenizer(asked.tokens_per_byte);
   const Schema* schema = job_.task.kind == "extract" ? &schema_ : nullptr;

@@ -55,6 +55,8 @@ TEST(EstimateCommand, RefusesWithAReason) {
     EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
   };
   says("", "name a job");
+  says("configs/drop.yaml --model qwen3-8b --set input.path=no.json", "--document-tokens");
+  says("configs/squad.yaml --set model.path=no.gguf --document-tokens 10", "--model takes one of");
   says("--model smollm2-135m --document-tokens 100000 --hardware h200", "input.too_long");
   says("--model qwen3-8b --questions 3", "--document-tokens");
   says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");
