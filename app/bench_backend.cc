@@ -80,8 +80,11 @@ Model random_cpu_model(const std::string& name, int32_t layers) {
   if (layers > 0) shape.config.layers = layers;
   const int64_t needed = 2 * random_model_bytes(shape.config);
   if (needed > memory_bytes() / 2)
-    refuse("--shape {}: random weights would take {:.1f} GB of this machine's {:.1f} GB; name a smaller one",
-           name, static_cast<double>(needed) / 1e9, static_cast<double>(memory_bytes()) / 1e9);
+    throw OutOfMemory(
+        fmt::format(
+            "{}: random weights would take {:.1f} GB of this machine's {:.1f} GB; name a smaller shape", name,
+            static_cast<double>(needed) / 1e9, static_cast<double>(memory_bytes()) / 1e9),
+        Fault::input);
   return make_random_model(shape.config, kSeed, shape.biases);
 }
 

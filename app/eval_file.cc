@@ -110,8 +110,9 @@ void check_metric(const YamlMap& map, Eval::Dataset& dataset) {
   if (std::find(names.begin(), names.end(), dataset.metric) == names.end())
     refuse("{}: metric cannot be \"{}\"{}", map.where("metric"), shorten_text(dataset.metric, 60),
            suggest_spelling(dataset.metric, names));
-  std::string main;
-  for (const Metric::ValueName& value : find_metric(dataset.metric).values) {
+  const Metric& metric = find_metric(dataset.metric);
+  std::string main(metric.main < 0 ? "" : metric.values[static_cast<size_t>(metric.main)].name);
+  for (const Metric::ValueName& value : metric.values) {
     if (value.is_count) continue;
     values.emplace_back(value.name);
     if (main.empty() && value.name.ends_with("f1")) main = value.name;

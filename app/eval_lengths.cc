@@ -190,6 +190,14 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
                                                int32_t answer_tokens) {
   const ModelConfig& config = backend_->config();
   Backend& backend = backend_->backend();
+  Timed timed;
+  const int32_t positions =
+      lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
+  if (positions > config.context) {
+    timed.trouble =
+        fmt::format("a prompt needs {} positions and the model has {}", positions, config.context);
+    return timed;
+  }
   const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
   const std::vector<Stack> stacks =
       pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
@@ -203,9 +211,11 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
                            : kv_room_;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
-  Timed timed;
   for (const Stack& stack : stacks)
-    if (most_pages({stack}, engine.page_size) > engine.pages) return timed;
+    if (most_pages({stack}, engine.page_size) > engine.pages) {
+      timed.trouble = "a prompt does not fit the memory left for keys and values";
+      return timed;
+    }
   std::vector<BenchRun> runs;
   for (int32_t i = 0; i < lengths.runs; ++i) {
     std::optional<PredictedBackend> predicted;
@@ -232,19 +242,24 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
   const std::string& folder = job.output.path;
   if (!restart)
     if (ordered_json before = measured_before(job, lengths); before.is_object()) return before;
-  open(job);
+  ordered_json report{{"measured", describe(job, lengths)}};
+  try {
+    open(job);
+  } catch (const OutOfMemory& error) {
+    report["not_measured"] = fmt::format("the weights do not fit: {}", error.what());
+    return report;
+  }
   const Timed whole = time_answers(job, lengths, lengths.answer_tokens);
   const Timed first = lengths.decoding_only && whole.seconds > 0 ? time_answers(job, lengths, 1) : Timed();
   if (interrupted) return nullptr;
-  ordered_json report{{"measured", describe(job, lengths)},
-                      {"backend", backend_->backend().describe()},
-                      {"weights", has_weights(job.model.path) ? "loaded" : "random"},
-                      {"fits", whole.seconds > 0}};
-  if (whole.seconds > 0) {
-    if (first.seconds >= whole.seconds)
-      fail("{}: answers of one token took as long as those of {}; measure longer ones", folder,
-           lengths.answer_tokens);
-    report["count"] = lengths.counted();
+  report["backend"] = backend_->backend().describe();
+  report["weights"] = has_weights(job.model.path) ? "loaded" : "random";
+  if (!whole.trouble.empty()) {
+    report["not_measured"] = whole.trouble;
+  } else if (first.seconds >= whole.seconds) {
+    report["not_measured"] =
+        fmt::format("answers of one token took as long as those of {}", lengths.answer_tokens);
+  } else {
     report["seconds"] = whole.seconds - first.seconds;
     report["seconds_of_all"] = whole.seconds;
     if (whole.predicted > 0) report["predicted_seconds"] = whole.predicted - first.predicted;

@@ -50,14 +50,15 @@ class LengthsBench {
   LengthsBench();
   ~LengthsBench();
 
-  /// What was measured, also in the job's output folder; `fits` is false where no prompt can be held. Null
+  /// What was measured, also in the job's output folder; `not_measured` says why not. Null
   /// where it was interrupted. What the folder holds
   /// already is not measured again, unless `restart`.
   nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart);
 
  private:
   struct Timed {
-    double seconds = 0;    ///< 0: a prompt does not fit the memory, or it was interrupted
+    std::string trouble;   ///< why it could not be done
+    double seconds = 0;    ///< 0: it could not be done, or was interrupted
     double predicted = 0;  ///< seconds; 0: the device is not known
     double memory_gb = 0;  ///< of the device at the peak; 0: not known
     int64_t steps = 0;

@@ -21,10 +21,11 @@ void check_kind(const Eval::Dataset& dataset, const std::vector<GoldAnswer>& gol
   if (gold.empty())
     refuse("{}: dataset {}: none of its rows has a gold answer; leave out metric", dataset.place,
            dataset.name);
-  const bool documents = gold.front().extra.is_object() && gold.front().extra.contains("gold");
-  if (documents != (dataset.metric == "attributes"))
-    refuse("{}: dataset {}: metric {} does not fit gold answers that are {}", dataset.place, dataset.name,
-           dataset.metric, documents ? "attribute values; use attributes" : "answers to questions");
+  try {
+    check_gold(find_metric(dataset.metric), gold);
+  } catch (const Error& error) {
+    refuse("{}: dataset {}: {}", dataset.place, dataset.name, error.what());
+  }
 }
 
 double at(const ordered_json& report, const char* pointer) {
@@ -85,8 +86,7 @@ EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& re
   EvalRow row = named_row(eval, cell);
   row.unit = cell.lengths->count;
   row.count = cell.lengths->counted();
-  if (!report.at("fits").get<bool>()) return row;
-  row.count = report.at("count").get<int64_t>();
+  if (!report.contains("seconds")) return row;
   row.own.seconds = report.at("seconds").get<double>();
   row.own.throughput = static_cast<double>(row.count) / *row.own.seconds;
   if (report.contains("predicted_seconds"))

@@ -62,6 +62,7 @@ void Evaluation::show_differences() {
     for (size_t c = begin; c < group_end(begin); ++c)
       for (size_t s = 0; s < 2; ++s)
         if (eval_.methods[cells_[c].method].label == command_.differences[s]) sides[s] = &cells_[c];
+    if (sides[0] == nullptr || sides[1] == nullptr) continue;  // one skips the dataset
     std::optional<ScoredRun> runs[2];
     for (size_t s = 0; s < 2; ++s) {
       if (!file_size(sides[s]->job.output.path + "/_SUCCESS"))
@@ -75,6 +76,9 @@ void Evaluation::show_differences() {
     if (!command_.json) std::cout << (begin > 0 ? "\n" : "") << differences_text(pair, columns);
     json.push_back(differences_json(pair));
   }
+  if (json.empty())
+    refuse("--differences: no dataset is run with both {} and {}", command_.differences[0],
+           command_.differences[1]);
   if (command_.json) std::cout << json.dump(2) << '\n';
 }
 
@@ -153,17 +157,20 @@ void Evaluation::add_notes() {
                           [](const EvalCell& cell) { return cell.lengths && cell.lengths->decoding_only; }))
     notes.push_back("Decoding alone: the time of answers of one token is taken off.");
   std::set<std::string> backends;
-  for (const ordered_json& report : reports_) backends.insert(report.at("backend").get<std::string>());
+  for (const ordered_json& report : reports_)
+    if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());
   notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
   for (size_t c = 0; c < cells_.size(); ++c)
-    if (cells_[c].lengths && !reports_[c].at("fits").get<bool>())
-      notes.push_back(
-          fmt::format("{}: does not fit the memory left for keys and values.", name_of(eval_, cells_[c])));
+    if (reports_[c].contains("not_measured"))
+      notes.push_back(fmt::format("{}: not measured: {}.", name_of(eval_, cells_[c]),
+                                  reports_[c].at("not_measured").get<std::string>()));
   for (const Eval::Model& model : eval_.models)
     if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
   std::map<int64_t, std::set<std::string>> limits;
   for (const EvalCell& cell : cells_)
-    if (cell.job.input.limit > 0) limits[cell.job.input.limit].insert(eval_.datasets[cell.dataset].name);
+    if (const Eval::Dataset& dataset = eval_.datasets[cell.dataset]; cell.job.input.limit > 0)
+      if (!cell.lengths || cell.lengths->documents < dataset.lengths->documents)
+        limits[cell.job.input.limit].insert(dataset.name);
   for (const auto& [limit, names] : limits)
     notes.push_back(fmt::format("At most the first {} rows of {}.", limit, fmt::join(names, ", ")));
   for (size_t c = 0; c < cells_.size(); ++c) {

@@ -18,8 +18,8 @@ std::string category_of(const json& row) {
 
 }  // namespace
 
-std::vector<MetricItem> read_judged_items(const std::string& path) {
-  std::vector<MetricItem> items;
+MetricItems read_judged_items(const std::string& path) {
+  MetricItems read;
   LineReader lines(path);
   while (const auto line = lines.next()) {
     const std::string place = fmt::format("{}:{}", path, line->number);
@@ -27,25 +27,30 @@ std::vector<MetricItem> read_judged_items(const std::string& path) {
     if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->too_long) continue;
     try {
       const json row = parse_json_line(line->text, [](const std::string&) { return true; });
+      const std::string id = id_text(row.value("id", json()));
+      if (id.empty()) throw std::string("has no \"id\"");
       std::map<std::string, std::string> judgements;
       if (const json reply = row.value("reply", json()); reply.is_string()) {
-        judgements = read_judgements(reply.get_ref<const std::string&>());
+        try {
+          judgements = read_judgements(reply.get_ref<const std::string&>());
+        } catch (const std::string&) {
+          read.unknown.push_back(id);  // a model's words, not a mistake of the file
+        }
       } else if (const json given = row.value("judgements", json()); given.is_object()) {
         judgements = read_judgements("<result>" + given.dump());
       } else {
         throw std::string("has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
       }
-      const std::string id = id_text(row.value("id", json()));
-      if (id.empty()) throw std::string("has no \"id\"");
       for (const auto& [attribute, word] : judgements)
-        items.push_back(
+        read.items.push_back(
             {id + "/" + attribute, id, category_of(row), attribute, std::vector<std::string>{word}, {}});
     } catch (const std::string& reason) {
       refuse("{}: {}", place, reason);
     }
   }
-  if (items.empty()) refuse("{}: holds no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
-  return items;
+  if (read.items.empty())
+    refuse("{}: holds no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
+  return read;
 }
 
 }  // namespace sheaf

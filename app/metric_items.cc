@@ -131,15 +131,8 @@ bool is_document(const GoldAnswer& gold) {
 }
 
 void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, const Predictions& predictions) {
-  if (gold.empty()) refuse("there is no gold answer to score against");
+  check_gold(metric, gold);
   const bool documents = metric.name == "attributes";
-  if (is_document(gold.front()) != documents)
-    refuse("the metric {} needs {}, and the gold file has {}{}", metric.name,
-           documents ? "attribute values" : "answers to questions",
-           documents ? "answers to questions" : "attribute values",
-           documents ? "" : "; use --metric attributes");
-  if (metric.name == "quac" && text_of(gold.front().extra, "dialog").empty())
-    refuse("the metric quac needs dialogues, and the gold file has questions alone; use --metric squad");
   if (predictions.documents != documents)
     refuse("{}: holds {}; the metric {} needs {}", predictions.path,
            documents ? "answers to questions" : "rows of an extract job", metric.name,
@@ -158,6 +151,19 @@ void find_unknown(const Predictions& predictions, const std::unordered_set<std::
 
 }  // namespace
 
+void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
+  if (gold.empty()) refuse("there is no gold answer to score against");
+  const bool documents = metric.name == "attributes";
+  if (is_document(gold.front()) != documents)
+    refuse("the metric {} needs {}, and the gold answers are {}{}", metric.name,
+           documents ? "attribute values" : "answers to questions",
+           documents ? "answers to questions" : "attribute values",
+           documents ? "" : "; use the metric attributes");
+  if (metric.name == "quac" && text_of(gold.front().extra, "dialog").empty())
+    refuse(
+        "the metric quac needs dialogues, and the gold answers are of questions alone; use the metric squad");
+}
+
 MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
                       const Predictions& predictions, const JoinOptions& options) {
   check_kinds(metric, gold, predictions);
@@ -174,8 +180,6 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
       add_attributes(one.extra, id, row, answers, joined.items);
     else
       joined.items.push_back(question_item(one, id, row, answers));
-    if (row == nullptr && !joined.items.empty())
-      joined.items.back().left_out = options.as_script && metric.skips_missing;
   }
   find_unknown(predictions, known, id_text(gold.front().id), joined);
   return joined;

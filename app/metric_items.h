@@ -18,8 +18,10 @@ struct MetricItems {
 struct JoinOptions {
   std::vector<std::string> no_answer;  ///< answers that mean there is none, beside null; case does not count
   bool skip_missing = false;           ///< leave out what has no prediction
-  bool as_script = false;              ///< leave it out of the score where the metric's script does
 };
+
+/// Refuses gold answers that are not of the metric's kind.
+void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold);
 
 /// Refuses gold answers and predictions that are not of the metric's kind, or that have no id in common.
 MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
@@ -29,7 +31,8 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
 MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options = {});
 
 /// The judgements of a file of JSON lines: {"id", "judgements": {attribute: word}}, or {"id", "reply"} with
-/// what the judge wrote; "category" may stand beside them.
-std::vector<MetricItem> read_judged_items(const std::string& path);
+/// what the judge wrote; "category" may stand beside them. Replies that say nothing that can be read are
+/// `unknown`.
+MetricItems read_judged_items(const std::string& path);
 
 }  // namespace sheaf

@@ -23,8 +23,6 @@ struct ScoreCommand {
   JoinOptions join;
   ScoreOptions options;
   bool json = false, quiet = false;
-
-  ScoreCommand() { join.as_script = true; }
 };
 
 void name_some(const std::string& what, const std::vector<std::string>& ids, const std::string& where) {
@@ -65,13 +63,16 @@ class Input {
   }
 
   MetricItems read(const std::string& path) const {
-    if (metric_.name == "llm-f1") return {read_judged_items(path), {}, {}};
+    if (metric_.name == "llm-f1") {
+      MetricItems judged = read_judged_items(path);
+      if (!command_.quiet) name_some("with a reply that cannot be read, left out", judged.unknown, path);
+      return judged;
+    }
     const Predictions predictions = read_predictions(path);
     MetricItems joined = metric_.name == "agreement" ? join_runs(first_, predictions, command_.join)
                                                      : join_gold(metric_, gold_, predictions, command_.join);
     if (!command_.quiet) {
       name_some(command_.join.skip_missing ? "without a prediction, left out"
-                : metric_.skips_missing    ? "without a prediction, left out as the official script does"
                                            : "without a prediction, scored as wrong",
                 joined.missing, path);
       name_some("predicted that the gold file does not have, ignored", joined.unknown, path);

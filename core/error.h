@@ -23,7 +23,7 @@ class Error : public std::runtime_error {
 /// Memory that was asked for cannot be had; less of it may do.
 class OutOfMemory : public Error {
  public:
-  explicit OutOfMemory(const std::string& message) : Error(Fault::fatal, message) {}
+  explicit OutOfMemory(const std::string& message, Fault fault = Fault::fatal) : Error(fault, message) {}
 };
 
 /// Throws an input error: refuse("{}: tensor {} ends past the file", path, name).

@@ -115,7 +115,7 @@ std::string eval_markdown(const EvalTable& table) {
 std::string eval_csv(const EvalTable& table) {
   std::string text = "model,dataset,method,unit,count,rejects,missing,metric,value";
   for (const NamedFigure& each : kFigures) text += fmt::format(",{}", each.name);
-  text += ",quality_low,quality_high,p_value";
+  text += ",quality_low,quality_high,p_value,predicted_throughput";
   for (const NamedFigure& each : kFigures) text += fmt::format(",paper_{}", each.name);
   text += "\r\n";
   for (const EvalRow& row : table.rows) {
@@ -124,7 +124,7 @@ std::string eval_csv(const EvalTable& table) {
                         row.value);
     for (const NamedFigure& each : kFigures) text += "," + csv_number(row.own.*each.figure);
     text += row.interval ? fmt::format(",{},{}", row.interval->low, row.interval->high) : ",,";
-    text += "," + csv_number(row.p_value);
+    text += "," + csv_number(row.p_value) + "," + csv_number(row.predicted);
     for (const NamedFigure& each : kFigures) text += "," + csv_number(row.paper.*each.figure);
     text += "\r\n";
   }

@@ -88,8 +88,9 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
                  [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
   columns.figure("speed-up", "speedup", &EvalFigures::speedup,
                  [](const EvalRow&, double value) { return fmt::format("{:.2f}x", value); });
-  columns.figure("$/1k", "usd_per_1k", &EvalFigures::usd_per_1k,
-                 [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
+  columns.figure("$/1k", "usd_per_1k", &EvalFigures::usd_per_1k, [](const EvalRow&, double value) {
+    return value < 0.001 ? fmt::format("{:.2e}", value) : fmt::format("{:.4f}", value);
+  });
   columns.figure("GB", "memory_gb", &EvalFigures::memory_gb,
                  [](const EvalRow&, double value) { return fmt::format("{:.2f}", value); });
   return std::move(columns.columns);

@@ -14,7 +14,7 @@ std::vector<Group> break_down(const Metric& metric, std::span<const MetricItem> 
   for (const MetricItem& item : items) {
     const std::string_view category =
         metric.group != nullptr ? metric.group(item) : std::string_view(item.category);
-    if (category.empty() || item.left_out) continue;
+    if (category.empty()) continue;
     std::fill(terms.begin(), terms.end(), 0.0);
     std::fill(scores.begin(), scores.end(), 0.0);
     metric.measure(item, terms, scores);

@@ -109,9 +109,11 @@ std::map<std::string, std::string> read_judgements(std::string_view reply) {
   if (!object.is_object()) throw std::string("what stands in <result> is no JSON object");
   std::map<std::string, std::string> judgements;
   for (const auto& [name, word] : object.items()) {
-    if (!word.is_string() || !is_judgement(word.get_ref<const std::string&>()))
+    std::string lower = word.is_string() ? word.get<std::string>() : "";
+    for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    if (!is_judgement(lower))
       throw fmt::format("\"{}\" is judged {}, which is not one of the five words", name, word.dump());
-    judgements[name] = word;
+    judgements[name] = lower;
   }
   return judgements;
 }

@@ -42,10 +42,7 @@ Scores score_items(const Metric& metric, std::span<const MetricItem> items, cons
     if (unit == next) scores.units.resize((next + 1) * width);
     std::fill(terms.begin(), terms.end(), 0.0);
     const std::span<double> own = std::span(scores.items).subspan(i * kept, kept);
-    if (item.left_out)
-      std::fill(own.begin(), own.end(), NAN);
-    else
-      metric.measure(item, terms, own);
+    metric.measure(item, terms, own);
     for (size_t t = 0; t < width; ++t) scores.units[unit * width + t] += terms[t];
   }
   scores.unit_count = static_cast<int64_t>(scores.units.size() / width);

@@ -22,7 +22,6 @@ struct MetricItem {
   /// The accepted answers, each one text as a rule, several spans for drop. Empty: no answer is right.
   std::vector<std::vector<std::string>> references;
 
-  bool left_out = false;                ///< does not count at all
   std::vector<std::string> kinds = {};  ///< drop: of each reference: number, span, spans or date
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
@@ -40,11 +39,10 @@ struct Metric {
   };
   std::span<const ValueName> values;
   std::span<const std::string_view> scores;  ///< names of an item's scores
+  int32_t main = -1;                         ///< the value that says most; -1: F1, or the first
   int32_t right = -1;                        ///< which score is 0 or 1: right or not; -1: none
   int32_t terms = 0;                         ///< sums it keeps
   double best = 1;                           ///< what a value is at best: 1 or 100
-
-  bool skips_missing = false;  ///< the official script leaves out what has no prediction
 
   /// Scores an item: `terms` is what it adds to the sums of its unit, `scores` what it got; NaN where it does
   /// not count.

@@ -98,7 +98,6 @@ Metric squad_metric() {
           .right = 0,
           .terms = 6,
           .best = 100,
-          .skips_missing = true,
           .measure = measure_squad2,
           .evaluate = evaluate_squad2};
 }

@@ -50,6 +50,7 @@ Metric subspan_em_metric() {
           .about = "LOFT's Subspan Exact Match: the share of answers that contain an accepted one",
           .values = values,
           .scores = scores,
+          .main = 0,
           .right = 0,
           .terms = 4,
           .measure = measure_loft,

@@ -95,7 +95,8 @@ TEST(CudaExperts, ManyExpertsOfOneAnswerAndLargeVocabularies) {
 
 TEST(CudaExperts, AnswersDoNotDependOnTheStepsWhenReproducible) {
   NEED_GPU();
-  const Model model = make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = 64}, 91);
+  const Model model =
+      make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = 64}, 91);
   CudaOptions options;
   options.reproducible = true;
   const auto stacks = test::random_stacks(3, 6);

@@ -332,6 +332,25 @@ std::string lengths_command(const Scratch& scratch, const std::string& model, co
          " --device cpu";
 }
 
+TEST_F(EvalCommand, AMethodThatSkipsADatasetIsNotComparedThere) {
+  const std::string methods = "methods: [{name: standard}, {name: ippd, skip: boxes}]\n";
+  ASSERT_EQ(run_sheaf(scratch_, command(methods)).exit_code, 0);
+  const Ran ran = run_sheaf(scratch_, command(methods) + " --differences standard ippd");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("no dataset is run with both standard and ippd"), std::string::npos) << ran.err;
+}
+
+TEST_F(EvalCommand, AMetricThatDoesNotFitIsRefusedBeforeTheFirstRun) {
+  std::string asked = command();
+  std::string text = read_text(scratch_.file("eval.yaml"));
+  text.replace(text.find("metric: squad"), 13, "metric: quac");
+  scratch_.write("eval.yaml", text);
+  const Ran ran = run_sheaf(scratch_, asked);
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("dataset boxes: the metric quac needs dialogues"), std::string::npos) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
+}
+
 TEST_F(EvalCommand, LengthsAreTimed) {
   const std::string command = lengths_command(scratch_, model_);
   const Ran ran = run_sheaf(scratch_, command + " --json");
@@ -383,10 +402,19 @@ TEST_F(EvalCommand, LengthsThatDoNotFitAreLeftOut) {
   const Ran ran = run_sheaf(
       scratch_, lengths_command(scratch_, model_) + " --method ippd --set engine.kv_memory_gb=0.000001");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("tiny, b4, ippd: does not fit the memory left for keys and values."),
+  EXPECT_NE(ran.out.find(
+                "tiny, b4, ippd: not measured: a prompt does not fit the memory left for keys and values."),
             std::string::npos)
       << ran.out;
   EXPECT_EQ(ran.out.find("tokens/s"), std::string::npos) << ran.out;
+  const Ran large = run_sheaf(scratch_, lengths_command(scratch_, "olmo-2-32b") + " --method ippd --restart");
+  ASSERT_EQ(large.exit_code, 0) << large.err;
+  EXPECT_NE(large.out.find("not measured: the weights do not fit"), std::string::npos) << large.out;
+  const Ran far = run_sheaf(scratch_, lengths_command(scratch_, model_, ", instruction_tokens: 1000000") +
+                                          " --method ippd --restart");
+  ASSERT_EQ(far.exit_code, 0) << far.err;
+  EXPECT_NE(far.out.find("not measured: a prompt needs 1000015 positions"), std::string::npos) << far.out;
+  EXPECT_NE(far.out.find(" q/s"), std::string::npos) << "the other dataset: " << far.out;
 }
 
 TEST_F(EvalCommand, WhatLengthsCannotBeIsRefused) {

@@ -97,7 +97,7 @@ TEST(PredictionsFuzz, Judgements) {
       "judged.jsonl",
       "{\"id\":1,\"judgements\":{\"Brand\":\"correct\",\"Form\":\"missing\"}}\n"
       "{\"id\":2,\"reply\":\"so <result>{\\\"Brand\\\": \\\"correct null\\\"}</result>\"}\n",
-      [](const std::string& path) { score_items(find_metric("llm-f1"), read_judged_items(path)); });
+      [](const std::string& path) { score_items(find_metric("llm-f1"), read_judged_items(path).items); });
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ std::vector<MetricItem> read_items(const json& golden) {
 /// The values and the scores of every item.
 void expect_equal(const json& golden, std::vector<MetricItem> items) {
   const Metric& metric = find_metric(golden.at("metric").get<std::string>());
-  for (MetricItem& item : items) item.left_out = metric.skips_missing && !item.prediction;
+  // The script of SQuAD 2.0 passes over what has no prediction.
+  if (metric.name == "squad") std::erase_if(items, [](const MetricItem& item) { return !item.prediction; });
   const Scores scores = score_items(metric, items, {.resamples = 0});
   size_t compared = 0;
   for (size_t v = 0; v < metric.values.size(); ++v) {

@@ -84,7 +84,7 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
   EXPECT_EQ(score(squad() + parquet("nested.parquet", nested,
                                     {{"id", Type::text, false}, {"answers", Type::answers, false}})),
             rows);
-  EXPECT_DOUBLE_EQ(rows["exact"], 100 * 2.0 / 3);
+  EXPECT_DOUBLE_EQ(rows["exact"], 50) << "of four, one of them without a prediction";
 
   const std::string flat = "{\"id\":\"q1\",\"answer\":\"a mill\",\"note\":null}\n";
   EXPECT_EQ(score(squad() +
@@ -168,6 +168,13 @@ TEST_F(ScoreCommand, CountsAJudgesWords) {
   const Ran table = run("--metric llm-f1 --judgements " + missed);
   EXPECT_NE(table.out.find("llm_precision             -\n"), std::string::npos) << table.out;
   EXPECT_EQ(table.out.find("nan"), std::string::npos) << table.out;
+  const Ran some = run("--metric llm-f1 --judgements " +
+                       write("replies.jsonl",
+                             "{\"id\": 1, \"reply\": \"<result>{\\\"Brand\\\": \\\"Correct\\\"}</result>\"}\n"
+                             "{\"id\": 2, \"reply\": \"I would say it is correct.\"}\n"));
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_NE(some.err.find("1 with a reply that cannot be read, left out: \"2\""), std::string::npos)
+      << some.err;
   expect_refusal("--metric llm-f1 --judgements " +
                      write("bad.jsonl", "{\"id\": 1, \"judgements\": {\"a\": \"fine\"}}\n"),
                  "bad.jsonl:1: \"a\" is judged \"fine\"");
