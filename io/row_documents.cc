@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/task/relevance.h"
 #include "io/cells.h"
@@ -60,23 +61,21 @@ std::vector<double> own_scores(const json& list, const std::string& kind) {
 /// Leaves the `count` documents that are most relevant to one of the questions, in the order they have.
 void keep_most_relevant(size_t count, Item& item) {
   if (count >= item.documents.size()) return;
-  std::vector<std::pair<double, size_t>> ranks;
-  for (size_t i = 0; i < item.documents.size(); ++i) {
-    double best = 0;
-    for (const Question& question : item.questions) best = std::max(best, question.relevance[i]);
-    ranks.emplace_back(-best, i);
-  }
-  std::sort(ranks.begin(), ranks.end());
-  ranks.resize(count);
-  std::sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<std::string> documents;
-  for (Question& question : item.questions) {
-    std::vector<double> relevance;
-    for (const auto& [_, i] : ranks) relevance.push_back(question.relevance[i]);
-    question.relevance = std::move(relevance);
-  }
-  for (const auto& [_, i] : ranks) documents.push_back(std::move(item.documents[i]));
-  item.documents = std::move(documents);
+  std::vector<double> best(item.documents.size(), 0);
+  for (const Question& question : item.questions)
+    for (size_t i = 0; i < best.size(); ++i) best[i] = std::max(best[i], question.relevance[i]);
+  std::vector<size_t> kept(best.size());
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  std::stable_sort(kept.begin(), kept.end(), [&](size_t a, size_t b) { return best[a] > best[b]; });
+  kept.resize(count);
+  std::sort(kept.begin(), kept.end());
+  const auto keep = [&](auto& list) {
+    for (size_t i = 0; i < count; ++i)
+      if (kept[i] != i) list[i] = std::move(list[kept[i]]);
+    list.resize(count);
+  };
+  keep(item.documents);
+  for (Question& question : item.questions) keep(question.relevance);
 }
 
 }  // namespace
