@@ -160,6 +160,41 @@ TEST(Fuzz, ContextsById) {
   });
 }
 
+TEST(Fuzz, Documents) {
+  TempFolder folder;
+  const std::string seed =
+      R"({"id": 1, "docs": ["ä", {"title": "t", "text": "b"}, {"text": "c"}], "s": [0.5, -1, 0], "r": [7, 0, -3], "questions": ["a", "b"]})";
+  const std::vector<std::string_view> words = {
+      "\"docs\":", "\"s\":", "\"text\":", "\"score\": 1,", "null", "\"x\"", "1e400", "-0.0", "2", "{", "}",
+      ",",         "[",      "]"};
+  size_t good = 0, bad = 0;
+  fuzz([&](std::mt19937_64& random) {
+    std::string text = seed + "\n";
+    for (int i = 0; i < 20; ++i) {
+      std::string row = mutate(seed, random, words);
+      std::replace(row.begin(), row.end(), '\n', ' ');
+      text += row + "\n";
+    }
+    Job job = ask_job(folder.write("d.jsonl", text));
+    job.input.context.clear();
+    job.input.documents = "docs";
+    if (random() % 2) job.input.scores = "s", job.input.scores_are = "dense";
+    if (random() % 2) job.input.rerank_scores = "r", job.input.rerank_scores_are = "logit";
+    job.input.top_documents = static_cast<int32_t>(random() % 4);
+    const CorpusRows rows = read_all(job, nullptr);
+    for (const Item& item : rows.items)
+      for (const Question& question : item.questions) {
+        EXPECT_EQ(question.relevance.size(), item.documents.size());
+        EXPECT_FALSE(item.documents.empty());
+        for (const double relevance : question.relevance) EXPECT_TRUE(relevance > 0 && relevance < 1);
+      }
+    good += rows.items.size();
+    bad += rows.rejects.size();
+  });
+  EXPECT_GT(good, 20u);
+  EXPECT_GT(bad, 20u);
+}
+
 TEST(Fuzz, CompressedLines) {
   TempFolder folder;
   std::string lines;
