@@ -56,7 +56,8 @@ inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint3
   return items;
 }
 
-/// Gives items documents to be asked one by one instead of the one they have; neighbours have some in common.
+/// Gives items documents to be asked one by one instead of the one they have; neighbours have some in common,
+/// and some rows one twice.
 inline void add_random_experts(std::vector<ItemParts>& items, size_t most, int32_t longest, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> relevance(0.01f, 0.99f);
@@ -67,6 +68,8 @@ inline void add_random_experts(std::vector<ItemParts>& items, size_t most, int32
       DocumentParts& expert = items[i].experts.emplace_back();
       if (k == 0 && i % 2 == 1)
         expert.tokens = items[i - 1].experts[0].tokens;
+      else if (k == 2 && i % 3 == 0)
+        expert.tokens = items[i].experts[0].tokens;  // twice in one row
       else
         expert.tokens = random_tokens(random, longest, 61);
       for (size_t q = 0; q < items[i].questions().size(); ++q) expert.relevance.push_back(relevance(random));
