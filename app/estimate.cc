@@ -80,18 +80,32 @@ EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wis
   return base;
 }
 
-/// A method that the job's task cannot be run with would win comparisons for nothing.
-void check_methods(const Job& job, const std::string& asked, const std::vector<SweepAxis>& axes) {
+/// A method that a run would refuse would win comparisons for nothing.
+void check_methods(const Job& job, const EstimateOptions& options, const std::vector<SweepAxis>& axes) {
+  std::vector<std::string> methods = {job.method.name};
+  if (const SweepAxis* axis = find_axis(axes, "method")) methods = axis->values;
+  const bool pced = std::ranges::find(methods, "pced") != methods.end();
+  if (const auto hpd = std::ranges::count(methods, "hpd");
+      !options.workload.empty() && hpd > 0 && hpd < std::ssize(methods))
+    refuse(
+        "--workload: a row is a document with its slots for hpd and a context with its questions for the "
+        "other "
+        "methods; "
+        "compare them in two commands");
   if (job.task.kind.empty()) return;  // no job: lengths alone
   const std::vector<std::string>& fitting = methods_of(job.task.kind);
-  const auto check = [&](const std::string& method) {
+  for (const std::string& method : methods)
     if (std::ranges::find(fitting, method) == fitting.end())
       refuse("the method {} cannot be used with task.kind {}; choose among {}", method, job.task.kind,
              fmt::join(fitting, ", "));
-  };
-  if (!asked.empty()) check(asked);
-  if (const SweepAxis* axis = find_axis(axes, "method"))
-    for (const std::string& method : axis->values) check(method);
+  if (pced && job.input.documents.empty())
+    refuse(
+        "the method pced asks about a row's documents one by one, and the rows of {} have one; see "
+        "input.documents",
+        job.file);
+  if (pced && job.input.too_long != "refuse")
+    refuse("the method pced does not {} documents (input.too_long of {}); add --set input.too_long=refuse",
+           job.input.too_long, job.file);
 }
 
 void run(const EstimateOptions& options) {
@@ -102,7 +116,7 @@ void run(const EstimateOptions& options) {
       read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file);
   EstimateCase base = base_case(options, wishes, inputs);
   std::vector<SweepAxis> axes = wishes.sweep;
-  check_methods(inputs.job(), options.method, axes);
+  check_methods(inputs.job(), options, axes);
   if (!find_axis(axes, "hardware")) {
     SweepAxis hardware{"hardware", {}};
     if (!wishes.hardware.empty()) hardware = parse_sweep("hardware=" + wishes.hardware);

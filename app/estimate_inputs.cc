@@ -100,6 +100,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   auto made = std::make_unique<WordedRows>();
   made->job = job_;
   made->job.method = method;
+  if (examples_) add_examples(made->job);
   if (tokenizer_) made->task = make_task({*tokenizer_, chat_template(chat_name_), made->job}, schema_);
   made->rows = make_rows_(made->task.get());
   found = std::move(made);

@@ -78,6 +78,7 @@ class EstimateInputs {
   ModelConfig config_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::string chat_name_;
+  bool examples_ = false;  ///< the instruction ends with those of input.shots, worded as a method words them
   Schema schema_;
   std::vector<Item> items_;  ///< a corpus: its sample
   PackingRules packing_;

@@ -91,7 +91,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
     refuse("{}; where the data is elsewhere, --document-tokens and --questions say what its rows are like",
            error.what());
   }
-  add_examples(job_);
+  examples_ = job_.input.dataset.shots > 0;
   open_tokenizer(asked.tokens_per_byte);
   const Schema* schema = job_.task.kind == "extract" ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
@@ -124,6 +124,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
     }
     return ready;
   };
+  if (examples_) worded(job_.method);  // examples that cannot be had are refused here
   if (asked.rows > sample.read())
     notes_.emplace_back(
         "with --rows the sample is the first rows of the corpus; leave it out for rows from all over it");
@@ -166,7 +167,9 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
            job_.task.schema);
   const int32_t most = job_.method.max_value_tokens;
   if (!statistics.instruction && job_.input.dataset.shots > 0) try {
-      add_examples(job_);
+      Job copy = job_;
+      add_examples(copy);
+      examples_ = true;
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
       notes_.push_back(
