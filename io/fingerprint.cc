@@ -54,6 +54,7 @@ ordered_json model_files(const std::string& path) {
 }
 
 ordered_json settings(const Job& job) {
+  const ordered_json contrast = job.method.contrast < 0 ? ordered_json("dynamic") : job.method.contrast;
   return {{"model", {{"dtype", job.model.dtype}, {"chat", job.model.chat}}},
           {"input",
            {{"format", job.input.format},
@@ -81,7 +82,7 @@ ordered_json settings(const Job& job) {
             {"documents", job.method.documents},
             {"prompt_tokens", job.method.prompt_tokens},
             {"max_value_tokens", job.method.max_value_tokens},
-            {"contrast", job.method.contrast},
+            {"contrast", contrast},
             {"prior_weight", job.method.prior_weight},
             {"aggregate", job.method.aggregate},
             {"temperature", job.method.temperature},
