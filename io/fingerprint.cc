@@ -54,7 +54,8 @@ ordered_json model_files(const std::string& path) {
 }
 
 ordered_json settings(const Job& job) {
-  const ordered_json contrast = job.method.contrast < 0 ? ordered_json("dynamic") : job.method.contrast;
+  const ordered_json contrast =
+      job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
   return {{"model", {{"dtype", job.model.dtype}, {"chat", job.model.chat}}},
           {"input",
            {{"format", job.input.format},
