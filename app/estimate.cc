@@ -20,6 +20,17 @@ struct EstimateOptions {
   bool json = false;
 };
 
+/// A number in a range; CLI::Range lets "nan" through.
+CLI::Validator number_from(double least, double most) {
+  return {[=](std::string& text) {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+              return std::string();
+            return fmt::format("{} must be a number from {} to {}", text, least, most);
+          },
+          fmt::format("{} to {}", least, most)};
+}
+
 /// The command line's wishes, completed by the job's own.
 EstimateWishes all_wishes(const EstimateOptions& options) {
   EstimateWishes wishes = options.wishes;
@@ -178,23 +189,23 @@ void add_estimate_command(CLI::App& app) {
   command
       ->add_option("--answer-tokens", wishes.answer_tokens,
                    "Tokens that a free answer is assumed to take (default: 8; chat: as many as it may)")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--tokens-per-byte", wishes.tokens_per_byte, "Where there is no tokenizer (default: 0.25)")
-      ->check(CLI::Range(0.01, 4.0));
+      ->check(number_from(0.01, 4));
   command->add_option("--workload", options->workload, "Rows of a workload file for sheaf bench");
   command->add_option("--document-tokens", wishes.document_tokens, "Made-up rows: mean tokens of a document")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--questions", wishes.questions,
                    "… questions a document (default: 1; extract: the schema's)")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(kLengths.least, kLengths.most));
   command->add_option("--question-tokens", wishes.question_tokens, "… tokens of a question (default: 12)")
-      ->check(CLI::PositiveNumber);
+      ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--instruction-tokens", wishes.instruction_tokens,
                    "… tokens of the instruction (default: the job's)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0, kLengths.most));
   command
       ->add_option("--sweep", options->sweeps,
                    "Compare: KEY=VALUE,VALUE of method, model, hardware, documents, prompt_tokens, "

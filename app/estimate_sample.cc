@@ -15,6 +15,7 @@ constexpr int64_t kRuns = 16;  // of rows in a sample
 // Longer rows make a smaller sample: what it takes to plan and count them is bounded.
 constexpr int64_t kSampleTokens = int64_t{1} << 20;
 constexpr int64_t kSampleBytes = 4 * kSampleTokens;
+constexpr double kMostMadeUp = 4e8;  // tokens that are made up: a few GB
 
 int64_t bytes_of(const Item& item) {
   size_t bytes = item.document.size();
@@ -142,6 +143,11 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
   const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / row_tokens);
   rows_.sample =
       std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
+  if (const double tokens = row_tokens * static_cast<double>(rows_.sample); tokens > kMostMadeUp)
+    refuse(
+        "estimate: {} rows of {:.0f} tokens are too many to make up; give shorter lengths or a smaller "
+        "--sample",
+        rows_.sample, row_tokens);
   if (job_.task.kind.empty())
     make_up_alone(statistics);
   else

@@ -10,7 +10,6 @@ namespace sheaf {
 namespace {
 
 constexpr Range<int64_t> kCount{1, INT64_C(1) << 50};
-constexpr Range<double> kSome{1, 1e9};
 
 const std::vector<std::string>& sweep_keys() {
   static const std::vector<std::string> keys = {"method",        "model",         "hardware", "documents",
@@ -113,14 +112,14 @@ EstimateWishes read_estimate_section(YamlMap map) {
   read_count(map, "sample", wishes.sample);
   read_count(map, "rows", wishes.rows);
   read_count(map, "devices", wishes.devices);
-  read_number(map, "answer_tokens", wishes.answer_tokens, kSome);
+  read_number(map, "answer_tokens", wishes.answer_tokens, kLengths);
   read_number(map, "tokens_per_byte", wishes.tokens_per_byte, {0.01, 4});
   YamlMap statistics = map.map("statistics"), sweep = map.map("sweep");
   map.finish();
-  read_number(statistics, "document_tokens", wishes.document_tokens, kSome);
-  read_number(statistics, "questions", wishes.questions, kSome);
-  read_number(statistics, "question_tokens", wishes.question_tokens, kSome);
-  read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, 1e9});
+  read_number(statistics, "document_tokens", wishes.document_tokens, kLengths);
+  read_number(statistics, "questions", wishes.questions, kLengths);
+  read_number(statistics, "question_tokens", wishes.question_tokens, kLengths);
+  read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, kLengths.most});
   statistics.finish();
   for (const std::string& key : sweep_keys())
     if (const YamlPtr values = sweep.node(key))

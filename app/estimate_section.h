@@ -19,6 +19,9 @@ SweepAxis parse_sweep(const std::string& text);
 /// "2h", "90m", "30s" or seconds.
 double parse_duration(const std::string& text);
 
+/// Mean lengths in tokens, and questions of a document.
+constexpr Range<double> kLengths{1, 1e7};
+
 /// What `sheaf estimate` is asked, on the command line or in the job's `estimate` section. No run looks at
 /// it.
 struct EstimateWishes {

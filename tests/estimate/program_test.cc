@@ -65,6 +65,22 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --document-tokens 10 --hardware h300", "h200");
   says("--model qwen3-32b --document-tokens 10 --hardware l4", "h100");
   says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
+  says("--model qwen3-8b --document-tokens 1e7 --questions 1e4 --answer-tokens 1e5", "too many to make up");
+}
+
+TEST(EstimateCommand, RefusesWhatIsNoLength) {
+  const test::Scratch scratch;
+  for (const char* option :
+       {"--document-tokens", "--answer-tokens", "--questions", "--question-tokens", "--instruction-tokens"})
+    for (const char* value : {"nan", "inf", "1e300", "-1", "many"}) {
+      const auto ran =
+          run_sheaf(scratch, std::string("estimate configs/squad.yaml --model qwen3-8b --hardware h200 ") +
+                                 option + " " + value);
+      EXPECT_NE(ran.exit_code, 0) << option << " " << value;
+      EXPECT_NE(ran.err.find("must be a number from"), std::string::npos) << ran.err;
+    }
+  const auto ran = run_sheaf(scratch, "estimate --model qwen3-8b --document-tokens 10 --questions 0.3");
+  EXPECT_NE(ran.err.find("0.3 must be a number from 1"), std::string::npos) << ran.err;
 }
 
 TEST(Calibrate, RefusesBeforeItMeasures) {

@@ -44,6 +44,8 @@ TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documnets: [1]}}\n"), "did you mean \"documents\""));
   EXPECT_TRUE(says(refusal("estimate: {statistics: {document: 10}}\n"), "unknown key \"document\""));
   EXPECT_TRUE(says(refusal("estimate: {sample: 0}\n"), "job.yaml:6"));
+  EXPECT_TRUE(says(refusal("estimate: {answer_tokens: 1e8}\n"), "job.yaml:6"));
+  EXPECT_TRUE(says(refusal("estimate: {statistics: {document_tokens: nan}}\n"), "must be a number"));
   EXPECT_TRUE(says(refusal("estimate: {within: soon}\n"), "2h, 90m or 30s"));
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documents: []}}\n"), "empty list"));
 }
