@@ -68,10 +68,11 @@ EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wis
   asked.tokens_per_byte = wishes.tokens_per_byte.value_or(asked.tokens_per_byte);
   asked.statistics.document = wishes.document_tokens.value_or(0);
   asked.statistics.instruction = wishes.instruction_tokens;
+  asked.statistics.documents = wishes.documents_per_row;
   asked.statistics.questions = wishes.questions;
   asked.statistics.question = wishes.question_tokens;
   if (asked.statistics.document == 0 &&
-      (wishes.questions || wishes.question_tokens || wishes.instruction_tokens))
+      (wishes.documents_per_row || wishes.questions || wishes.question_tokens || wishes.instruction_tokens))
     refuse(
         "estimate: rows are made up where --document-tokens says how long their documents are; give it too");
   return asked;
@@ -196,6 +197,10 @@ void add_estimate_command(CLI::App& app) {
   command->add_option("--workload", options->workload, "Rows of a workload file for sheaf bench");
   command->add_option("--document-tokens", wishes.document_tokens, "Made-up rows: mean tokens of a document")
       ->check(number_from(kLengths.least, kLengths.most));
+  command
+      ->add_option("--documents-per-row", wishes.documents_per_row,
+                   "… documents of a row, each so long (default: 1); pced asks about them one by one")
+      ->check(number_from(kDocuments.least, kDocuments.most));
   command
       ->add_option("--questions", wishes.questions,
                    "… questions a document (default: 1; extract: the schema's)")

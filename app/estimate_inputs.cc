@@ -36,6 +36,7 @@ std::string wording(const Job::Method& method, const std::string& kind) {
     return method.name == "hpd" && method.stacking == "joint" ? "joint" : "values";
   }
   if (method.name == "pced") return "experts";
+  if (kind.empty()) return "";
   return method.name == "parallel-prompting" ? "plain" : "chat";
 }
 
@@ -95,14 +96,14 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
 
 const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& method) const {
   const std::lock_guard lock(wording_);
-  std::unique_ptr<WordedRows>& found = worded_[job_.task.kind.empty() ? "" : wording(method, job_.task.kind)];
+  std::unique_ptr<WordedRows>& found = worded_[wording(method, job_.task.kind)];
   if (found) return *found;
   auto made = std::make_unique<WordedRows>();
   made->job = job_;
   made->job.method = method;
   if (examples_) add_examples(made->job);
   if (tokenizer_) made->task = make_task({*tokenizer_, chat_template(chat_name_), made->job}, schema_);
-  made->rows = make_rows_(made->task.get());
+  made->rows = make_rows_(method, made->task.get());
   found = std::move(made);
   return *found;
 }
@@ -174,7 +175,8 @@ int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
 }
 
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
-  make_rows_ = [workload = read_workload(asked.workload, job_.method.name == "hpd")](Task*) {
+  make_rows_ = [workload = read_workload(asked.workload, job_.method.name == "hpd")](const Job::Method&,
+                                                                                     Task*) {
     std::vector<ReadyRow> rows;
     for (size_t i = 0; i < workload.bins.size(); ++i)
       for (const ItemParts& item : workload.bins[i]) rows.push_back({std::to_string(i), item});

@@ -25,6 +25,7 @@ struct RowStatistics {
   std::optional<double> questions;    ///< not given: 1, or as many as the schema has attributes
   std::optional<double> question;     ///< not given: 12, or the schema's keys
   double answer = 8;
+  std::optional<double> documents = {};  ///< of a row, each as long as `document`; not given: 1
 };
 
 /// What the user asks `sheaf estimate` about.
@@ -82,7 +83,8 @@ class EstimateInputs {
   Schema schema_;
   std::vector<Item> items_;  ///< a corpus: its sample
   PackingRules packing_;
-  std::function<std::vector<ReadyRow>(Task* task)> make_rows_;  ///< no task: there is no job
+  /// No task: there is no job.
+  std::function<std::vector<ReadyRow>(const Job::Method&, Task*)> make_rows_;
   mutable std::mutex wording_;
   mutable std::map<std::string, std::unique_ptr<WordedRows>> worded_;  ///< by way to word prompts
   std::vector<std::string> notes_;
@@ -100,9 +102,10 @@ Workload make_up_workload(const RowStatistics& statistics, int64_t rows);
 using RowHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
 /// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
-/// answer is longer than `most_answer`.
+/// answer is longer than `most_answer`. `apart`: a row's documents are kept apart, as experts.
 std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                   const std::vector<RowHead>& heads, int32_t most_answer);
+                                   const std::vector<RowHead>& heads, int32_t most_answer,
+                                   bool apart = false);
 
 /// As many tokens as asked for, of no meaning.
 Tokens make_up_tokens(double count);

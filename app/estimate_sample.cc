@@ -82,6 +82,23 @@ class CorpusSample {
   int64_t rejects_ = 0, read_ = 0;
 };
 
+/// Whether the method reads a row's documents one by one.
+bool apart(const Job::Method& method, const RowStatistics& statistics) {
+  if (method.name != "pced") return false;
+  if (!statistics.documents)
+    refuse(
+        "the method pced asks about a row's documents one by one; --documents-per-row says how many a row "
+        "has, each "
+        "of --document-tokens");
+  return true;
+}
+
+std::string document_text(const RowStatistics& statistics) {
+  return statistics.documents
+             ? fmt::format("{:g} documents of {:g}", *statistics.documents, statistics.document)
+             : fmt::format("{:g} of document", statistics.document);
+}
+
 }  // namespace
 
 void EstimateInputs::read_corpus(const EstimateAsked& asked) {
@@ -111,7 +128,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   const double usable = 1 - static_cast<double>(sample.rejects()) / static_cast<double>(sample.read());
   rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
   rows_.rejected = whole - rows_.whole;
-  make_rows_ = [this](Task* task) {
+  make_rows_ = [this](const Job::Method&, Task* task) {
     std::vector<ReadyRow> ready;
     for (const Item& item : items_) {
       ReadyRow row{task->bin_name(item), {}};
@@ -138,8 +155,9 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
   if (job_.task.kind == "chat") statistics.answer = job_.method.max_value_tokens;
   if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
   rows_.whole = asked.rows > 0 ? asked.rows : 1000;
-  const double row_tokens = statistics.document + statistics.questions.value_or(1) *
-                                                      (statistics.question.value_or(12) + statistics.answer);
+  const double row_tokens =
+      statistics.documents.value_or(1) * statistics.document +
+      statistics.questions.value_or(1) * (statistics.question.value_or(12) + statistics.answer);
   const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / row_tokens);
   rows_.sample =
       std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
@@ -158,11 +176,13 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
 void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
-  make_rows_ = [=, this](Task*) { return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX); };
+  make_rows_ = [=, this](const Job::Method& method, Task*) {
+    return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
+  };
   notes_.push_back(
-      fmt::format("rows made up: {} tokens of instruction, {:g} of document, {:g} questions of {:g} tokens, "
+      fmt::format("rows made up: {} tokens of instruction, {}, {:g} questions of {:g} tokens, "
                   "answers of {:g}",
-                  bin->instruction.size(), statistics.document, statistics.questions.value_or(1),
+                  bin->instruction.size(), document_text(statistics), statistics.questions.value_or(1),
                   statistics.question.value_or(12), statistics.answer));
 }
 
@@ -171,6 +191,8 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
   if (extract && (statistics.questions || statistics.question))
     refuse("estimate: {} says what is asked of a document; leave --questions and --question-tokens out",
            job_.task.schema);
+  if (statistics.documents && job_.input.documents.empty())
+    refuse("estimate: a row of {} has one document; leave --documents-per-row out", job_.file);
   const int32_t most = job_.method.max_value_tokens;
   if (!statistics.instruction && job_.input.dataset.shots > 0) try {
       Job copy = job_;
@@ -190,20 +212,20 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
     heads.clear();
     for (const Category& category : schema_.categories) heads.emplace_back().category = category.name;
   }
-  make_rows_ = [=, this](Task* task) {
+  make_rows_ = [=, this](const Job::Method& method, Task* task) {
     std::vector<RowHead> bins;
     for (const Item& head : heads) {
       auto bin = std::make_shared<BinParts>(*task->parts(head).bin);
       if (statistics.instruction) bin->instruction = make_up_tokens(*statistics.instruction);
       bins.emplace_back(task->bin_name(head), std::move(bin));
     }
-    return make_up_rows(statistics, rows_.sample, bins, most);
+    return make_up_rows(statistics, rows_.sample, bins, most, apart(method, statistics));
   };
   notes_.push_back(fmt::format(
-      "rows made up: {} tokens of instruction, {:g} of document, {}",
+      "rows made up: {} tokens of instruction, {}, {}",
       statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
                              : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
-      statistics.document,
+      document_text(statistics),
       extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
               : fmt::format("{:g} questions of {:g} tokens", statistics.questions.value_or(1),
                             statistics.question.value_or(12))));

@@ -87,6 +87,7 @@ void EstimateWishes::take_missing(const EstimateWishes& section, const std::vect
   take(answer_tokens, section.answer_tokens);
   take(tokens_per_byte, section.tokens_per_byte);
   take(document_tokens, section.document_tokens);
+  take(documents_per_row, section.documents_per_row);
   take(questions, section.questions);
   take(question_tokens, section.question_tokens);
   take(instruction_tokens, section.instruction_tokens);
@@ -117,6 +118,7 @@ EstimateWishes read_estimate_section(YamlMap map) {
   YamlMap statistics = map.map("statistics"), sweep = map.map("sweep");
   map.finish();
   read_number(statistics, "document_tokens", wishes.document_tokens, kLengths);
+  read_number(statistics, "documents_per_row", wishes.documents_per_row, kDocuments);
   read_number(statistics, "questions", wishes.questions, kLengths);
   read_number(statistics, "question_tokens", wishes.question_tokens, kLengths);
   read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, kLengths.most});

@@ -19,8 +19,9 @@ SweepAxis parse_sweep(const std::string& text);
 /// "2h", "90m", "30s" or seconds.
 double parse_duration(const std::string& text);
 
-/// Mean lengths in tokens, and questions of a document.
+/// Mean lengths in tokens, and questions of a document; documents of a row.
 constexpr Range<double> kLengths{1, 1e7};
+constexpr Range<double> kDocuments{1, 1000};
 
 /// What `sheaf estimate` is asked, on the command line or in the job's `estimate` section. No run looks at
 /// it.
@@ -30,7 +31,7 @@ struct EstimateWishes {
   std::string within;    ///< the most time, as parse_duration reads it; empty: any
   std::optional<int64_t> sample, rows, devices;
   std::optional<double> answer_tokens, tokens_per_byte;
-  std::optional<double> document_tokens, questions, question_tokens, instruction_tokens;
+  std::optional<double> document_tokens, documents_per_row, questions, question_tokens, instruction_tokens;
   std::vector<SweepAxis> sweep;
 
   /// Takes from a job's section what is not wished here. `settled`: keys of sweeps that other options decide.

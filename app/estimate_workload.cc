@@ -59,14 +59,22 @@ Tokens make_up_tokens(double count) {
 }
 
 std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                   const std::vector<RowHead>& heads, int32_t most_answer) {
+                                   const std::vector<RowHead>& heads, int32_t most_answer, bool apart) {
   Draws draws;
+  int64_t drawn = 0;  // documents
   std::vector<ReadyRow> made;
   for (int64_t row = 0; row < rows; ++row) {
     const auto& [name, bin] = heads[static_cast<size_t>(row) % heads.size()];
     ItemParts item;
     item.bin = bin;
-    item.document = draws.tokens(Draws::even_length(statistics.document, row));
+    const int32_t documents = statistics.documents ? draws.count(*statistics.documents) : 1;
+    for (int32_t i = 0; i < documents; ++i) {
+      Tokens document = draws.tokens(Draws::even_length(statistics.document, drawn++));
+      if (apart)
+        item.experts.push_back({std::move(document), {}});
+      else
+        append(item.document, document);
+    }
     const int32_t questions = bin->questions.empty() ? draws.count(statistics.questions.value_or(1)) : 0;
     for (int32_t i = 0; i < questions; ++i) {
       const int32_t tokens = draws.length(statistics.question.value_or(kUsualQuestion));
@@ -77,6 +85,7 @@ std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows
       item.own_questions.push_back(
           {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }
+    for (DocumentParts& expert : item.experts) expert.relevance.assign(item.questions().size(), 0.5f);
     made.push_back({name, std::move(item)});
   }
   return made;

@@ -185,6 +185,32 @@ TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsExperts) {
   EXPECT_EQ(result["cases"][0]["tokens_an_answer"], 4);
 }
 
+TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
+  const test::Scratch scratch;
+  const std::string hotpotqa =
+      "configs/hotpotqa.yaml --model qwen3-8b --hardware h200 --rows 200 --document-tokens 100 ";
+  const auto refused = run_sheaf(scratch, "estimate " + hotpotqa + "--method pced");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--documents-per-row"), std::string::npos) << refused.err;
+  const json result = estimate_of(
+      scratch,
+      hotpotqa + "--documents-per-row 10 --sweep method=ippd,pced --answer-tokens 4 --instruction-tokens 50");
+  ASSERT_EQ(result["cases"].size(), 2u);
+  const auto tokens = [&](size_t i) { return result["cases"][i]["tokens_computed"].get<double>(); };
+  EXPECT_NEAR(tokens(0), 200 * (10 * 100 + 12 + 3), 0.05 * tokens(0));
+  // Eleven chains a question: each has the question and what is decoded of the answer.
+  EXPECT_NEAR(tokens(1) - tokens(0), 200 * 10 * (12 + 3), 0.1 * (tokens(1) - tokens(0)));
+  const json alone =
+      estimate_of(scratch,
+                  "--model qwen3-8b --method pced --document-tokens 100 --documents-per-row 10 --rows 50 "
+                  "--hardware h200 --answer-tokens 4");
+  EXPECT_GT(alone["tokens_computed"].get<double>(), 50 * 1000);
+  const auto one = run_sheaf(
+      scratch, "estimate configs/squad.yaml --model qwen3-8b --document-tokens 9 --documents-per-row 2");
+  EXPECT_EQ(one.exit_code, 2);
+  EXPECT_NE(one.err.find("--documents-per-row"), std::string::npos) << one.err;
+}
+
 TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
   const test::Scratch scratch;
   namespace fs = std::filesystem;
