@@ -61,7 +61,7 @@ class CaseMaker {
 };
 
 void mark_best(std::vector<SweepRow>& rows, double within) {
-  SweepRow *cheapest = nullptr, *fastest = nullptr;
+  SweepRow *cheapest = nullptr, *to_rent = nullptr, *fastest = nullptr;
   // A model that leaves rows out which others answer is not cheaper but does less.
   int64_t fewest = INT64_MAX;
   for (const SweepRow& row : rows)
@@ -75,12 +75,20 @@ void mark_best(std::vector<SweepRow>& rows, double within) {
       row.mark = "too slow";
       continue;
     }
-    if (each.usd_per_hour > 0 && (!cheapest || each.usd() < cheapest->estimate->usd())) cheapest = &row;
+    if (!(each.usd_per_hour > 0)) continue;
+    if (!cheapest || each.usd() < cheapest->estimate->usd()) cheapest = &row;
+    if (!to_rent || each.rented_usd() < to_rent->estimate->rented_usd()) to_rent = &row;
   }
   if (fastest) fastest->mark += fastest->mark.empty() ? "fastest" : ", fastest";
   if (!cheapest) return;
-  const std::string text = within > 0 ? "cheapest in time" : "cheapest";
-  cheapest->mark = cheapest->mark.empty() ? text : text + ", " + cheapest->mark;
+  const auto mark = [](SweepRow& row, const std::string& text) {
+    row.mark = row.mark.empty() ? text : text + ", " + row.mark;
+  };
+  std::string text = within > 0 ? "cheapest in time" : "cheapest";
+  if (to_rent != cheapest) mark(*to_rent, text + " to rent as asked");
+  if (const std::optional<Price>& price = cheapest->estimate->price; price && price->share())
+    text += fmt::format(" (at a share of {})", price->instance->devices);
+  mark(*cheapest, text);
 }
 
 }  // namespace

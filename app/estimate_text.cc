@@ -48,7 +48,7 @@ ordered_json price_json(const Price& price, int32_t devices) {
           {"instance_usd_per_hour", price.instance->usd_per_hour},
           {"devices", devices},
           {"share_of_instance", price.share()},
-          {"to_rent", price.rented->name},
+          {"instances", price.instances},
           {"to_rent_usd_per_hour", price.rented_usd_per_hour}};
 }
 
@@ -76,17 +76,14 @@ std::string error_text(const Hardware& hardware) {
 
 std::string price_text(const Price& price, int32_t devices) {
   const Instance& instance = *price.instance;
-  if (!price.share())
-    return fmt::format(
-        "{}{}, ${:.2f} an hour", price.rented->name,
-        devices > price.rented->devices ? fmt::format(" × {}", devices / price.rented->devices) : "",
-        price.rented_usd_per_hour);
-  return fmt::format(
-      "{} of the {} devices of {}, ${:.2f} an hour; it is rented whole (--devices {}), {} {} ${:.2f} an hour "
-      "on {}",
-      devices, instance.devices, instance.name, instance.usd_per_hour, instance.devices, devices,
-      devices == 1 ? "device alone costs" : "devices alone cost", price.rented_usd_per_hour,
-      price.rented->name);
+  if (price.share())
+    return fmt::format("{} of the {} devices of {}; it is rented whole, ${:.2f} an hour (--devices {})",
+                       devices, instance.devices, instance.name, price.rented_usd_per_hour, instance.devices);
+  const int32_t rented = price.instances * instance.devices;
+  return fmt::format("{}{}{}, ${:.2f} an hour", instance.name,
+                     price.instances > 1 ? fmt::format(" × {}", price.instances) : "",
+                     rented > devices ? fmt::format(" with {} devices", rented) : "",
+                     price.rented_usd_per_hour);
 }
 
 std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {

@@ -69,6 +69,9 @@ struct Estimate {
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }
   double answers_per_second() const { return answers / work_seconds; }
   double usd() const { return total_seconds() / 3600 * usd_per_hour; }
+  double rented_usd() const {
+    return total_seconds() / 3600 * (price ? price->rented_usd_per_hour : usd_per_hour);
+  }
   double job_usd() const { return total_seconds() / 3600 * job_usd_per_hour; }
   double per_thousand(double usd) const { return usd / static_cast<double>(rows) * 1000; }
 };

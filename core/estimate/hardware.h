@@ -19,10 +19,10 @@ struct Instance {
 
 /// What some devices cost, by list prices.
 struct Price {
-  const Instance* instance = nullptr;  ///< where a device is cheapest
-  double usd_per_hour = 0;             ///< of the devices: their share of as many instances as it takes
-  const Instance* rented = nullptr;    ///< what to rent where they are all that is wanted
-  double rented_usd_per_hour = 0;      ///< of whole instances of that
+  const Instance* instance = nullptr;
+  int32_t instances = 1;
+  double usd_per_hour = 0;         ///< of whole instances; of the devices' share where the smallest has more
+  double rented_usd_per_hour = 0;  ///< of whole instances
 
   /// The devices are a part of an instance, which is rented as a whole.
   bool share() const { return usd_per_hour < 0.999 * rented_usd_per_hour; }

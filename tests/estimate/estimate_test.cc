@@ -178,6 +178,24 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
   EXPECT_TRUE(marked(0.001).empty());
 }
 
+TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
+  const EstimateInputs inputs(made_up(200000));
+  Hardware single = listed_hardware().find("h200"), eight = single;
+  single.name = "single";
+  single.instances = {{"one", 1, 4}};
+  eight.name = "eight";
+  eight.instances = {{"of eight", 8, 16}};
+  HardwareList list;
+  list.devices = {single, eight};
+  const auto rows =
+      sweep(case_of(inputs, "h200"), inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0);
+  EXPECT_TRUE(rows[0].mark.starts_with("cheapest to rent as asked")) << rows[0].mark;
+  EXPECT_EQ(rows[1].mark, "cheapest (at a share of 8)");
+  EstimateCase all = case_of(inputs, "h200");
+  all.devices = 8;
+  EXPECT_EQ(sweep(all, inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0)[1].mark, "cheapest");
+}
+
 TEST(ByteTokenizer, CountsBytesAndKeepsEqualTextEqual) {
   const ByteTokenizer tokenizer(0.25, 1000);
   Tokens a, b, none;

@@ -98,14 +98,20 @@ hardware:
   EXPECT_EQ(big.measured_on, "made up");
   const std::optional<Price> one = big.price(1), eight = big.price(8), nine = big.price(9);
   ASSERT_TRUE(one && eight && nine);
-  EXPECT_EQ(one->instance->name, "eight");  // an eighth of it is cheapest, but it is rented whole
-  EXPECT_NEAR(one->usd_per_hour, 2, 1e-9);
-  EXPECT_TRUE(one->share());
-  EXPECT_EQ(one->rented->name, "one");
-  EXPECT_NEAR(one->rented_usd_per_hour, 3, 1e-9);
+  EXPECT_EQ(one->instance->name, "one");  // an eighth of the other is cheaper, but cannot be rented
+  EXPECT_NEAR(one->usd_per_hour, 3, 1e-9);
+  EXPECT_FALSE(one->share());
   EXPECT_FALSE(eight->share());
   EXPECT_NEAR(eight->rented_usd_per_hour, 16, 1e-9);
   EXPECT_NEAR(nine->rented_usd_per_hour, 27, 1e-9);
+  Hardware whole;
+  whole.instances = {{"eight", 8, 16}};
+  EXPECT_NEAR(whole.price(1)->usd_per_hour, 2, 1e-9);
+  EXPECT_TRUE(whole.price(1)->share());
+  EXPECT_NEAR(whole.price(12)->usd_per_hour, 32, 1e-9);  // two, with four devices too many
+  EXPECT_EQ(whole.price(12)->instances, 2);
+  EXPECT_FALSE(whole.price(12)->share());
+  EXPECT_EQ(price_text(*whole.price(12), 12), "eight × 2 with 16 devices, $32.00 an hour");
   EXPECT_TRUE(small.borrowed);
   EXPECT_GT(small.error, big.error);
   EXPECT_NEAR(small.device.peak_flops, big.device.peak_flops / 2, 1e6);
