@@ -34,15 +34,38 @@ Shape shape_of(const EstimateCase& asked, const SampledRows& rows) {
   return shape;
 }
 
+// What a simulation takes, in tokens: a decoded one takes as long as four others.
+constexpr int64_t kDecoded = 4, kOneCost = 200'000, kAllCost = 50 * kOneCost;
+
+int64_t cost_of(const EstimateCase& asked, const SampledRows& rows) {
+  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  const int32_t assumed = rows.answer_tokens(asked.method);
+  int64_t tokens = 0;
+  for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
+    tokens += stack.prompt_tokens();
+    for (const Slot& slot : stack.slots) {
+      const int32_t answer =
+          slot.allowed || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
+      tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.expert_priors.size());
+    }
+  }
+  return std::max<int64_t>(1, tokens);
+}
+
 /// Fewer rows where they have many tokens: so that the search takes a moment.
 SampledRows fewer_rows(const EstimateCase& asked, SampledRows rows) {
-  constexpr int64_t kTokens = 200'000, kFewest = 32;
-  int64_t tokens = 0;
-  for (const auto& [prompt, slots] : shape_of(asked, rows))
-    tokens += prompt + 8 * static_cast<int64_t>(slots);
-  if (tokens > kTokens)
-    rows.sample = std::min(rows.sample, std::max(kFewest, rows.sample * kTokens / tokens));
+  constexpr int64_t kFewest = 32;
+  const int64_t cost = cost_of(asked, rows);
+  if (cost > kOneCost) rows.sample = std::min(rows.sample, std::max(kFewest, rows.sample * kOneCost / cost));
   return rows;
+}
+
+/// The first and others from all over the list.
+void thin_out(std::vector<Setting>& settings, size_t most) {
+  if (settings.size() <= most) return;
+  std::vector<Setting> some;
+  for (size_t i = 0; i < most; ++i) some.push_back(settings[i * settings.size() / most]);
+  settings = std::move(some);
 }
 
 /// Prompts that differ, what was asked for first.
@@ -80,16 +103,20 @@ void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const Sa
 
 }  // namespace
 
-BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_rows) {
-  constexpr size_t kKept = 4;  // packings that are tried with other steps too
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_rows, double as_asked) {
   const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).rows_per_step;
   const Setting given{asked.method.documents, asked.method.prompt_tokens, usual};
   const SampledRows rows = fewer_rows(with(asked, given), all_rows);
+  // Where even few rows take long (long answers), fewer settings are tried.
+  const auto most =
+      static_cast<size_t>(std::clamp<int64_t>(kAllCost / cost_of(with(asked, given), rows), 9, 50));
   std::vector<Setting> tried = packings(asked, rows, given);
+  thin_out(tried, most / 2);
   try_all(tried, asked, rows);
   std::vector<Setting> kept = tried;
   std::ranges::stable_sort(kept, {}, &Setting::work_seconds);
-  kept.resize(std::min(kept.size(), kKept));
+  // Packings that are tried with other steps too.
+  kept.resize(std::min({kept.size(), size_t{4}, std::max<size_t>(1, most / 10)}));
   std::vector<Setting> steps;
   for (const Setting& packing : kept)
     for (const int32_t step : {usual / 8, usual / 4, usual / 2, usual * 2, usual * 4}) {
@@ -102,9 +129,11 @@ BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_
   // A change must be worth it: packing more than needed only takes memory.
   for (const Setting& each : tried)
     if (each.work_seconds < best.work_seconds * 0.995) best = each;
-  const double as_asked = estimate(with(asked, given), all_rows).work_seconds;
-  double seconds = estimate(with(asked, best), all_rows).work_seconds;
-  if (seconds > as_asked) {
+  double seconds = as_asked;
+  if (best.documents != given.documents || best.prompt_tokens != given.prompt_tokens ||
+      best.rows_per_step != given.rows_per_step)
+    seconds = estimate(with(asked, best), all_rows).work_seconds;
+  if (seconds > 0.995 * as_asked) {
     best = given;
     seconds = as_asked;
   }

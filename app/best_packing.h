@@ -11,7 +11,8 @@ struct BestPacking {
 };
 
 /// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What
-/// was asked stays where nothing is better by half a percent.
-BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows);
+/// was asked stays where nothing is better by half a percent. Fewer are tried, on fewer rows, where answers
+/// are long. `as_asked`: seconds of work with what was asked.
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows, double as_asked);
 
 }  // namespace sheaf

@@ -77,7 +77,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
            asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));
   const Estimate each = estimate(asked, inputs.rows());
-  const BestPacking best = find_best_packing(asked, inputs.rows());
+  const BestPacking best = find_best_packing(asked, inputs.rows(), each.work_seconds);
   const bool in_time = each.total_seconds() <= options.within;
   if (options.json) {
     nlohmann::ordered_json json = estimate_json(asked, each);

@@ -109,8 +109,8 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
     text += fmt::format("rejects   {} rows more that cannot be used\n",
                         number_text(static_cast<double>(each.rejected)));
   text += fmt::format("answers   {}\n", answers_text(each));
-  text += fmt::format("tokens    {} computed in {} steps", number_text(std::round(each.tokens)),
-                      number_text(std::round(each.steps)));
+  text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
+                      number_text(std::round(each.steps)), asked.devices > 1 ? " on each device" : "");
   if (each.tokens_alone > 0)
     text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(std::round(each.tokens_alone)),
                         each.tokens_alone / each.tokens);
@@ -152,7 +152,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                     {"tokens_an_answer", each.answer_tokens},
                     {"tokens_computed", whole(each.tokens)},
                     {"tokens_one_prompt_per_question", whole(each.tokens_alone)},
-                    {"steps", whole(each.steps)},
+                    {"steps_per_device", whole(each.steps)},
                     {"seconds",
                      {{"total", each.total_seconds()},
                       {"open", each.open_seconds},

@@ -104,6 +104,8 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   EXPECT_EQ(result["price"]["share_of_instance"], true);
   EXPECT_NEAR(result["usd"]["per_hour"].get<double>(),
               result["price"]["instance_usd_per_hour"].get<double>() / 2, 1e-9);
+  const auto four = run_sheaf(scratch, "estimate " + job + " --hardware h200 --rows 100000");
+  EXPECT_NE(four.out.find("steps on each device"), std::string::npos) << four.out;
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --devices 8")["price"]["share_of_instance"], false);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200 --devices 1");
   EXPECT_NE(text.out.find("1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << text.out;
@@ -122,7 +124,7 @@ TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
                   "documents=1,4 --hardware h200");
   ASSERT_EQ(result["cases"].size(), 2u);
   for (const json& each : result["cases"]) {
-    for (const char* key : {"documents", "rows", "answers", "steps", "tokens_computed", "devices"})
+    for (const char* key : {"documents", "rows", "answers", "steps_per_device", "tokens_computed", "devices"})
       EXPECT_TRUE(each[key].is_number_integer()) << key;
     EXPECT_NEAR(each["memory_gb"]["device"].get<double>(), 141, 1e-9);
     EXPECT_NEAR(each["error"].get<double>(),

@@ -82,7 +82,7 @@ TEST(Estimate, TheBestPackingIsFoundFarFromWhatWasAsked) {
   each.use = {64, 0, 2};  // two prompts at once: only large ones fill the device
   each.method.documents = 1;
   each.method.prompt_tokens = 512;
-  const BestPacking best = find_best_packing(each, inputs.rows());
+  const BestPacking best = find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds);
   EXPECT_GT(best.rows_per_step, 64);
   EXPECT_NE(best.documents, 1);
   EXPECT_GT(best.prompt_tokens, 512);
@@ -96,10 +96,24 @@ TEST(Estimate, TheBestPackingFitsTheMemory) {
   const EstimateInputs inputs(asked);
   EstimateCase each = case_of(inputs, "l4");
   each.use.rows_per_step = 256;
-  const BestPacking best = find_best_packing(each, inputs.rows());
+  const BestPacking best = find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds);
   EXPECT_GT(best.rows_per_step, 256);
   const MemoryPlan memory = plan_memory(each.config, *each.hardware, {best.rows_per_step});
   EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
+}
+
+TEST(Estimate, TheBestPackingIsSoughtOverFewerSettingsWhereAnswersAreLong) {
+  EstimateAsked asked = made_up(300);
+  const EstimateInputs brief(asked);
+  asked.statistics.answer = 1500;
+  asked.sample = 32;
+  const EstimateInputs lengthy(asked);
+  const auto tried = [](const EstimateInputs& inputs) {
+    const EstimateCase each = case_of(inputs, "h200");
+    return find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds).tried;
+  };
+  EXPECT_GT(tried(brief), 20);
+  EXPECT_LE(tried(lengthy), 10);
 }
 
 TEST(Estimate, RowsTooLongAreCountedApartAndNotPriced) {
