@@ -55,7 +55,8 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   double sampling = 0;
   for (const SweepRow& row : rows) {
     if (!row.estimate) continue;
-    add(fmt::format("±{:.0f} %, {}", 100 * row.asked.hardware->error, error_text(*row.asked.hardware)),
+    add(fmt::format("{}, {}", band_text(row.estimate->device_error),
+                    error_text(*row.asked.hardware, row.asked.config)),
         row.asked.hardware->name);
     if (row.estimate->price)
       add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);

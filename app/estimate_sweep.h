@@ -35,8 +35,10 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
 
 /// "$12.34", "$0.0123".
 std::string money_text(double usd);
-/// What a device's error comes from.
-std::string error_text(const Hardware& hardware);
+/// "±12 %", "a factor of 3".
+std::string band_text(double error);
+/// What a device's error for a model comes from.
+std::string error_text(const Hardware& hardware, const ModelConfig& config);
 /// What is rented for its price, and whether as a whole.
 std::string price_text(const Price& price, int32_t devices);
 

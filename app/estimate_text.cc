@@ -67,11 +67,20 @@ std::string money_text(double usd) {
   return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
 }
 
-std::string error_text(const Hardware& hardware) {
-  if (hardware.borrowed)
-    return fmt::format("not measured on this device; efficiencies of {} at its own peaks",
-                       hardware.measured_on);
-  return fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
+std::string band_text(double error) {
+  return error < 1 ? fmt::format("±{} %", percent(error)) : fmt::format("a factor of {:.0f}", 1 + error);
+}
+
+std::string error_text(const Hardware& hardware, const ModelConfig& config) {
+  std::string text = hardware.borrowed
+                         ? fmt::format("not measured on this device; efficiencies of {} at its own peaks",
+                                       hardware.measured_on)
+                         : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
+  if (hardware.device.widened(hardware.error, config) > hardware.error)
+    text += fmt::format(
+        "; the model is {:.0f} times outside of the sizes measured, where launches and the host may decide",
+        hardware.device.distance(config));
+  return text;
 }
 
 std::string price_text(const Price& price, int32_t devices) {
@@ -126,11 +135,11 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   if (each.price)
     text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
                         list.prices_as_of, price_text(*each.price, asked.devices));
-  text += fmt::format("error     ±{} %: ", percent(each.error));
+  text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)
-    text += fmt::format("±{} % of the sample, ±{} % of the device, ", percent(each.sampling_error),
-                        percent(hardware.error));
-  text += error_text(hardware);
+    text += fmt::format("{} of the sample, {} of the device, ", band_text(each.sampling_error),
+                        band_text(each.device_error));
+  text += error_text(hardware, asked.config);
   return text + "\n";
 }
 
@@ -175,7 +184,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                     {"rows_per_second", each.rows_per_second()},
                     {"answers_per_second", each.answers_per_second()},
                     {"error", each.error},
-                    {"error_of_device", hardware.error},
+                    {"error_of_device", each.device_error},
                     {"error_of_sample", each.sampling_error},
                     {"measured_on", hardware.measured_on},
                     {"borrowed", hardware.borrowed}};

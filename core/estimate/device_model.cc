@@ -31,6 +31,22 @@ double ShareCurve::at(double log_of_rows) const {
   return share[i - 1] + part * (share[i] - share[i - 1]);
 }
 
+double DeviceModel::distance(const ModelConfig& config) const {
+  const auto times = [](double value, double least, double most) {
+    return std::max({1.0, least / value, value / most});
+  };
+  const double weights = static_cast<double>(layer_weights(config)) / config.layers;
+  double far = layers.empty() ? 1 : times(weights, layers.front().weights, layers.back().weights);
+  if (fewest_layers > 0) far = std::max(far, times(config.layers, fewest_layers, most_layers));
+  return far;
+}
+
+double DeviceModel::widened(double near, const ModelConfig& config) const {
+  constexpr double kNear = 4, kMost = 20;
+  const double far = distance(config);
+  return far > kNear ? std::min(kMost, near + far / kNear - 1) : near;
+}
+
 StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& counts) const {
   StageSeconds seconds;
   if (counts.rows <= 0) return seconds;

@@ -46,6 +46,15 @@ struct DeviceModel {
   double error =
       0;  ///< nine of ten steps that the curves do not come from are no further off than this share
 
+  int32_t fewest_layers = 0, most_layers = 0;  ///< of the calibrated shapes; 0: unknown
+
+  /// How many times smaller or larger than the calibrated shapes a model is, in weights of a layer or in
+  /// layers.
+  double distance(const ModelConfig& config) const;
+  /// The error for the model, from that `near` the calibrated shapes: beyond four times it grows, for nothing
+  /// was measured there.
+  double widened(double near, const ModelConfig& config) const;
+
   StageSeconds step(const ModelConfig& config, const StepCounts& counts) const;
   double attention_seconds(const ModelConfig& config, const StepCounts& counts) const;
   double rest_seconds(const ModelConfig& config, const StepCounts& counts) const;

@@ -99,7 +99,8 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.job_usd_per_hour = asked.usd_per_hour * asked.devices;
   result.usd_per_hour = result.price ? result.price->usd_per_hour : result.job_usd_per_hour;
   result.sampling_error = rows.error(asked);
-  result.error = std::hypot(hardware.error, result.sampling_error);
+  result.device_error = hardware.device.widened(hardware.error, asked.config);
+  result.error = std::hypot(result.device_error, result.sampling_error);
   return result;
 }
 

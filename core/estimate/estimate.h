@@ -63,7 +63,8 @@ struct Estimate {
   double usd_per_hour = 0;      ///< the same; without a list price the job's; 0: unknown
   double job_usd_per_hour = 0;  ///< of all devices, by the job; 0: it does not say
   double sampling_error = 0;
-  double error = 0;  ///< of the work's seconds, as a share: the device's and the sample's together
+  double device_error = 0;  ///< wider where the model is far from those that were measured
+  double error = 0;         ///< of the work's seconds, as a share: the device's and the sample's together
 
   double total_seconds() const { return open_seconds + work_seconds; }
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }

@@ -56,6 +56,10 @@ class Fit {
       model_.peak_flops = std::max(model_.peak_flops, 2 * timed.rows * timed.weights / timed.seconds);
       model_.peak_weights = std::max(model_.peak_weights, timed.weights / timed.seconds);
     }
+    const auto [fewest, most] =
+        std::ranges::minmax(points_, {}, [](const Point& p) { return p.config.layers; });
+    model_.fewest_layers = fewest.config.layers;
+    model_.most_layers = most.config.layers;
     model_.layers = curves(layers_);
     model_.outputs = curves(outputs_);
     fit_attention();

@@ -192,6 +192,23 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
   EXPECT_TRUE(marked(0.001).empty());
 }
 
+TEST(Estimate, TheBandIsWideFarFromTheSizesMeasured) {
+  const EstimateInputs inputs(made_up(100));
+  EstimateCase each = case_of(inputs, "h200");
+  const Estimate near = estimate(each, inputs.rows());
+  EXPECT_EQ(near.device_error, each.hardware->error);
+  EXPECT_EQ(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
+  each.config.layers = 2;
+  each.config.hidden = 64;
+  each.config.ffn = 128;
+  const Estimate tiny = estimate(each, inputs.rows());
+  EXPECT_GT(tiny.device_error, 1);
+  EXPECT_GE(tiny.error, tiny.device_error);
+  EXPECT_NE(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
+  EXPECT_EQ(band_text(0.1), "±10 %");
+  EXPECT_EQ(band_text(2), "a factor of 3");
+}
+
 TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
   const EstimateInputs inputs(made_up(200000));
   Hardware single = listed_hardware().find("h200"), eight = single;
