@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fmt/ranges.h>
+#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
@@ -120,7 +122,17 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            job.input.too_long, job.file);
 }
 
+/// Before the work, not after it.
+void check_writable(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const bool there = fs::exists(path, ignored);
+  if (!std::ofstream(path, std::ios::app)) refuse("--html: {} cannot be written", path);
+  if (!there) fs::remove(path, ignored);
+}
+
 void run(const EstimateOptions& options) {
+  if (!options.html.empty()) check_writable(options.html);
   const EstimateWishes wishes = all_wishes(options);
   const double within = wishes.within.empty() ? 0 : parse_duration(wishes.within);
   const EstimateInputs inputs(asked_of(options, wishes));
@@ -132,11 +144,12 @@ void run(const EstimateOptions& options) {
   if (!find_axis(axes, "hardware")) {
     SweepAxis hardware{"hardware", {}};
     if (!wishes.hardware.empty()) hardware = parse_sweep("hardware=" + wishes.hardware);
+    hardware.from = wishes.hardware_from;
     const bool gpus = inputs.job().engine.device != "cpu";
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
         if (each.gpu == gpus) hardware.values.push_back(each.name);
-    base.hardware = &list.find(hardware.values[0]);
+    base.hardware = &list.find(hardware.values[0], hardware.from);
     // Before the others, so that their values make a curve for each device.
     if (hardware.values.size() > 1) axes.insert(axes.begin(), hardware);
   }

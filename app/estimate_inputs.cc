@@ -135,7 +135,9 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                          : job_.task.kind == "chat" ? 0
                                                     : kUsualAnswer;
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
-  if (answer < wanted)
+  if (only_options())
+    notes_.emplace_back("answers are options, whose lengths are known");
+  else if (answer < wanted)
     notes_.push_back(fmt::format("free answers end after {} token{} (method.max_value_tokens){}", answer,
                                  answer == 1 ? "" : "s", given ? fmt::format(", not {}", wanted) : ""));
   else if (answer == 0)
@@ -149,6 +151,14 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
   rows_.answer_tokens = [=](const Job::Method& method) {
     return method.name == "standard" || method.name == "prefix" ? object : answer;
   };
+}
+
+/// Every question of the sample is one of multiple choice.
+bool EstimateInputs::only_options() const {
+  return job_.task.kind == "ask" && !items_.empty() && std::ranges::all_of(items_, [](const Item& item) {
+           return std::ranges::none_of(item.questions,
+                                       [](const Question& each) { return each.options.empty(); });
+         });
 }
 
 /// Mean tokens of an answer that holds all of a row's keys and values.

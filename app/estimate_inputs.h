@@ -71,6 +71,7 @@ class EstimateInputs {
   void make_up_for_job(RowStatistics statistics, const EstimateAsked& asked);
   void use_workload(const EstimateAsked& asked);
   void assume_answers(const EstimateAsked& asked);
+  bool only_options() const;
   int32_t object_tokens(int32_t value_tokens) const;
   const WordedRows& worded(const Job::Method& method) const;
 

@@ -53,7 +53,7 @@ void take(std::string& target, const std::string& other) {
 
 SweepAxis parse_sweep(const std::string& text) {
   const size_t equals = text.find('=');
-  SweepAxis axis{text.substr(0, equals), {}};
+  SweepAxis axis{text.substr(0, equals), {}, "--sweep " + text.substr(0, equals)};
   if (equals == std::string::npos || std::ranges::find(sweep_keys(), axis.key) == sweep_keys().end())
     refuse("--sweep {}: write it as KEY=VALUE,VALUE with one of {}", text, fmt::join(sweep_keys(), ", "));
   for (size_t begin = equals + 1; begin <= text.size();) {
@@ -71,7 +71,7 @@ double parse_duration(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   const std::string unit(rest, end);
-  const double factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit.empty() || unit == "s" ? 1 : 0;
+  const double factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
   if (error != std::errc() || factor == 0 || !(value > 0))
     refuse("--within {}: write a time as 2h, 90m or 30s", text);
   return value * factor;
@@ -79,6 +79,7 @@ double parse_duration(const std::string& text) {
 
 void EstimateWishes::take_missing(const EstimateWishes& section, const std::vector<std::string>& settled) {
   take(model, section.model);
+  if (hardware.empty()) hardware_from = section.hardware_from;
   take(hardware, section.hardware);
   take(within, section.within);
   take(sample, section.sample);
@@ -99,8 +100,10 @@ void EstimateWishes::take_missing(const EstimateWishes& section, const std::vect
 EstimateWishes read_estimate_section(YamlMap map) {
   EstimateWishes wishes;
   map.text("model", wishes.model);
-  if (const YamlPtr hardware = map.node("hardware"))
+  if (const YamlPtr hardware = map.node("hardware")) {
+    wishes.hardware_from = map.where("hardware") + ": " + map.path("hardware");
     wishes.hardware = fmt::format("{}", fmt::join(read_values(*hardware, map.path("hardware")), ","));
+  }
   if (const YamlPtr within = map.node("within")) {
     wishes.within = yaml_scalar(*within, map.path("within"));
     try {
@@ -125,7 +128,8 @@ EstimateWishes read_estimate_section(YamlMap map) {
   statistics.finish();
   for (const std::string& key : sweep_keys())
     if (const YamlPtr values = sweep.node(key))
-      wishes.sweep.push_back({key, read_values(*values, sweep.path(key))});
+      wishes.sweep.push_back(
+          {key, read_values(*values, sweep.path(key)), sweep.where(key) + ": " + sweep.path(key)});
   sweep.finish();
   return wishes;
 }

@@ -11,12 +11,13 @@ namespace sheaf {
 struct SweepAxis {
   std::string key;
   std::vector<std::string> values;
+  std::string from = {};  ///< where it was asked for: an option, or a job's line and key
 };
 
 /// Refuses an unknown key and an empty list.
 SweepAxis parse_sweep(const std::string& text);
 
-/// "2h", "90m", "30s" or seconds.
+/// Seconds of "2h", "90m" or "30s".
 double parse_duration(const std::string& text);
 
 /// Mean lengths in tokens, and questions of a document; documents of a row.
@@ -26,7 +27,8 @@ constexpr Range<double> kDocuments{1, 1000};
 /// What `sheaf estimate` is asked, on the command line or in the job's `estimate` section. No run looks at
 /// it.
 struct EstimateWishes {
-  std::string model;     ///< instead of the job's
+  std::string model;                         ///< instead of the job's
+  std::string hardware_from = "--hardware";  ///< where the next was asked for
   std::string hardware;  ///< devices of the list, with commas between them; empty: every GPU
   std::string within;    ///< the most time, as parse_duration reads it; empty: any
   std::optional<int64_t> sample, rows, devices;

@@ -16,12 +16,12 @@ namespace {
 const std::vector<std::string> kMethods = {"standard",           "separate", "prefix", "ippd",
                                            "parallel-prompting", "hpd",      "pced"};
 
-int32_t whole_number(const std::string& key, const std::string& text, int32_t least) {
+int32_t whole_number(const std::string& from, const std::string& text, int32_t least) {
   int32_t value = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || rest != end || value < least)
-    refuse("--sweep {}: \"{}\" must be a whole number of at least {}", key, text, least);
+    refuse("{}: \"{}\" must be a whole number of at least {}", from, text, least);
   return value;
 }
 
@@ -30,10 +30,11 @@ class CaseMaker {
  public:
   explicit CaseMaker(const HardwareList& hardware) : hardware_(hardware) {}
 
-  void apply(EstimateCase& target, const std::string& key, const std::string& value) {
+  void apply(EstimateCase& target, const SweepAxis& axis, const std::string& value) {
+    const std::string& key = axis.key;
     if (key == "method") {
       if (std::ranges::find(kMethods, value) == kMethods.end())
-        refuse("--sweep method: there is no method {}; there are {}", value, fmt::join(kMethods, ", "));
+        refuse("{}: there is no method {}; there are {}", axis.from, value, fmt::join(kMethods, ", "));
       target.method.name = value;
     } else if (key == "model") {
       target.model = value;
@@ -41,17 +42,17 @@ class CaseMaker {
       if (found == models_.end()) found = models_.emplace(value, read_model_config(value)).first;
       target.config = found->second;
     } else if (key == "hardware") {
-      target.hardware = &hardware_.find(value);
+      target.hardware = &hardware_.find(value, axis.from);
     } else if (key == "documents") {
-      target.method.documents = whole_number(key, value, 0);
+      target.method.documents = whole_number(axis.from, value, 0);
     } else if (key == "prompt_tokens") {
-      target.method.prompt_tokens = whole_number(key, value, 1);
+      target.method.prompt_tokens = whole_number(axis.from, value, 1);
     } else if (key == "rows_per_step") {
-      target.use.rows_per_step = whole_number(key, value, 1);
+      target.use.rows_per_step = whole_number(axis.from, value, 1);
     } else if (key == "prompts") {
-      target.use.prompts = whole_number(key, value, 0);
+      target.use.prompts = whole_number(axis.from, value, 0);
     } else {
-      target.devices = whole_number(key, value, 1);
+      target.devices = whole_number(axis.from, value, 1);
     }
   }
 
@@ -59,6 +60,14 @@ class CaseMaker {
   const HardwareList& hardware_;
   std::map<std::string, ModelConfig> models_;
 };
+
+/// A table of nothing helps nobody.
+[[noreturn]] void refuse_all_cases(const std::vector<SweepRow>& rows) {
+  std::vector<std::string> problems;
+  for (const SweepRow& row : rows)
+    if (std::ranges::find(problems, row.problem) == problems.end()) problems.push_back(row.problem);
+  refuse("{}", fmt::join(problems, "\n"));
+}
 
 void mark_best(std::vector<SweepRow>& rows, double within) {
   SweepRow *cheapest = nullptr, *to_rent = nullptr, *fastest = nullptr;
@@ -108,7 +117,7 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample,
       size /= axis.values.size();
       rows[r].values.push_back(axis.values[rest / size]);
       rest %= size;
-      maker.apply(rows[r].asked, axis.key, rows[r].values.back());
+      maker.apply(rows[r].asked, axis, rows[r].values.back());
     }
   }
   ThreadPool threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
@@ -121,6 +130,8 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample,
       row.problem = error.what();
     }
   });
+  if (std::ranges::none_of(rows, [](const SweepRow& row) { return row.estimate.has_value(); }))
+    refuse_all_cases(rows);
   mark_best(rows, within);
   return rows;
 }

@@ -110,10 +110,12 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
   if (each.refused > 0)
     text += fmt::format(
-        "too long  {} rows more, which no prompt of {} positions holds: neither answered nor priced; "
-        "input.too_long: "
-        "truncate or split would ask them\n",
-        number_text(static_cast<double>(each.refused)), number_text(asked.config.context));
+        "too long  {} rows more, which no prompt of {} positions holds: neither answered nor priced; {} "
+        "would "
+        "ask them\n",
+        number_text(static_cast<double>(each.refused)), number_text(asked.config.context),
+        asked.method.name == "pced" ? "a model with a longer context or shorter documents"
+                                    : "input.too_long: truncate or split");
   if (each.rejected > 0)
     text += fmt::format("rejects   {} rows more that cannot be used\n",
                         number_text(static_cast<double>(each.rejected)));

@@ -136,12 +136,12 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
 
 }  // namespace
 
-const Hardware& HardwareList::find(const std::string& name) const {
+const Hardware& HardwareList::find(const std::string& name, const std::string& from) const {
   const auto found = std::ranges::find(devices, name, &Hardware::name);
   if (found != devices.end()) return *found;
   std::vector<std::string> names;
   for (const Hardware& each : devices) names.push_back(each.name);
-  refuse("--hardware {}: is not in {}; there are {}", name, path, fmt::join(names, ", "));
+  refuse("{}: {} is not in {}; there are {}", from, name, path, fmt::join(names, ", "));
 }
 
 HardwareList read_hardware(const std::string& path) {

@@ -12,8 +12,8 @@ struct HardwareList {
   std::string prices_as_of;
   std::vector<Hardware> devices;
 
-  /// Refuses an unknown name and lists the known ones.
-  const Hardware& find(const std::string& name) const;
+  /// Refuses an unknown name and lists the known ones. `from`: where it was asked for.
+  const Hardware& find(const std::string& name, const std::string& from = "--hardware") const;
 };
 
 /// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it.

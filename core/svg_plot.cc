@@ -87,7 +87,7 @@ std::string escaped(std::string_view text) {
 std::string number_text(double value) {
   if (!std::isfinite(value)) return "-";
   const double size = std::abs(value);
-  if (size >= 1e12) return fmt::format("{:.3g}", value);
+  if (size >= 1e16) return fmt::format("{:.3g}", value);
   if (size >= 100 || value == std::round(value)) {
     std::string digits = fmt::format("{}", std::llround(size));
     for (auto at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)

@@ -29,9 +29,12 @@ struct Stretch {
     refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
   refuse(
-      "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; set "
-      "input.too_long to truncate or split, or take a model with a longer context",
-      planned.refused, asked.model, asked.config.context, planned.longest);
+      "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; {}take a "
+      "model "
+      "with a longer context{}",
+      planned.refused, asked.model, asked.config.context, planned.longest,
+      asked.method.name == "pced" ? "" : "set input.too_long to truncate or split, or ",
+      asked.method.name == "pced" ? " or shorter documents" : "");
 }
 
 double share_of_options(const std::vector<Stack>& stacks) {

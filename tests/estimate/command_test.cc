@@ -89,6 +89,16 @@ TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {
       4.0 / 3, 1e-9);
 }
 
+TEST(EstimateCommand, NothingIsSaidOfFreeAnswersWhereThereAreNone) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write(
+      "c.jsonl", R"({"text":"A red cup.","q":[{"question":"Colour?","options":["red","blue"]}]})"
+                 "\n");
+  const json result =
+      estimate_of(scratch, scratch.write("job.yaml", job_text(corpus, "")) + " --hardware h200");
+  EXPECT_EQ(result["notes"].dump().find("free answers"), std::string::npos) << result["notes"].dump();
+}
+
 TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   const test::Scratch scratch;
   const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"

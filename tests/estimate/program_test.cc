@@ -68,6 +68,28 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --document-tokens 1e7 --questions 1e4 --answer-tokens 1e5", "too many to make up");
 }
 
+TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
+  const test::Scratch scratch;
+  const auto says = [&](const std::string& arguments, const std::string& text) {
+    const auto ran = run_sheaf(scratch, "estimate " + arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments << ran.out;
+    EXPECT_TRUE(ran.out.empty()) << ran.out;
+    EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
+  };
+  says("--model smollm2-135m --document-tokens 100000 --hardware h200,h100", "input.too_long");
+  says("--model smollm2-135m --document-tokens 100000 --documents-per-row 2 --method pced --hardware h200",
+       "a longer context or shorter documents");
+  says("--model qwen3-8b --document-tokens 10 --hardware h200 --html " + scratch.file("no/such/page.html"),
+       "--html");
+  says("--model qwen3-8b --document-tokens 10 --within 3", "--within");
+  const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 10 --set ";
+  says(job + "estimate.hardware=h9", "estimate.hardware: h9 is not in");
+  says(job + "estimate.sweep.hardware=h9", "estimate.sweep.hardware: h9 is not in");
+  const auto many = run_sheaf(
+      scratch, "estimate --model qwen3-8b --document-tokens 10 --hardware h200 --rows 1000000000000");
+  EXPECT_NE(many.out.find("rows      1,000,000,000,000\n"), std::string::npos) << many.out;
+}
+
 TEST(EstimateCommand, RefusesWhatIsNoLength) {
   const test::Scratch scratch;
   for (const char* option :
