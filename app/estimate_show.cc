@@ -39,8 +39,9 @@ std::string best_text(const EstimateCase& asked, const Estimate& each, const Bes
     changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
   const std::string tried = fmt::format("of {} settings tried", best.tried);
   if (changes.empty()) return fmt::format("best      as it is, {}\n", tried);
-  return fmt::format("best      {}: {} of work instead of {}, {:.0f} % less, {}\n", fmt::join(changes, ", "),
-                     time_text(best.work_seconds), time_text(each.work_seconds),
+  const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
+  return fmt::format("best      {}: {}{:.0f} % less, {}\n", fmt::join(changes, ", "),
+                     now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
                      100 * (1 - best.work_seconds / each.work_seconds), tried);
 }
 
@@ -65,7 +66,8 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
   if (sampling > 0)
     notes.push_back(fmt::format("the sample adds an error of ±{:.0f} % at most", 100 * sampling));
-  notes.push_back(fmt::format("{} rows; list prices of {}", inputs.rows().whole, list.prices_as_of));
+  notes.push_back(fmt::format("{} rows; list prices of {}",
+                              number_text(static_cast<double>(inputs.rows().whole)), list.prices_as_of));
   return notes;
 }
 
