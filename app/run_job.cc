@@ -119,7 +119,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   engine.on_step = [&](const EngineStats& stats) {
     const PipelineStats done = pipeline.stats();
     count.step(stats, done, *backend);
-    if (predicted) count.predict(predicted->time().seconds(), device->error);
+    if (predicted)
+      count.predict(predicted->time().seconds(), device->widened(device->error, backend->config()));
     if (!rows_to_come && done.share_read.value_or(0) > 0)
       progress.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before);
     progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
