@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "io/datasets/corpus_writer.h"
 #include "io/datasets/needle.h"
+#include "io/datasets/recognize.h"
 #include "io/file_layer.h"
 #include "io/model_files.h"
 
@@ -66,6 +67,8 @@ int convert(const ConvertOptions& options) {
 int convert_needle(ConvertOptions options) {
   const auto book = read_whole(options.from);
   if (!book) refuse("{}: no such file; needle wants a book as plain text", options.from);
+  if (const std::string other = likely_format("needle", options.from); !other.empty())
+    refuse("{}: looks like {}; needle wants a book as plain text", options.from, other);
   LoadedTokenizer tokenizer;
   if (!options.model.empty()) {
     tokenizer = load_tokenizer(options.model);

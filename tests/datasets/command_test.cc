@@ -31,6 +31,16 @@ TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {
   EXPECT_NE(ran.out.find("; 1 broken entry left out"), std::string::npos) << ran.out;
 }
 
+TEST(ConvertCommand, ABookIsNoDataset) {
+  const Scratch scratch;
+  const std::string squad = scratch.write("dev.json", sample("squad").text);
+  const auto ran =
+      run_sheaf(scratch, "convert needle " + squad + " " + scratch.file("c.jsonl") + " --length 3");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("looks like squad; needle wants a book as plain text"), std::string::npos)
+      << ran.err;
+}
+
 TEST(ConvertCommand, AnotherFormatIsNamedAndNothingIsWritten) {
   const Scratch scratch;
   const std::string squad = scratch.write("dev.json", sample("squad").text), out = scratch.file("c.jsonl");
