@@ -126,11 +126,15 @@ std::string report_text(const ordered_json& report) {
       "%\n",
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
       number("/seconds/write"), 100 * number("/stall/share"));
-  if (!report.value("predicted", ordered_json()).is_null())
-    text += fmt::format(
-        "  expected {:.2f} s of decoding (±{:.0f} %) from the device's calibration; it took {:.2f} s\n",
-        number("/predicted/decode_seconds"), 100 * report.at("predicted").value("error", 0.0),
-        number("/predicted/measured_seconds"));
+  if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null()) {
+    const double error = predicted.value("error", 0.0);
+    text +=
+        fmt::format("  expected {:.2f} s of decoding ({}) from the device's calibration; it took {:.2f} s\n",
+                    number("/predicted/decode_seconds"),
+                    error < 1 ? fmt::format("±{:.0f} %", 100 * error)
+                              : fmt::format("within a factor of {:.0f}", 1 + error),
+                    number("/predicted/measured_seconds"));
+  }
   if (number("/cost/usd_per_hour") > 0)
     text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
                         number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),
