@@ -82,7 +82,7 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
     }
   }
   if (cells.empty())
-    refuse("{}: every model skips every dataset that is left; nothing is to be run", eval.file);
+    refuse("{}: every model or method skips every dataset that is left; nothing is to be run", eval.file);
   return cells;
 }
 

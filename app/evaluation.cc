@@ -30,7 +30,10 @@ int Evaluation::run() {
     if (!quiet()) std::cerr << fmt::format("[{}/{}] {}\n", c + 1, cells_.size(), name_of(eval_, cells_[c]));
     if (cells_[c].lengths) {
       ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
-      if (timed.is_null()) return 130;
+      if (timed.is_null()) {
+        std::cerr << "sheaf: interrupted; run the same command to go on\n";
+        return 130;
+      }
       reports_.push_back(std::move(timed));
       continue;
     }
@@ -150,12 +153,33 @@ void Evaluation::add_notes() {
         fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
                     "(paired); EM %: answers equal to those of {}.",
                     eval_.baseline, eval_.baseline));
-  if (std::ranges::any_of(reports_,
-                          [](const auto& report) { return report.value("weights", "") == "random"; }))
-    notes.push_back("Rows of given lengths, random weights: timed, not answered.");
-  if (std::ranges::any_of(cells_,
-                          [](const EvalCell& cell) { return cell.lengths && cell.lengths->decoding_only; }))
-    notes.push_back("Decoding alone: the time of answers of one token is taken off.");
+  std::set<std::string> counts, decoding;
+  size_t timed = 0;
+  for (const EvalCell& cell : cells_) {
+    if (!cell.lengths) continue;
+    ++timed;
+    counts.insert(cell.lengths->count == "tokens" ? "tokens of answers" : cell.lengths->count);
+    if (cell.lengths->decoding_only) decoding.insert(eval_.datasets[cell.dataset].name);
+  }
+  if (timed > 0)
+    notes.push_back(
+        fmt::format("Rows of given lengths: timed, not answered{}. n, throughput and $/1k count {}.",
+                    std::ranges::any_of(
+                        reports_, [](const auto& report) { return report.value("weights", "") == "random"; })
+                        ? ", with random weights"
+                        : "",
+                    fmt::join(counts, " or ")));
+  if (!decoding.empty() && std::ranges::all_of(cells_, [](const EvalCell& cell) {
+        return cell.lengths && cell.lengths->decoding_only;
+      }))
+    notes.emplace_back("Decoding alone: the time of answers of one token is taken off.");
+  else if (!decoding.empty())
+    notes.push_back(fmt::format("Decoding alone, the time of answers of one token taken off: {}.",
+                                fmt::join(decoding, ", ")));
+  std::set<std::string> prices;
+  for (const EvalRow& row : table_.rows)
+    if (row.own.usd_per_1k) prices.insert(fmt::format("${:.2f}", row.usd_per_hour));
+  if (!prices.empty()) notes.push_back(fmt::format("Dollars at {} an hour.", fmt::join(prices, ", ")));
   std::set<std::string> backends;
   for (const ordered_json& report : reports_)
     if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());

@@ -42,8 +42,12 @@ MetricItems read_judged_items(const std::string& path) {
         throw std::string("has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
       }
       for (const auto& [attribute, word] : judgements)
-        read.items.push_back(
-            {id + "/" + attribute, id, category_of(row), attribute, std::vector<std::string>{word}, {}});
+        read.items.push_back({fmt::format("{}/{}", id, attribute),
+                              id,
+                              category_of(row),
+                              attribute,
+                              std::vector<std::string>{word},
+                              {}});
     } catch (const std::string& reason) {
       refuse("{}: {}", place, reason);
     }

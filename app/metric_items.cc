@@ -116,7 +116,7 @@ void add_attributes(const json& extra, const std::string& id, const json* row, c
                     std::vector<MetricItem>& items) {
   for (const auto& [attribute, values] : extra.at("gold").items()) {
     MetricItem item;
-    item.id = id + "/" + attribute;
+    item.id = fmt::format("{}/{}", id, attribute);
     item.unit = id;
     item.category = text_of(extra, "category");
     item.attribute = attribute;
@@ -207,7 +207,7 @@ MetricItems join_runs(const Predictions& first, const Predictions& second, const
     }
     for (const auto& [attribute, value] : reference->items()) {
       const bool there = row != nullptr && row->contains(attribute);
-      add({.id = id + "/" + attribute,
+      add({.id = fmt::format("{}/{}", id, attribute),
            .unit = id,
            .category = {},
            .attribute = attribute,
