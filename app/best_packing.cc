@@ -56,7 +56,11 @@ int64_t cost_of(const EstimateCase& asked, const SampledRows& rows) {
 SampledRows fewer_rows(const EstimateCase& asked, SampledRows rows) {
   constexpr int64_t kFewest = 32;
   const int64_t cost = cost_of(asked, rows);
-  if (cost > kOneCost) rows.sample = std::min(rows.sample, std::max(kFewest, rows.sample * kOneCost / cost));
+  rows.most_tokens = kOneCost;
+  if (cost > kOneCost)
+    rows.sample = std::min(rows.sample, std::max(kFewest, rows.sample * kOneCost / cost));
+  else  // a few rows are repeated: packings of more than there are differ too
+    rows.sample = std::max(rows.sample, std::min(kFewest, rows.whole));
   return rows;
 }
 

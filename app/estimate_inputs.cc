@@ -85,8 +85,10 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   else
     read_corpus(asked);
   rows_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
-    return plan_rows(std::span(worded(each.method).rows).first(static_cast<size_t>(rows)), each, memory,
-                     packing_);
+    const std::vector<ReadyRow>& sample = worded(each.method).rows;
+    if (rows > std::ssize(sample))
+      return plan_rows(repeat_rows(sample, rows, each.config.vocab), each, memory, packing_);
+    return plan_rows(std::span(sample).first(static_cast<size_t>(rows)), each, memory, packing_);
   };
   rows_.error = [this](const EstimateCase& each) {
     return sampling_error(worded(each.method).rows, rows_.whole, each, packing_,

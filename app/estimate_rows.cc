@@ -103,12 +103,36 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
   return planned;
 }
 
+std::vector<ReadyRow> repeat_rows(std::span<const ReadyRow> rows, int64_t count, int32_t vocab) {
+  // A document that many rows have and no other is the whole corpus's.
+  const bool same = std::ssize(rows) >= kFewRows && std::ranges::all_of(rows, [&](const ReadyRow& row) {
+                      return row.parts.experts.empty() && row.parts.document == rows[0].parts.document;
+                    });
+  std::vector<ReadyRow> repeated;
+  repeated.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    ReadyRow row = rows[static_cast<size_t>(i) % rows.size()];
+    const int64_t shift = i / std::ssize(rows);
+    const auto change = [&](Tokens& tokens) {
+      for (TokenId& token : tokens) token = static_cast<TokenId>((token + shift) % vocab);
+    };
+    if (!same) change(row.parts.document);
+    for (DocumentParts& expert : row.parts.experts) change(expert.tokens);
+    for (QuestionParts& question : row.parts.own_questions) change(question.tokens);
+    repeated.push_back(std::move(row));
+  }
+  return repeated;
+}
+
 double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
                       const PackingRules& rules, int32_t answer_tokens) {
   constexpr size_t kMostRuns = 16;
+  constexpr double kUsualSpread = 0.5;  // of rows' tokens, as a share of their mean
+  constexpr double kOfOneRow = 2;       // a third to three times
   const size_t runs = std::min(kMostRuns, rows.size());
   const double left_out = 1 - static_cast<double>(rows.size()) / static_cast<double>(whole);
-  if (runs < 2 || left_out <= 0) return 0;
+  if (left_out <= 0) return 0;
+  if (runs < 2) return kOfOneRow;
   double sum = 0, squares = 0;
   for (size_t i = 0; i < runs; ++i) {
     const size_t begin = rows.size() * i / runs, end = rows.size() * (i + 1) / runs;
@@ -123,7 +147,9 @@ double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const Estim
   // Student's t for nine in ten, by degrees of freedom.
   constexpr double kT[kMostRuns] = {0,    6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89,
                                     1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75};
-  return kT[runs - 1] * std::sqrt(variance / count * left_out) / (sum / count);
+  double spread = std::sqrt(variance) / (sum / count);
+  if (std::ssize(rows) < kFewRows) spread = std::max(spread, kUsualSpread);
+  return std::min(kOfOneRow, kT[runs - 1] * spread * std::sqrt(left_out / count));
 }
 
 }  // namespace sheaf

@@ -146,7 +146,8 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   if (asked.rows > sample.read())
     notes_.emplace_back(
         "with --rows the sample is the first rows of the corpus; leave it out for rows from all over it");
-  notes_.push_back(fmt::format("a sample of {} rows", rows_.sample));
+  notes_.push_back(fmt::format("a sample of {} row{}{}", rows_.sample, rows_.sample == 1 ? "" : "s",
+                               rows_.sample < std::min(kFewRows, rows_.whole) ? " says little" : ""));
   assume_answers(asked);
 }
 

@@ -65,7 +65,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   }
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
   if (sampling > 0)
-    notes.push_back(fmt::format("the sample adds an error of ±{:.0f} % at most", 100 * sampling));
+    notes.push_back(fmt::format("the sample adds an error of {} at most", band_text(sampling)));
   notes.push_back(fmt::format("{} rows; list prices of {}",
                               number_text(static_cast<double>(inputs.rows().whole)), list.prices_as_of));
   return notes;

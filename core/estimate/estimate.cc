@@ -10,6 +10,25 @@ namespace {
 
 /// Seconds from the start of the program until a GPU answers and its kernels are loaded.
 constexpr double kDeviceStart = 0.5;
+/// Full steps that are simulated at least where a corpus has as many: fewer are mostly start and end.
+constexpr double kSteps = 16;
+
+/// Rows as they would run.
+struct LookedAt {
+  int64_t rows = 0;
+  int64_t refused = 0;
+  double options = 0;  ///< share of the answers
+  SimulatedRun run;
+
+  auto tokens() const { return static_cast<double>(run.engine.rows()); }
+  auto steps() const { return static_cast<double>(run.engine.steps); }
+};
+
+/// The second half came in steps of its own. Where it only made the first half's fuller it says nothing of
+/// what more rows take.
+bool adds_steps(const LookedAt& half, const LookedAt& whole, const MemoryPlan& memory) {
+  return whole.tokens() - half.tokens() <= memory.rows_per_step * (whole.steps() - half.steps() + 1);
+}
 
 /// What `tokens` take, from what the sample and its first half take: they differ in what more tokens cost;
 /// the start and the thin last steps come once. Fewer than the half's take no less than their share of it.
@@ -58,31 +77,43 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
         "{} needs {:.1f} GB for weights and a step, and {} has {:.1f} GB; sheaf runs a model on one device",
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
         hardware.memory / 1e9);
-  const int64_t sample = std::min(rows.sample, rows.whole);
-  const auto run = [&](PlannedRows planned) {
-    return simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
-                    std::move(planned.stacks));
+  const auto look = [&](int64_t count) {
+    PlannedRows planned = rows.plan(asked, result.memory, count);
+    if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(rows.sample, rows.whole))
+      refuse_all(asked, planned);
+    const double options = share_of_options(planned.stacks);
+    return LookedAt{count, planned.refused, options,
+                    simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
+                             std::move(planned.stacks))};
   };
-  PlannedRows planned = rows.plan(asked, result.memory, sample);
-  if (planned.stacks.empty() && planned.refused > 0) refuse_all(asked, planned);
-  const int64_t refused = planned.refused;
-  result.known_answers = share_of_options(planned.stacks);
-  const SimulatedRun whole = run(std::move(planned));
-  if (!(whole.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
-  const EngineStats& counted = whole.engine;
-  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample);
-  const auto tokens = static_cast<double>(counted.rows());
-  result.work_seconds = whole.seconds;
-  result.steps = static_cast<double>(counted.steps);
+  LookedAt sample = look(std::min(rows.sample, rows.whole)), half;
+  if (!(sample.run.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
   // Every device has an equal part of the rows.
-  if (const double part = all / asked.devices; sample > 1 && part != 1) {
-    const SimulatedRun half = run(rows.plan(asked, result.memory, sample / 2));
-    const Stretch stretched{static_cast<double>(half.engine.rows()), tokens, tokens * part};
-    result.work_seconds = stretched(half.seconds, whole.seconds);
-    result.steps = stretched(static_cast<double>(half.engine.steps), result.steps);
+  const int64_t share = (rows.whole + asked.devices - 1) / asked.devices;
+  if (sample.rows > 1 && sample.rows != share) half = look(sample.rows / 2);
+  while (sample.rows < share) {
+    const bool enough = sample.tokens() >= kSteps * result.memory.rows_per_step;
+    if (sample.rows > 1 && ((enough && adds_steps(half, sample, result.memory)) ||
+                            2 * sample.tokens() > static_cast<double>(rows.most_tokens)))
+      break;
+    half = std::move(sample);
+    sample = look(std::min(share, 2 * half.rows));
+  }
+  const SimulatedRun& whole = sample.run;
+  const EngineStats& counted = whole.engine;
+  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample.rows);
+  const double tokens = sample.tokens();
+  result.known_answers = sample.options;
+  result.work_seconds = whole.seconds;
+  result.steps = sample.steps();
+  if (const double part = all / asked.devices; part != 1) {
+    if (part > 1 && !adds_steps(half, sample, result.memory)) half = sample;  // by the share of tokens
+    const Stretch stretched{half.tokens(), tokens, tokens * part};
+    result.work_seconds = stretched(half.run.seconds, whole.seconds);
+    result.steps = stretched(half.steps(), result.steps);
   }
   const double stretch = result.work_seconds / whole.seconds;
-  result.refused = std::llround(static_cast<double>(refused) * all);
+  result.refused = std::llround(static_cast<double>(sample.refused) * all);
   result.rows = rows.whole - result.refused;
   result.rejected = rows.rejected;
   result.answers = static_cast<double>(counted.answers) * all;

@@ -30,10 +30,11 @@ struct PlannedRows {
 
 /// Rows that stand for a whole corpus.
 struct SampledRows {
-  int64_t sample = 0;    ///< rows that are looked at
-  int64_t whole = 0;     ///< rows that the job has
-  int64_t rejected = 0;  ///< of the whole corpus beside them: cannot be read
-  /// The first rows of the sample, as the case's method packs them.
+  int64_t sample = 0;                      ///< rows that are looked at
+  int64_t whole = 0;                       ///< rows that the job has
+  int64_t rejected = 0;                    ///< of the whole corpus beside them: cannot be read
+  int64_t most_tokens = int64_t{1} << 20;  ///< to which a small sample is repeated
+  /// The first rows of the sample, as the case's method packs them; more than it has: repeated as other ones.
   std::function<PlannedRows(const EstimateCase&, const MemoryPlan&, int64_t rows)> plan;
   /// Tokens that every answer is assumed to take that is not one of a list; 0: as long as it may be.
   std::function<int32_t(const Job::Method&)> answer_tokens = [](const Job::Method&) { return 0; };

@@ -30,6 +30,36 @@ TEST(EstimateCommand, NeedsNeitherModelNorGpu) {
   EXPECT_NE(result["notes"].dump().find("guessed from bytes"), std::string::npos);
 }
 
+TEST(EstimateCommand, AFewRowsStandForMany) {
+  const test::Scratch scratch;
+  std::string rows, text;
+  for (int word = 0; word < 200; ++word) text += "word" + std::to_string(word) + " ";
+  for (int i = 0; i < 512; ++i)
+    rows += R"({"text":"Story )" + std::to_string(i) + ". " + text +
+            R"(","q":["Which?","What for?"]})"
+            "\n";
+  const std::string corpus = scratch.write("c.jsonl", rows);
+  const std::string job = scratch.write("job.yaml", "model: {path: qwen3-8b}\ninput: {path: " + corpus +
+                                                        ", context: text, questions: q}\ntask: {kind: ask}\n"
+                                                        "method: {name: ippd}\noutput: {path: out/none}\n");
+  const auto estimated = [&](const char* sample) {
+    const auto ran =
+        run_sheaf(scratch, "estimate " + job + " --hardware h200 --rows 100000 --json --sample " + sample);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out, nullptr, false);
+  };
+  const json many = estimated("512");
+  for (const char* sample : {"1", "2", "7", "16"}) {
+    const json few = estimated(sample);
+    for (const char* key : {"rows_per_second", "steps_per_device", "tokens_computed"})
+      EXPECT_NEAR(few[key].get<double>() / many[key].get<double>(), 1, 0.05) << key << " of " << sample;
+    EXPECT_NEAR(few["best"]["work_seconds"].get<double>() / many["best"]["work_seconds"].get<double>(), 1,
+                0.1);
+    EXPECT_EQ(few["notes"].dump().find("says little") != std::string::npos, few["error"] > 0.2) << sample;
+  }
+  EXPECT_GE(estimated("1")["error"].get<double>(), 1);
+}
+
 TEST(EstimateCommand, SweepsWriteATableAndAPage) {
   const test::Scratch scratch;
   const std::string page = scratch.file("page.html");

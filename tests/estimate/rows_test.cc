@@ -55,6 +55,29 @@ TEST(SamplingError, IsLargeWhereFewRowsFit) {
   EXPECT_GT(sampling_error(rows, 100000, each, {}, 0), 1.5 * sampling_error(rows, 100000, each, cut, 0));
 }
 
+TEST(SamplingError, IsLargeWhereFewRowsAgree) {
+  const EstimateCase each = case_of("ippd");
+  const auto error = [&](int64_t count) {
+    return sampling_error(rows_of({0, 300, 1, 12, 8}, count), 100000, each, {}, 0);
+  };
+  EXPECT_GE(error(1), 1);
+  EXPECT_GE(error(4), 0.5);
+  EXPECT_GE(error(8), 0.3);
+  EXPECT_LT(error(64), 0.2);
+  EXPECT_EQ(sampling_error(rows_of({0, 300, 1, 12, 8}, 1), 1, each, {}, 0), 0);
+}
+
+TEST(RepeatRows, ShareNothingButTheInstruction) {
+  const std::vector<ReadyRow> rows = rows_of({0, 100, 1, 12, 8}, 3);
+  const std::vector<ReadyRow> repeated = repeat_rows(rows, 7, 30000);
+  ASSERT_EQ(repeated.size(), 7u);
+  for (size_t i = 0; i < repeated.size(); ++i) {
+    EXPECT_EQ(repeated[i].parts.bin, rows[0].parts.bin);
+    EXPECT_EQ(repeated[i].parts.document.size(), rows[i % 3].parts.document.size());
+    EXPECT_EQ(repeated[i].parts.document == rows[i % 3].parts.document, i < 3) << i;
+  }
+}
+
 TEST(PlanRows, LeavesOutWhatNoPromptHolds) {
   std::vector<ReadyRow> rows = rows_of({0, 100, 1, 12, 8}, 4);
   rows[1].parts.document = make_up_tokens(50000);
