@@ -92,10 +92,15 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
     if (rules.like_bench) limits.prompt_tokens += static_cast<int32_t>(rest[0].parts.bin->instruction.size());
     Planner planner(task, make_builder(asked.method), limits);
     Plan plan = planner.plan(numbered(first, count));
+    PlanLimits endless = limits;  // tells rows that memory cannot hold from those that no prompt holds
+    endless.fits = [](const Stack&) { return true; };
+    Planner alone(task, make_builder(asked.method), endless);
     std::ranges::move(plan.stacks, std::back_inserter(planned.stacks));
     for (auto& [item, reason] : plan.refused) {
       const ReadyRow& row = rest[static_cast<size_t>(item)];
       if (row.refused.empty()) planned.longest = std::max(planned.longest, least_positions(row.parts));
+      if (row.refused.empty() && alone.plan(numbered(first + static_cast<size_t>(item), 1)).refused.empty())
+        ++planned.unheld;
       if (planned.refused++ == 0) planned.reason = std::move(reason);
     }
     first += count;

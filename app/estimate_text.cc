@@ -18,6 +18,10 @@ std::string gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
+std::string rows_text(int64_t count) {
+  return fmt::format("{} row{}", number_text(static_cast<double>(count)), count == 1 ? "" : "s");
+}
+
 std::string dollars(const Estimate& each, double usd) {
   return fmt::format("{} per 1,000 rows, {} for all", money_text(each.per_thousand(usd)), money_text(usd));
 }
@@ -108,17 +112,20 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
                   gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
                   gigabytes(each.kv_peak), gigabytes(hardware.memory));
   text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
-  if (each.refused > 0)
+  if (const int64_t longer = each.refused - each.unheld; longer > 0)
     text += fmt::format(
-        "too long  {} rows more, which no prompt of {} positions holds: neither answered nor priced; {} "
-        "would "
-        "ask them\n",
-        number_text(static_cast<double>(each.refused)), number_text(asked.config.context),
+        "too long  {} more, which no prompt of {} positions holds: neither answered nor priced; {} would ask "
+        "them\n",
+        rows_text(longer), number_text(asked.config.context),
         asked.method.name == "pced" ? "a model with a longer context or shorter documents"
                                     : "input.too_long: truncate or split");
+  if (each.unheld > 0)
+    text += fmt::format(
+        "too long  {} more, whose keys and values do not fit the {} for them: neither answered nor priced; "
+        "{}\n",
+        rows_text(each.unheld), gigabytes(memory.pool), memory_advice(asked));
   if (each.rejected > 0)
-    text += fmt::format("rejects   {} rows more that cannot be used\n",
-                        number_text(static_cast<double>(each.rejected)));
+    text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));
   text += fmt::format("answers   {}\n", answers_text(each));
   text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
                       number_text(std::round(each.steps)), asked.devices > 1 ? " on each device" : "");
@@ -158,6 +165,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                     {"devices", asked.devices},
                     {"rows", each.rows},
                     {"rows_too_long", each.refused},
+                    {"rows_too_long_for_memory", each.unheld},
                     {"rows_rejected", each.rejected},
                     {"answers", whole(each.answers)},
                     {"tokens_an_answer", each.answer_tokens},

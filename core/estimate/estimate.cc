@@ -16,7 +16,7 @@ constexpr double kSteps = 16;
 /// Rows as they would run.
 struct LookedAt {
   int64_t rows = 0;
-  int64_t refused = 0;
+  int64_t refused = 0, unheld = 0;
   double options = 0;  ///< share of the answers
   SimulatedRun run;
 
@@ -44,6 +44,9 @@ struct Stretch {
 };
 
 [[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRows& planned) {
+  if (planned.unheld > 0)
+    refuse("none of the {} rows looked at can be asked on {}: the keys and values of a prompt do not fit; {}",
+           planned.refused, asked.hardware->name, memory_advice(asked));
   if (planned.longest <= asked.config.context)
     refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
@@ -68,6 +71,15 @@ double share_of_options(const std::vector<Stack>& stacks) {
 
 }  // namespace
 
+std::string memory_advice(const EstimateCase& asked) {
+  const std::string& method = asked.method.name;
+  const bool one_question =
+      method == "standard" || method == "separate" || method == "prefix" || method == "pced";
+  return fmt::format("take {}, a smaller method.max_value_tokens{} or shorter documents",
+                     asked.use.kv_memory > 0 ? "more engine.kv_memory_gb" : "a device with more memory",
+                     one_question ? "" : ", fewer questions a prompt (the method prefix has one)");
+}
+
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   const Hardware& hardware = *asked.hardware;
   Estimate result;
@@ -82,7 +94,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
     if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(rows.sample, rows.whole))
       refuse_all(asked, planned);
     const double options = share_of_options(planned.stacks);
-    return LookedAt{count, planned.refused, options,
+    return LookedAt{count, planned.refused, planned.unheld, options,
                     simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
                              std::move(planned.stacks))};
   };
@@ -114,6 +126,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   }
   const double stretch = result.work_seconds / whole.seconds;
   result.refused = std::llround(static_cast<double>(sample.refused) * all);
+  result.unheld = std::llround(static_cast<double>(sample.unheld) * all);
   result.rows = rows.whole - result.refused;
   result.rejected = rows.rejected;
   result.answers = static_cast<double>(counted.answers) * all;

@@ -24,6 +24,7 @@ struct EstimateCase {
 struct PlannedRows {
   std::vector<Stack> stacks;
   int64_t refused = 0;  ///< rows that no prompt holds: a run would put them among its rejects
+  int64_t unheld = 0;   ///< of them: the model has the positions, the device not the key/value memory
   int64_t longest = 0;  ///< positions that the longest of those needs
   std::string reason;   ///< why the first of them is refused
 };
@@ -49,6 +50,7 @@ struct Estimate {
   double kv_peak = 0;    ///< bytes in the sample
   int64_t rows = 0;      ///< that are answered
   int64_t refused = 0;   ///< rows too long for the model or its memory, neither answered nor priced
+  int64_t unheld = 0;    ///< of them: for the device's key/value memory
   int64_t rejected = 0;  ///< rows that cannot be read
   double answers = 0;
   double answer_tokens = 0;  ///< of one answer, the mean
@@ -77,6 +79,9 @@ struct Estimate {
   double job_usd() const { return total_seconds() / 3600 * job_usd_per_hour; }
   double per_thousand(double usd) const { return usd / static_cast<double>(rows) * 1000; }
 };
+
+/// What would make room for a row whose keys and values do not fit.
+std::string memory_advice(const EstimateCase& asked);
 
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows);
 

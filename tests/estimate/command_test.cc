@@ -59,10 +59,11 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   const json result = estimate_of(scratch, job + " --hardware h200");
   EXPECT_EQ(result["rows"], 2);
   EXPECT_EQ(result["rows_too_long"], 1);
+  EXPECT_EQ(result["rows_too_long_for_memory"], 0);
   EXPECT_EQ(result["rows_rejected"], 1);
   EXPECT_EQ(result["answers"], 2);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
-  EXPECT_NE(text.out.find("too long  1 rows more, which no prompt of 40,960 positions holds"),
+  EXPECT_NE(text.out.find("too long  1 row more, which no prompt of 40,960 positions holds"),
             std::string::npos)
       << text.out;
   const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");

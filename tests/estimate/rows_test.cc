@@ -91,6 +91,21 @@ TEST(PlanRows, LeavesOutWhatNoPromptHolds) {
   EXPECT_EQ(planned.stacks[0].slots.size() + planned.stacks[1].slots.size(), 2u);
 }
 
+TEST(PlanRows, TellsRowsWithoutMemoryFromRowsWithoutPositions) {
+  std::vector<ReadyRow> rows = rows_of({0, 100, 1, 12, 8}, 4);
+  rows[1].parts.document = make_up_tokens(50000);
+  rows[3].parts.document = make_up_tokens(9000);
+  EstimateCase each = case_of("ippd");
+  MemoryPlan memory = plan_memory(each.config, *each.hardware, {});
+  memory.pages = 5000 / kEstimatePageSize;
+  const PlannedRows planned = plan_rows(rows, each, memory, {});
+  EXPECT_EQ(planned.refused, 2);
+  EXPECT_EQ(planned.unheld, 1);
+  EXPECT_NE(memory_advice(each).find("a device with more memory"), std::string::npos);
+  each.use.kv_memory = 1e9;
+  EXPECT_NE(memory_advice(each).find("engine.kv_memory_gb"), std::string::npos);
+}
+
 TEST(FindDeviceModel, ACpuIsKnownByItsProcessorAndCores) {
   // The list has a calibration of two cores of a Neoverse-V1.
   const std::string backend = "CPU, fp32, NEON, 2 threads";
