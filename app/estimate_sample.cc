@@ -153,6 +153,8 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
 
 void EstimateInputs::make_up(const EstimateAsked& asked) {
   RowStatistics statistics = asked.statistics;
+  if (const int32_t top = job_.input.top_documents; top > 0 && statistics.documents)
+    statistics.documents = std::min<double>(*statistics.documents, top);
   if (job_.task.kind == "chat") statistics.answer = job_.method.max_value_tokens;
   if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
   rows_.whole = asked.rows > 0 ? asked.rows : 1000;

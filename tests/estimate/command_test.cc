@@ -213,6 +213,10 @@ TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
   EXPECT_NEAR(tokens(0), 200 * (10 * 100 + 12 + 3), 0.05 * tokens(0));
   // Eleven chains a question: each has the question and what is decoded of the answer.
   EXPECT_NEAR(tokens(1) - tokens(0), 200 * 10 * (12 + 3), 0.1 * (tokens(1) - tokens(0)));
+  const json top = estimate_of(scratch, hotpotqa +
+                                            "--documents-per-row 10 --method standard --instruction-tokens "
+                                            "50 --answer-tokens 4 --set input.top_documents=3");
+  EXPECT_NEAR(top["tokens_computed"].get<double>(), 200 * (50 + 3 * 100 + 12 + 3), 0.1 * 200 * 365);
   const json alone =
       estimate_of(scratch,
                   "--model qwen3-8b --method pced --document-tokens 100 --documents-per-row 10 --rows 50 "
