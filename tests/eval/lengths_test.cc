@@ -1,0 +1,123 @@
+// `sheaf eval` on rows of given lengths, which are timed and not answered.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+class EvalLengthsCommand : public testing::Test {
+ protected:
+  Scratch scratch_;
+  const std::string model_ = test::make_tiny_model(scratch_);
+};
+
+/// An evaluation of rows of given lengths; `more` is added to the dataset's lengths.
+std::string lengths_command(const Scratch& scratch, const std::string& model, const std::string& more = "") {
+  return "eval " +
+         scratch.write(
+             "lengths.yaml",
+             "name: Lengths\noutput: {path: " + scratch.file("timed") +
+                 "}\nbaseline: apart\nmodels: [{name: tiny, path: " + model +
+                 "}]\ndatasets:\n"
+                 "  - {name: b4, set: {engine.prompts: 2}, lengths: {documents: 4, document_tokens: 9, "
+                 "questions: 3, question_tokens: 2, answer_tokens: 5, runs: 2" +
+                 more +
+                 "}}\n  - {name: b1, lengths: {document_tokens: 20, answer_tokens: 2, count: questions}}\n"
+                 "methods: [{label: apart, name: standard, skip: b1}, {name: ippd, documents: 1}]\n"
+                 "cost: {usd_per_hour: 3.6}\n"
+                 "paper:\n  table: Paper, table 3\n  rows:\n"
+                 "    - {model: tiny, dataset: b4, method: ippd, throughput: 1930.0, memory_gb: 23.70}\n") +
+         " --device cpu";
+}
+
+TEST_F(EvalLengthsCommand, LengthsAreTimed) {
+  const std::string command = lengths_command(scratch_, model_);
+  const Ran ran = run_sheaf(scratch_, command + " --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json rows = json::parse(ran.out)["rows"];
+  ASSERT_EQ(rows.size(), 3u) << "one is skipped";
+  EXPECT_EQ(rows[0]["count"], 60) << "4 documents, 3 questions, 5 tokens";
+  EXPECT_EQ(rows[0]["unit"], "tokens");
+  EXPECT_EQ(rows[2]["method"], "ippd");
+  EXPECT_EQ(rows[2]["count"], 1);
+  EXPECT_EQ(rows[2]["unit"], "questions");
+  for (const json& row : rows)
+    EXPECT_DOUBLE_EQ(row["throughput"].get<double>(),
+                     row["count"].get<double>() / row["seconds"].get<double>());
+  const json timing = json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json")));
+  EXPECT_EQ(timing["measured"]["engine"]["prompts"], 2);
+  EXPECT_EQ(timing["weights"], "loaded");
+
+  // Once measured it is not measured again; the paper's digits are those that it prints.
+  const Ran again = run_sheaf(scratch_, command);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json"))), timing);
+  EXPECT_NE(again.out.find(" 1930.0 "), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("paper's GB"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("23.70"), std::string::npos) << again.out;
+  EXPECT_EQ(again.out.find("differ"), std::string::npos) << "there are no answers";
+
+  const Ran other = run_sheaf(scratch_, command + " --limit 2");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("holds another measurement"), std::string::npos) << other.err;
+  const Ran fewer = run_sheaf(scratch_, command + " --limit 2 --restart --json");
+  ASSERT_EQ(fewer.exit_code, 0) << fewer.err;
+  EXPECT_EQ(json::parse(fewer.out)["rows"][0]["count"], 30);
+}
+
+TEST_F(EvalLengthsCommand, OfLengthsDecodingAloneIsLessThanAll) {
+  const std::string alone = lengths_command(scratch_, "smollm2-135m", ", decoding_only: true");
+  const Ran ran = run_sheaf(scratch_, alone + " --dataset b4 --method ippd --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json row = json::parse(ran.out)["rows"][0];
+  const json timing = json::parse(read_text(scratch_.file("timed/tiny/b4/ippd/timing.json")));
+  EXPECT_EQ(timing["weights"], "random");
+  EXPECT_EQ(timing["measured"]["lengths"]["decoding_only"], true);
+  EXPECT_GT(row["seconds"].get<double>(), 0);
+  EXPECT_LT(row["seconds"].get<double>(), timing["seconds_of_all"].get<double>());
+}
+
+TEST_F(EvalLengthsCommand, LengthsThatDoNotFitAreLeftOut) {
+  const Ran ran = run_sheaf(
+      scratch_, lengths_command(scratch_, model_) + " --method ippd --set engine.kv_memory_gb=0.000001");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find(
+                "tiny, b4, ippd: not measured: a prompt does not fit the memory left for keys and values."),
+            std::string::npos)
+      << ran.out;
+  EXPECT_EQ(ran.out.find("tokens/s"), std::string::npos) << ran.out;
+  const Ran large = run_sheaf(scratch_, lengths_command(scratch_, "olmo-2-32b") + " --method ippd --restart");
+  ASSERT_EQ(large.exit_code, 0) << large.err;
+  EXPECT_NE(large.out.find("not measured: the weights do not fit"), std::string::npos) << large.out;
+  const Ran far = run_sheaf(scratch_, lengths_command(scratch_, model_, ", instruction_tokens: 1000000") +
+                                          " --method ippd --restart");
+  ASSERT_EQ(far.exit_code, 0) << far.err;
+  EXPECT_NE(far.out.find("not measured: a prompt needs 1000015 positions"), std::string::npos) << far.out;
+  EXPECT_NE(far.out.find(" q/s"), std::string::npos) << "the other dataset: " << far.out;
+}
+
+TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
+  const auto refused = [&](const std::string& command, const std::string& part) {
+    const Ran ran = run_sheaf(scratch_, command);
+    EXPECT_EQ(ran.exit_code, 2) << command;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  };
+  const std::string command = lengths_command(scratch_, model_);
+  refused(command + " --set method.temperature=1", "method.temperature says nothing where lengths are timed");
+  refused(command + " --model tiny=qwen3-8c", "did you mean \"qwen3-8b\"?");
+  refused(command + " --differences apart ippd --dataset b4", "which nothing answers");
+  refused(lengths_command(scratch_, model_, ", token: 3"), "unknown key \"token\"");
+  refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
+          "metric is not for lengths");
+  refused(lengths_command(scratch_, model_) + " --set method.name=pced", "method.name");
+}
+
+}  // namespace
+}  // namespace sheaf
