@@ -137,7 +137,15 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                          : job_.task.kind == "chat" ? 0
                                                     : kUsualAnswer;
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
-  if (only_options())
+  const auto ended = std::ranges::count_if(items_, [&](const Item& item) {
+    return job_.task.kind == "chat" && item.max_tokens > 0 && item.max_tokens < answer;
+  });
+  if (ended > 0)
+    notes_.push_back(
+        fmt::format("free answers are taken to have {} tokens; {} of the {} rows looked at end "
+                    "theirs before, at their max_tokens",
+                    answer, ended, items_.size()));
+  else if (only_options())
     notes_.emplace_back("answers are options, whose lengths are known");
   else if (answer < wanted)
     notes_.push_back(fmt::format("free answers end after {} token{} (method.max_value_tokens){}", answer,

@@ -167,6 +167,9 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
                                     "output: {path: out/none}\n");
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200")["tokens_an_answer"], 16);
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --answer-tokens 3")["tokens_an_answer"], 3);
+  const json ended = estimate_of(scratch, job + " --hardware h200 --answer-tokens 20");
+  EXPECT_EQ(ended["tokens_an_answer"], 16);
+  EXPECT_NE(ended["notes"].dump().find("1 of the 1 rows looked at end theirs before"), std::string::npos);
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --document-tokens 50")["tokens_an_answer"], 30);
   // An extraction job's schema says what is asked, also of made-up documents.
   const json values = estimate_of(
