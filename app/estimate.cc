@@ -56,6 +56,11 @@ const SweepAxis* find_axis(const std::vector<SweepAxis>& axes, std::string_view 
 }
 
 EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wishes) {
+  if (!options.workload.empty() && (options.wishes.answer_tokens || options.wishes.document_tokens ||
+                                    options.wishes.sample || options.wishes.tokens_per_byte))
+    refuse(
+        "--workload: the file says all lengths and all of its rows are looked at; leave --answer-tokens, "
+        "--document-tokens, --sample and --tokens-per-byte out");
   EstimateAsked asked;
   asked.job = options.job;
   asked.overrides = options.overrides;

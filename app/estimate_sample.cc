@@ -99,6 +99,12 @@ std::string document_text(const RowStatistics& statistics) {
              : fmt::format("{:g} of document", statistics.document);
 }
 
+std::string questions_text(const RowStatistics& statistics) {
+  const double count = statistics.questions.value_or(1);
+  return fmt::format("{:g} question{} of {:g} tokens", count, count == 1 ? "" : "s",
+                     statistics.question.value_or(12));
+}
+
 }  // namespace
 
 void EstimateInputs::read_corpus(const EstimateAsked& asked) {
@@ -182,11 +188,9 @@ void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
   make_rows_ = [=, this](const Job::Method& method, Task*) {
     return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
   };
-  notes_.push_back(
-      fmt::format("rows made up: {} tokens of instruction, {}, {:g} questions of {:g} tokens, "
-                  "answers of {:g}",
-                  bin->instruction.size(), document_text(statistics), statistics.questions.value_or(1),
-                  statistics.question.value_or(12), statistics.answer));
+  notes_.push_back(fmt::format("rows made up: {} tokens of instruction, {}, {}, answers of {:g}",
+                               bin->instruction.size(), document_text(statistics), questions_text(statistics),
+                               statistics.answer));
 }
 
 void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
@@ -230,8 +234,7 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
                              : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
       document_text(statistics),
       extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
-              : fmt::format("{:g} questions of {:g} tokens", statistics.questions.value_or(1),
-                            statistics.question.value_or(12))));
+              : questions_text(statistics)));
   if (extract) return assume_answers(asked);
   notes_.push_back(statistics.answer > most
                        ? fmt::format("answers of {:g} tokens, none longer than method.max_value_tokens, {}",

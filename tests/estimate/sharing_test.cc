@@ -95,6 +95,12 @@ TEST(EstimateSweep, RefusesWhatARunWouldRefuse) {
                                           " --sweep method=hpd,ippd --hardware h200");
   EXPECT_EQ(ran.exit_code, 2) << ran.out;
   EXPECT_NE(ran.err.find("two commands"), std::string::npos) << ran.err;
+  for (const char* ignored : {"--answer-tokens 9", "--document-tokens 50", "--sample 1"}) {
+    const auto pair = run_sheaf(
+        scratch, "estimate --model qwen3-8b --hardware h200 --workload " + workload + " " + ignored);
+    EXPECT_EQ(pair.exit_code, 2) << pair.out;
+    EXPECT_NE(pair.err.find("--workload"), std::string::npos) << pair.err;
+  }
 }
 
 }  // namespace
