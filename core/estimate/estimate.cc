@@ -122,7 +122,8 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
     if (part > 1 && !adds_steps(half, sample, result.memory)) half = sample;  // by the share of tokens
     const Stretch stretched{half.tokens(), tokens, tokens * part};
     result.work_seconds = stretched(half.run.seconds, whole.seconds);
-    result.steps = stretched(half.steps(), result.steps);
+    result.steps = std::max(stretched(half.steps(), result.steps),
+                            std::ceil(tokens * part / result.memory.rows_per_step));
   }
   const double stretch = result.work_seconds / whole.seconds;
   result.refused = std::llround(static_cast<double>(sample.refused) * all);

@@ -53,6 +53,8 @@ TEST(EstimateCommand, AFewRowsStandForMany) {
     const json few = estimated(sample);
     for (const char* key : {"rows_per_second", "steps_per_device", "tokens_computed"})
       EXPECT_NEAR(few[key].get<double>() / many[key].get<double>(), 1, 0.05) << key << " of " << sample;
+    EXPECT_LE(few["tokens_computed"].get<double>(),
+              few["steps_per_device"].get<double>() * few["rows_per_step"].get<double>());
     EXPECT_NEAR(few["best"]["work_seconds"].get<double>() / many["best"]["work_seconds"].get<double>(), 1,
                 0.1);
     EXPECT_EQ(few["notes"].dump().find("says little") != std::string::npos, few["error"] > 0.2) << sample;
