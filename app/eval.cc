@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/eval_check.h"
 #include "app/evaluation.h"
+#include "app/signals.h"
 #include "app/workbench.h"
 #include "core/error.h"
 
@@ -31,7 +32,8 @@ int evaluate(EvalCommand& command) {
   Evaluation evaluation(command, eval, std::move(cells));
   if (command.differences.empty()) {
     check_runs(evaluation.cells(), command.restart);
-    install_interrupt();
+    stop_in_order();
+    outlive_readers();
     return evaluation.run();
   }
   if (command.differences[0] == command.differences[1])

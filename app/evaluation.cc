@@ -31,7 +31,7 @@ int Evaluation::run() {
     if (cells_[c].lengths) {
       ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
       if (timed.is_null()) {
-        std::cerr << "sheaf: interrupted; run the same command to go on\n";
+        std::cerr << "sheaf: interrupted; rerun the same command to resume\n";
         return 130;
       }
       reports_.push_back(std::move(timed));

@@ -9,6 +9,7 @@
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
+#include "app/signals.h"
 #include "app/terminal.h"
 #include "app/version.h"
 #include "core/error.h"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", sheaf::version_text(), "What this program was built with");
   app.footer(footer_text());
 
+  sheaf::set_up_signals();
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);
   sheaf::add_merge_command(app, exit_code);

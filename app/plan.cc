@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/signals.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/plan/counting_backend.h"
@@ -21,7 +22,7 @@ struct PlanOptions : JobOptions {
 };
 
 int plan(const PlanOptions& options) {
-  install_interrupt();
+  stop_in_order();
   Workbench bench(options.read());
   if (!bench.take_input()) return 130;
   const Job& job = bench.job();

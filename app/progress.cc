@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "app/terminal.h"
@@ -47,7 +48,9 @@ std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t r
 Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
     : shown_(!quiet), terminal_(can_rewrite_lines()), total_(total) {
   if (log.empty()) return;
-  log_.reset(std::fopen(log.c_str(), "a"));
+  // A pipe that nobody reads must not be waited for, now or when it is full.
+  const int file = ::open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file >= 0) log_.reset(::fdopen(file, "a"));
   if (!log_)
     refuse("--log: {} cannot be written: {}; name a file in a folder that can", log, std::strerror(errno));
 }

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/run_job.h"
+#include "app/signals.h"
 #include "app/workbench.h"
 #include "core/report.h"
 
@@ -20,7 +21,8 @@ struct RunOptions : JobOptions {
 };
 
 int run(const RunOptions& options) {
-  install_interrupt();
+  stop_in_order();
+  outlive_readers();
   const Job job = options.read();
   const RunEnd end = run_job(
       job, {options.restart, options.quiet || options.json, options.shard, options.log, options.max_rejects});

@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "io/model_files.h"
 
@@ -55,8 +56,9 @@ void write_out(std::string_view text) {
 }
 
 nlohmann::json parse_line(const LineReader& lines) {
-  auto value = nlohmann::json::parse(lines.line(), nullptr, false);
-  if (value.is_discarded()) refuse("line {}: not valid JSON", lines.number());
+  std::string trouble;
+  auto value = read_json(lines.line(), {}, &trouble);
+  if (!trouble.empty()) refuse("line {}: {}", lines.number(), trouble);
   return value;
 }
 

@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
+#include "app/signals.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/plan/pipeline.h"
@@ -60,7 +61,7 @@ std::string question_name(const Workbench& bench, const Item& item, size_t quest
 }
 
 int verify(const JobOptions& options) {
-  install_interrupt();
+  stop_in_order();
   Job sample = options.read();
   if (options.limit == 0 && (sample.input.limit == 0 || sample.input.limit > 20)) sample.input.limit = 20;
   Workbench bench(sample);

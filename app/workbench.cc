@@ -1,10 +1,10 @@
 #include "app/workbench.h"
 
 #include <algorithm>
-#include <csignal>
 #include <thread>
 #include <unistd.h>
 
+#include "app/signals.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #ifdef SHEAF_WITH_CUDA
@@ -56,16 +56,6 @@ int64_t automatic_kv_bytes() {
 }
 
 }  // namespace
-
-std::atomic<bool> interrupted = false;
-
-void install_interrupt() {
-  auto handler = [](int signal) {
-    if (interrupted.exchange(true)) std::_Exit(128 + signal);
-  };
-  std::signal(SIGINT, handler);
-  std::signal(SIGTERM, handler);
-}
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
