@@ -1,12 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/eval_check.h"
 #include "app/evaluation.h"
 #include "app/signals.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
 
@@ -24,9 +24,9 @@ int evaluate(EvalCommand& command) {
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
   if (command.check) {
     if (!command.quiet)
-      std::cout << fmt::format("{}: {}, {}, {}: {}; every key is right\n", command.path,
-                               counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
-                               counted(eval.methods.size(), "method"), counted(cells.size(), "run"));
+      print_line(fmt::format("{}: {}, {}, {}: {}; every key is right", command.path,
+                             counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
+                             counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
     return 0;
   }
   Evaluation evaluation(command, eval, std::move(cells));

@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -7,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/describe_model.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "io/describe_corpus.h"
 #include "io/gguf.h"
@@ -72,7 +72,7 @@ std::string count_text(int64_t count) {
 }
 
 void line(const char* label, const std::string& text) {
-  fmt::print("  {:<11} {}\n", label, text);
+  print_line(fmt::format("  {:<11} {}", label, text));
 }
 
 int64_t whole(const ordered_json& about, const char* key) {
@@ -131,12 +131,12 @@ void print_corpus(const ordered_json& about) {
     if (about["first"].is_object() && about["first"].contains(name)) {
       first = about["first"][name].dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     }
-    fmt::print("    {:<20} {:<12} {}\n", name, column["type"].get<std::string>(), first);
+    print_line(fmt::format("    {:<20} {:<12} {}", name, column["type"].get<std::string>(), first));
   }
 }
 
 void print(const ordered_json& about) {
-  fmt::print("{}\n", about["path"].get<std::string>());
+  print_line(about["path"].get<std::string>());
   if (about.contains("model")) print_model(about["model"]);
   if (about.contains("tokenizer")) print_tokenizer(about["tokenizer"]);
   if (about.contains("corpus")) print_corpus(about["corpus"]);
@@ -154,11 +154,7 @@ void add_inspect_command(CLI::App& app) {
   command->add_flag("--json", options->json, "one JSON object instead");
   command->callback([options] {
     const ordered_json about = inspect(options->path);
-    if (options->json) {
-      fmt::print("{}\n", about.dump(2, ' ', false, ordered_json::error_handler_t::replace));
-    } else {
-      print(about);
-    }
+    options->json ? print_json(about) : print(about);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "app/terminal.h"
 #include "core/error.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -43,6 +44,15 @@ std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t r
   if (rejects > 0) line += fmt::format(", {} rejects", rejects);
   if (usd_per_second > 0) line += fmt::format(", ${:.4f}", usd_per_second * seconds);
   return line;
+}
+
+void rewrite_line(const std::string& text, bool last) {
+  if (!can_rewrite_lines()) {
+    if (last) print_line(text, Stream::err);
+    return;
+  }
+  std::fprintf(stderr, "\r\x1b[K%s%s", printable_line(text).c_str(), last ? "\n" : "");
+  std::fflush(stderr);
 }
 
 Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
@@ -79,7 +89,7 @@ void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
     if (terminal_)
       rewrite(line);
     else
-      std::fprintf(stderr, "sheaf: %s\n", line.c_str());
+      print_note(line);
   }
   if (log) {
     logged_at_ = now;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/terminal.h"
 #include "core/compare_reports.h"
 #include "core/error.h"
 #include "core/report_html.h"
@@ -33,7 +34,7 @@ NamedReport read_report(std::string run) {
         "some seconds",
         run);
   NamedReport report{run, read_saved_report(*saved, path).report};
-  std::fprintf(stderr, "sheaf: %s: is not finished; the report is of what was saved so far\n", run.c_str());
+  print_note(run + ": is not finished; the report is of what was saved so far");
   return report;
 }
 
@@ -53,7 +54,8 @@ void report(const ReportOptions& options) {
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
   write_page(out, page);
-  fmt::print("{}{}report  {}\n", one ? report_text(reports[0].json) : table, one ? "" : "* best\n", out);
+  print_text(one ? report_text(reports[0].json) : table + "* best\n");
+  print_line("report  " + out);
 }
 
 }  // namespace

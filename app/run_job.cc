@@ -7,6 +7,7 @@
 #include "app/progress.h"
 #include "app/run_count.h"
 #include "app/run_limits.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/estimate/predict.h"
@@ -25,7 +26,7 @@ namespace sheaf {
 namespace {
 
 void say(const RunSettings& settings, const std::string& text) {
-  if (!settings.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
+  if (!settings.quiet) print_note(text);
 }
 
 }  // namespace
@@ -140,8 +141,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   progress.close();
   if (!finished) {
     count.save();
-    std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; rerun the same command to resume\n",
-                 static_cast<long long>(folder.rows()), job.output.path.c_str());
+    print_note(fmt::format("interrupted; {} rows are safe in {}; rerun the same command to resume",
+                           folder.rows(), job.output.path));
     return {130, false, nullptr};
   }
   if (corpus_fingerprint(job) != fingerprint.at("corpus"))
