@@ -9,6 +9,7 @@
 #include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -17,7 +18,18 @@ std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// They become values of jobs, which are YAML.
+void check_text(const EvalChoice& choice) {
+  const auto check = [](const char* option, const std::string& value) {
+    if (valid_prefix(value) < value.size()) refuse("{} {}: not UTF-8 text", option, value);
+  };
+  for (const std::string& model : choice.models) check("--model", model);
+  check("--data", choice.data);
+  check("--output", choice.output);
+}
+
 int evaluate(EvalCommand& command) {
+  check_text(command.choice);
   if (!command.differences.empty()) command.choice.methods = command.differences;
   const Eval eval = read_eval(command.path, command.choice);
   command.grid.files = !command.check;

@@ -120,6 +120,8 @@ TEST(HostileNames, Evaluations) {
     run_clean(scratch, eval("T", "tiny", "other") + " --model " + quoted(each), 2);
     run_clean(scratch, eval("T", "tiny", "other") + " --model " + quoted("tiny=" + each), 2);
   }
+  for (const char* option : {"--model tiny=", "--data ", "--output "})
+    run_clean(scratch, eval("T", "tiny", "other") + " " + option + quoted("\xff"), 2);
   const std::string command = eval("<script>\x1b[2J\n# forged", "tiny", "-other");
   run_clean(scratch, command + " --check", 0);
   run_clean(scratch, command, 0);
