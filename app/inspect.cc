@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
@@ -9,6 +8,7 @@
 #include "app/terminal.h"
 #include "core/error.h"
 #include "io/describe_corpus.h"
+#include "io/file_layer.h"
 #include "io/gguf.h"
 #include "io/mapped_file.h"
 
@@ -24,9 +24,7 @@ struct InspectOptions {
 };
 
 bool starts_with_gguf(const std::string& path) {
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::string_view(magic, sizeof magic) == "GGUF";
+  return read_beginning(path, 4) == "GGUF";
 }
 
 bool has_tokenizer_file(const fs::path& folder) {

@@ -5,7 +5,7 @@
 
 // Everything that is printed goes through here and app/progress.h: names in model files, corpora and job
 // files are not to be trusted, and what they would have a terminal do is shown as an escape instead
-// (core/text/printable.h). `tools/lint --prints` sees to it that nobody prints past it.
+// (core/text/printable.h). `tools/lint --doors` sees to it that nobody prints past it.
 
 namespace sheaf {
 

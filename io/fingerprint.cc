@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text/printable.h"
 #include "io/descriptor.h"
 #include "io/globs.h"
 #include "io/sha256.h"
@@ -59,7 +60,8 @@ ordered_json model_files(const std::string& path) {
           (folder || entry.path().extension() != ".safetensors"))
         found.push_back(entry.path());
   std::sort(found.begin(), found.end());
-  for (const fs::path& file : found) files[file.filename().string()] = file_fingerprint(file.string(), false);
+  for (const fs::path& file : found)
+    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), false);
   return files;
 }
 
@@ -143,9 +145,10 @@ ordered_json corpus_fingerprint(const Job& job) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
-    corpus.emplace_back(file, file == "-" ? ordered_json{{"bytes", job.input.standard_input.bytes},
-                                                         {"sha256", job.input.standard_input.sha256}}
-                                          : file_fingerprint(file, true));
+    corpus.emplace_back(printable_line(file), file == "-"
+                                                  ? ordered_json{{"bytes", job.input.standard_input.bytes},
+                                                                 {"sha256", job.input.standard_input.sha256}}
+                                                  : file_fingerprint(file, true));
   return corpus;
 }
 

@@ -7,27 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/fuzz_input.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
-
-/// Keeps the text that a target is about to read in the file that SHEAF_FUZZ_INPUT names, so that a crash
-/// leaves it behind.
-inline const std::string& keep_input(const std::string& text) {
-  static const char* const path = std::getenv("SHEAF_FUZZ_INPUT");
-  if (path) std::ofstream(path, std::ios::binary) << text;
-  return text;
-}
-
-/// Texts that were trouble once, in tests/findings/TARGET.
-inline std::vector<std::string> past_findings(const std::string& target) {
-  std::vector<std::string> texts;
-  const std::filesystem::path folder = std::filesystem::path("tests/findings") / target;
-  if (!std::filesystem::is_directory(folder)) return texts;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    texts.push_back(read_file(entry.path().string()));
-  return texts;
-}
 
 /// Changes a text at a few random places: bits, bytes, cuts, repeats, and words that parsers find
 /// interesting.
