@@ -220,6 +220,20 @@ TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
   EXPECT_TRUE(fs::is_fifo(scratch_.file("page.html")));
 }
 
+TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
+  fs::create_directories(scratch_.file("in"));
+  fs::copy_file(scratch_.file("corpus.jsonl"), scratch_.file("in/\xff\x1b.jsonl"));
+  scratch_.write("in/b.jsonl", "{broken\n");
+  const std::string line = command("--quiet" + set("input.path", "in"));
+  for (int i = 0; i < 2; ++i) {
+    const Ran ran = run_sheaf(scratch_, line);
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_TRUE(fs::exists(scratch_.file("out/_SUCCESS")));
+  }
+  fs::rename(scratch_.file("in/\xff\x1b.jsonl"), scratch_.file("in/\xfd.jsonl"));
+  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl is gone"});
+}
+
 TEST_F(Foreign, AJobFromAPipeWithAWriterIsRead) {
   const std::string line = std::string("bash -c '") + SHEAF_BINARY + " run --quiet <(sleep 0.1; cat " +
                            scratch_.file("job.yaml") + ")'";
