@@ -1,6 +1,7 @@
 #include "app/signals.h"
 
 #include <csignal>
+#include <initializer_list>
 #include <unistd.h>
 
 namespace sheaf {
