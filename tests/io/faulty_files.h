@@ -83,6 +83,12 @@ class FaultyFiles : public FileLayer {
   bool dead_ = false;
 };
 
+/// Real files that are never synced: what is on the disk makes no difference to a test.
+inline FileLayer& quick_files() {
+  static FaultyFiles files(FaultKind::error, 0);
+  return files;
+}
+
 /// Real files with a memory of what would outlive a power loss: the bytes of a file as of its last sync, the
 /// names in a folder as of the folder's last sync, the folders that were there before or were made with
 /// make_folder(). Operation `at` does not happen any more.

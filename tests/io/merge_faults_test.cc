@@ -13,17 +13,6 @@ namespace {
 
 using Folder = std::map<std::string, std::string>;
 
-/// Memory where there is some in the shape of a folder, as thousands of merges would keep a disk busy.
-std::filesystem::path quick_place() {
-  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
-}
-
-/// Real files that are never synced.
-FileLayer& quick_files() {
-  static FaultyFiles files(FaultKind::error, 0);
-  return files;
-}
-
 Folder contents(const std::string& path) {
   Folder files;
   for (const std::string& name : list_folder(path))
