@@ -82,6 +82,17 @@ EvalRow named_row(const Eval& eval, const EvalCell& cell) {
 
 }  // namespace
 
+void check_report(const Job& job, const ordered_json& report) {
+  const auto number = [&](const char* pointer) {
+    const ordered_json::json_pointer at(pointer);
+    return report.contains(at) && report.at(at).is_number();
+  };
+  if (!number("/seconds/total") || !number("/seconds/open") || !number("/items") || !number("/rejects") ||
+      (job.task.kind == "ask" && !number("/questions/asked")) || !report.contains("backend") ||
+      !report.at("backend").is_string())
+    refuse("{}/report.json cannot be read; --restart runs everything again", job.output.path);
+}
+
 EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& report) {
   EvalRow row = named_row(eval, cell);
   row.unit = cell.lengths->count;
