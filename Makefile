@@ -53,7 +53,7 @@ sanitize: setup ## the tests under the address and undefined-behaviour sanitizer
 fuzz: build ## the parsers' fuzz tests, ten minutes each (make fuzz SECONDS=60: one minute each)
 	@tools/fuzz $(SECONDS)
 
-soak: build ## kill jobs at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
+soak: build ## kill jobs, shards and merges at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
 install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)
