@@ -1,6 +1,8 @@
 // What `sheaf eval` itself writes, under every fault: after each one it is run again, and the files it ends
 // with are those of an evaluation that nothing happened to. (Its runs have tests/io/run_folder_test.cc.)
+#include <csignal>
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "app/evaluation.h"
 #include "tests/app/program.h"
@@ -160,6 +162,42 @@ TEST_F(JudgedEvalFaults, ARestartThatIsKilledLeavesNoTableOfTheRunsThatAreGone) 
   for (const char* name : kTables) EXPECT_FALSE(file_size(out(name))) << name;
   EXPECT_EQ(evaluate(quick_files()), 0);
   for (const char* name : kTables) EXPECT_TRUE(file_size(out(name))) << name;
+}
+
+/// Everything a table says but how long it took.
+json untimed(json table) {
+  for (json& row : table.at("rows"))
+    for (const char* key : {"seconds", "throughput", "speedup"}) row.erase(key);
+  return table;
+}
+
+TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
+  std::filesystem::remove_all(out());
+  std::mt19937 random(1);
+  int kills = 0;
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl(SHEAF_BINARY, SHEAF_BINARY, "eval", scratch_.file("eval.yaml").c_str(), "--quiet",
+            "--log-samples", nullptr);
+      _exit(127);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 150));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    kills += WIFSIGNALED(status);
+    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+  }
+  EXPECT_GT(kills, 5);
+  ASSERT_EQ(evaluate(quick_files()), 0);
+  Folder found = written();
+  EXPECT_EQ(untimed(json::parse(found["table.json"])), untimed(json::parse(expected_["table.json"])));
+  for (const char* method : {"standard", "hpd"})
+    for (const char* name : {"/samples.jsonl", "/judge/requests.jsonl"}) {
+      const std::string path = std::string("tiny/teas/") + method + name;
+      EXPECT_EQ(found[path], expected_[path]) << path;
+    }
 }
 
 TEST_F(JudgedEvalFaults, OneProcessAtATime) {
