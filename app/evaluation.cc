@@ -188,7 +188,7 @@ void Evaluation::add_notes() {
   std::set<std::string> backends;
   for (const ordered_json& report : reports_)
     if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());
-  notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
+  if (!backends.empty()) notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
   for (size_t c = 0; c < cells_.size(); ++c)
     if (reports_[c].contains("not_measured"))
       notes.push_back(fmt::format("{}: not measured: {}.", name_of(eval_, cells_[c]),

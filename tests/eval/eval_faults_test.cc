@@ -323,6 +323,13 @@ TEST_F(TimedEvalFaults, PowerMayFailAtEveryOperation) {
   EXPECT_GT(losses, 12 * 30);
 }
 
+TEST_F(TimedEvalFaults, ThereIsATableWhereNothingCouldBeMeasured) {
+  const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml") + " --model tiny=olmo-2-32b");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(read_text(out("table.md")).find("not measured: the weights do not fit"), std::string::npos);
+  EXPECT_EQ(ran.out.find("Measured on"), std::string::npos) << ran.out;
+}
+
 TEST_F(TimedEvalFaults, WhatIsNoMeasurementIsMeasuredAgain) {
   ASSERT_EQ(evaluate(quick_files()), 0);
   const std::string path = "out/tiny/b2/ippd/timing.json", timing = read_text(scratch_.file(path));
