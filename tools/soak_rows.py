@@ -12,7 +12,8 @@ def die(text):
 
 
 def pyarrow():
-    sys.path.append(os.path.join(ROOT, "build/deps/pyarrow"))  # where tools/setup puts it
+    if (place := os.path.join(ROOT, "build/deps/pyarrow")) not in sys.path:  # where tools/setup puts it
+        sys.path.append(place)
     import pyarrow as arrow
     from pyarrow import parquet
     return arrow, parquet
