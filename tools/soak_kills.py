@@ -11,10 +11,10 @@ import time
 
 from soak_rows import check_rows, committed, die, files, is_broken, pyarrow, row_text, rows_text, write_corpus
 
-ROWS = 20000
+ROWS = 15000
 PARTS = 5  # files of a corpus in a folder
 SHARDS = 3
-SETTINGS = ("engine.window=100", "output.rows_per_file=6000")
+SETTINGS = ("engine.window=100", "output.rows_per_file=4000")
 MERGED_SETTINGS = ("engine.window=100", "output.rows_per_file=100")  # many files, so that a merge takes a while
 
 # How a process is stopped, and how often in a hundred. Twice: the second ends it at once.
@@ -66,7 +66,8 @@ class Kills:
         self.folder, self.start, self.merge = folder, start, merge
         self.chance = random.Random(seed)
         self.counts = collections.defaultdict(Counts)
-        self.left_alone = {}  # kind: files, seconds
+        self.left_alone = {}  # kind: what it ends with
+        self.seconds = {}     # kind: how long it takes
         write_corpora(folder)
 
     def path(self, name):
@@ -84,15 +85,17 @@ class Kills:
             if code != 1 or files(out) != whole:
                 die(f"{what} in {out} (exit code {code}) {end}")
 
-    @staticmethod
-    def time_alone(what, start, out):
+    def leave_alone(self, kind, start, out):
         begun = time.monotonic()
         if (code := start().wait()) != 1:
-            die(f"{what} left alone in {out}: exit code {code}, not 1")
-        return files(out), time.monotonic() - begun
+            die(f"{kind} left alone in {out}: exit code {code}, not 1")
+        self.seconds[kind] = time.monotonic() - begun
+        return files(out)
 
-    def stop(self, process, after, count):
-        """The exit code; nothing where the process got through first."""
+    def stop(self, kind, process, share):
+        """Stops a process at a random moment of what it should take, `share` of a whole one. The exit code; nothing where
+        the process got through first."""
+        count, after = self.counts[kind], self.chance.random() * (0.05 + self.seconds[kind] * share)
         how = self.chance.choices(list(SIGNALS), SIGNALS.values())[0]
         number = signal.Signals[how.split()[0]]
         try:
@@ -105,18 +108,20 @@ class Kills:
         code = process.wait()
         if code == 1:
             count.through += 1
+            self.seconds[kind] *= 0.9  # the machine may have had other work to do when it was timed
             return None
         if code != -number and (code != 130 or number == signal.SIGKILL):
             die(f"exit code {code} after {how}")
         count.signals[how] += 1
+        self.seconds[kind] *= 1.03
         return code
 
-    def kill_run(self, count, start, out, seconds, rows):
+    def kill_run(self, kind, start, out, rows):
         """Kills a run a few times; `rows`: the first and the end of its part of the corpus."""
-        for _ in range(self.chance.randint(1, 4)):
+        for _ in range(self.chance.randint(2, 6)):
             before = max(committed(out), rows[0])
-            left = 0.05 + seconds * (1 - (before - rows[0]) / (rows[1] - rows[0]))
-            code = self.stop(start(errors=subprocess.DEVNULL), self.chance.random() * left, count)
+            left = 1 - (before - rows[0]) / (rows[1] - rows[0])
+            code = self.stop(kind, start(errors=subprocess.DEVNULL), left)
             if code is None:
                 return
             after = max(committed(out), rows[0])
@@ -125,19 +130,18 @@ class Kills:
             # Before the program listens a signal just ends it, and later it stops in order.
             if code not in (130, -signal.SIGKILL) and after > before:
                 die(f"{out}: a signal ended a run that had begun, with exit code {code}")
-            count.midway += rows[0] < after < rows[1]
+            self.counts[kind].midway += rows[0] < after < rows[1]
 
     def kill_whole_run(self, kind):
         if kind not in self.left_alone:
             out = self.path("whole " + kind)
-            self.left_alone[kind] = self.time_alone(kind, lambda: self.run(kind, out), out)
+            self.left_alone[kind] = self.leave_alone(kind, lambda: self.run(kind, out), out)
             corpus, form = RUNS[kind]
             check_rows(out, form, ROWS, PARTS if corpus == "corpus" else 1)
-        whole, seconds = self.left_alone[kind]
         out = self.path(f"run {kind} {self.counts[kind].jobs}")
         start = lambda errors=None: self.run(kind, out, errors=errors)
-        self.kill_run(self.counts[kind], start, out, seconds, (0, ROWS))
-        self.finish(kind, start, out, whole)
+        self.kill_run(kind, start, out, (0, ROWS))
+        self.finish(kind, start, out, self.left_alone[kind])
         shutil.rmtree(out)
 
     def shard_run(self, out, shard, settings=SETTINGS, errors=None):
@@ -150,11 +154,11 @@ class Kills:
         for shard, out in enumerate(outs):
             if (kind, shard) not in self.left_alone:
                 alone = self.path(f"whole shard {shard}")
-                self.left_alone[kind, shard] = self.time_alone(kind, lambda: self.shard_run(alone, shard), alone)
-            whole, seconds = self.left_alone[kind, shard]
+                self.left_alone[kind, shard] = self.leave_alone(kind, lambda: self.shard_run(alone, shard), alone)
+            whole = self.left_alone[kind, shard]
             start = lambda errors=None: self.shard_run(out, shard, errors=errors)
             part = json.loads(whole["manifest.json"])["corpus_rows"]
-            self.kill_run(count, start, out, seconds, (part["first"], part["end"]))
+            self.kill_run(kind, start, out, (part["first"], part["end"]))
             self.finish(kind, start, out, whole)
         merged = self.path(f"shards merged {count.jobs}")
         self.check_merged(outs, merged)
@@ -166,7 +170,7 @@ class Kills:
             die(f"{out}: merging failed")
         if "one go" not in self.left_alone:
             whole = self.path("one go")
-            self.time_alone("a run", lambda: self.run("JSONL to JSONL", whole), whole)
+            self.leave_alone("a run", lambda: self.run("JSONL to JSONL", whole), whole)
             self.left_alone["one go"] = rows_text(whole)
         if rows_text(out) != self.left_alone["one go"]:
             die(f"{out}: merged rows are not those of a run in one go")
@@ -176,18 +180,16 @@ class Kills:
         shards = [self.path(f"merged shard {shard}") for shard in range(SHARDS)]
         if kind not in self.left_alone:
             for shard, out in enumerate(shards):
-                self.time_alone(kind, lambda: self.shard_run(out, shard, MERGED_SETTINGS), out)
+                self.leave_alone(kind, lambda: self.shard_run(out, shard, MERGED_SETTINGS), out)
             out = self.path("whole merge")
             self.check_merged(shards, out)
             other = self.path("whole merge again")
-            self.left_alone[kind] = self.time_alone(kind, lambda: self.merge(other, shards), other)
-            if files(out) != self.left_alone[kind][0]:
+            self.left_alone[kind] = self.leave_alone(kind, lambda: self.merge(other, shards), other)
+            if files(out) != self.left_alone[kind]:
                 die("two merges left alone differ")
-        whole, seconds = self.left_alone[kind]
-        out = self.path(f"merge {count.jobs}")
+        whole, out = self.left_alone[kind], self.path(f"merge {count.jobs}")
         for _ in range(self.chance.randint(2, 8)):
-            process = self.merge(out, shards, errors=subprocess.DEVNULL)
-            if self.stop(process, self.chance.random() * seconds, count) is None:
+            if self.stop(kind, self.merge(out, shards, errors=subprocess.DEVNULL), 1) is None:
                 break
             count.midway += os.path.exists(os.path.join(out, ".merging"))
             if os.path.exists(os.path.join(out, "_SUCCESS")) and not whole.items() <= files(out).items():
