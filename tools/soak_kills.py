@@ -68,6 +68,7 @@ class Kills:
         self.counts = collections.defaultdict(Counts)
         self.left_alone = {}  # kind: what it ends with
         self.seconds = {}     # kind: how long it takes
+        self.said = open(self.path("stderr"), "w+", encoding="utf-8")  # by the process that is being killed
         write_corpora(folder)
 
     def path(self, name):
@@ -92,10 +93,13 @@ class Kills:
         self.seconds[kind] = time.monotonic() - begun
         return files(out)
 
-    def stop(self, kind, process, share):
-        """Stops a process at a random moment of what it should take, `share` of a whole one. The exit code; nothing where
-        the process got through first."""
+    def stop(self, kind, start, share):
+        """Starts a process and stops it at a random moment of what it should take, `share` of a whole one. The exit code;
+        nothing where the process got through first."""
         count, after = self.counts[kind], self.chance.random() * (0.05 + self.seconds[kind] * share)
+        self.said.seek(0)
+        self.said.truncate()
+        process = start(errors=self.said)
         how = self.chance.choices(list(SIGNALS), SIGNALS.values())[0]
         number = signal.Signals[how.split()[0]]
         try:
@@ -111,7 +115,8 @@ class Kills:
             self.seconds[kind] *= 0.9  # the machine may have had other work to do when it was timed
             return None
         if code != -number and (code != 130 or number == signal.SIGKILL):
-            die(f"exit code {code} after {how}")
+            self.said.seek(0)
+            die(f"{kind}: exit code {code} after {how}: {self.said.read()}")
         count.signals[how] += 1
         self.seconds[kind] *= 1.03
         return code
@@ -121,7 +126,7 @@ class Kills:
         for _ in range(self.chance.randint(2, 6)):
             before = max(committed(out), rows[0])
             left = 1 - (before - rows[0]) / (rows[1] - rows[0])
-            code = self.stop(kind, start(errors=subprocess.DEVNULL), left)
+            code = self.stop(kind, start, left)
             if code is None:
                 return
             after = max(committed(out), rows[0])
@@ -188,13 +193,14 @@ class Kills:
             if files(out) != self.left_alone[kind]:
                 die("two merges left alone differ")
         whole, out = self.left_alone[kind], self.path(f"merge {count.jobs}")
+        start = lambda errors=None: self.merge(out, shards, errors=errors)
         for _ in range(self.chance.randint(2, 8)):
-            if self.stop(kind, self.merge(out, shards, errors=subprocess.DEVNULL), 1) is None:
+            if self.stop(kind, start, 1) is None:
                 break
             count.midway += os.path.exists(os.path.join(out, ".merging"))
             if os.path.exists(os.path.join(out, "_SUCCESS")) and not whole.items() <= files(out).items():
                 die(f"{out} is called done and is not whole")
-        self.finish(kind, lambda: self.merge(out, shards), out, whole)
+        self.finish(kind, start, out, whole)
         shutil.rmtree(out)
 
     def work(self, kills):
