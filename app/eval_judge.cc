@@ -98,7 +98,8 @@ std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_m
   settings.quiet = quiet;
   const RunEnd end = run_job(job, settings);
   if (end.exit_code == 130) return std::nullopt;
-  check_report(job, end.report);
+  if (!end.report.is_object())
+    refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
   const auto count = static_cast<int64_t>(predictions.ids.size());
   if (end.report.at("items").get<int64_t>() == 0) return Judgements{std::nullopt, count, count};
   return count_replies(job.output.path, count);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "io/file_layer.h"
+#include "io/report_file.h"
 
 namespace sheaf {
 namespace {
@@ -51,9 +52,8 @@ std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell&
     run.predictions = read_predictions(cell.job.output.path);
   } catch (const Error&) {
     // A run of nothing but rejects is finished and has no rows.
-    const auto report =
-        nlohmann::json::parse(read_whole(cell.job.output.path + "/report.json").value_or(""), nullptr, false);
-    if (report.is_object() && report.value("items", -1) == 0) return std::nullopt;
+    const std::string path = cell.job.output.path + "/report.json";
+    if (file_size(path) && read_report_file(path).at("items") == 0) return std::nullopt;
     throw;
   }
   if (dataset.metric.empty()) return run;
@@ -81,17 +81,6 @@ EvalRow named_row(const Eval& eval, const EvalCell& cell) {
 }
 
 }  // namespace
-
-void check_report(const Job& job, const ordered_json& report) {
-  const auto number = [&](const char* pointer) {
-    const ordered_json::json_pointer at(pointer);
-    return report.contains(at) && report.at(at).is_number();
-  };
-  if (!number("/seconds/total") || !number("/seconds/open") || !number("/items") || !number("/rejects") ||
-      (job.task.kind == "ask" && !number("/questions/asked")) || !report.contains("backend") ||
-      !report.at("backend").is_string())
-    refuse("{}/report.json cannot be read; --restart runs everything again", job.output.path);
-}
 
 EvalRow timed_row(const Eval& eval, const EvalCell& cell, const ordered_json& report) {
   EvalRow row = named_row(eval, cell);

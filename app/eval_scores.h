@@ -32,9 +32,6 @@ struct ScoredRun {
 std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell& cell,
                                    const GoldAnswers& gold);
 
-/// Refuses a report that lacks figures of the table.
-void check_report(const Job& job, const nlohmann::ordered_json& report);
-
 /// The row of a measurement of lengths.
 EvalRow timed_row(const Eval& eval, const EvalCell& cell, const nlohmann::ordered_json& report);
 

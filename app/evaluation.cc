@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <iostream>
 #include <set>
 
 #include "app/run_job.h"
@@ -32,11 +31,12 @@ int Evaluation::run() {
   if (command_.restart) remove_table();
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
-    if (!quiet()) std::cerr << fmt::format("[{}/{}] {}\n", c + 1, cells_.size(), name_of(eval_, cells_[c]));
+    if (!quiet())
+      print_line(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])), Stream::err);
     if (cells_[c].lengths) {
       ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
       if (timed.is_null()) {
-        std::cerr << "sheaf: interrupted; run the same command to go on\n";
+        print_note("interrupted; rerun the same command to resume");
         return 130;
       }
       reports_.push_back(std::move(timed));
@@ -48,7 +48,8 @@ int Evaluation::run() {
     RunEnd end = run_job(cells_[c].job, settings);
     if (end.exit_code == 130) return 130;
     exit_code = std::max(exit_code, end.exit_code);
-    check_report(cells_[c].job, end.report);
+    if (!end.report.is_object())
+      refuse("{}/report.json is missing; --restart runs everything again", cells_[c].job.output.path);
     reports_.push_back(std::move(end.report));
   }
   if (!judge_runs()) return 130;
@@ -80,13 +81,13 @@ void Evaluation::show_differences() {
     const DifferencePair pair =
         find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), command_.count);
     const auto columns = static_cast<size_t>(terminal_columns());
-    if (!command_.json) std::cout << (begin > 0 ? "\n" : "") << differences_text(pair, columns);
+    if (!command_.json) print_text((begin > 0 ? "\n" : "") + differences_text(pair, columns));
     json.push_back(differences_json(pair));
   }
   if (json.empty())
     refuse("--differences: no dataset is run with both {} and {}", command_.differences[0],
            command_.differences[1]);
-  if (command_.json) std::cout << json.dump(2) << '\n';
+  if (command_.json) print_json(json);
 }
 
 /// The cells of one model and dataset stand side by side.
@@ -108,7 +109,7 @@ bool Evaluation::judge_runs() {
   for (size_t c = 0; c < cells_.size(); ++c) {
     const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
     if (dataset.judge.empty() || reports_[c].at("items").get<int64_t>() == 0) continue;
-    if (!quiet()) std::cerr << fmt::format("judging {}\n", name_of(eval_, cells_[c]));
+    if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
     const auto judged =
         judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
     if (!judged) return false;
@@ -230,14 +231,14 @@ void Evaluation::write_table() const {
   write_together(files_, eval_.output,
                  {{"table.md", eval_markdown(table_)},
                   {"table.csv", eval_csv(table_)},
-                  {"table.json", json.dump(2) + "\n"},
+                  {"table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"},
                   {"table.html", eval_html(table_)},
                   {"differences.html", std::move(differences)}});
-  if (command_.json)
-    std::cout << json.dump(2) << '\n';
-  else if (!command_.quiet)
-    std::cout << eval_text(table_) << fmt::format("table   {}/table.md, .csv, .json, .html\n", eval_.output)
-              << (table_.differences ? fmt::format("differ  {}/differences.html\n", eval_.output) : "");
+  if (command_.json) return print_json(json);
+  if (command_.quiet) return;
+  print_text(eval_text(table_));
+  print_line(fmt::format("table   {}/table.md, .csv, .json, .html", eval_.output));
+  if (table_.differences) print_line(fmt::format("differ  {}/differences.html", eval_.output));
 }
 
 }  // namespace sheaf

@@ -4,6 +4,7 @@
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
@@ -151,12 +152,12 @@ class ExtractTask : public Task {
     std::string text = "{" + valid_utf8(tokenizer_.decode(answer.tokens));
     const size_t end = object_end(std::string_view(text).substr(1));
     if (end != std::string::npos) text.resize(end + 1);
-    json object = json::parse(text, nullptr, false);
+    json object = read_json(text);
     while (object.is_discarded() && text.size() > 1) {
       const size_t cut = text.find_last_of(",\n", text.size() - 1);
       if (cut == std::string::npos) return json::object();
       text.resize(cut);
-      object = json::parse(text + "}", nullptr, false);
+      object = read_json(text + "}");
     }
     return object.is_object() ? object : json::object();
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
@@ -98,7 +99,7 @@ json closed_list(std::string_view text) {
   std::string open(text);
   open.erase(open.find_last_not_of(" ,") + 1);
   for (const char* ending : {"]", "\"]"}) {
-    json list = json::parse(open + ending, nullptr, false);
+    json list = read_json(open + ending);
     if (!list.is_discarded()) return list;
   }
   return nullptr;
@@ -113,7 +114,7 @@ bool is_found(const nlohmann::ordered_json& value) {
 std::string valid_utf8(std::string_view text) {
   // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
   const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
-  return json::parse(written).get<std::string>();
+  return read_json(written).get<std::string>();
 }
 
 Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
@@ -124,7 +125,7 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const std::string broken =
       cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
 
-  json parsed = json::parse(text, nullptr, false);
+  json parsed = read_json(text);
   if (!parsed.is_discarded()) return coerce_value(attribute, parsed);
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
   if (text.front() == '[') {

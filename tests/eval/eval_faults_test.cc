@@ -230,23 +230,25 @@ TEST_F(JudgedEvalFaults, TheJudgeIsAskedAgainWhereValuesAreOthers) {
 }
 
 TEST_F(JudgedEvalFaults, AReportThatIsNotWholeIsRefused) {
-  const std::string report = read_text(out("tiny/teas/hpd/report.json"));
-  json without = json::parse(report);
-  without["seconds"].erase("open");
-  json text = json::parse(report);
-  text["rejects"] = "none";
-  for (const std::string& damaged : {std::string(), report.substr(0, report.size() / 2),
-                                     std::string(report.size(), '\0'), without.dump(), text.dump()}) {
-    scratch_.write("out/tiny/teas/hpd/report.json", damaged);
-    const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml"));
-    EXPECT_EQ(ran.exit_code, 2) << ran.err;
-    EXPECT_NE(ran.err.find("hpd/report.json cannot be read"), std::string::npos) << ran.err;
+  for (const std::string path : {"tiny/teas/hpd/report.json", "tiny/teas/hpd/judge/run/report.json"}) {
+    const auto refused = [&] {
+      const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml"));
+      EXPECT_EQ(ran.exit_code, 2) << ran.err;
+      EXPECT_NE(ran.err.find(path), std::string::npos) << ran.err;
+      EXPECT_NE(ran.err.find("--restart"), std::string::npos) << ran.err;
+    };
+    const std::string report = read_text(out(path));
+    json without = json::parse(report);
+    without["seconds"].erase("open");
+    for (const std::string& damaged : {std::string(), report.substr(0, report.size() / 2),
+                                       std::string(report.size(), '\0'), std::string("{}"), without.dump()}) {
+      scratch_.write("out/" + path, damaged);
+      refused();
+    }
+    std::filesystem::remove(out(path));
+    refused();
+    scratch_.write("out/" + path, report);
   }
-  scratch_.write("out/tiny/teas/hpd/report.json", report);
-  scratch_.write("out/tiny/teas/hpd/judge/run/report.json", "{}");
-  const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml"));
-  EXPECT_EQ(ran.exit_code, 2) << ran.err;
-  EXPECT_NE(ran.err.find("judge/run/report.json cannot be read"), std::string::npos) << ran.err;
 }
 
 /// Rows of given lengths. What was measured once must stay; what was not is measured again.
