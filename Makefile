@@ -52,7 +52,7 @@ sanitize: sanitized-build ## all tests under the address and undefined-behaviour
 fuzz: sanitized-build ## the readers' fuzz tests under the sanitizers, three minutes each (make fuzz SECONDS=60: one)
 	@tools/fuzz $(SECONDS)
 
-soak: build ## kill jobs at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
+soak: build ## kill jobs, shards and merges at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
 install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)

@@ -41,7 +41,7 @@ int evaluate(EvalCommand& command) {
                              counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
     return 0;
   }
-  Evaluation evaluation(command, eval, std::move(cells));
+  Evaluation evaluation(real_files(), command, eval, std::move(cells));
   if (command.differences.empty()) {
     check_runs(evaluation.cells(), command.restart);
     stop_in_order();

@@ -39,6 +39,17 @@ void check_folder(const Job& job) {
 
 }  // namespace
 
+bool holds_other_corpus(const Job& job) {
+  const auto sums = [](const nlohmann::ordered_json& corpus) {
+    std::vector<std::string> found;
+    for (const auto& [file, about] : corpus.items()) found.push_back(about.value("sha256", ""));
+    return found;
+  };
+  const nlohmann::ordered_json before = started_as(job.output.path);
+  return before.is_object() &&
+         sums(before.value("corpus", nlohmann::ordered_json::object())) != sums(corpus_fingerprint(job));
+}
+
 void check_runs(const std::vector<EvalCell>& cells, bool restart) {
   std::set<std::string> models;
   for (const EvalCell& cell : cells) {

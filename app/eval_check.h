@@ -9,4 +9,7 @@ namespace sheaf {
 /// `restart`) a folder that holds the run of another job.
 void check_runs(const std::vector<EvalCell>& cells, bool restart);
 
+/// Whether the job's folder holds a run over rows that are no longer those of its corpus.
+bool holds_other_corpus(const Job& job);
+
 }  // namespace sheaf

@@ -2,12 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include "app/eval_check.h"
 #include "app/predictions.h"
 #include "app/run_job.h"
 #include "core/error.h"
 #include "core/metrics/judge.h"
 #include "io/corpus.h"
-#include "io/file_layer.h"
 
 namespace sheaf {
 namespace {
@@ -77,7 +77,7 @@ Judgements count_replies(const std::string& folder, int64_t asked) {
   return judgements;
 }
 
-std::optional<Judgements> judge_run(const std::string& judge_model, const EvalCell& cell,
+std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
                                     const AskedItems& asked, bool restart, bool quiet) {
   const Schema schema = read_schema(cell.job.task.schema);
   const Predictions predictions = read_predictions(cell.job.output.path);
@@ -89,14 +89,17 @@ std::optional<Judgements> judge_run(const std::string& judge_model, const EvalCe
     lines += judge_request(id, *category, item.context, predictions.by_id.at(id));
   }
   const std::string folder = cell.job.output.path + "/judge";
-  real_files().make_folder(folder);
-  write_whole(real_files(), folder, "requests.jsonl", lines);
+  files.make_folder(folder);
+  // A large corpus is known by the time of its last change too.
+  if (read_whole(folder + "/requests.jsonl") != lines) write_whole(files, folder, "requests.jsonl", lines);
   const Job job = judge_job(judge_model, cell, folder + "/requests.jsonl");
   RunSettings settings;
-  settings.restart = restart;
+  settings.restart = restart || holds_other_corpus(job);
   settings.quiet = quiet;
   const RunEnd end = run_job(job, settings);
   if (end.exit_code == 130) return std::nullopt;
+  if (!end.report.is_object())
+    refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
   const auto count = static_cast<int64_t>(predictions.ids.size());
   if (end.report.at("items").get<int64_t>() == 0) return Judgements{std::nullopt, count, count};
   return count_replies(job.output.path, count);

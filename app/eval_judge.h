@@ -17,9 +17,9 @@ struct Judgements {
 };
 
 /// Asks the judge about every document of a run (extract), as the HPD paper words it, and counts. The judge's
-/// own run lies in the folder judge of the run's folder and goes on where it stopped. Nothing where it was
-/// interrupted.
-std::optional<Judgements> judge_run(const std::string& judge_model, const EvalCell& cell,
+/// own run lies in the folder judge of the run's folder and goes on where it stopped, unless it is of other
+/// values. Nothing where it was interrupted.
+std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
                                     const AskedItems& asked, bool restart, bool quiet);
 
 /// The judgements in the rows that a judge wrote into `folder`.

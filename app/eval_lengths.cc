@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/ranges.h>
+#include <initializer_list>
 #include <random>
 
 #include "app/bench_backend.h"
@@ -16,7 +17,6 @@
 #include "core/estimate/predict.h"
 #include "core/model/shapes.h"
 #include "core/text/json_reader.h"
-#include "io/file_layer.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -91,6 +91,19 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
             {"reproducible", job.engine.reproducible}}}};
 }
 
+/// Whether what a file holds has every figure that a row of the table needs.
+bool is_measurement(const ordered_json& read) {
+  if (!read.is_object() || !read.contains("measured")) return false;
+  const auto all = [&](std::initializer_list<const char*> keys, auto&& fits) {
+    return std::ranges::all_of(keys, [&](const char* key) { return !read.contains(key) || fits(read[key]); });
+  };
+  return (read.contains("seconds") || read.contains("not_measured")) &&
+         all({"seconds", "predicted_seconds", "memory_gb"},
+             [](const ordered_json& value) { return value.is_number() && value.get<double>() > 0; }) &&
+         all({"not_measured", "backend", "weights"},
+             [](const ordered_json& value) { return value.is_string(); });
+}
+
 bool has_weights(const std::string& path) {
   if (fs::path(path).extension() == ".gguf" || fs::path(path).extension() == ".safetensors")
     return fs::is_regular_file(path);
@@ -159,7 +172,7 @@ void check_lengths_model(const std::string& model) {
 
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
   ordered_json before = read_json<ordered_json>(read_whole(job.output.path + "/" + kFile).value_or(""));
-  if (!before.is_object()) return nullptr;
+  if (!is_measurement(before)) return nullptr;
   if (before.value("measured", ordered_json()) != describe(job, lengths))
     refuse(
         "{}: holds another measurement; choose another folder with --output, or measure everything again "
@@ -168,7 +181,7 @@ ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
   return before;
 }
 
-LengthsBench::LengthsBench() = default;
+LengthsBench::LengthsBench(FileLayer& files) : files_(files) {}
 LengthsBench::~LengthsBench() = default;
 
 void LengthsBench::open(const Job& job) {
@@ -267,8 +280,8 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
     report["steps"] = whole.steps;
     if (whole.memory_gb > 0) report["memory_gb"] = whole.memory_gb;
   }
-  fs::create_directories(folder);
-  write_whole(real_files(), folder, kFile, report.dump(2) + "\n");
+  files_.make_folder(folder);
+  write_whole(files_, folder, kFile, report.dump(2) + "\n");
   return report;
 }
 

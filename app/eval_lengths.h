@@ -7,6 +7,7 @@
 
 #include "core/estimate/device_model.h"
 #include "core/job.h"
+#include "io/file_layer.h"
 #include "io/yaml_reader.h"
 
 namespace sheaf {
@@ -40,14 +41,14 @@ Job lengths_job(const std::string& file, const std::vector<std::string>& changes
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
 void check_lengths_model(const std::string& model);
 
-/// The same measurement, where the job's output folder holds it; null where it holds none. Another one is
-/// refused.
+/// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
+/// Another one is refused.
 nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
 
 /// Times rows of given lengths with random weights of a shape, or a model's own.
 class LengthsBench {
  public:
-  LengthsBench();
+  explicit LengthsBench(FileLayer& files);
   ~LengthsBench();
 
   /// What was measured, also in the job's output folder; `not_measured` says why not. Null
@@ -66,6 +67,7 @@ class LengthsBench {
   void open(const Job& job);
   Timed time_answers(const Job& job, const EvalLengths& lengths, int32_t answer_tokens);
 
+  FileLayer& files_;
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
   std::optional<DeviceModel> device_;  ///< as calibrated

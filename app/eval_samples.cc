@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include "io/file_layer.h"
-
 namespace sheaf {
 namespace {
 
@@ -62,7 +60,7 @@ AskedItems read_asked(const Job& job) {
   return items;
 }
 
-void write_samples(const EvalCell& cell, const ScoredRun& run, const AskedItems& asked) {
+void write_samples(FileLayer& files, const EvalCell& cell, const ScoredRun& run, const AskedItems& asked) {
   const RunItems items(run);
   // Where there is no metric, what was answered is all there is.
   const MetricItems own = run.scores ? MetricItems{} : join_runs(run.predictions, run.predictions);
@@ -79,7 +77,7 @@ void write_samples(const EvalCell& cell, const ScoredRun& run, const AskedItems&
     for (const auto& [name, value] : items.scores(item.id)) line["scores"][name] = value;
     lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   }
-  write_whole(real_files(), cell.job.output.path, "samples.jsonl", lines);
+  write_whole(files, cell.job.output.path, "samples.jsonl", lines);
 }
 
 DifferencePair find_differences(const Eval& eval, const EvalCell& first, const ScoredRun& first_run,

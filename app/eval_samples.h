@@ -3,6 +3,7 @@
 
 #include "app/eval_scores.h"
 #include "core/eval/differences.h"
+#include "io/file_layer.h"
 
 namespace sheaf {
 
@@ -12,7 +13,7 @@ AskedItems read_asked(const Job& job);
 
 /// Writes samples.jsonl into the folder of a run: what was asked, what is right, what was answered, and the
 /// scores, a line each.
-void write_samples(const EvalCell& cell, const ScoredRun& run, const AskedItems& asked);
+void write_samples(FileLayer& files, const EvalCell& cell, const ScoredRun& run, const AskedItems& asked);
 
 /// Where two runs of one model on one dataset differ; `most` of them with their texts.
 DifferencePair find_differences(const Eval& eval, const EvalCell& first, const ScoredRun& first_run,

@@ -7,13 +7,15 @@
 #include "app/run_job.h"
 #include "app/terminal.h"
 #include "core/error.h"
-#include "io/file_layer.h"
+#include "io/write_together.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kTableFiles[] = {"table.md", "table.csv", "table.json", "table.html",
+                                       "differences.html"};
 constexpr size_t kShownDifferences = 50;  // of a pair, in differences.html
 
 std::string name_of(const Eval& eval, const EvalCell& cell) {
@@ -24,6 +26,9 @@ std::string name_of(const Eval& eval, const EvalCell& cell) {
 }  // namespace
 
 int Evaluation::run() {
+  files_.make_folder(eval_.output);
+  const auto lock = files_.lock(eval_.output);
+  if (command_.restart) remove_table();
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
     if (!quiet())
@@ -44,7 +49,7 @@ int Evaluation::run() {
     if (end.exit_code == 130) return 130;
     exit_code = std::max(exit_code, end.exit_code);
     if (!end.report.is_object())
-      refuse("{}/report.json cannot be read; --restart runs everything again", cells_[c].job.output.path);
+      refuse("{}/report.json is missing; --restart runs everything again", cells_[c].job.output.path);
     reports_.push_back(std::move(end.report));
   }
   if (!judge_runs()) return 130;
@@ -105,7 +110,8 @@ bool Evaluation::judge_runs() {
     const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
     if (dataset.judge.empty() || reports_[c].at("items").get<int64_t>() == 0) continue;
     if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
-    const auto judged = judge_run(dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
+    const auto judged =
+        judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
     if (!judged) return false;
     judgements_[c] = *judged;
   }
@@ -139,7 +145,7 @@ void Evaluation::add_group(size_t begin, size_t end) {
     table_.rows.push_back(eval_row(eval_, cells_[c], reports_[c], run, baseline));
     if (const auto judged = judgements_.find(c); judged != judgements_.end())
       table_.rows.back().own.llm_f1 = judged->second.llm_f1;
-    if (run && command_.log_samples) write_samples(cells_[c], *run, asked(cells_[c]));
+    if (run && command_.log_samples) write_samples(files_, cells_[c], *run, asked(cells_[c]));
     if (run && baseline != nullptr)
       pairs_.push_back(find_differences(eval_, cells_[base], *baseline, cells_[c], *run, asked(cells_[c]),
                                         kShownDifferences));
@@ -183,7 +189,7 @@ void Evaluation::add_notes() {
   std::set<std::string> backends;
   for (const ordered_json& report : reports_)
     if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());
-  notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
+  if (!backends.empty()) notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
   for (size_t c = 0; c < cells_.size(); ++c)
     if (reports_[c].contains("not_measured"))
       notes.push_back(fmt::format("{}: not measured: {}.", name_of(eval_, cells_[c]),
@@ -211,16 +217,23 @@ void Evaluation::add_notes() {
   if (!eval_.paper.empty()) notes.push_back(fmt::format("paper: {}.", eval_.paper));
 }
 
+/// What it says is of runs that are about to go.
+void Evaluation::remove_table() const {
+  std::vector<FileText> gone;
+  for (const char* name : kTableFiles) gone.push_back({name, std::nullopt});
+  write_together(files_, eval_.output, gone);
+}
+
 void Evaluation::write_table() const {
   const ordered_json json = eval_json(table_);
-  const auto write = [&](const char* name, const std::string& text) {
-    write_whole(real_files(), eval_.output, name, text);
-  };
-  write("table.md", eval_markdown(table_));
-  write("table.csv", eval_csv(table_));
-  write("table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-  write("table.html", eval_html(table_));
-  if (table_.differences) write("differences.html", differences_html(eval_.name, pairs_));
+  std::optional<std::string> differences;
+  if (table_.differences) differences = differences_html(eval_.name, pairs_);
+  write_together(files_, eval_.output,
+                 {{"table.md", eval_markdown(table_)},
+                  {"table.csv", eval_csv(table_)},
+                  {"table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"},
+                  {"table.html", eval_html(table_)},
+                  {"differences.html", std::move(differences)}});
   if (command_.json) return print_json(json);
   if (command_.quiet) return;
   print_text(eval_text(table_));

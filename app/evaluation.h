@@ -5,6 +5,7 @@
 
 #include "app/eval_judge.h"
 #include "app/eval_samples.h"
+#include "io/file_layer.h"
 
 namespace sheaf {
 
@@ -21,8 +22,13 @@ struct EvalCommand {
 /// The runs of an evaluation and the table that comes of them. Making one reads all gold answers.
 class Evaluation {
  public:
-  Evaluation(const EvalCommand& command, const Eval& eval, std::vector<EvalCell> cells)
-      : command_(command), eval_(eval), cells_(std::move(cells)), gold_(eval, cells_) {}
+  Evaluation(FileLayer& files, const EvalCommand& command, const Eval& eval, std::vector<EvalCell> cells)
+      : files_(files),
+        command_(command),
+        eval_(eval),
+        cells_(std::move(cells)),
+        gold_(eval, cells_),
+        lengths_(files) {}
 
   const std::vector<EvalCell>& cells() const { return cells_; }
   /// Runs what is not finished and writes the table. The exit code: 1 where rows were rejected, 130 where it
@@ -39,8 +45,10 @@ class Evaluation {
   void make_table();
   void add_group(size_t begin, size_t end);
   void add_notes();
+  void remove_table() const;
   void write_table() const;
 
+  FileLayer& files_;
   const EvalCommand& command_;
   const Eval& eval_;
   std::vector<EvalCell> cells_;

@@ -19,8 +19,8 @@ struct Ran {
 /// A folder of the test's own, removed when it ends.
 class Scratch {
  public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "sheaf-test-XXXXXX").string();
+  explicit Scratch(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "sheaf-test-XXXXXX").string();
     if (!mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
     path_ = name;
   }

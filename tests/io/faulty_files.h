@@ -1,9 +1,11 @@
 #pragma once
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,63 +83,74 @@ class FaultyFiles : public FileLayer {
   bool dead_ = false;
 };
 
-/// The files of one folder with a memory of what would outlive a power loss: the bytes of a file as of its
-/// last sync, the names as of the last sync of the folder. Operation `at` does not happen any more.
+/// Real files that are never synced: what is on the disk makes no difference to a test.
+inline FileLayer& quick_files() {
+  static FaultyFiles files(FaultKind::error, 0);
+  return files;
+}
+
+/// Real files with a memory of what would outlive a power loss: the bytes of a file as of its last sync, the
+/// names in a folder as of the folder's last sync, the folders that were there before or were made with
+/// make_folder(). Operation `at` does not happen any more.
 class PowerLossFiles : public FileLayer {
  public:
-  PowerLossFiles(std::string folder, int at) : folder_(std::move(folder)), at_(at) {
-    for (const std::string& name : list_folder(folder_)) {
-      if (name == ".lock") continue;
-      auto bytes = std::make_shared<Bytes>();
-      bytes->now = bytes->durable = *read_whole(folder_ + "/" + name);
-      names_[folder_ + "/" + name] = bytes;
-    }
-    durable_names_ = names_;
+  PowerLossFiles(const std::string& root, int at) : at_(at) {
+    namespace fs = std::filesystem;
+    if (!fs::is_directory(root)) return;
+    folders_.insert(root);
+    for (const auto& entry : fs::recursive_directory_iterator(root))
+      if (entry.is_directory()) folders_.insert(entry.path());
   }
 
   std::unique_ptr<OutputFile> open(const std::string& path) override {
     count();
+    look_at(path);
     auto inner = real_files().open(path);
-    auto& bytes = names_[path];
-    if (!bytes) {
-      bytes = std::make_shared<Bytes>();
-      changes_.push_back([path, made = bytes](Names& names) { names[path] = made; });
-    }
-    return std::make_unique<File>(*this, bytes, std::move(inner));
+    if (!names_.contains(path))
+      change(path, [path, made = std::make_shared<Bytes>()](Names& names) { names[path] = made; });
+    return std::make_unique<File>(*this, names_.at(path), std::move(inner));
   }
   void rename(const std::string& from, const std::string& to) override {
     count();
+    look_at(from);
+    look_at(to);
     real_files().rename(from, to);
-    change([from, to](Names& names) {
+    change(to, [from, to](Names& names) {
       names[to] = names.at(from);
       names.erase(from);
     });
   }
   void remove(const std::string& path) override {
     count();
+    look_at(path);
     real_files().remove(path);
-    change([path](Names& names) { names.erase(path); });
+    change(path, [path](Names& names) { names.erase(path); });
   }
-  void make_folder(const std::string& path) override { real_files().make_folder(path); }
-  void sync_folder(const std::string&) override {
+  void make_folder(const std::string& path) override {
     count();
-    durable_names_ = names_;
-    changes_.clear();
+    real_files().make_folder(path);
+    for (std::string made = path; !made.empty() && folders_.insert(made).second;) made = folder_of(made);
+  }
+  void sync_folder(const std::string& path) override {
+    count();
+    for (const auto& change : changes_[path]) change(durable_names_);
+    changes_[path].clear();
   }
   std::unique_ptr<FolderLock> lock(const std::string& folder) override { return real_files().lock(folder); }
 
   int done() const { return done_; }
 
-  /// Leaves in the folder what a power loss could: `seed` 0 forgets all that was not synced, 1 forgets
+  /// Leaves on the disk what a power loss could: `seed` 0 forgets all that was not synced, 1 forgets
   /// nothing, others forget some of it and may leave zeros where bytes should be.
   void lose_power(uint32_t seed) {
     std::mt19937 random(seed);
     const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
     Names names = durable_names_;
-    const size_t applied = seed == 0 ? 0 : seed == 1 ? changes_.size() : below(changes_.size() + 1);
-    for (size_t i = 0; i < applied; ++i) changes_[i](names);
-    for (const std::string& name : list_folder(folder_))
-      if (name != ".lock") std::filesystem::remove(folder_ + "/" + name);
+    for (const auto& [folder, changes] : changes_) {
+      const size_t applied = seed == 0 ? 0 : seed == 1 ? changes.size() : below(changes.size() + 1);
+      for (size_t i = 0; i < applied; ++i) changes[i](names);
+    }
+    for (const std::string& path : seen_) std::filesystem::remove(path);
     for (const auto& [path, bytes] : names) {
       std::string left = seed == 1 ? bytes->now : bytes->durable;
       if (seed > 1 && bytes->now.starts_with(bytes->durable)) {
@@ -149,6 +162,10 @@ class PowerLossFiles : public FileLayer {
       }
       std::ofstream(path, std::ios::binary).write(left.data(), static_cast<std::streamsize>(left.size()));
     }
+    for (const std::string& path : seen_)
+      if (const std::string folder = folder_of(path);
+          !folders_.contains(folder) && (seed == 0 || (seed > 1 && below(2) == 0)))
+        std::filesystem::remove_all(folder);
   }
 
  private:
@@ -156,6 +173,7 @@ class PowerLossFiles : public FileLayer {
     std::string now, durable;
   };
   using Names = std::map<std::string, std::shared_ptr<Bytes>>;
+  using Change = std::function<void(Names&)>;
 
   class File : public OutputFile {
    public:
@@ -182,19 +200,26 @@ class PowerLossFiles : public FileLayer {
     std::unique_ptr<OutputFile> inner_;
   };
 
+  static std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path(); }
+  /// What lies there before anything is done to it is on the disk.
+  void look_at(const std::string& path) {
+    if (!seen_.insert(path).second) return;
+    const auto text = read_whole(path);
+    if (text) names_[path] = durable_names_[path] = std::make_shared<Bytes>(Bytes{*text, *text});
+  }
   void count() {
     if (++done_ >= at_) throw Killed();
   }
-  void change(std::function<void(Names&)> change) {
+  void change(const std::string& path, const Change& change) {
     change(names_);
-    changes_.push_back(std::move(change));
+    changes_[folder_of(path)].push_back(change);
   }
 
-  std::string folder_;
   int at_;
   int done_ = 0;
   Names names_, durable_names_;
-  std::vector<std::function<void(Names&)>> changes_;  // of names, since the folder was last synced
+  std::map<std::string, std::vector<Change>> changes_;  // of names, since their folder was last synced
+  std::set<std::string> seen_, folders_;
 };
 
 }  // namespace sheaf

@@ -1,9 +1,9 @@
 #include "io/merge_shards.h"
 
 #include <gtest/gtest.h>
+#include <map>
 
 #include "io/run_folder.h"
-#include "tests/io/faulty_files.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -110,32 +110,6 @@ TEST(Merge, RefusesBytesThatAreNotTheManifests) {
   folder.write("b/rows-00001.jsonl", "{\"id\":99}\n");
   EXPECT_NE(merge_error(folder, shards).find("b/rows-00001.jsonl"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.path("out/_SUCCESS")));
-}
-
-TEST(Merge, MayBeKilledAnywhereAndBegunAgain) {
-  const TempFolder folder;
-  const std::vector<std::string> shards = {make_shard(folder, "a", 0, 2), make_shard(folder, "b", 1, 2)};
-  merge_shards(real_files(), folder.path("whole"), shards);
-  const auto expected = contents(folder.path("whole"));
-  int kills = 0;
-  for (int at = 1;; ++at) {
-    std::filesystem::remove_all(folder.path("out"));
-    FaultyFiles files(FaultKind::kill_in_write, at);
-    try {
-      merge_shards(files, folder.path("out"), shards);
-      break;
-    } catch (const Killed&) {
-      ++kills;
-    }
-    if (std::filesystem::exists(folder.path("out/_SUCCESS")) &&
-        !std::filesystem::exists(folder.path("out/.merging"))) {
-      continue;  // it was done but for a sync
-    }
-    FaultyFiles again(FaultKind::error, 0);
-    merge_shards(again, folder.path("out"), shards);
-    ASSERT_EQ(contents(folder.path("out")), expected) << "operation " << at;
-  }
-  EXPECT_GT(kills, 20);
 }
 
 }  // namespace

@@ -34,17 +34,6 @@ RunFolderOptions make_options(const std::string& path, bool converted) {
   return options;
 }
 
-/// Memory where there is some in the shape of a folder: thousands of runs would keep a disk busy for minutes.
-std::filesystem::path quick_place() {
-  return std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path();
-}
-
-/// Real files that are never synced: what is on the disk makes no difference to a test.
-FileLayer& quick_files() {
-  static FaultyFiles files(FaultKind::error, 0);
-  return files;
-}
-
 Reject make_reject(const std::string& file, int64_t row, const json& id, const std::string& reason) {
   Reject reject;
   reject.place.file = file;
