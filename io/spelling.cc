@@ -8,7 +8,8 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kLongestWord = 64;  // longer names get no suggestion: the distance costs their product
+constexpr size_t kLongestWord = 64;     // longer names get no suggestion: the distance costs their product
+constexpr size_t kMostCells = 1 << 18;  // of all distances together: a row of a corpus may ask for this
 constexpr size_t kMostListed = 12;
 
 char lower(char c) {
@@ -39,8 +40,12 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
   if (word.empty() || word.size() > kLongestWord) return {};
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t cells = 0;
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
+    const size_t least = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+    if (least >= best_distance) continue;
+    if ((cells += word.size() * candidate.size()) > kMostCells) break;
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
