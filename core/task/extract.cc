@@ -73,7 +73,7 @@ class ExtractTask : public Task {
     nlohmann::ordered_json row{{"id", item.id}, {"category", item.category}};
     auto& values = row["values"] = nlohmann::ordered_json::object();
     nlohmann::ordered_json notes, logprobs, raw;
-    const json object = whole_ ? parse_object(answers[0]) : json();
+    const json object = whole_ ? read_object(tokenizer_.decode(answers[0].tokens)) : json();
     for (size_t i = 0; i < category.attributes.size(); ++i) {
       const Attribute& attribute = category.attributes[i];
       Value value;
@@ -159,21 +159,6 @@ class ExtractTask : public Task {
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
     }
     return question;
-  }
-
-  /// The generated object, as far as it can be read: a cut or broken one loses its last members only.
-  json parse_object(const Answer& answer) const {
-    std::string text = "{" + valid_utf8(tokenizer_.decode(answer.tokens));
-    const size_t end = object_end(std::string_view(text).substr(1));
-    if (end != std::string::npos) text.resize(end + 1);
-    json object = json::parse(text, nullptr, false);
-    while (object.is_discarded() && text.size() > 1) {
-      const size_t cut = text.find_last_of(",\n", text.size() - 1);
-      if (cut == std::string::npos) return json::object();
-      text.resize(cut);
-      object = json::parse(text + "}", nullptr, false);
-    }
-    return object.is_object() ? object : json::object();
   }
 
   static Value read_from_object(const Attribute& attribute, const json& object) {

@@ -93,6 +93,47 @@ json texts_of(const json& raw) {
   return texts;
 }
 
+constexpr size_t kMostDepth = 32;  // brackets of a value; the JSON library writes by recursion
+
+/// Where `text` is nested deeper than that, or its size.
+size_t too_deep(std::string_view text) {
+  size_t depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\')
+      ++i;
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > kMostDepth)
+      return i;
+    else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
+      --depth;
+  }
+  return text.size();
+}
+
+/// Where the last whole member of an object ends, before `end`: at a comma or a line break behind it.
+size_t last_member_end(std::string_view text, size_t end) {
+  size_t depth = 0, found = std::string_view::npos;
+  bool quoted = false, has_key = false;
+  char last = 0;  // what stands before, spaces apart
+  for (size_t i = 0; i < end; ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') found = i;
+    if (depth == 1 && (c == ',' || c == ':')) has_key = c == ':';
+    if (c == '"') quoted = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') last = c;
+  }
+  return found;
+}
+
 /// What is left of a list that was cut short.
 json closed_list(std::string_view text) {
   std::string open(text);
@@ -124,6 +165,7 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const std::string broken =
       cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
 
+  if (too_deep(text) < text.size()) return {nullptr, "nested too deep: " + in_quotes(text)};
   json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_discarded()) return coerce_value(attribute, parsed);
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
@@ -139,6 +181,26 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   Value value = coerce_value(attribute, parsed);
   if (value.note.empty()) value.note = broken;
   return value;
+}
+
+json read_object(std::string_view written) {
+  std::string text = "{" + valid_utf8(written);
+  const size_t end = object_end(std::string_view(text).substr(1));
+  if (end != std::string::npos) text.resize(end + 1);
+  size_t good = too_deep(text);  // bytes before the first one that is wrong
+  if (good == text.size()) {
+    try {
+      json object = json::parse(text);
+      return object.is_object() ? object : json::object();
+    } catch (const json::parse_error& error) {
+      good = std::min(good, error.byte - 1);
+    }
+  }
+  const size_t cut = last_member_end(text, good);
+  if (cut == std::string::npos) return json::object();
+  text.resize(cut);
+  json object = json::parse(text + "}", nullptr, false);
+  return object.is_object() ? object : json::object();
 }
 
 Value read_line(std::string_view text, bool cut) {
