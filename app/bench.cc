@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "app/calibration_file.h"
 #include "app/commands.h"
 #include "app/process_time.h"
+#include "app/terminal.h"
 #include "core/engine/engine.h"
 #include "core/error.h"
 #include "core/model/shapes.h"
@@ -219,7 +219,7 @@ void add_bench_command(CLI::App& app) {
     if (options->workload.empty()) refuse("bench: name a workload to time, or --calibrate FILE");
     Bench bench(*options);
     bench.run();
-    std::cout << bench.report().dump() << std::endl;
+    print_json(bench.report(), -1);
   });
 }
 

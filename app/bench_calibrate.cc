@@ -9,6 +9,8 @@
 
 #include "app/bench_backend.h"
 #include "app/processor_name.h"
+#include "app/progress.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
@@ -163,9 +165,7 @@ std::string today() {
 }
 
 void say(const std::string& shape, const ProbeList& list, size_t at) {
-  std::fprintf(stderr, "\r\x1b[K%s: %zu of %zu steps%s", shape.c_str(), at, list.size(),
-               at == list.size() ? "\n" : "");
-  std::fflush(stderr);
+  rewrite_line(fmt::format("{}: {} of {} steps", shape, at, list.size()), at == list.size());
 }
 
 }  // namespace
@@ -194,7 +194,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
       else
         timer = std::make_unique<ProbeTimer>(model, 0);
     } catch (const OutOfMemory& error) {
-      std::fprintf(stderr, "%s: left out: %s\n", shape.c_str(), error.what());
+      print_line(fmt::format("{}: left out: {}", shape, error.what()), Stream::err);
       continue;
     }
     for (size_t i = 0; i < list.size(); ++i) {

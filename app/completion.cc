@@ -1,10 +1,10 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <fmt/format.h>
 #include <memory>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
+#include "app/terminal.h"
 
 namespace sheaf {
 namespace {
@@ -156,7 +156,7 @@ void add_completion_command(CLI::App& app) {
   command->add_option("SHELL", *shell, "Which shell")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([&app, shell] {
     const std::vector<CommandFacts> commands = describe_commands(app);
-    std::fputs((*shell == "bash" ? bash_script(commands) : zsh_script(commands)).c_str(), stdout);
+    print_text(*shell == "bash" ? bash_script(commands) : zsh_script(commands));
   });
 }
 

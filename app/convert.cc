@@ -3,11 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
-#include <iostream>
 #include <map>
 #include <memory>
 
 #include "app/commands.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "io/datasets/corpus_writer.h"
 #include "io/datasets/needle.h"
@@ -36,20 +36,17 @@ void print(const ConvertOptions& options, const std::string& task, const Convert
     nlohmann::ordered_json out{{"rows", done.rows}};
     if (task == "ask") out.update({{"questions", done.questions}, {"unanswerable", done.unanswerable}});
     out.update({{"rejects", done.rejects}, {"path", options.to}});
-    std::cout << out.dump(2) << '\n';
-    return;
+    return print_json(out);
   }
-  if (task == "ask") {
-    std::cout << counted(done.rows, "context") << " with " << counted(done.questions, "question");
-    if (done.unanswerable > 0) std::cout << fmt::format(", {} of them unanswerable,", done.unanswerable);
-  } else {
-    std::cout << counted(done.rows, "document");
-  }
-  std::cout << fmt::format(" in {}", options.to);
-  if (!options.settings.schema.empty()) std::cout << ", their attributes in " << options.settings.schema;
+  std::string text = counted(done.rows, task == "ask" ? "context" : "document");
+  if (task == "ask") text += " with " + counted(done.questions, "question");
+  if (task == "ask" && done.unanswerable > 0)
+    text += fmt::format(", {} of them unanswerable,", done.unanswerable);
+  text += " in " + options.to;
+  if (!options.settings.schema.empty()) text += ", their attributes in " + options.settings.schema;
   if (done.rejects > 0)
-    std::cout << fmt::format("; {} broken entr{} left out", done.rejects, done.rejects == 1 ? "y" : "ies");
-  std::cout << '\n';
+    text += fmt::format("; {} broken entr{} left out", done.rejects, done.rejects == 1 ? "y" : "ies");
+  print_line(text);
 }
 
 int convert(const ConvertOptions& options) {
@@ -57,9 +54,9 @@ int convert(const ConvertOptions& options) {
   const Converted done =
       convert_dataset(options.format, options.from, options.to, options.settings, [&](const DatasetRow& row) {
         if (++shown > kShownRejects) return;
-        std::cerr << fmt::format("{}: {}\n", place_text(row), row.error);
+        print_line(fmt::format("{}: {}", place_text(row), row.error), Stream::err);
       });
-  if (shown > kShownRejects) std::cerr << fmt::format("… and {} more\n", shown - kShownRejects);
+  if (shown > kShownRejects) print_line(fmt::format("… and {} more", shown - kShownRejects), Stream::err);
   print(options, find_dataset_format(options.format)->task, done);
   return done.rejects > 0 ? 1 : 0;
 }

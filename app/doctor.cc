@@ -5,26 +5,27 @@
 
 #include "app/commands.h"
 #include "app/machine.h"
+#include "app/terminal.h"
 
 namespace sheaf {
 namespace {
 
-void print_text(const std::vector<MachineFact>& facts) {
+void print_facts(const std::vector<MachineFact>& facts) {
   size_t fixes = 0;
   for (const MachineFact& fact : facts) {
-    fmt::print("{:<14} {}\n", fact.name, fact.text);
+    print_line(fmt::format("{:<14} {}", fact.name, fact.text));
     if (fact.fix.empty()) continue;
     ++fixes;
-    fmt::print("{:<14} -> {}\n", "", fact.fix);
+    print_line(fmt::format("{:<14} -> {}", "", fact.fix));
   }
-  fmt::print("{}\n", fixes == 0 ? "Nothing is missing." : fmt::format("{} to look at, marked ->.", fixes));
+  print_line(fixes == 0 ? "Nothing is missing." : fmt::format("{} to look at, marked ->.", fixes));
 }
 
-void print_json(const std::vector<MachineFact>& facts) {
+nlohmann::ordered_json facts_json(const std::vector<MachineFact>& facts) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const MachineFact& fact : facts)
     list.push_back({{"name", fact.name}, {"text", fact.text}, {"fix", fact.fix}, {"details", fact.details}});
-  fmt::print("{}\n", list.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return list;
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   command->add_flag("--strict", options->strict, "Exit code 1 where there is something to look at");
   command->callback([options, &exit_code] {
     const std::vector<MachineFact> facts = examine_machine(options->output);
-    options->json ? print_json(facts) : print_text(facts);
+    options->json ? print_json(facts_json(facts)) : print_facts(facts);
     const bool fine =
         std::all_of(facts.begin(), facts.end(), [](const MachineFact& fact) { return fact.fix.empty(); });
     exit_code = options->strict && !fine ? 1 : 0;

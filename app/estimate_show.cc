@@ -2,11 +2,11 @@
 
 #include <fmt/ranges.h>
 #include <fstream>
-#include <iostream>
 #include <map>
 
 #include "app/best_packing.h"
 #include "app/estimate_sweep.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "core/svg_plot.h"
 
@@ -38,9 +38,9 @@ std::string best_text(const EstimateCase& asked, const Estimate& each, const Bes
   if (best.rows_per_step != each.memory.rows_per_step)
     changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
   const std::string tried = fmt::format("of {} settings tried", best.tried);
-  if (changes.empty()) return fmt::format("best      as it is, {}\n", tried);
+  if (changes.empty()) return fmt::format("best      as it is, {}", tried);
   const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
-  return fmt::format("best      {}: {}{:.0f} % less, {}\n", fmt::join(changes, ", "),
+  return fmt::format("best      {}: {}{:.0f} % less, {}", fmt::join(changes, ", "),
                      now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
                      100 * (1 - best.work_seconds / each.work_seconds), tried);
 }
@@ -93,17 +93,18 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
     if (options.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = list.prices_as_of;
     json["notes"] = inputs.notes();
-    std::cout << json.dump(2) << '\n';
+    print_json(json);
   } else {
-    std::cout << estimate_text(asked, each, list) << best_text(asked, each, best);
+    print_text(estimate_text(asked, each, list));
+    print_line(best_text(asked, each, best));
     if (options.within > 0)
-      std::cout << fmt::format("within    {}: {}\n", time_text(options.within),
-                               !in_time                   ? "too slow"
-                               : latest <= options.within ? "in time"
-                                                          : "in time if the estimate holds; at the end of "
-                                                            "its error it takes " +
-                                                                time_text(latest));
-    for (const std::string& note : inputs.notes()) std::cout << "note      " << note << '\n';
+      print_line(fmt::format(
+          "within    {}: {}", time_text(options.within),
+          !in_time ? "too slow"
+          : latest <= options.within
+              ? "in time"
+              : "in time if the estimate holds; at the end of its error it takes " + time_text(latest)));
+    for (const std::string& note : inputs.notes()) print_line("note      " + note);
   }
   if (options.html.empty()) return;
   const SweepAxis axis{"hardware", {asked.hardware->name}};
@@ -115,10 +116,10 @@ void show_sweep(const ShowOptions& options, const EstimateCase& base, const Esti
   const std::vector<SweepRow> rows = sweep(base, inputs.rows(), list, axes, options.within);
   const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
-    std::cout << sweep_json(rows, notes).dump(2) << '\n';
+    print_json(sweep_json(rows, notes));
   } else {
-    std::cout << sweep_text(axes, rows);
-    for (const std::string& note : notes) std::cout << "note  " << note << '\n';
+    print_text(sweep_text(axes, rows));
+    for (const std::string& note : notes) print_line("note  " + note);
   }
   if (!options.html.empty()) write_page(options.html, axes, rows, notes);
 }

@@ -66,7 +66,7 @@ class CaseMaker {
   std::vector<std::string> problems;
   for (const SweepRow& row : rows)
     if (std::ranges::find(problems, row.problem) == problems.end()) problems.push_back(row.problem);
-  refuse("{}", fmt::join(problems, "\n"));
+  refuse("{}", fmt::join(problems, "; "));
 }
 
 void mark_best(std::vector<SweepRow>& rows, double within) {

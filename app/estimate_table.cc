@@ -6,6 +6,7 @@
 #include "app/estimate_sweep.h"
 #include "core/report_html.h"
 #include "core/svg_plot.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -89,14 +90,16 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
     if (row.estimate) line->values[place] = row.estimate->rows_per_second();
   }
   const std::string title = "rows a second by " + axis.key;
-  return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", title,
+  return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", escaped(title),
                      lines_plot(title, axis.values, lines));
 }
 
 }  // namespace
 
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-  const Cells table = cells(axes, rows);
+  Cells table = cells(axes, rows);
+  for (auto& line : table)
+    for (std::string& cell : line) cell = printable_line(cell);
   std::vector<size_t> widths(table[0].size(), 0);
   for (const auto& line : table)
     for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
@@ -114,8 +117,8 @@ std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<Swe
       if (row.estimate)
         text += std::string(
             static_cast<size_t>(std::max(1.0, std::round(20 * row.estimate->rows_per_second() / most))), '#');
-      if (!row.mark.empty()) text += " <- " + row.mark;
-      if (!row.problem.empty()) text += row.problem;
+      if (!row.mark.empty()) text += " <- " + printable_line(row.mark);
+      if (!row.problem.empty()) text += printable_line(row.problem);
     }
     while (text.ends_with(' ')) text.pop_back();
     text += '\n';

@@ -4,6 +4,7 @@
 #include "app/estimate_sweep.h"
 #include "core/methods/builder.h"
 #include "core/svg_plot.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -102,9 +103,10 @@ std::string price_text(const Price& price, int32_t devices) {
 std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
   const Hardware& hardware = *asked.hardware;
   const MemoryPlan& memory = each.memory;
-  std::string text = fmt::format("model     {}, {} of weights\n", asked.model, gigabytes(memory.weights));
+  std::string text =
+      fmt::format("model     {}, {} of weights\n", printable_line(asked.model), gigabytes(memory.weights));
   text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
-                      hardware.title);
+                      printable_line(hardware.title));
   text += fmt::format("method    {}, {}, {} rows a step\n", asked.method.name, packing_text(asked.method),
                       memory.rows_per_step);
   text +=
@@ -143,13 +145,13 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
                         dollars(each, each.job_usd()), each.job_usd_per_hour);
   if (each.price)
     text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
-                        list.prices_as_of, price_text(*each.price, asked.devices));
+                        printable_line(list.prices_as_of),
+                        printable_line(price_text(*each.price, asked.devices)));
   text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)
     text += fmt::format("{} of the sample, {} of the device, ", band_text(each.sampling_error),
                         band_text(each.device_error));
-  text += error_text(hardware, asked.config);
-  return text + "\n";
+  return text + printable_line(error_text(hardware, asked.config)) + "\n";
 }
 
 ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {

@@ -1,13 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/eval_check.h"
 #include "app/evaluation.h"
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -16,22 +18,34 @@ std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// They become values of jobs, which are YAML.
+void check_text(const EvalChoice& choice) {
+  const auto check = [](const char* option, const std::string& value) {
+    if (valid_prefix(value) < value.size()) refuse("{} {}: not UTF-8 text", option, value);
+  };
+  for (const std::string& model : choice.models) check("--model", model);
+  check("--data", choice.data);
+  check("--output", choice.output);
+}
+
 int evaluate(EvalCommand& command) {
+  check_text(command.choice);
   if (!command.differences.empty()) command.choice.methods = command.differences;
   const Eval eval = read_eval(command.path, command.choice);
   command.grid.files = !command.check;
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
   if (command.check) {
     if (!command.quiet)
-      std::cout << fmt::format("{}: {}, {}, {}: {}; every key is right\n", command.path,
-                               counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
-                               counted(eval.methods.size(), "method"), counted(cells.size(), "run"));
+      print_line(fmt::format("{}: {}, {}, {}: {}; every key is right", command.path,
+                             counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
+                             counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
     return 0;
   }
   Evaluation evaluation(command, eval, std::move(cells));
   if (command.differences.empty()) {
     check_runs(evaluation.cells(), command.restart);
-    install_interrupt();
+    stop_in_order();
+    outlive_readers();
     return evaluation.run();
   }
   if (command.differences[0] == command.differences[1])

@@ -4,8 +4,10 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/file_layer.h"
 #include "io/fingerprint.h"
+#include "io/list_changes.h"
 #include "io/model_files.h"
 #include "io/run_folder.h"
 
@@ -18,7 +20,7 @@ nlohmann::ordered_json started_as(const std::string& folder) {
   const std::string head = journal.substr(0, journal.find('\n'));
   const size_t json = head.find('{');  // after the line's checksum
   if (json == std::string::npos) return nullptr;
-  const auto parsed = nlohmann::ordered_json::parse(head.substr(json), nullptr, false);
+  const auto parsed = read_json<nlohmann::ordered_json>(head.substr(json));
   return parsed.is_object() && parsed.contains("fingerprint") ? parsed["fingerprint"] : nullptr;
 }
 

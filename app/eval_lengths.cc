@@ -10,10 +10,12 @@
 #include "app/bench_stacks.h"
 #include "app/hardware_file.h"
 #include "app/job_file.h"
+#include "app/signals.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/estimate/predict.h"
 #include "core/model/shapes.h"
+#include "core/text/json_reader.h"
 #include "io/file_layer.h"
 #include "io/spelling.h"
 
@@ -156,8 +158,7 @@ void check_lengths_model(const std::string& model) {
 }
 
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
-  ordered_json before =
-      ordered_json::parse(read_whole(job.output.path + "/" + kFile).value_or(""), nullptr, false);
+  ordered_json before = read_json<ordered_json>(read_whole(job.output.path + "/" + kFile).value_or(""));
   if (!before.is_object()) return nullptr;
   if (before.value("measured", ordered_json()) != describe(job, lengths))
     refuse(

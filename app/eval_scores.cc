@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "io/file_layer.h"
+#include "io/report_file.h"
 
 namespace sheaf {
 namespace {
@@ -51,9 +52,8 @@ std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell&
     run.predictions = read_predictions(cell.job.output.path);
   } catch (const Error&) {
     // A run of nothing but rejects is finished and has no rows.
-    const auto report =
-        nlohmann::json::parse(read_whole(cell.job.output.path + "/report.json").value_or(""), nullptr, false);
-    if (report.is_object() && report.value("items", -1) == 0) return std::nullopt;
+    const std::string path = cell.job.output.path + "/report.json";
+    if (file_size(path) && read_report_file(path).at("items") == 0) return std::nullopt;
     throw;
   }
   if (dataset.metric.empty()) return run;

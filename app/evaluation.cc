@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <iostream>
 #include <set>
 
 #include "app/run_job.h"
@@ -27,11 +26,12 @@ std::string name_of(const Eval& eval, const EvalCell& cell) {
 int Evaluation::run() {
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
-    if (!quiet()) std::cerr << fmt::format("[{}/{}] {}\n", c + 1, cells_.size(), name_of(eval_, cells_[c]));
+    if (!quiet())
+      print_line(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])), Stream::err);
     if (cells_[c].lengths) {
       ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
       if (timed.is_null()) {
-        std::cerr << "sheaf: interrupted; run the same command to go on\n";
+        print_note("interrupted; rerun the same command to resume");
         return 130;
       }
       reports_.push_back(std::move(timed));
@@ -76,13 +76,13 @@ void Evaluation::show_differences() {
     const DifferencePair pair =
         find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), command_.count);
     const auto columns = static_cast<size_t>(terminal_columns());
-    if (!command_.json) std::cout << (begin > 0 ? "\n" : "") << differences_text(pair, columns);
+    if (!command_.json) print_text((begin > 0 ? "\n" : "") + differences_text(pair, columns));
     json.push_back(differences_json(pair));
   }
   if (json.empty())
     refuse("--differences: no dataset is run with both {} and {}", command_.differences[0],
            command_.differences[1]);
-  if (command_.json) std::cout << json.dump(2) << '\n';
+  if (command_.json) print_json(json);
 }
 
 /// The cells of one model and dataset stand side by side.
@@ -104,7 +104,7 @@ bool Evaluation::judge_runs() {
   for (size_t c = 0; c < cells_.size(); ++c) {
     const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
     if (dataset.judge.empty() || reports_[c].at("items").get<int64_t>() == 0) continue;
-    if (!quiet()) std::cerr << fmt::format("judging {}\n", name_of(eval_, cells_[c]));
+    if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
     const auto judged = judge_run(dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
     if (!judged) return false;
     judgements_[c] = *judged;
@@ -218,14 +218,14 @@ void Evaluation::write_table() const {
   };
   write("table.md", eval_markdown(table_));
   write("table.csv", eval_csv(table_));
-  write("table.json", json.dump(2) + "\n");
+  write("table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
   write("table.html", eval_html(table_));
   if (table_.differences) write("differences.html", differences_html(eval_.name, pairs_));
-  if (command_.json)
-    std::cout << json.dump(2) << '\n';
-  else if (!command_.quiet)
-    std::cout << eval_text(table_) << fmt::format("table   {}/table.md, .csv, .json, .html\n", eval_.output)
-              << (table_.differences ? fmt::format("differ  {}/differences.html\n", eval_.output) : "");
+  if (command_.json) return print_json(json);
+  if (command_.quiet) return;
+  print_text(eval_text(table_));
+  print_line(fmt::format("table   {}/table.md, .csv, .json, .html", eval_.output));
+  if (table_.differences) print_line(fmt::format("differ  {}/differences.html", eval_.output));
 }
 
 }  // namespace sheaf

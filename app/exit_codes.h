@@ -13,6 +13,6 @@ constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "all rows fine"},
                                                  {1, "done with rejected rows"},
                                                  {2, "usage, configuration or input wrong"},
                                                  {3, "fatal: the machine failed"},
-                                                 {130, "interrupted: the same command goes on"}}};
+                                                 {130, "interrupted: rerun the same command to resume"}}};
 
 }  // namespace sheaf

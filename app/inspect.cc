@@ -1,14 +1,14 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/describe_model.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "io/describe_corpus.h"
+#include "io/file_layer.h"
 #include "io/gguf.h"
 #include "io/mapped_file.h"
 
@@ -24,9 +24,7 @@ struct InspectOptions {
 };
 
 bool starts_with_gguf(const std::string& path) {
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
-  return std::string_view(magic, sizeof magic) == "GGUF";
+  return read_beginning(path, 4) == "GGUF";
 }
 
 bool has_tokenizer_file(const fs::path& folder) {
@@ -72,7 +70,7 @@ std::string count_text(int64_t count) {
 }
 
 void line(const char* label, const std::string& text) {
-  fmt::print("  {:<11} {}\n", label, text);
+  print_line(fmt::format("  {:<11} {}", label, text));
 }
 
 int64_t whole(const ordered_json& about, const char* key) {
@@ -131,12 +129,12 @@ void print_corpus(const ordered_json& about) {
     if (about["first"].is_object() && about["first"].contains(name)) {
       first = about["first"][name].dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     }
-    fmt::print("    {:<20} {:<12} {}\n", name, column["type"].get<std::string>(), first);
+    print_line(fmt::format("    {:<20} {:<12} {}", name, column["type"].get<std::string>(), first));
   }
 }
 
 void print(const ordered_json& about) {
-  fmt::print("{}\n", about["path"].get<std::string>());
+  print_line(about["path"].get<std::string>());
   if (about.contains("model")) print_model(about["model"]);
   if (about.contains("tokenizer")) print_tokenizer(about["tokenizer"]);
   if (about.contains("corpus")) print_corpus(about["corpus"]);
@@ -154,11 +152,7 @@ void add_inspect_command(CLI::App& app) {
   command->add_flag("--json", options->json, "one JSON object instead");
   command->callback([options] {
     const ordered_json about = inspect(options->path);
-    if (options->json) {
-      fmt::print("{}\n", about.dump(2, ' ', false, ordered_json::error_handler_t::replace));
-    } else {
-      print(about);
-    }
+    options->json ? print_json(about) : print(about);
   });
 }
 

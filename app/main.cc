@@ -1,14 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <exception>
-#include <iostream>
 #include <new>
 #include <sstream>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
+#include "app/signals.h"
 #include "app/terminal.h"
 #include "app/version.h"
 #include "core/error.h"
@@ -65,9 +64,17 @@ int print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(sheaf::Fault::input);
 }
 
+/// Help or the version, which CLI11 takes for an error without a code.
+int print_help(const CLI::App& app, const CLI::ParseError& error) {
+  std::ostringstream text;
+  const int exit_code = app.exit(error, text, text);
+  sheaf::print_text(text.str());
+  return exit_code;
+}
+
 /// A result that did not reach a full disk must not look like success.
 int finish_output(int exit_code) {
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout.flush()) return exit_code;
+  if (sheaf::flush_output()) return exit_code;
   sheaf::print_error("standard output: not all of the result could be written; is its disk full?");
   return static_cast<int>(sheaf::Fault::fatal);
 }
@@ -87,6 +94,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", sheaf::version_text(), "What this program was built with");
   app.footer(footer_text());
 
+  sheaf::set_up_signals();
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);
   sheaf::add_merge_command(app, exit_code);
@@ -108,7 +116,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return finish_output(exit_code);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? finish_output(app.exit(error)) : print_usage_error(app, error);
+    return error.get_exit_code() == 0 ? finish_output(print_help(app, error)) : print_usage_error(app, error);
   } catch (const sheaf::Error& error) {
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());

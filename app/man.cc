@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <fmt/format.h>
 #include <sstream>
 
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/exit_codes.h"
+#include "app/terminal.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -124,7 +124,7 @@ std::string man_page(const CLI::App& app) {
 
 void add_man_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("man", "The manual page, for man(1): sheaf man | man -l -");
-  command->callback([&app] { std::fputs(man_page(app).c_str(), stdout); });
+  command->callback([&app] { print_text(man_page(app)); });
 }
 
 }  // namespace sheaf

@@ -1,9 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "io/merge_shards.h"
 
 namespace sheaf {
@@ -19,9 +20,12 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command->add_option("OUT", options->out, "The folder to make")->required();
   command->add_option("SHARD", options->shards, "The shards' folders, in any order")->required();
   command->callback([options, &exit_code] {
+    outlive_readers();
     const Merged merged = merge_shards(real_files(), options->out, options->shards);
-    std::cout << fmt::format("{} rows in {} files, {} rejects in {}\n", merged.rows, merged.files,
-                             merged.rejects, options->out);
+    if (!merged.notice.empty()) print_note(merged.notice);
+    print_line(fmt::format("{}{} rows in {} files, {} rejects in {}",
+                           merged.was_finished ? "merged before: " : "", merged.rows, merged.files,
+                           merged.rejects, options->out));
     exit_code = merged.rejects > 0 ? 1 : 0;
   });
 }

@@ -1,11 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fstream>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/plan/counting_backend.h"
@@ -21,7 +22,7 @@ struct PlanOptions : JobOptions {
 };
 
 int plan(const PlanOptions& options) {
-  install_interrupt();
+  stop_in_order();
   Workbench bench(options.read());
   if (!bench.take_input()) return 130;
   const Job& job = bench.job();
@@ -37,7 +38,6 @@ int plan(const PlanOptions& options) {
     file.open(options.dump_path);
     if (!file) refuse("--dump-to: {} cannot be written", options.dump_path);
   }
-  std::ostream& dump = options.dump_path == "-" ? std::cout : file;
   int64_t dumped = 0;
 
   const auto task = bench.task(job);
@@ -47,7 +47,12 @@ int plan(const PlanOptions& options) {
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Item>& items) {
     if (dumped == options.dump) return;
     ++dumped;
-    dump << dump_stack(stack, [&](int32_t item) { return items[static_cast<size_t>(item)].id; }) << '\n';
+    const std::string graph =
+        dump_stack(stack, [&](int32_t item) { return items[static_cast<size_t>(item)].id; });
+    if (options.dump_path == "-")
+      print_json_text(graph);
+    else
+      file << graph << '\n';
   };
   if (!pipeline.run([](const Item&, const Outcome&) {}, [](const Reject&) {})) return 130;
 
@@ -58,7 +63,7 @@ int plan(const PlanOptions& options) {
   int64_t stacks = 0;
   for (const auto& [name, bin] : planner.bins()) stacks += bin.stacks;
   // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
-  std::ostream& out = options.dump > 0 && options.dump_path == "-" ? std::cerr : std::cout;
+  const Stream to = options.dump > 0 && options.dump_path == "-" ? Stream::err : Stream::out;
   if (options.json) {
     nlohmann::ordered_json json{{"items", pipeline.stats().items},
                                 {"rejects", pipeline.stats().rejects},
@@ -72,20 +77,21 @@ int plan(const PlanOptions& options) {
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
     for (const auto& [name, bin] : planner.bins())
       json["bins"][name] = {{"items", bin.items}, {"stacks", bin.stacks}};
-    out << json.dump(2) << '\n';
+    print_json(json, 2, to);
   } else if (!options.quiet) {
-    out << fmt::format("{} items in {} bins, {} prompts, {} answers wanted, {} rejects\n",
-                       pipeline.stats().items, planner.bins().size(), stacks, stats.answers,
-                       pipeline.stats().rejects);
+    const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+      print_line(fmt::format(format, std::forward<Args>(args)...), to);
+    };
+    say("{} items in {} bins, {} prompts, {} answers wanted, {} rejects", pipeline.stats().items,
+        planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
     for (const auto& [name, bin] : planner.bins())
-      out << fmt::format("  {:24} {:6} items {:6} prompts\n", name, bin.items, bin.stacks);
-    out << fmt::format("tokens   {} computed; if nothing were shared {} ({:.1f}x)\n", stats.rows(),
-                       stats.alone_rows, share);
-    out << fmt::format("steps    {} of at most {} rows, if every answer takes {} tokens\n", stats.steps,
-                       engine_options.rows_per_step, options.answer_tokens);
-    out << fmt::format("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB\n",
-                       static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
-                       static_cast<double>(engine_options.pages * page_bytes) / 1e6);
+      say("  {:24} {:6} items {:6} prompts", name, bin.items, bin.stacks);
+    say("tokens   {} computed; if nothing were shared {} ({:.1f}x)", stats.rows(), stats.alone_rows, share);
+    say("steps    {} of at most {} rows, if every answer takes {} tokens", stats.steps,
+        engine_options.rows_per_step, options.answer_tokens);
+    say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
+        static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
+        static_cast<double>(engine_options.pages * page_bytes) / 1e6);
   }
   return pipeline.stats().rejects > 0 ? 1 : 0;
 }

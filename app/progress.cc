@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "app/terminal.h"
 #include "core/error.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -44,10 +46,21 @@ std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t r
   return line;
 }
 
+void rewrite_line(const std::string& text, bool last) {
+  if (!can_rewrite_lines()) {
+    if (last) print_line(text, Stream::err);
+    return;
+  }
+  std::fprintf(stderr, "\r\x1b[K%s%s", printable_line(text).c_str(), last ? "\n" : "");
+  std::fflush(stderr);
+}
+
 Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& log)
     : shown_(!quiet), terminal_(can_rewrite_lines()), total_(total) {
   if (log.empty()) return;
-  log_.reset(std::fopen(log.c_str(), "a"));
+  // A pipe that nobody reads must not be waited for, now or when it is full.
+  const int file = ::open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file >= 0) log_.reset(::fdopen(file, "a"));
   if (!log_)
     refuse("--log: {} cannot be written: {}; name a file in a folder that can", log, std::strerror(errno));
 }
@@ -76,7 +89,7 @@ void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
     if (terminal_)
       rewrite(line);
     else
-      std::fprintf(stderr, "sheaf: %s\n", line.c_str());
+      print_note(line);
   }
   if (log) {
     logged_at_ = now;

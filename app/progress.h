@@ -12,6 +12,10 @@ namespace sheaf {
 std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
                           double usd_per_second, bool about = false);
 
+/// A line of numbers on standard error in place of the one before; not on its own until `last`, and elsewhere
+/// than on a terminal only then.
+void rewrite_line(const std::string& text, bool last);
+
 /// How far a run is. On a terminal one line that is rewritten a few times a second, without colours or escape
 /// codes; elsewhere a line of its own every half minute. A log file gets a line with the time every ten
 /// seconds, and the last one.

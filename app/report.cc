@@ -6,17 +6,17 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/terminal.h"
 #include "core/compare_reports.h"
 #include "core/error.h"
 #include "core/report_html.h"
 #include "io/file_layer.h"
-#include "io/json_file.h"
+#include "io/report_file.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 struct ReportOptions {
   std::vector<std::string> runs;
@@ -25,32 +25,17 @@ struct ReportOptions {
 
 NamedReport read_report(std::string run) {
   if (run.ends_with("/report.json")) run.resize(run.size() - std::string_view("/report.json").size());
-  std::string path = run + "/report.json";
-  auto text = read_whole(path);
-  const bool finished = text.has_value();
-  if (!finished) {
-    path = run + "/progress.json";
-    text = read_whole(path);
-  }
-  if (!text)
+  if (const std::string path = run + "/report.json"; file_size(path)) return {run, read_report_file(path)};
+  const std::string path = run + "/progress.json";
+  const auto saved = read_whole(path);
+  if (!saved)
     refuse(
         "{}: has no report.json; name the output folder of a run that is finished or has been at work for "
-        "some "
-        "seconds",
+        "some seconds",
         run);
-  parse_json(*text, path);  // refuses what an ordered parse would take silently, such as a key said twice
-  ordered_json json = ordered_json::parse(*text);
-  if (!finished) {
-    if (json.is_object() && json.contains("report")) json = ordered_json(json["report"]);
-    std::fprintf(stderr, "sheaf: %s: is not finished; the report is of what was saved so far\n", run.c_str());
-  }
-  const auto version = json.is_object() ? json.find("version") : json.end();
-  if (!json.is_object() || version == json.end() || !version->is_number_integer())
-    refuse("{}: has no version, so it is no report of this sheaf; run the job again with --restart", path);
-  if (version->get<int64_t>() != kReportVersion)
-    refuse("{}: is version {} and this sheaf reads version {}; use the sheaf that wrote it", path,
-           version->get<int64_t>(), kReportVersion);
-  return {run, std::move(json)};
+  NamedReport report{run, read_saved_report(*saved, path).report};
+  print_note(run + ": is not finished; the report is of what was saved so far");
+  return report;
 }
 
 void write_page(const std::string& path, const std::string& page) {
@@ -64,24 +49,13 @@ void report(const ReportOptions& options) {
   std::vector<NamedReport> reports;
   for (const std::string& run : options.runs) reports.push_back(read_report(run));
   const bool one = reports.size() == 1;
-  std::string page, table, current;
-  try {
-    for (const NamedReport& each : reports) {  // one by one first, so that a refusal names its file
-      current = each.name;
-      page = one ? report_html(each.json) : comparison_html({each});
-    }
-    if (!one) {
-      page = comparison_html(reports);
-      table = comparison_text(reports);
-    }
-  } catch (const nlohmann::json::exception& error) {
-    refuse("{}/report.json: is not a whole report: {}; run the job again with --restart", current,
-           error.what());
-  }
+  const std::string page = one ? report_html(reports[0].json) : comparison_html(reports);
+  const std::string table = one ? "" : comparison_text(reports);
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
   write_page(out, page);
-  fmt::print("{}{}report  {}\n", one ? report_text(reports[0].json) : table, one ? "" : "* best\n", out);
+  print_text(one ? report_text(reports[0].json) : table + "* best\n");
+  print_line("report  " + out);
 }
 
 }  // namespace

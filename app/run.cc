@@ -1,11 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/run_job.h"
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/report.h"
 
@@ -20,19 +21,22 @@ struct RunOptions : JobOptions {
 };
 
 int run(const RunOptions& options) {
-  install_interrupt();
+  stop_in_order();
+  outlive_readers();
   const Job job = options.read();
   const RunEnd end = run_job(
       job, {options.restart, options.quiet || options.json, options.shard, options.log, options.max_rejects});
   if (end.was_finished && options.json)
-    std::cout << (end.report.is_object() ? end.report : nlohmann::ordered_json::object()).dump(2) << '\n';
+    print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
   if (end.was_finished || end.report.is_null()) return end.exit_code;
-  if (options.json)
-    std::cout << end.report.dump(2) << '\n';
-  else if (!options.quiet)
-    std::cout << report_text(end.report) << "rows    " << job.output.path << "/rows-*." << job.output.format
-              << "\nreport  " << job.output.path << "/report.json, report.html\n";
-  if (!options.json && !std::cout.flush()) std::cout.clear();  // the result is in the folder
+  if (options.json) {
+    print_json(end.report);
+  } else if (!options.quiet) {
+    print_text(report_text(end.report));
+    print_line(fmt::format("rows    {}/rows-*.{}", job.output.path, job.output.format));
+    print_line(fmt::format("report  {}/report.json, report.html", job.output.path));
+  }
+  if (!options.json) forgive_output();  // the result is in the folder
   return end.exit_code;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/add_reports.h"
+#include "core/error.h"
+#include "io/report_file.h"
 
 namespace sheaf {
 namespace {
@@ -17,17 +19,17 @@ constexpr auto kBetweenSaves = 10s;
 RunCount::RunCount(Report about, RunFolder& folder) : folder_(folder), session_(std::move(about)) {
   rows_ = rows_uncounted_ = folder.rows();
   rejects_ = rejects_uncounted_ = folder.rejects();
-  const ordered_json saved = ordered_json::parse(folder.saved_progress(), nullptr, false);
-  if (!saved.is_object()) return;
+  if (folder.saved_progress().empty()) return;
   try {
-    const auto rows = saved.at("rows").get<int64_t>(), rejects = saved.at("rejects").get<int64_t>();
+    SavedReport saved = read_saved_report(folder.saved_progress(), "progress.json");
     // Where the folder had to go back behind what was counted, the count is of no use.
-    if (rows > folder.rows() || saved.at("report").at("version") != kReportVersion) return;
-    add_reports(saved.at("report"), saved.at("report"));  // throws where it is not whole
-    earlier_ = saved.at("report");
-    rows_uncounted_ -= rows;
-    rejects_uncounted_ -= rejects;
-  } catch (const ordered_json::exception&) {
+    if (saved.rows > folder.rows() || saved.rejects > folder.rejects()) return;
+    earlier_ = std::move(saved.report);
+    rows_uncounted_ -= saved.rows;
+    rejects_uncounted_ -= saved.rejects;
+  } catch (const Error& error) {
+    // It holds statistics, not rows: no reason to stop.
+    notice_ = fmt::format("the report will not cover earlier sessions of this run: {}", error.what());
   }
 }
 

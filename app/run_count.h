@@ -17,6 +17,9 @@ class RunCount {
   /// `about`: what describes the run. `folder` holds what earlier sessions saved.
   RunCount(Report about, RunFolder& folder);
 
+  /// What was found wrong with what earlier sessions saved; empty: nothing.
+  const std::string& notice() const { return notice_; }
+
   void start(double open_seconds);
   /// After every step, and once after the last row.
   void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
@@ -40,6 +43,7 @@ class RunCount {
   void bring_up_to_date(const PipelineStats& pipeline);
 
   RunFolder& folder_;
+  std::string notice_;
   std::optional<nlohmann::ordered_json> earlier_;
   int64_t rows_uncounted_ = 0,
           rejects_uncounted_ = 0;  ///< of sessions that were killed before they saved them

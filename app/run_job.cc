@@ -1,14 +1,13 @@
 #include "app/run_job.h"
 
 #include <cmath>
-#include <csignal>
-#include <filesystem>
 #include <memory>
 
 #include "app/hardware_file.h"
 #include "app/progress.h"
 #include "app/run_count.h"
 #include "app/run_limits.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/estimate/predict.h"
@@ -18,7 +17,8 @@
 #include "core/task/item_row.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
-#include "io/globs.h"
+#include "io/output_place.h"
+#include "io/report_file.h"
 #include "io/row_table.h"
 #include "io/run_folder.h"
 
@@ -26,24 +26,12 @@ namespace sheaf {
 namespace {
 
 void say(const RunSettings& settings, const std::string& text) {
-  if (!settings.quiet) std::fprintf(stderr, "sheaf: %s\n", text.c_str());
-}
-
-/// Rows among the corpus would be read as corpus.
-void check_output_apart(const Job& job) {
-  std::error_code ignored;
-  const auto out = std::filesystem::weakly_canonical(job.output.path, ignored);
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
-    if (std::filesystem::weakly_canonical(file, ignored).parent_path() == out)
-      refuse("output.path: {} is where the corpus is ({}); choose a folder of its own", job.output.path,
-             file);
+  if (!settings.quiet) print_note(text);
 }
 
 }  // namespace
 
 RunEnd run_job(const Job& asked, const RunSettings& settings) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is a full disk, not a death
-  std::signal(SIGPIPE, SIG_IGN);  // nor is a reader of the progress that went away
   const MostRejects most_rejects(settings.max_rejects);
   Workbench bench(asked);
   if (!bench.take_input()) return {130, false, nullptr};
@@ -71,9 +59,9 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   if (folder.finished()) {
     say(settings, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
                               job.output.path, folder.rows(), folder.rejects()));
+    const std::string path = job.output.path + "/report.json";
     return {folder.rejects() > 0 ? 1 : 0, true,
-            nlohmann::ordered_json::parse(read_whole(job.output.path + "/report.json").value_or(""), nullptr,
-                                          false)};
+            file_size(path) ? read_report_file(path) : nlohmann::ordered_json()};
   }
   if (!folder.notice().empty()) say(settings, folder.notice());
   const int64_t rows_before = folder.rows(), position_before = folder.position();
@@ -98,6 +86,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   about.usd_per_hour = job.cost.usd_per_hour;
   about.devices = job.cost.devices;
   RunCount count(std::move(about), folder);
+  if (!count.notice().empty()) say(settings, count.notice());
   count.start(open_seconds + bench.open_seconds());
   std::optional<PredictedBackend> predicted;
   const std::optional<DeviceModel> device = find_device_model(backend->describe());
@@ -152,8 +141,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   progress.close();
   if (!finished) {
     count.save();
-    std::fprintf(stderr, "sheaf: interrupted; %lld rows are safe in %s; run the same command to go on\n",
-                 static_cast<long long>(folder.rows()), job.output.path.c_str());
+    print_note(fmt::format("interrupted; {} rows are safe in {}; rerun the same command to resume",
+                           folder.rows(), job.output.path));
     return {130, false, nullptr};
   }
   if (corpus_fingerprint(job) != fingerprint.at("corpus"))

@@ -22,7 +22,7 @@ struct RunEnd {
 };
 
 /// Runs a job as it is `asked` for into its output folder, or goes on with it. Interrupts are as
-/// install_interrupt() sets them up.
+/// stop_in_order() sets them up.
 RunEnd run_job(const Job& asked, const RunSettings& settings);
 
 }  // namespace sheaf

@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <iostream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/metric_items.h"
 #include "app/score_report.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "io/file_layer.h"
 #include "io/mapped_file.h"
@@ -31,7 +31,7 @@ void name_some(const std::string& what, const std::vector<std::string>& ids, con
   std::string list;
   for (size_t i = 0; i < std::min(ids.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + shown(ids[i]);
   if (ids.size() > kShown) list += fmt::format(" and {} more", ids.size() - kShown);
-  std::cerr << fmt::format("{}: {} {}: {}\n", where, ids.size(), what, list);
+  print_line(fmt::format("{}: {} {}: {}", where, ids.size(), what, list), Stream::err);
 }
 
 /// The items of each run to score, on the same gold answers.
@@ -53,9 +53,9 @@ class Input {
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
     if (metric.name == "squad1" && none > 0 && !command.quiet)
-      std::cerr << fmt::format(
-          "{}: {} questions have no answer, so squad1 gives no point for them; squad does\n", command.gold,
-          none);
+      print_line(fmt::format("{}: {} questions have no answer, so squad1 gives no point for them; squad does",
+                             command.gold, none),
+                 Stream::err);
   }
 
   const std::string& scored() const {
@@ -132,7 +132,7 @@ void score(const ScoreCommand& command) {
     report.groups = break_down(metric, joined.items);
     if (!command.against.empty()) report.against = compare(command, input, joined, report.scores);
     if (!command.items.empty()) write_items(command.items, joined, report.scores);
-    std::cout << (command.json ? score_json(report).dump(2) + "\n" : score_text(report));
+    command.json ? print_json(score_json(report)) : print_text(score_text(report));
   } catch (const nlohmann::json::exception& error) {
     refuse("{}: what it says beside the answers is not of the form that {} needs: {}", command.gold,
            metric.name, error.what());

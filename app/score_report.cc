@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "core/text/printable.h"
+
 namespace sheaf {
 namespace {
 
@@ -88,17 +90,20 @@ std::string value_line(const ScoreReport& report, size_t v) {
   return line + "\n";
 }
 
+std::string group_name(const Group& group) {
+  return group.attribute.empty() ? printable_line(group.category) : "  " + printable_line(group.attribute);
+}
+
 std::string group_lines(const ScoreReport& report) {
   const Metric& metric = *report.scores.metric;
   size_t width = 8;
-  for (const Group& group : report.groups)
-    width = std::max(width, group.attribute.empty() ? group.category.size() : group.attribute.size() + 2);
+  for (const Group& group : report.groups) width = std::max(width, group_name(group).size());
   std::string text = fmt::format("\n  {:<{}}", "", width);
   for (const auto& value : metric.values)
     text += fmt::format(" {:>{}}", value.name, std::max<size_t>(value.name.size(), 8));
   text += "\n";
   for (const Group& group : report.groups) {
-    text += fmt::format("  {:<{}}", group.attribute.empty() ? group.category : "  " + group.attribute, width);
+    text += fmt::format("  {:<{}}", group_name(group), width);
     for (size_t v = 0; v < group.values.size(); ++v) {
       const size_t column = std::max<size_t>(metric.values[v].name.size(), 8);
       text += " " + number_text(group.values[v], metric.values[v].is_count, column, metric.best > 1 ? 2 : 4);

@@ -2,11 +2,21 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/error.h"
+#include "core/text/printable.h"
+
 namespace sheaf {
+namespace {
+
+void write(std::string_view bytes, Stream to = Stream::out) {
+  // A failure stays on record until flush_output() asks.
+  std::fwrite(bytes.data(), 1, bytes.size(), to == Stream::out ? stdout : stderr);
+}
+
+}  // namespace
 
 bool can_rewrite_lines() {
   const char* kind = std::getenv("TERM");
@@ -23,8 +33,44 @@ int terminal_columns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-void print_error(const std::string& text) {
-  std::fprintf(stderr, wants_colours() ? "\033[1;31msheaf:\033[0m %s\n" : "sheaf: %s\n", text.c_str());
+void print_line(std::string_view text, Stream to) {
+  write(printable_line(text) + "\n", to);
+}
+
+void print_text(std::string_view text) {
+  write(printable_text(text));
+}
+
+void print_json(const nlohmann::ordered_json& json, int indent, Stream to) {
+  const std::string text = json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  write(printable_json(text) + "\n", to);
+}
+
+void print_json_text(std::string_view text) {
+  write(printable_json(text) + "\n");
+}
+
+void print_data(std::string_view bytes) {
+  static const bool seen = isatty(STDOUT_FILENO);
+  seen ? print_text(bytes) : write(bytes);
+  if (std::ferror(stdout)) fail("standard output: write error");
+}
+
+void print_note(std::string_view text) {
+  write("sheaf: " + printable_line(text) + "\n", Stream::err);
+}
+
+void print_error(std::string_view text) {
+  const char* name = wants_colours() ? "\033[1;31msheaf:\033[0m " : "sheaf: ";
+  write(name + printable_line(text) + "\n", Stream::err);
+}
+
+bool flush_output() {
+  return std::fflush(stdout) == 0 && !std::ferror(stdout);
+}
+
+void forgive_output() {
+  if (!flush_output()) std::clearerr(stdout);
 }
 
 }  // namespace sheaf

@@ -1,7 +1,15 @@
 #pragma once
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+
+// Everything that is printed goes through here and app/progress.h: names in model files, corpora and job
+// files are not to be trusted, and what they would have a terminal do is shown as an escape instead
+// (core/text/printable.h). `tools/lint --doors` sees to it that nobody prints past it.
 
 namespace sheaf {
+
+enum class Stream { out, err };
 
 /// Whether lines on standard error can be rewritten: a terminal that is not dumb.
 bool can_rewrite_lines();
@@ -10,7 +18,26 @@ bool wants_colours();
 /// Columns of the terminal on standard error; 80 where it does not say.
 int terminal_columns();
 
-/// "sheaf: TEXT" on standard error, its first word red where colours are wanted.
-void print_error(const std::string& text);
+/// One line, whatever the names in it hold.
+void print_line(std::string_view text, Stream to = Stream::out);
+/// Lines that are laid out already; names in them went through printable_line().
+void print_text(std::string_view text);
+/// JSON and a newline. What is not UTF-8 in it becomes U+FFFD. An indent of -1: in one line.
+void print_json(const nlohmann::ordered_json& json, int indent = 2, Stream to = Stream::out);
+/// JSON that is written already, and a newline.
+void print_json_text(std::string_view text);
+/// Text that another program may want: byte for byte, but on a terminal as print_text(). It may be long, so a
+/// failure to write it ends the program at once.
+void print_data(std::string_view bytes);
+
+/// "sheaf: TEXT" on standard error, in one line.
+void print_note(std::string_view text);
+/// The same, its first word red where colours are wanted.
+void print_error(std::string_view text);
+
+/// Whether all that was printed on standard output has got there.
+bool flush_output();
+/// Lets a failure of standard output pass: what matters is elsewhere.
+void forgive_output();
 
 }  // namespace sheaf

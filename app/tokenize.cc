@@ -1,11 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/commands.h"
+#include "app/terminal.h"
 #include "core/error.h"
+#include "core/text/json_reader.h"
+#include "core/text/printable.h"
 #include "core/text/utf8.h"
 #include "io/model_files.h"
 
@@ -50,13 +54,10 @@ class LineReader {
   int64_t number_ = 0;
 };
 
-void write_out(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail("standard output: write error");
-}
-
 nlohmann::json parse_line(const LineReader& lines) {
-  auto value = nlohmann::json::parse(lines.line(), nullptr, false);
-  if (value.is_discarded()) refuse("line {}: not valid JSON", lines.number());
+  std::string trouble;
+  auto value = read_json(lines.line(), {}, &trouble);
+  if (!trouble.empty()) refuse("line {}: {}", lines.number(), trouble);
   return value;
 }
 
@@ -82,7 +83,7 @@ void encode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
       row.append(number.data(), number.size());
     }
     row += "]\n";
-    write_out(row);
+    print_data(row);
   }
 }
 
@@ -98,10 +99,9 @@ void decode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
                id.is_number() ? id.dump() : std::string("a value that is no number"), tokenizer.vocab_size());
       ids.push_back(id.get<TokenId>());
     }
-    std::string text = tokenizer.decode(ids, false);
-    if (options.json_lines) text = nlohmann::json(replace_invalid(text)).dump();
-    write_out(text);
-    write_out("\n");
+    const std::string text = tokenizer.decode(ids, false);
+    print_data((options.json_lines ? printable_json(nlohmann::json(replace_invalid(text)).dump()) : text) +
+               "\n");
   }
 }
 
@@ -114,7 +114,6 @@ void tokenize(const TokenizeOptions& options) {
     decode_lines(tokenizer, options);
   else
     encode_lines(tokenizer, options);
-  if (std::fflush(stdout) != 0) fail("standard output: write error");
 }
 
 }  // namespace

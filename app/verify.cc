@@ -1,12 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <iostream>
 #include <map>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
 #include "core/plan/pipeline.h"
@@ -47,8 +48,9 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
       [&](const Reject&) { ++decoded.rejects; });
   progress.close();
   if (!quiet && decoded.finished)
-    std::cerr << fmt::format("{}: {} answers, {} tokens computed in {:.1f} s\n", what, engine.stats().answers,
-                             engine.stats().rows(), engine.stats().step_seconds);
+    print_line(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what, engine.stats().answers,
+                           engine.stats().rows(), engine.stats().step_seconds),
+               Stream::err);
   return decoded;
 }
 
@@ -60,7 +62,7 @@ std::string question_name(const Workbench& bench, const Item& item, size_t quest
 }
 
 int verify(const JobOptions& options) {
-  install_interrupt();
+  stop_in_order();
   Job sample = options.read();
   if (options.limit == 0 && (sample.input.limit == 0 || sample.input.limit > 20)) sample.input.limit = 20;
   Workbench bench(sample);
@@ -104,19 +106,19 @@ int verify(const JobOptions& options) {
            rejects);
   const double match = static_cast<double>(same) / static_cast<double>(answers);
   if (options.json) {
-    const nlohmann::ordered_json json{{"items", items},
-                                      {"answers", answers},
-                                      {"exact_match", match},
-                                      {"rejects", rejects},
-                                      {"differences", differences}};
-    std::cout << json.dump(2) << '\n';
+    print_json({{"items", items},
+                {"answers", answers},
+                {"exact_match", match},
+                {"rejects", rejects},
+                {"differences", differences}});
   } else {
-    std::cout << fmt::format("{} items, {} answers, exact match {:.4f}", items, answers, match);
-    std::cout << (rejects > 0 ? fmt::format(", {} rows rejected\n", rejects) : "\n");
-    for (const auto& difference : differences)
-      std::cout << fmt::format("  {} {}\n    method {}\n    alone  {}\n", difference["id"].dump(),
-                               difference["question"].get<std::string>(), difference["method"].dump(),
-                               difference["alone"].dump());
+    print_line(fmt::format("{} items, {} answers, exact match {:.4f}{}", items, answers, match,
+                           rejects > 0 ? fmt::format(", {} rows rejected", rejects) : ""));
+    for (const auto& difference : differences) {
+      print_line(fmt::format("  {} {}", difference["id"].dump(), difference["question"].get<std::string>()));
+      print_line("    method " + difference["method"].dump());
+      print_line("    alone  " + difference["alone"].dump());
+    }
   }
   return rejects > 0 ? 1 : 0;
 }

@@ -1,10 +1,11 @@
 #include "app/workbench.h"
 
 #include <algorithm>
-#include <csignal>
 #include <thread>
 #include <unistd.h>
 
+#include "app/signals.h"
+#include "app/terminal.h"
 #include "core/error.h"
 #include "core/stopwatch.h"
 #ifdef SHEAF_WITH_CUDA
@@ -31,7 +32,7 @@ int choose_device(const std::string& asked, const std::string& dtype) {
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
     if (asked != "auto") refuse("engine.device: {}; or use cpu", trouble);
-    std::fprintf(stderr, "sheaf: %s; computing on the CPU\n", trouble.c_str());
+    print_note(trouble + "; computing on the CPU");
   }
   const auto devices = static_cast<int>(cuda_devices().size());
   if (asked == "auto" && devices == 0) return -1;
@@ -57,16 +58,6 @@ int64_t automatic_kv_bytes() {
 
 }  // namespace
 
-std::atomic<bool> interrupted = false;
-
-void install_interrupt() {
-  auto handler = [](int signal) {
-    if (interrupted.exchange(true)) std::_Exit(128 + signal);
-  };
-  std::signal(SIGINT, handler);
-  std::signal(SIGTERM, handler);
-}
-
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   device_ = choose_device(job_.engine.device, job_.model.dtype);
@@ -89,7 +80,7 @@ const StopRules& Workbench::stop_rules() {
 bool Workbench::take_input() {
   if (job_.input.path != "-") return true;
   standard_input_ = copy_standard_input(job_, interrupted);
-  if (!standard_input_) std::fputs("sheaf: interrupted while reading standard input\n", stderr);
+  if (!standard_input_) print_note("interrupted while reading standard input");
   return standard_input_ != nullptr;
 }
 

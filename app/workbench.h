@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <memory>
 
 #include "core/engine/engine.h"
@@ -50,9 +49,5 @@ class Workbench {
   std::unique_ptr<StopRules> stop_rules_;
   std::unique_ptr<ScratchFile> standard_input_;
 };
-
-/// Set by SIGINT and SIGTERM once install_interrupt() was called; a second signal ends the program at once.
-extern std::atomic<bool> interrupted;
-void install_interrupt();
 
 }  // namespace sheaf

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/svg_plot.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -136,6 +137,7 @@ std::string comparison_text(const std::vector<NamedReport>& reports) {
   size_t name_width = 0;
   std::vector<size_t> widths(reports.size());
   for (ComparedFact& fact : facts) {
+    for (std::string& cell : fact.cells) cell = printable_line(cell);
     name_width = std::max(name_width, fact.name.size());
     for (size_t i = 0; i < widths.size(); ++i) {
       if (fact.best[i]) fact.cells[i] += " *";

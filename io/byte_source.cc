@@ -4,10 +4,13 @@
 #include <arrow/io/file.h>
 #include <arrow/result.h>
 #include <arrow/util/compression.h>
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <vector>
 
 #include "core/error.h"
+#include "io/descriptor.h"
 
 namespace sheaf {
 namespace {
@@ -19,7 +22,9 @@ constexpr size_t kMostOutput = 64 << 10;
 class PlainSource : public ByteSource {
  public:
   explicit PlainSource(const std::string& path) : path_(path) {
-    auto opened = arrow::io::ReadableFile::Open(path);
+    Descriptor file = open_regular(path, O_RDONLY);
+    if (file.number() < 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
+    auto opened = arrow::io::ReadableFile::Open(file.release());
     if (!opened.ok()) refuse("{}: cannot be read: {}", path, opened.status().message());
     file_ = std::move(opened).ValueUnsafe();
   }

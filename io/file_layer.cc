@@ -6,35 +6,23 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "io/descriptor.h"
 
 namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kGoOn = "run the same command to go on";
+constexpr std::string_view kGoOn = "rerun the same command to resume";
 
 [[noreturn]] void fail_at(const std::string& path, const char* what, int error) {
   if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
   fail("{}: cannot be {}: {}; mend that and {}", path, what, std::strerror(error), kGoOn);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 void sync_descriptor(int number, const std::string& path) {
   // What cannot be synced (EINVAL: a pipe, a device) has nothing to make durable.
@@ -44,7 +32,7 @@ void sync_descriptor(int number, const std::string& path) {
 class RealFile : public OutputFile {
  public:
   explicit RealFile(const std::string& path)
-      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+      : path_(path), file_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND)) {
     if (file_.number() < 0) fail_at(path, "written", errno);
   }
   void append(std::string_view bytes) override {
@@ -68,23 +56,50 @@ class RealFile : public OutputFile {
 class RealLock : public FolderLock {
  public:
   explicit RealLock(const std::string& folder)
-      : file_(::open((folder + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    const std::string path = folder + "/.lock";
-    if (file_.number() < 0) fail_at(path, "written", errno);
+      : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT)) {
+    if (file_.number() < 0) fail_at(path_, "written", errno);
     if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) fail_at(path, "locked", errno);
-      const std::string holder = read_whole(path).value_or("");
-      refuse("{}: another process is at work here{}; wait for it, or choose another output.path", folder,
-             holder.empty() ? "" : " (pid " + holder + ")");
+      if (errno == EWOULDBLOCK) refuse_second();
+      if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
+        fail_at(path_, "locked", errno);
+      unlocked_ = true;
     }
+    check();
     const std::string pid = std::to_string(::getpid());
     // Only a message needs the number: the lock holds without it.
     if (::ftruncate(file_.number(), 0) != 0 || ::pwrite(file_.number(), pid.data(), pid.size(), 0) < 0)
       return;
   }
 
+  void check() const override {
+    struct stat held {
+    }, there{};
+    if (::fstat(file_.number(), &held) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+        held.st_dev == there.st_dev && held.st_ino == there.st_ino)
+      return;
+    refuse(
+        "{}: the folder was deleted or replaced while this process was writing to it, so what it wrote is "
+        "lost; leave the folder to one process and run the same command again",
+        folder_);
+  }
+
+  std::string notice() const override {
+    if (!unlocked_) return {};
+    return fmt::format("{}: the file system has no locks; make sure that no other process writes to it",
+                       folder_);
+  }
+
  private:
+  [[noreturn]] void refuse_second() const {
+    std::string holder = read_beginning(path_, 16).value_or("");
+    if (holder.find_first_not_of("0123456789") != std::string::npos) holder.clear();
+    refuse("{}: another process is at work here{}; wait for it, or choose another output.path", folder_,
+           holder.empty() ? "" : " (pid " + holder + ")");
+  }
+
+  std::string folder_, path_;
   Descriptor file_;
+  bool unlocked_ = false;
 };
 
 class RealFiles : public FileLayer {
@@ -93,6 +108,7 @@ class RealFiles : public FileLayer {
     return std::make_unique<RealFile>(path);
   }
   void rename(const std::string& from, const std::string& to) override {
+    check_regular(to);  // a device of that name would be gone
     if (::rename(from.c_str(), to.c_str()) != 0) fail_at(from, ("renamed to " + to).c_str(), errno);
   }
   void remove(const std::string& path) override {
@@ -126,25 +142,51 @@ FileLayer& real_files() {
   return files;
 }
 
-bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+namespace {
+
+/// False where there is no such file. `take` says whether it wants more.
+bool read_while(const std::string& path, size_t piece_size,
+                const std::function<bool(std::string_view)>& take) {
+  const Descriptor file = open_regular(path, O_RDONLY);
   if (file.number() < 0) {
     if (errno == ENOENT) return false;
     fail_at(path, "read", errno);
   }
-  std::vector<char> piece(1 << 20);
+  std::vector<char> piece(piece_size);
   for (;;) {
     const ssize_t count = ::read(file.number(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail_at(path, "read", errno);
-    if (count == 0) return true;
-    take(std::string_view(piece.data(), static_cast<size_t>(count)));
+    if (count == 0 || !take(std::string_view(piece.data(), static_cast<size_t>(count)))) return true;
   }
 }
 
-std::optional<std::string> read_whole(const std::string& path) {
+}  // namespace
+
+bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take) {
+  return read_while(path, 1 << 20, [&](std::string_view piece) {
+    take(piece);
+    return true;
+  });
+}
+
+std::optional<std::string> read_beginning(const std::string& path, size_t size) {
   std::string text;
-  if (!read_pieces(path, [&](std::string_view piece) { text += piece; })) return std::nullopt;
+  const bool there = read_while(path, size, [&](std::string_view piece) {
+    text += piece.substr(0, size - text.size());
+    return text.size() < size;
+  });
+  return there ? std::optional(text) : std::nullopt;
+}
+
+std::optional<std::string> read_whole(const std::string& path, int64_t most) {
+  std::string text;
+  const auto take = [&](std::string_view piece) {
+    if (static_cast<int64_t>(text.size() + piece.size()) > most)
+      refuse("{}: has more than {} MB, so it cannot be what this name stands for", path, most >> 20);
+    text += piece;
+  };
+  if (!read_pieces(path, take)) return std::nullopt;
   return text;
 }
 

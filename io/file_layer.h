@@ -23,6 +23,11 @@ class OutputFile {
 class FolderLock {
  public:
   virtual ~FolderLock() = default;
+  /// Refuses to go on where the folder is no longer the one that was locked: deleted, or made anew by another
+  /// process.
+  virtual void check() const = 0;
+  /// What the user should know about it; empty: nothing.
+  virtual std::string notice() const { return {}; }
 };
 
 /// Everything a run does to its folder goes through here, so that tests can make any of it fail. What fails
@@ -46,8 +51,10 @@ FileLayer& real_files();
 
 // Reading cannot harm a run folder, so it goes straight to the operating system.
 
-/// The whole file; nothing where there is none.
-std::optional<std::string> read_whole(const std::string& path);
+/// The whole file; nothing where there is none. Refuses one of more than `most` bytes.
+std::optional<std::string> read_whole(const std::string& path, int64_t most = int64_t{256} << 20);
+/// Its first `size` bytes, or all where it has fewer; nothing where there is none.
+std::optional<std::string> read_beginning(const std::string& path, size_t size);
 /// Hands the file over piece by piece; false where there is none.
 bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take);
 std::optional<int64_t> file_size(const std::string& path);

@@ -1,12 +1,18 @@
 #include "io/fingerprint.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include "core/error.h"
+#include "core/text/printable.h"
+#include "io/descriptor.h"
 #include "io/globs.h"
 #include "io/sha256.h"
 
@@ -21,10 +27,15 @@ constexpr int64_t kEnds = 1 << 20;
 constexpr int64_t kSample = 64 << 10;
 constexpr int64_t kSamples = 256;
 
-void add_bytes(Sha256& sum, std::ifstream& file, const std::string& path, int64_t at, int64_t size) {
+void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int64_t at, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
-  file.seekg(at);
-  if (!file.read(bytes.data(), size)) refuse("{}: cannot be read", path);
+  for (int64_t done = 0; done < size;) {
+    const ssize_t count =
+        ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) refuse("{}: cannot be read: {}", path, count < 0 ? std::strerror(errno) : "it shrank");
+    done += count;
+  }
   sum.add(bytes);
 }
 
@@ -49,7 +60,8 @@ ordered_json model_files(const std::string& path) {
           (folder || entry.path().extension() != ".safetensors"))
         found.push_back(entry.path());
   std::sort(found.begin(), found.end());
-  for (const fs::path& file : found) files[file.filename().string()] = file_fingerprint(file.string(), false);
+  for (const fs::path& file : found)
+    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), false);
   return files;
 }
 
@@ -107,10 +119,11 @@ ordered_json settings(const Job& job) {
 }  // namespace
 
 ordered_json file_fingerprint(const std::string& path, bool dated) {
-  std::error_code error;
-  const auto size = static_cast<int64_t>(fs::file_size(path, error));
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) refuse("{}: cannot be read", path);
+  const Descriptor file = open_regular(path, O_RDONLY);
+  struct stat found {};
+  if (file.number() < 0 || ::fstat(file.number(), &found) != 0)
+    refuse("{}: cannot be read: {}", path, std::strerror(errno));
+  const auto size = static_cast<int64_t>(found.st_size);
   Sha256 sum;
   if (size <= kWholeFile) {
     for (int64_t at = 0; at < size; at += kEnds) add_bytes(sum, file, path, at, std::min(kEnds, size - at));
@@ -129,11 +142,13 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
 }
 
 ordered_json corpus_fingerprint(const Job& job) {
-  ordered_json corpus = ordered_json::object();
+  // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
+  ordered_json::object_t corpus;
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
-    corpus[file] = file == "-" ? ordered_json{{"bytes", job.input.standard_input.bytes},
-                                              {"sha256", job.input.standard_input.sha256}}
-                               : file_fingerprint(file, true);
+    corpus.emplace_back(printable_line(file), file == "-"
+                                                  ? ordered_json{{"bytes", job.input.standard_input.bytes},
+                                                                 {"sha256", job.input.standard_input.sha256}}
+                                                  : file_fingerprint(file, true));
   return corpus;
 }
 

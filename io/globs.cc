@@ -20,27 +20,32 @@ bool is_file(const fs::path& path) {
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
 }
 
-std::vector<std::string> files_in_folder(const std::string& folder) {
-  std::vector<std::string> files;
+struct FolderTree {
+  std::vector<std::string> files, folders;
+};
+
+FolderTree walk_folder(const std::string& folder) {
+  FolderTree tree{{}, {folder}};
   std::error_code error;
   fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink, error), end;
   for (; !error && entry != end; entry.increment(error)) {
     const fs::path path = entry->path();
     const std::string name = path.filename().string();
     std::error_code ignored;
-    // What begins so is hidden, or of the program that wrote the folder (_SUCCESS, _temporary).
-    if (name.starts_with('.') || name.starts_with('_')) {
-      if (entry->is_directory(ignored)) entry.disable_recursion_pending();
+    const bool is_folder = entry->is_directory(ignored);
+    if (is_passed_over(name)) {
+      if (is_folder) entry.disable_recursion_pending();
       continue;
     }
     if (entry.depth() > kDeepest)
       refuse("{}: has folders more than {} deep; name one of them", folder, kDeepest);
-    if (corpus_format(name) == CorpusFormat::unknown || entry->is_directory(ignored)) continue;
+    if (is_folder) tree.folders.push_back(path.string());
+    if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
     if (!is_file(path)) refuse("{}: is a link to nothing; remove it or mend it", path.string());
-    files.push_back(path.string());
+    tree.files.push_back(path.string());
   }
   if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
-  return files;
+  return tree;
 }
 
 std::vector<std::string> files_of_glob(const std::string& pattern) {
@@ -56,11 +61,19 @@ std::vector<std::string> files_of_glob(const std::string& pattern) {
 
 }  // namespace
 
+bool is_passed_over(const std::string& name) {
+  return name.starts_with('.') || name.starts_with('_');
+}
+
+std::vector<std::string> corpus_folders(const std::string& path) {
+  return walk_folder(path).folders;
+}
+
 std::vector<std::string> expand_corpus_path(const std::string& path) {
   std::error_code ignored;
   if (is_file(path)) return {path};
   std::vector<std::string> files =
-      fs::is_directory(path, ignored) ? files_in_folder(path) : files_of_glob(path);
+      fs::is_directory(path, ignored) ? walk_folder(path).files : files_of_glob(path);
   std::sort(files.begin(), files.end());
   return files;
 }

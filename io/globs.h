@@ -11,6 +11,12 @@ std::vector<std::string> expand_corpus_path(const std::string& path);
 
 enum class CorpusFormat { unknown, jsonl, parquet, dataset };
 
+/// Whether a look through a folder leaves out entries of that name: hidden ones, and those of the program
+/// that wrote the folder (_SUCCESS, _temporary).
+bool is_passed_over(const std::string& name);
+/// The folder and those in it that are looked through for corpus files.
+std::vector<std::string> corpus_folders(const std::string& path);
+
 /// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
 CorpusFormat corpus_format(const std::string& path);
 

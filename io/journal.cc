@@ -1,5 +1,6 @@
 #include "io/journal.h"
 
+#include "core/text/json_reader.h"
 #include "io/sha256.h"
 
 namespace sheaf {
@@ -24,7 +25,7 @@ JournalText read_journal(std::string_view text) {
     const std::string_view object = text.substr(at + kSumDigits + 1, end - at - kSumDigits - 1);
     JournalLine line{nullptr, std::string(text.substr(at, kSumDigits)), static_cast<int64_t>(end + 1)};
     if (line.sum != sum_of(object, before)) break;
-    line.record = nlohmann::ordered_json::parse(object, nullptr, false);
+    line.record = read_json<nlohmann::ordered_json>(object);
     if (!line.record.is_object()) break;
     before = line.sum;
     journal.lines.push_back(std::move(line));

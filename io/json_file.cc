@@ -1,33 +1,20 @@
 #include "io/json_file.h"
 
 #include <cmath>
-#include <set>
-#include <vector>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/mapped_file.h"
 
 namespace sheaf {
 
 using nlohmann::json;
 
-json parse_json(std::string_view text, const std::string& source, int depth) {
-  std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int at, json::parse_event_t event, json& parsed) {
-    if (at > depth) refuse("{}: nests deeper than {} levels", source, depth);
-    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == json::parse_event_t::key &&
-        !open_objects.back().insert(parsed.get_ref<const std::string&>()).second) {
-      refuse("{}: {} appears twice in one object", source, shown(parsed.get_ref<const std::string&>()));
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception& error) {
-    refuse("{}: is not valid JSON: {}", source, error.what());
-  }
+json parse_json(std::string_view text, const std::string& source, size_t depth) {
+  std::string trouble;
+  json value = read_json(text, {.depth = depth, .unique_keys = true}, &trouble);
+  if (!trouble.empty()) refuse("{}: {}", source, trouble);
+  return value;
 }
 
 json read_json_object(const std::string& path, size_t largest) {

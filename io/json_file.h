@@ -9,7 +9,7 @@ namespace sheaf {
 
 /// Parses untrusted JSON: refuses text that is not JSON, nests deeper than `depth` or says a key twice.
 /// `source` names the file in messages.
-nlohmann::json parse_json(std::string_view text, const std::string& source, int depth = 16);
+nlohmann::json parse_json(std::string_view text, const std::string& source, size_t depth = 16);
 
 /// The object in a file of at most `largest` bytes.
 nlohmann::json read_json_object(const std::string& path, size_t largest);

@@ -5,40 +5,20 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/error.h"
+#include "io/descriptor.h"
 
 namespace sheaf {
-namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-}  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  // Without O_NONBLOCK the open of a named pipe would wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) refuse("{}: cannot open: {}", path, std::strerror(errno));
+  const Descriptor file = open_regular(path, O_RDONLY);
+  if (file.number() < 0) refuse("{}: cannot open: {}", path, std::strerror(errno));
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) refuse("{}: cannot read its size: {}", path, std::strerror(errno));
-  if (S_ISDIR(info.st_mode)) refuse("{}: is a folder, a file is needed", path);
-  if (!S_ISREG(info.st_mode)) refuse("{}: is not a regular file", path);
+  if (::fstat(file.number(), &info) != 0) refuse("{}: cannot read its size: {}", path, std::strerror(errno));
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
   if (memory == MAP_FAILED) fail("{}: cannot map {} bytes: {}", path, size, std::strerror(errno));
   return std::shared_ptr<const MappedFile>(
       new MappedFile(path, {static_cast<const std::byte*>(memory), size}));

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/add_reports.h"
 #include "core/error.h"
-#include "core/report.h"
+#include "core/report_check.h"
 #include "core/report_html.h"
-#include "io/run_folder.h"
+#include "io/list_changes.h"
+#include "io/manifest.h"
+#include "io/report_file.h"
 #include "io/sha256.h"
 
 namespace sheaf {
@@ -16,34 +18,35 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kMark = ".merging";  // in a folder whose merge is not done
-
 struct ShardFolder {
   std::string path;
-  ordered_json manifest;
+  Manifest manifest;
   int64_t index = 0, count = 0, first = 0, end = 0;
 };
+
+constexpr const char* kRunAgain = "run the shard again with --restart";
 
 ShardFolder open_shard(const std::string& path) {
   if (!std::filesystem::is_directory(path)) refuse("{}: no such folder", path);
   if (!file_size(path + "/_SUCCESS")) refuse("{}: is not finished; run its shard to the end first", path);
-  ShardFolder shard{path,
-                    ordered_json::parse(read_whole(path + "/manifest.json").value_or(""), nullptr, false)};
-  try {
-    const ordered_json& part = shard.manifest.at("fingerprint").at("shard");
-    if (part.is_null()) refuse("{}: holds a whole run, not a shard of one", path);
-    shard.index = part.at("index");
-    shard.count = part.at("count");
-    shard.first = part.at("first");
-    shard.end = part.at("end");
-  } catch (const ordered_json::exception&) {
-    refuse("{}: manifest.json cannot be read; run the shard again with --restart", path);
-  }
+  ShardFolder shard{path, read_manifest(path, kRunAgain)};
+  const ordered_json part = shard.manifest.fingerprint.value("shard", ordered_json());
+  if (part.is_null()) refuse("{}: holds a whole run, not a shard of one", path);
+  const auto number = [&](const char* key) {
+    const auto at = part.is_object() ? part.find(key) : part.end();
+    if (at == part.end() || !at->is_number_integer() || *at < 0 || *at > INT64_MAX)
+      refuse("{}/manifest.json: fingerprint.shard.{} is not a count; {}", path, key, kRunAgain);
+    return at->get<int64_t>();
+  };
+  shard.index = number("index");
+  shard.count = number("count");
+  shard.first = number("first");
+  shard.end = number("end");
   return shard;
 }
 
 ordered_json without_shard(const ShardFolder& shard) {
-  ordered_json fingerprint = shard.manifest.at("fingerprint");
+  ordered_json fingerprint = shard.manifest.fingerprint;
   fingerprint["shard"] = nullptr;
   return fingerprint;
 }
@@ -70,47 +73,111 @@ void check_shards(const std::vector<ShardFolder>& shards) {
 }
 
 /// Appends a shard's file, which must have the bytes its manifest says.
-void copy_file(const ShardFolder& shard, const ordered_json& about, OutputFile& target, Sha256* all) {
-  const std::string path = shard.path + "/" + about.at("name").get<std::string>();
+void copy_file(const ShardFolder& shard, const PublishedFile& file, OutputFile& target, Sha256* all) {
+  const std::string path = shard.path + "/" + file.name;
   Sha256 sum;
+  int64_t bytes = 0;
   const bool there = read_pieces(path, [&](std::string_view piece) {
     sum.add(piece);
+    bytes += static_cast<int64_t>(piece.size());
     if (all) all->add(piece);
     target.append(piece);
   });
-  if (!there || sum.hex() != about.at("sha256").get<std::string>())
-    refuse("{}: is gone or no longer what its manifest says; run the shard again with --restart", path);
+  if (!there || sum.hex() != file.sha256 || bytes != file.bytes)
+    refuse("{}: is gone or no longer what its manifest says; {}", path, kRunAgain);
 }
 
-/// The shards' reports as one; null where one of them has none that can be read.
+/// The shards' reports as one.
 ordered_json add_up_reports(const std::vector<ShardFolder>& shards) {
   ordered_json sum;
   for (const ShardFolder& shard : shards) {
-    const ordered_json report =
-        ordered_json::parse(read_whole(shard.path + "/report.json").value_or(""), nullptr, false);
-    try {
-      sum = sum.is_null() ? report : add_reports(sum, report);
-      if (report.at("version") != kReportVersion) return nullptr;
-    } catch (const ordered_json::exception&) {
-      return nullptr;
+    const std::string path = shard.path + "/report.json";
+    ordered_json report = read_report_file(path);
+    if (!sum.is_null()) {
+      report = add_reports(sum, report);
+      check_report(report, path);  // counts that overflow when they are added are none
     }
+    sum = std::move(report);
   }
   return sum;
 }
 
-/// Leaves nothing in the folder but the mark of a merge that is not done.
+/// What the merge will hold: the shards' rows files in order under new numbers.
+struct Plan {
+  struct Copy {
+    const ShardFolder* shard;
+    const PublishedFile* file;
+  };
+  std::vector<Copy> rows, rejects;
+  Manifest manifest;  ///< the sum of the rejects is known when they are copied
+};
+
+Plan plan_merge(const std::vector<ShardFolder>& shards) {
+  Plan plan;
+  PublishedFile rejects;
+  rejects.name = "rejects.jsonl";
+  std::optional<Plan::Copy> empty;
+  for (const ShardFolder& shard : shards) {
+    for (const PublishedFile& file : shard.manifest.files) {
+      if (file.name == "rejects.jsonl") {
+        plan.rejects.push_back({&shard, &file});
+        rejects.rows += file.rows;
+        rejects.bytes += file.bytes;
+      } else if (file.rows > 0) {
+        plan.rows.push_back({&shard, &file});
+      } else {
+        empty = {&shard, &file};
+      }
+    }
+    plan.manifest.end = std::max(plan.manifest.end, shard.manifest.end);
+  }
+  // A shard without rows has an empty file; the whole needs one only where there is no other.
+  if (plan.rows.empty() && empty) plan.rows.push_back(*empty);
+  for (const Plan::Copy& copy : plan.rows) {
+    PublishedFile file = *copy.file;
+    file.name = fmt::format("rows-{:05}{}", plan.manifest.files.size(),
+                            std::filesystem::path(file.name).extension().string());
+    plan.manifest.rows += file.rows;
+    plan.manifest.files.push_back(std::move(file));
+  }
+  plan.manifest.rejects = rejects.rows;
+  plan.manifest.files.push_back(rejects);
+  plan.manifest.fingerprint = without_shard(shards[0]);
+  return plan;
+}
+
+/// Whether the folder holds this very merge, finished before.
+bool is_merged(const std::string& out, const Plan& plan) {
+  if (!file_size(out + "/_SUCCESS") || file_size(out + "/" + kMergeMark)) return false;
+  const Manifest there = read_manifest(out, "merge into a new folder");
+  const auto same = [&](const PublishedFile& a, const PublishedFile& b) {
+    return a.name == b.name && a.rows == b.rows && a.bytes == b.bytes &&
+           file_size(out + "/" + a.name) == a.bytes && (a.name == "rejects.jsonl" || a.sha256 == b.sha256);
+  };
+  return there.fingerprint == plan.manifest.fingerprint &&
+         std::equal(there.files.begin(), there.files.end(), plan.manifest.files.begin(),
+                    plan.manifest.files.end(), same);
+}
+
+/// A folder with anything in it but a merge that was cut off is somebody else's.
+void check_empty(const std::string& out) {
+  std::string stranger;
+  for (const std::string& name : list_folder(out)) {
+    if (name == kMergeMark) return;
+    if (!name.starts_with('.') && stranger.empty()) stranger = name;
+  }
+  if (!stranger.empty()) refuse("{}: is not empty: it holds {}; merge into a new folder", out, stranger);
+}
+
+/// Leaves nothing of a merge in the folder but its mark.
 void prepare_folder(FileLayer& files, const std::string& out) {
-  std::vector<std::string> there = list_folder(out);
-  std::erase(there, ".lock");
-  if (!there.empty()) {
-    if (std::find(there.begin(), there.end(), kMark) == there.end())
-      refuse("{}: is not empty; merge into a new folder", out);
+  if (file_size(out + "/_SUCCESS")) {
     files.remove(out + "/_SUCCESS");
     files.sync_folder(out);
   }
-  for (const std::string& name : there)
-    if (name != kMark) files.remove(fmt::format("{}/{}", out, name));
-  const auto mark = files.open(out + "/" + kMark);
+  for (const std::string& name : list_folder(out))
+    if (!name.starts_with('.')) files.remove(fmt::format("{}/{}", out, name));
+  const auto mark = files.open(out + "/" + kMergeMark);
   files.sync_folder(out);
 }
 
@@ -123,64 +190,55 @@ Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<
   std::sort(shards.begin(), shards.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
   if (shards.empty()) refuse("no shards to merge");
   check_shards(shards);
+  Plan plan = plan_merge(shards);
+  Manifest& manifest = plan.manifest;
+  Merged merged{manifest.rows, manifest.rejects, static_cast<int64_t>(plan.rows.size()), {}, true};
+  if (is_merged(out, plan)) return merged;
+  merged.was_finished = false;
+  ordered_json report;
+  try {
+    report = add_up_reports(shards);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    merged.notice = fmt::format("the merged folder gets no report: {}", error.what());
+  }
+  check_empty(out);  // first, so that nothing is left in a folder that is refused
   files.make_folder(out);
   const auto lock = files.lock(out);
+  check_empty(out);
   prepare_folder(files, out);
 
-  Merged merged;
-  ordered_json table = ordered_json::array();
-  Sha256 rejects_sum;
-  int64_t rejects_bytes = 0, corpus_end = 0;
-  const auto rejects = files.open(out + "/rejects.jsonl.part");
-  for (const ShardFolder& shard : shards) {
-    for (ordered_json about : shard.manifest.at("files")) {
-      const std::string name = about.at("name");
-      if (name == "rejects.jsonl") {
-        copy_file(shard, about, *rejects, &rejects_sum);
-        rejects_bytes += about.at("bytes").get<int64_t>();
-        merged.rejects += about.at("rows").get<int64_t>();
-        continue;
-      }
-      // A shard without rows has an empty file; the whole needs one only where there is no other.
-      const bool last = &shard == &shards.back();
-      if (about.at("rows") == 0 && !(last && merged.files == 0)) continue;
-      about["name"] =
-          fmt::format("rows-{:05}{}", merged.files++, std::filesystem::path(name).extension().string());
-      const std::string target = out + "/" + about["name"].get<std::string>();
-      {
-        const auto file = files.open(target + ".part");
-        ordered_json source = about;
-        source["name"] = name;
-        copy_file(shard, source, *file, nullptr);
-        file->sync();
-      }
-      files.rename(target + ".part", target);
-      merged.rows += about.at("rows").get<int64_t>();
-      table.push_back(std::move(about));
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    const std::string target = out + "/" + manifest.files[i].name;
+    {
+      const auto file = files.open(target + ".part");
+      copy_file(*plan.rows[i].shard, *plan.rows[i].file, *file, nullptr);
+      file->sync();
     }
-    corpus_end = std::max(corpus_end, shard.manifest.at("corpus_rows").at("end").get<int64_t>());
+    lock->check();
+    files.rename(target + ".part", target);
   }
-  rejects->sync();
+  Sha256 sum;
+  {
+    const auto rejects = files.open(out + "/rejects.jsonl.part");
+    for (const Plan::Copy& copy : plan.rejects) copy_file(*copy.shard, *copy.file, *rejects, &sum);
+    rejects->sync();
+  }
+  manifest.files.back().sha256 = sum.hex();
+  const auto publish = [&](const char* name, const std::string& text) {
+    lock->check();
+    write_whole(files, out, name, text);
+  };
+  lock->check();
   files.rename(out + "/rejects.jsonl.part", out + "/rejects.jsonl");
-  table.push_back({{"name", "rejects.jsonl"},
-                   {"rows", merged.rejects},
-                   {"bytes", rejects_bytes},
-                   {"sha256", rejects_sum.hex()}});
-  const ordered_json fingerprint = without_shard(shards[0]);
-  const ordered_json manifest{{"manifest", 1},
-                              {"rows", merged.rows},
-                              {"rejects", merged.rejects},
-                              {"corpus_rows", {{"first", 0}, {"end", corpus_end}}},
-                              {"files", std::move(table)},
-                              {"fingerprint_sha256", sha256(fingerprint.dump())},
-                              {"fingerprint", fingerprint}};
-  write_whole(files, out, "manifest.json", manifest.dump(2) + "\n");
-  if (const ordered_json report = add_up_reports(shards); !report.is_null()) {
-    write_whole(files, out, "report.json", report.dump(2) + "\n");
-    write_whole(files, out, "report.html", report_html(report));
+  publish("manifest.json", manifest_json(manifest).dump(2) + "\n");
+  if (!report.is_null()) {
+    publish("report.json", report.dump(2) + "\n");
+    publish("report.html", report_html(report));
   }
-  write_whole(files, out, "_SUCCESS", "");
-  files.remove(out + "/" + kMark);
+  publish("_SUCCESS", "");
+  lock->check();
+  files.remove(out + "/" + kMergeMark);
   files.sync_folder(out);
   return merged;
 }

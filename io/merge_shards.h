@@ -9,7 +9,11 @@ namespace sheaf {
 
 struct Merged {
   int64_t rows = 0, rejects = 0, files = 0;
+  std::string notice;         ///< what is wrong with the shards' reports; empty: nothing
+  bool was_finished = false;  ///< the folder held this very merge before; nothing was written
 };
+
+inline constexpr const char* kMergeMark = ".merging";  ///< in a folder whose merge is not done
 
 /// Joins the run folders of all shards of one job, given in any order: their rows files are copied in input
 /// order and numbered anew, their rejects follow one another. Refuses shards that are not finished, of

@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/text/utf8.h"
+#include "io/descriptor.h"
 #include "io/spelling.h"
 
 namespace sheaf {
@@ -182,6 +183,7 @@ void ParquetFile::Reader::open() {
   arrow_properties.set_batch_size(kBatchRows);
   arrow_properties.set_pre_buffer(false);
   parquet::arrow::FileReaderBuilder builder;
+  check_regular(path);
   if (auto status = builder.OpenFile(path, false, properties); !status.ok())
     refuse("{}: not a readable Parquet file: {}", path, reason_of(status));
   auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();

@@ -8,6 +8,7 @@
 #include <parquet/arrow/writer.h>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/row_table.h"
 
 namespace sheaf {
@@ -171,7 +172,9 @@ void write_table(const std::string& lines, const std::vector<TableColumn>& colum
     rows = bytes = 0;
   };
   const auto add_row = [&](const std::string& line) {
-    const ordered_json row = ordered_json::parse(line);
+    std::string trouble;
+    const ordered_json row = read_json<ordered_json>(line, {}, &trouble);
+    if (!trouble.empty()) fail("{}: a line is {}", lines, trouble);
     for (size_t i = 0; i < columns.size(); ++i)
       append_value(*builder->GetField(static_cast<int>(i)), cell_of(row, columns[i]));
     ++rows;

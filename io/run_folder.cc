@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "io/spelling.h"
+#include "io/list_changes.h"
+#include "io/merge_shards.h"
 
 namespace sheaf {
 namespace {
@@ -12,7 +13,9 @@ using nlohmann::ordered_json;
 
 constexpr int kJournalVersion = 1;
 constexpr size_t kChangesShown = 5;
-constexpr std::string_view kMend = "begin again with --restart, or choose another output.path";
+constexpr int64_t kLargestJournal = int64_t{4} << 30;
+constexpr const char* kMend = "begin again with --restart, or choose another output.path";
+constexpr const char* kNotOurs = "choose a new or empty folder as output.path";
 
 std::string dump_line(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
@@ -40,38 +43,30 @@ std::vector<Sha256> prefix_sums(const std::string& path, const std::vector<int64
   return sums;
 }
 
-}  // namespace
-
-std::vector<std::string> list_changes(const ordered_json& before, const ordered_json& now) {
-  std::vector<std::string> changes;
-  const ordered_json a = before.flatten(), b = now.flatten();
-  const auto say = [&](const std::string& key, const std::string& what) {
-    std::string dotted = key.substr(1);
-    for (size_t at = dotted.find('/'); at != std::string::npos; at = dotted.find('/', at)) dotted[at] = '.';
-    for (size_t at; (at = dotted.find("~1")) != std::string::npos;) dotted.replace(at, 2, "/");
-    for (size_t at; (at = dotted.find("~0")) != std::string::npos;) dotted.replace(at, 2, "~");
-    changes.push_back(dotted + what);
-  };
-  const auto shown = [](const ordered_json& value) { return shorten_text(value.dump(), 60); };
-  for (const auto& [key, value] : a.items()) {
-    const auto other = b.find(key);
-    if (other == b.end())
-      say(key, " is gone");
-    else if (*other != value)
-      say(key, fmt::format(" was {} and is {}", shown(value), shown(*other)));
-  }
-  for (const auto& [key, value] : b.items())
-    if (!a.contains(key)) say(key, " is new");
-  return changes;
+/// Also where it is cut or damaged, so that a restart is possible.
+bool looks_like_journal(const std::string& path) {
+  const std::string head = read_beginning(path, 256).value_or("");
+  return head.substr(0, 16).find_first_not_of("0123456789abcdef") == std::string::npos ||
+         head.find("{\"journal\":") != std::string::npos ||
+         head.find(",\"fingerprint\":") != std::string::npos;
 }
+
+}  // namespace
 
 RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
     : files_(files), options_(std::move(options)) {
   if (options_.path.empty()) refuse("output.path is empty");
   if (check_finished()) return;
+  check_ours();  // first, so that nothing of this run is left in a folder that it refuses
   files_.make_folder(options_.path);
   lock_ = files_.lock(options_.path);
+  notice_ = lock_->notice();
   if (check_finished()) return;  // by another process meanwhile
+  check_ours();
+  open_folder();
+}
+
+void RunFolder::open_folder() {
   if (options_.restart) {
     // The journal says first that nothing else here counts any more, whatever happens before all is gone.
     write_whole(files_, options_.path, "journal",
@@ -79,14 +74,27 @@ RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
     begin();
     return;
   }
-  if (const auto journal = read_whole(path("journal"))) {
-    resume(*journal);
-    saved_progress_ = read_whole(path("progress.json")).value_or("");
+  const auto journal = read_whole(path("journal"), kLargestJournal);
+  if (!journal) return begin();
+  resume(*journal);
+  saved_progress_ = read_whole(path("progress.json")).value_or("");
+}
+
+/// A mistaken output.path must not cost somebody else's files, whatever their names are.
+void RunFolder::check_ours() const {
+  std::string stranger;
+  for (const std::string& name : list_folder(options_.path)) {
+    if (name == "journal" && looks_like_journal(path(name))) return;
+    // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
+    if (name != "journal.part" && (name == kMergeMark || !name.starts_with('.')) && stranger.empty())
+      stranger = name;
+  }
+  if (stranger.empty()) return;
+  if (options_.restart && file_size(path("_SUCCESS")) && file_size(path("manifest.json"))) {
+    read_manifest(options_.path, kNotOurs);  // of a merge, which has no journal
     return;
   }
-  for (const std::string& name : list_folder(options_.path))
-    if (name.starts_with("rows-")) refuse("{}: there is {} but no journal; {}", options_.path, name, kMend);
-  begin();
+  refuse("{}: the folder holds {} and no journal of a run; {}", options_.path, stranger, kNotOurs);
 }
 
 std::string RunFolder::rows_name(int64_t file) const {
@@ -99,19 +107,14 @@ std::string RunFolder::staged_rows(int64_t file) const {
 
 bool RunFolder::check_finished() {
   if (options_.restart || !file_size(path("_SUCCESS"))) return false;
-  const ordered_json manifest =
-      ordered_json::parse(read_whole(path("manifest.json")).value_or(""), nullptr, false);
-  if (!manifest.is_object() || !manifest.contains("fingerprint") || !manifest["fingerprint"].is_object())
-    refuse("{}: there is _SUCCESS but no manifest.json that can be read; {}", options_.path, kMend);
-  check_same(manifest["fingerprint"]);
-  for (const ordered_json& file : manifest.value("files", ordered_json::array())) {
-    const std::string name = file.value("name", "");
-    if (file_size(path(name)) != file.value("bytes", int64_t{-1}))
-      refuse("{}: the run is finished, but {} is gone or no longer has its {} bytes; {}", options_.path, name,
-             file.value("bytes", int64_t{0}), kMend);
-  }
-  at_.rows = manifest.value("rows", int64_t{0});
-  at_.rejects = manifest.value("rejects", int64_t{0});
+  const Manifest manifest = read_manifest(options_.path, kMend);
+  check_same(manifest.fingerprint);
+  for (const PublishedFile& file : manifest.files)
+    if (file_size(path(file.name)) != file.bytes)
+      refuse("{}: the run is finished, but {} is gone or no longer has its {} bytes; {}", options_.path,
+             file.name, file.bytes, kMend);
+  at_.rows = manifest.rows;
+  at_.rejects = manifest.rejects;
   finished_ = true;
   return true;
 }
@@ -160,34 +163,16 @@ void RunFolder::remove_files(int64_t first_rows_file) {
 
 void RunFolder::resume(const std::string& text) {
   const JournalText journal = read_journal(text);
-  if (journal.lines.empty() || journal.lines[0].record.value("journal", 0) != kJournalVersion)
+  if (journal.lines.empty() || journal.lines[0].record.value("journal", ordered_json()) != kJournalVersion)
     refuse("{}: the journal does not begin as one; {}", options_.path, kMend);
   const ordered_json& head = journal.lines[0].record;
   if (head.contains("empty")) return begin();  // a restart got no further
-  check_same(head.at("fingerprint"));
-
-  // Every line is a place where the run could go on, as long as the files hold what it says.
-  std::vector<Progress> places(1);
-  places[0].position = head.at("first_row");
-  for (size_t i = 1; i < journal.lines.size(); ++i) {
-    const ordered_json& line = journal.lines[i].record;
-    Progress place = places.back();
-    if (line.contains("published")) {
-      published_.push_back({line.at("published"), line.at("rows"), line.at("bytes"), line.at("sha256")});
-      ++place.file;
-      place.file_rows = place.file_bytes = 0;
-      place.file_sha256 = sha256("");
-    } else {
-      place.position = line.at("position");
-      place.rows = line.at("rows");
-      place.rejects = line.at("rejects");
-      place.file_rows = line.at("file_rows");
-      place.file_bytes = line.at("file_bytes");
-      place.file_sha256 = line.at("file_sha256");
-      place.rejects_bytes = line.at("rejects_bytes");
-      place.rejects_sha256 = line.at("rejects_sha256");
-    }
-    places.push_back(std::move(place));
+  std::vector<Progress> places;
+  try {
+    check_same(head.at("fingerprint"));
+    places = read_places(journal);
+  } catch (const ordered_json::exception&) {
+    refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
   }
   const int64_t last_position = places.back().position;
   forget_damaged(places);
@@ -213,10 +198,11 @@ void RunFolder::resume(const std::string& text) {
   file_sum_ = rows_sums[found - 1];
   rejects_sum_ = rejects_sums[found - 1];
   if (at_.position < last_position)
-    notice_ = fmt::format("files in {} were damaged; rows {} to {} of the corpus are done again",
-                          options_.path, at_.position + 1, last_position);
+    notice_ += fmt::format("files in {} were damaged; rows {} to {} of the corpus are done again",
+                           options_.path, at_.position + 1, last_position);
   else if (!journal.whole)
-    notice_ = fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
+    notice_ +=
+        fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
 
   journal_ = std::make_unique<JournalWriter>(files_, path("journal"), journal.lines[first + found - 1]);
   if (options_.convert && file > 0) files_.remove(path(staged_rows(file - 1)));
@@ -232,6 +218,43 @@ void RunFolder::resume(const std::string& text) {
   cut(rows_file_, staged_rows(file), at_.file_bytes);
   cut(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes);
   if (at_.file_rows >= options_.rows_per_file) publish();
+}
+
+/// Every line is a place where the run could go on, as long as the files hold what it says. The sums of the
+/// lines keep out damage, not somebody who computes them anew.
+std::vector<RunFolder::Progress> RunFolder::read_places(const JournalText& journal) {
+  const auto check = [&](bool right) {
+    if (!right) refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
+  };
+  std::vector<Progress> places(1);
+  places[0].position = journal.lines[0].record.at("first_row");
+  check(places[0].position == options_.first_row);
+  for (size_t i = 1; i < journal.lines.size(); ++i) {
+    const ordered_json& line = journal.lines[i].record;
+    const Progress& before = places.back();
+    Progress place = before;
+    if (line.contains("published")) {
+      published_.push_back({line.at("published"), line.at("rows"), line.at("bytes"), line.at("sha256")});
+      check(published_.back().name == rows_name(place.file));
+      ++place.file;
+      place.file_rows = place.file_bytes = 0;
+      place.file_sha256 = sha256("");
+    } else {
+      place.position = line.at("position");
+      place.rows = line.at("rows");
+      place.rejects = line.at("rejects");
+      place.file_rows = line.at("file_rows");
+      place.file_bytes = line.at("file_bytes");
+      place.file_sha256 = line.at("file_sha256");
+      place.rejects_bytes = line.at("rejects_bytes");
+      place.rejects_sha256 = line.at("rejects_sha256");
+      check(place.position >= before.position && place.rows >= before.rows &&
+            place.rejects >= before.rejects && place.file_rows >= before.file_rows &&
+            place.file_bytes >= before.file_bytes && place.rejects_bytes >= before.rejects_bytes);
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
 }
 
 /// A file that got its name and may have to grow again gets its staged one back.
@@ -281,6 +304,7 @@ void RunFolder::append(std::unique_ptr<OutputFile>& file, const std::string& sta
 
 void RunFolder::commit(int64_t position) {
   if (position == at_.position && group_rows_.empty() && group_rejects_.empty()) return;
+  lock_->check();
   if (!group_rows_.empty()) append(rows_file_, staged_rows(at_.file), at_.file_bytes == 0, group_rows_);
   if (!group_rejects_.empty())
     append(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes == 0, group_rejects_);
@@ -309,7 +333,7 @@ void RunFolder::commit(int64_t position) {
 /// Gives the rows file its name and begins the next.
 void RunFolder::publish() {
   const std::string staged = staged_rows(at_.file), name = rows_name(at_.file);
-  Published file{name, at_.file_rows, at_.file_bytes, at_.file_sha256};
+  PublishedFile file{name, at_.file_rows, at_.file_bytes, at_.file_sha256};
   if (options_.convert) {
     Sha256 sum;
     file.bytes = 0;
@@ -324,8 +348,10 @@ void RunFolder::publish() {
       file.bytes += static_cast<int64_t>(piece.size());
     });
     file.sha256 = sum.hex();
+    lock_->check();
     files_.rename(path(name + ".part"), path(name));
   } else {
+    lock_->check();
     files_.rename(path(staged), path(name));
   }
   files_.sync_folder(options_.path);
@@ -340,26 +366,21 @@ void RunFolder::publish() {
   at_.file_sha256 = file_sum_.hex();
 }
 
-ordered_json RunFolder::manifest() const {
-  ordered_json files = ordered_json::array();
-  for (const Published& file : published_)
-    files.push_back(
-        {{"name", file.name}, {"rows", file.rows}, {"bytes", file.bytes}, {"sha256", file.sha256}});
-  files.push_back({{"name", "rejects.jsonl"},
-                   {"rows", at_.rejects},
-                   {"bytes", at_.rejects_bytes},
-                   {"sha256", at_.rejects_sha256}});
-  return {{"manifest", 1},
-          {"rows", at_.rows},
-          {"rejects", at_.rejects},
-          {"corpus_rows", {{"first", options_.first_row}, {"end", at_.position}}},
-          {"files", std::move(files)},
-          {"fingerprint_sha256", sha256(options_.fingerprint.dump())},
-          {"fingerprint", options_.fingerprint}};
+Manifest RunFolder::manifest() const {
+  Manifest manifest{at_.rows,     at_.rejects, options_.first_row,
+                    at_.position, published_,  options_.fingerprint};
+  manifest.files.push_back({"rejects.jsonl", at_.rejects, at_.rejects_bytes, at_.rejects_sha256});
+  return manifest;
+}
+
+/// Not into a folder that another run has made in the place of this one's.
+void RunFolder::write_file(const std::string& name, std::string_view text) {
+  lock_->check();
+  write_whole(files_, options_.path, name, text);
 }
 
 void RunFolder::save_progress(const std::string& text) {
-  write_whole(files_, options_.path, "progress.json", text);
+  write_file("progress.json", text);
 }
 
 void RunFolder::finish(const std::string& report, const std::string& page) {
@@ -369,14 +390,16 @@ void RunFolder::finish(const std::string& report, const std::string& page) {
     publish();
   }
   if (!rejects_file_) append(rejects_file_, "rejects.jsonl.part", true, "");
+  lock_->check();
   files_.rename(path("rejects.jsonl.part"), path("rejects.jsonl"));
   files_.sync_folder(options_.path);
   remove_files(at_.file);
-  write_whole(files_, options_.path, "manifest.json", manifest().dump(2) + "\n");
-  write_whole(files_, options_.path, "report.json", report);
-  if (!page.empty()) write_whole(files_, options_.path, "report.html", page);
+  write_file("manifest.json", manifest_json(manifest()).dump(2) + "\n");
+  write_file("report.json", report);
+  if (!page.empty()) write_file("report.html", page);
   files_.remove(path("progress.json"));
-  write_whole(files_, options_.path, "_SUCCESS", "");
+  write_file("_SUCCESS", "");
+  lock_->check();
   finished_ = true;
 }
 

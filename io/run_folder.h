@@ -9,6 +9,7 @@
 #include "core/task/item.h"
 #include "io/file_layer.h"
 #include "io/journal.h"
+#include "io/manifest.h"
 #include "io/sha256.h"
 
 namespace sheaf {
@@ -63,26 +64,25 @@ class RunFolder {
     int64_t rejects_bytes = 0;
     std::string file_sha256 = sha256(""), rejects_sha256 = sha256("");
   };
-  struct Published {
-    std::string name;
-    int64_t rows = 0, bytes = 0;
-    std::string sha256;
-  };
 
   std::string path(const std::string& name) const { return options_.path + "/" + name; }
   std::string rows_name(int64_t file) const;
   std::string staged_rows(int64_t file) const;
   bool check_finished();
+  void check_ours() const;
+  void open_folder();
   void check_same(const nlohmann::ordered_json& fingerprint) const;
   void begin();
   void resume(const std::string& text);
+  std::vector<Progress> read_places(const JournalText& journal);
   void take_back(const std::string& staged, const std::string& name);
   void forget_damaged(std::vector<Progress>& places);
   void remove_files(int64_t first_rows_file);
   void append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
               const std::string& text);
   void publish();
-  nlohmann::ordered_json manifest() const;
+  void write_file(const std::string& name, std::string_view text);
+  Manifest manifest() const;
 
   FileLayer& files_;
   RunFolderOptions options_;
@@ -91,16 +91,12 @@ class RunFolder {
   std::unique_ptr<FolderLock> lock_;
   std::unique_ptr<JournalWriter> journal_;
   Progress at_;
-  std::vector<Published> published_;
+  std::vector<PublishedFile> published_;
   Sha256 file_sum_, rejects_sum_;
 
   std::unique_ptr<OutputFile> rows_file_, rejects_file_;
   std::string group_rows_, group_rejects_;  // of the group that is being filled
   int64_t group_row_count_ = 0, group_reject_count_ = 0;
 };
-
-/// The keys, dotted, whose values differ, each with both: "job.method.documents was 6 and is 4".
-std::vector<std::string> list_changes(const nlohmann::ordered_json& before,
-                                      const nlohmann::ordered_json& now);
 
 }  // namespace sheaf

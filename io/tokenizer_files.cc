@@ -8,6 +8,7 @@
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/gguf.h"
 #include "io/gguf_tokenizer.h"
+#include "io/json_file.h"
 #include "io/mapped_file.h"
 #include "io/model_files.h"
 
@@ -17,19 +18,31 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr size_t kMostBytes = 64 << 20;  // of a file beside a tokenizer
+
 std::string text_beside(const fs::path& path, const char* name) {
   const fs::path file = path.parent_path() / name;
   std::error_code error;
-  if (!fs::is_regular_file(file, error)) return {};
-  return std::string(MappedFile::open(file.string())->text());
+  if (!fs::exists(file, error)) return {};
+  const auto mapped = MappedFile::open(file.string());
+  if (mapped->text().size() > kMostBytes) refuse("{}: has more than {} MB", file.string(), kMostBytes >> 20);
+  return std::string(mapped->text());
+}
+
+json object_beside(const fs::path& path, const char* name, const std::string& text) {
+  const std::string source = (path.parent_path() / name).string();
+  json object = parse_json(text, source, 32);
+  if (!object.is_object()) refuse("{}: is not a JSON object", source);
+  return object;
 }
 
 // The Jinja text beside a tokenizer: chat_template.jinja, or chat_template in tokenizer_config.json (a
 // string, or a list of named ones).
 std::string chat_template_beside(const fs::path& path, const std::string& config_text) {
   if (std::string text = text_beside(path, "chat_template.jinja"); !text.empty()) return text;
-  const json config = json::parse(config_text, nullptr, false);
-  if (!config.is_object() || !config.contains("chat_template")) return {};
+  if (config_text.empty()) return {};
+  const json config = object_beside(path, "tokenizer_config.json", config_text);
+  if (!config.contains("chat_template")) return {};
   const json& chat = config["chat_template"];
   if (chat.is_string()) return chat.get<std::string>();
   if (!chat.is_array()) return {};
@@ -44,8 +57,8 @@ std::string chat_template_beside(const fs::path& path, const std::string& config
 void read_end_tokens(const fs::path& path, Tokenizer& tokenizer) {
   const std::string text = text_beside(path, "generation_config.json");
   if (text.empty()) return;
-  const json config = json::parse(text, nullptr, false);
-  if (!config.is_object() || !config.contains("eos_token_id")) return;
+  const json config = object_beside(path, "generation_config.json", text);
+  if (!config.contains("eos_token_id")) return;
   const json& ids = config["eos_token_id"];
   for (const json& id : ids.is_array() ? ids : json::array({ids})) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size())

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/line_reader.h"
 
 namespace sheaf {
@@ -22,7 +23,9 @@ class WorkloadReader {
       if (line->too_long)
         refuse("{}:{}: a line of more than {} MB; split the context's questions over several lines", path_,
                line_, LineReader::kLongestLine >> 20);
-      const json row = json::parse(line->text, nullptr, false);
+      std::string trouble;
+      const json row = read_json(line->text, {}, &trouble);
+      if (!trouble.empty()) refuse("{}:{}: {}", path_, line_, trouble);
       if (!row.is_object()) refuse("{}:{}: not a JSON object", path_, line_);
       if (line_ == 1) {
         workload_.name = name(row);

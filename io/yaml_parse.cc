@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <fcntl.h>
+#include <poll.h>
 #include <sstream>
+#include <unistd.h>
 #include <unordered_map>
 #include <unordered_set>
 #include <yaml-cpp/eventhandler.h>
@@ -14,6 +16,7 @@
 
 #include "core/error.h"
 #include "core/text/utf8.h"
+#include "io/descriptor.h"
 #include "io/spelling.h"
 #include "io/yaml_reader.h"
 
@@ -189,13 +192,25 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
 }
 
 YamlPtr read_yaml(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
+  // A shell may hand a job over as a pipe, which has a writer by then; one without a writer must not be
+  // waited for.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
   std::string text(kMostBytes + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (!file.eof() && file.fail()))
-    refuse("{}: cannot be read: {}", path, errno ? std::strerror(errno) : "read error");
-  text.resize(static_cast<size_t>(file.gcount()));
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t count = ::read(file.number(), text.data() + size, text.size() - size);
+    if (count == 0) break;
+    if (count > 0) {
+      size += static_cast<size_t>(count);
+    } else if (errno == EAGAIN) {
+      pollfd more{file.number(), POLLIN, 0};
+      ::poll(&more, 1, -1);
+    } else if (errno != EINTR) {
+      refuse("{}: cannot be read: {}", path, std::strerror(errno));
+    }
+  }
+  text.resize(size);
   return parse_yaml(path, text);
 }
 

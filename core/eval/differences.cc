@@ -6,6 +6,7 @@
 
 #include "core/report_html.h"
 #include "core/svg_plot.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -57,7 +58,7 @@ std::vector<std::string> wrapped(const std::string& text, size_t columns) {
 std::string labelled(const std::string& label, const std::string& text, size_t columns) {
   constexpr size_t kLabel = 12;
   std::string out;
-  for (const std::string& line : wrapped(text, columns > kLabel + 20 ? columns - kLabel : 20))
+  for (const std::string& line : wrapped(printable_text(text), columns > kLabel + 20 ? columns - kLabel : 20))
     out += fmt::format("{:<{}}{}\n", out.empty() ? label : "", kLabel, line);
   return out;
 }
@@ -92,8 +93,10 @@ std::string excerpt(const std::string& text, const std::vector<std::string>& wan
 }
 
 std::string differences_text(const DifferencePair& pair, size_t columns) {
-  std::string text = fmt::format("{}, {}: {} and {} differ in {} of {}\n", pair.model, pair.dataset,
-                                 pair.first, pair.second, pair.differing, pair.compared);
+  std::string text =
+      printable_line(fmt::format("{}, {}: {} and {} differ in {} of {}", pair.model, pair.dataset, pair.first,
+                                 pair.second, pair.differing, pair.compared)) +
+      "\n";
   for (const Difference& each : pair.shown) {
     text += "\n" + labelled("id", each.id, columns);
     text += labelled("context", each.context, columns);
@@ -101,7 +104,7 @@ std::string differences_text(const DifferencePair& pair, size_t columns) {
     text += labelled("references", references_text(each), columns);
     const size_t half = columns > 60 ? (columns - 3) / 2 : columns;
     const auto side = [&](const std::string& method, const Difference::Side& of) {
-      std::vector<std::string> lines = wrapped(method + ": " + of.answer, half);
+      std::vector<std::string> lines = wrapped(printable_line(method + ": " + of.answer), half);
       if (!of.scores.empty()) lines.push_back(scores_text(of));
       return lines;
     };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/eval/table_cells.h"
+#include "core/text/printable.h"
 
 namespace sheaf {
 namespace {
@@ -41,7 +42,9 @@ std::string padded(const std::string& text, size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-std::string csv_field(const std::string& text) {
+std::string csv_field(std::string text) {
+  // A spreadsheet would compute what begins so.
+  if (text.find_first_of("=+-@\t\r") == 0) text.insert(0, "'");
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
@@ -52,10 +55,14 @@ std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-std::string markdown_cell(std::string text) {
-  for (size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at + 2))
-    text.insert(at, "\\");
-  return text;
+/// Text in a line of Markdown: no cell, tag, link or code of its own.
+std::string markdown(const std::string& text) {
+  std::string out;
+  for (const char c : printable_line(text)) {
+    if (std::string_view("\\|<[`").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 }  // namespace
@@ -75,11 +82,14 @@ void set_rates(EvalTable& table) {
 }
 
 std::string eval_text(const EvalTable& table) {
-  const std::vector<EvalColumn> columns = table_columns(table);
+  std::vector<EvalColumn> columns = table_columns(table);
   std::vector<size_t> widths;
-  for (const EvalColumn& column : columns) {
+  for (EvalColumn& column : columns) {
     widths.push_back(width_of(column.name));
-    for (const std::string& cell : column.cells) widths.back() = std::max(widths.back(), width_of(cell));
+    for (std::string& cell : column.cells) {
+      cell = printable_line(cell);
+      widths.back() = std::max(widths.back(), width_of(cell));
+    }
   }
   const auto line = [&](const auto& cell) {
     std::string text;
@@ -91,13 +101,13 @@ std::string eval_text(const EvalTable& table) {
   std::string text = line([](const EvalColumn& column) { return column.name; });
   for (size_t r = 0; r < table.rows.size(); ++r)
     text += line([&](const EvalColumn& column) { return column.cells[r]; });
-  for (const std::string& note : table.notes) text += note + "\n";
+  for (const std::string& note : table.notes) text += printable_line(note) + "\n";
   return text;
 }
 
 std::string eval_markdown(const EvalTable& table) {
   const std::vector<EvalColumn> columns = table_columns(table);
-  std::string text = fmt::format("# {}\n\n|", table.name), rule = "|";
+  std::string text = fmt::format("# {}\n\n|", markdown(table.name)), rule = "|";
   for (const EvalColumn& column : columns) {
     text += " " + column.name + " |";
     rule += column.number ? "---:|" : "---|";
@@ -105,10 +115,10 @@ std::string eval_markdown(const EvalTable& table) {
   text += "\n" + rule + "\n";
   for (size_t r = 0; r < table.rows.size(); ++r) {
     text += "|";
-    for (const EvalColumn& column : columns) text += " " + markdown_cell(column.cells[r]) + " |";
+    for (const EvalColumn& column : columns) text += " " + markdown(column.cells[r]) + " |";
     text += "\n";
   }
-  for (const std::string& note : table.notes) text += "\n" + note + "\n";
+  for (const std::string& note : table.notes) text += "\n" + markdown(note) + "\n";
   return text;
 }
 
@@ -120,8 +130,8 @@ std::string eval_csv(const EvalTable& table) {
   text += "\r\n";
   for (const EvalRow& row : table.rows) {
     text += fmt::format("{},{},{},{},{},{},{},{},{}", csv_field(row.model), csv_field(row.dataset),
-                        csv_field(row.method), row.unit, row.count, row.rejects, row.missing, row.metric,
-                        row.value);
+                        csv_field(row.method), row.unit, row.count, row.rejects, row.missing,
+                        csv_field(row.metric), csv_field(row.value));
     for (const NamedFigure& each : kFigures) text += "," + csv_number(row.own.*each.figure);
     text += row.interval ? fmt::format(",{},{}", row.interval->low, row.interval->high) : ",,";
     text += "," + csv_number(row.p_value) + "," + csv_number(row.predicted);

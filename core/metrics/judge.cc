@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/metrics/metrics.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
@@ -105,7 +106,7 @@ std::map<std::string, std::string> read_judgements(std::string_view reply) {
   if (begin == std::string_view::npos) throw std::string("the reply has no <result>");
   std::string_view text = reply.substr(begin + open.size());
   text = text.substr(0, text.find(close));
-  const auto object = nlohmann::json::parse(text, nullptr, false);
+  const auto object = read_json(text);
   if (!object.is_object()) throw std::string("what stands in <result> is no JSON object");
   std::map<std::string, std::string> judgements;
   for (const auto& [name, word] : object.items()) {

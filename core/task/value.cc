@@ -1,9 +1,11 @@
 #include "core/task/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
@@ -93,45 +95,27 @@ json texts_of(const json& raw) {
   return texts;
 }
 
-constexpr size_t kMostDepth = 32;  // brackets of a value; the JSON library writes by recursion
-
-/// Where `text` is nested deeper than that, or its size.
-size_t too_deep(std::string_view text) {
-  size_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\')
-      ++i;
-    else if (text[i] == '"')
-      quoted = !quoted;
-    else if (!quoted && (text[i] == '[' || text[i] == '{') && ++depth > kMostDepth)
-      return i;
-    else if (!quoted && (text[i] == ']' || text[i] == '}') && depth > 0)
-      --depth;
-  }
-  return text.size();
-}
-
-/// Where the last whole member of an object ends, before `end`: at a comma or a line break behind it.
-size_t last_member_end(std::string_view text, size_t end) {
-  size_t depth = 0, found = std::string_view::npos;
+/// Where a whole member of an object ends: at each comma or line break behind one.
+std::vector<size_t> member_ends(std::string_view text) {
+  std::vector<size_t> ends;
+  int64_t depth = 0;
   bool quoted = false, has_key = false;
   char last = 0;  // what stands before, spaces apart
-  for (size_t i = 0; i < end; ++i) {
+  for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
       if (c == '\\') ++i;
       if (c == '"') quoted = false;
       continue;
     }
-    if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') found = i;
+    if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') ends.push_back(i);
     if (depth == 1 && (c == ',' || c == ':')) has_key = c == ':';
     if (c == '"') quoted = true;
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') last = c;
   }
-  return found;
+  return ends;
 }
 
 /// What is left of a list that was cut short.
@@ -139,7 +123,7 @@ json closed_list(std::string_view text) {
   std::string open(text);
   open.erase(open.find_last_not_of(" ,") + 1);
   for (const char* ending : {"]", "\"]"}) {
-    json list = json::parse(open + ending, nullptr, false);
+    json list = read_json(open + ending);
     if (!list.is_discarded()) return list;
   }
   return nullptr;
@@ -154,7 +138,7 @@ bool is_found(const nlohmann::ordered_json& value) {
 std::string valid_utf8(std::string_view text) {
   // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
   const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
-  return json::parse(written).get<std::string>();
+  return read_json(written).get<std::string>();
 }
 
 Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
@@ -165,8 +149,7 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const std::string broken =
       cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
 
-  if (too_deep(text) < text.size()) return {nullptr, "nested too deep: " + in_quotes(text)};
-  json parsed = json::parse(text, nullptr, false);
+  json parsed = read_json(text);
   if (!parsed.is_discarded()) return coerce_value(attribute, parsed);
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
   if (text.front() == '[') {
@@ -187,19 +170,16 @@ json read_object(std::string_view written) {
   std::string text = "{" + valid_utf8(written);
   const size_t end = object_end(std::string_view(text).substr(1));
   if (end != std::string::npos) text.resize(end + 1);
-  size_t good = too_deep(text);  // bytes before the first one that is wrong
-  if (good == text.size()) {
-    try {
-      json object = json::parse(text);
-      return object.is_object() ? object : json::object();
-    } catch (const json::parse_error& error) {
-      good = std::min(good, error.byte - 1);
-    }
+  json object = read_json(text);
+  if (object.is_discarded()) {
+    // Behind the first mistake no end is one, before it all are.
+    const std::vector<size_t> ends = member_ends(text);
+    const auto good = std::partition_point(ends.begin(), ends.end(), [&](size_t cut) {
+      return !read_json(text.substr(0, cut) + "}").is_discarded();
+    });
+    if (good == ends.begin()) return json::object();
+    object = read_json(text.substr(0, *std::prev(good)) + "}");
   }
-  const size_t cut = last_member_end(text, good);
-  if (cut == std::string::npos) return json::object();
-  text.resize(cut);
-  json object = json::parse(text + "}", nullptr, false);
   return object.is_object() ? object : json::object();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/byte_bpe.h"
 #include "core/tokenizer/char_bpe.h"
@@ -290,8 +291,9 @@ void read_config(SplittingTokenizer& tokenizer, const json& file, std::string_vi
     tokenizer.starts_with_bos = tokenizer.bos.has_value();
   }
   if (!config_text.empty()) {
-    const json config = json::parse(config_text, nullptr, false);
-    if (config.is_discarded()) refuse("{}: not valid JSON", source);
+    std::string trouble;
+    const json config = read_json(config_text, {}, &trouble);
+    if (!trouble.empty()) refuse("{}: {}", source, trouble);
     if (const std::string name = token_text(member(config, "bos_token")); !name.empty())
       tokenizer.bos = tokenizer.find(name);
     if (const std::string name = token_text(member(config, "eos_token")); !name.empty())

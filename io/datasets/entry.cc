@@ -1,39 +1,17 @@
 #include "io/datasets/entry.h"
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "io/byte_source.h"
-#include "io/spelling.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kMostDepth = 32;
+constexpr int64_t kMostValues = 100'000'000;
 constexpr size_t kLargestFile = size_t{2} << 30;
-
-/// Brackets that are open at once at most; what stands in strings does not count.
-int nesting(std::string_view text) {
-  int depth = 0, most = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      most = std::max(most, ++depth);
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return most;
-}
 
 std::string_view kind_of(const ordered_json& value) {
   return value.is_object()    ? "an object"
@@ -49,15 +27,10 @@ std::string_view kind_of(const ordered_json& value) {
 ordered_json parse_entry(std::string_view text) {
   if (const size_t good = valid_prefix(text); good < text.size())
     bad_entry("not valid UTF-8 at byte {}", good + 1);
-  if (nesting(text) > kMostDepth) bad_entry("nested more than {} levels deep", kMostDepth);
-  try {
-    return ordered_json::parse(text);
-  } catch (const ordered_json::exception& error) {
-    std::string_view message = error.what();
-    if (const size_t bracket = message.find("] "); bracket != std::string_view::npos)
-      message.remove_prefix(bracket + 2);
-    bad_entry("not valid JSON: {}", shorten_text(message, 200));
-  }
+  std::string trouble;
+  ordered_json entry = read_json<ordered_json>(text, {.values = kMostValues}, &trouble);
+  if (!trouble.empty()) bad_entry("{}", trouble);
+  return entry;
 }
 
 ordered_json read_json_dataset(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/entry.h"
 #include "io/globs.h"
@@ -17,7 +18,7 @@ using nlohmann::ordered_json;
 /// What stands in `value`, or in the JSON text that stands there: Parquet has no objects of any shape.
 json unpacked(const ordered_json& value) {
   if (!value.is_string()) return value;
-  return json::parse(value.get_ref<const std::string&>(), nullptr, false);
+  return read_json(value.get_ref<const std::string&>());
 }
 
 /// The references of a question: "answers", a list, or "answer", one text or null.

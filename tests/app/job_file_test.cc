@@ -256,7 +256,7 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
             "choose one of ippd, standard, separate, prefix");
 }
 
-TEST_F(JobFile, SurvivesAnything) {
+TEST_F(JobFile, FuzzSurvivesAnything) {
   const std::vector<std::string_view> words = {
       "- ",     ": ",    "&a ", "*a", "<<: ", "{",    "}",  "[",     "]",    "\n",      "  ",       "? ",
       "!!int ", "---\n", "\"",  "'",  "null", "auto", "-1", "1e400", "true", "method:", "kind: ask"};

@@ -59,13 +59,34 @@ TEST(Mistakes, AreNamedWithTheFix) {
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const Scratch scratch;
-  for (const char* command : {"man", "doctor", "--help"}) {
+  for (const char* command :
+       {"man", "doctor", "--help", "inspect --json datasets/catalog/catalog.jsonl", "completion bash"}) {
     const std::string line =
         std::string(SHEAF_BINARY) + " " + command + " >/dev/full 2>" + scratch.file("err");
     const int status = std::system(line.c_str());
     EXPECT_EQ(WEXITSTATUS(status), 3) << command;
     EXPECT_NE(test::read_text(scratch.file("err")).find("is its disk full?"), std::string::npos) << command;
   }
+}
+
+TEST(Mistakes, ARunWhoseSummaryIsLostIsDoneAllTheSame) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const Scratch scratch;
+  scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
+  const std::string job = scratch.write(
+      "job.yaml",
+      "model: {path: " + test::make_tiny_model(scratch) +
+          ", chat: plain}\ninput: {path: " + scratch.file("corpus.jsonl") +
+          ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: ippd, max_value_tokens: 4}\n"
+          "engine: {device: cpu}\noutput: {path: " +
+          scratch.file("out") + "}\n");
+  const std::string run =
+      std::string(SHEAF_BINARY) + " run " + job + " --restart >/dev/full 2>" + scratch.file("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(run.c_str())), 0) << test::read_text(scratch.file("err"));
+  EXPECT_TRUE(std::filesystem::exists(scratch.file("out/_SUCCESS")));
+  const std::string json =
+      std::string(SHEAF_BINARY) + " run " + job + " --restart --json >/dev/full 2>" + scratch.file("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(json.c_str())), 3) << "its report was asked for";
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ TEST_F(Resume, ASignalStopsItForNow) {
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 130);
-  EXPECT_NE(read_text(scratch_.file("err")).find("run the same command to go on"), std::string::npos);
+  EXPECT_NE(read_text(scratch_.file("err")).find("rerun the same command to resume"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
   // Another job may not go on here, and says why.
   const Ran other = run_sheaf(scratch_, command(more + " --set method.seed=4"));
@@ -156,7 +156,7 @@ TEST_F(Resume, AFileThatMayNotGrowIsAFullDisk) {
   EXPECT_EQ(WEXITSTATUS(status), 3);
   const std::string err = read_text(scratch_.file("err"));
   EXPECT_NE(err.find(": cannot be written: File too large"), std::string::npos) << err;
-  EXPECT_NE(err.find("run the same command to go on"), std::string::npos) << err;
+  EXPECT_NE(err.find("rerun the same command to resume"), std::string::npos) << err;
   const std::string journal = read_text(scratch_.file("full/journal"));
   EXPECT_GT(std::count(journal.begin(), journal.end(), '\n'), 2) << "groups were committed before";
   const Ran after = run_sheaf(scratch_, command(to("full")));

@@ -60,6 +60,21 @@ TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
   EXPECT_EQ(piped.find('\033'), std::string::npos) << piped;
 }
 
+TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
+  if (!has_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  const Scratch scratch;
+  const std::string model = test::make_tiny_model(scratch);  // a token a byte
+  scratch.write("ids", "[27, 91, 50, 74, 194, 155, 51, 49, 109, 10, 255, 9, 122]\n");
+  const std::string decode =
+      std::string(SHEAF_BINARY) + " tokenize --decode --model " + model + " <" + scratch.file("ids");
+  EXPECT_EQ(on_terminal(scratch, "", decode), "\\x1b[2J\\u009b31m\r\n\\xff\tz\r\n");
+  EXPECT_EQ(on_terminal(scratch, "", decode + " >" + scratch.file("text")), "");
+  EXPECT_EQ(test::read_text(scratch.file("text")),
+            "\x1b[2J\xc2\x9b"
+            "31m\n\xff\tz\n")
+      << "a file gets the bytes";
+}
+
 TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
   if (!has_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
   const Scratch scratch;

@@ -95,6 +95,25 @@ TEST(EvalTable, CsvAndJsonHaveTheFiguresInFull) {
   EXPECT_EQ(json["rows"][0]["quality_interval"], (std::vector<double>{60, 68.5}));
 }
 
+TEST(EvalTable, NamesMakeNoRowsCellsFormulasOrTags) {
+  EvalTable made = table();
+  made.name = "A\n# forged";
+  made.notes = {"a\n| b |", "\x1b[2J"};
+  made.rows[0].model = "=1+1";
+  made.rows[0].dataset = "a\n| m | d \\";
+  made.rows[0].method = "<script>";
+  const std::string text = eval_text(made), markdown = eval_markdown(made), csv = eval_csv(made);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_TRUE(markdown.starts_with("# A\\\\n# forged\n\n| model |")) << markdown;
+  EXPECT_NE(markdown.find("| =1+1 | a\\\\n\\| m \\| d \\\\ | \\<script> | 12 |"), std::string::npos)
+      << markdown;
+  EXPECT_NE(markdown.find("\na\\\\n\\| b \\|\n"), std::string::npos) << markdown;
+  EXPECT_NE(csv.find("\r\n'=1+1,\"a\n| m | d \\\",<script>,questions,"), std::string::npos) << csv;
+  EXPECT_EQ(test::xml_fault(eval_html(made)), "");
+  EXPECT_EQ(eval_html(made).find("<script"), std::string::npos);
+}
+
 TEST(EvalTable, PagesAreWellFormed) {
   const std::string page = eval_html(table());
   EXPECT_EQ(test::xml_fault(page), "");
@@ -105,6 +124,22 @@ TEST(EvalTable, PagesAreWellFormed) {
   const std::string differences = differences_html("x & y", {pair});
   EXPECT_EQ(test::xml_fault(differences), "");
   EXPECT_NE(differences.find("2 of 3 answers differ; the first 1 are here"), std::string::npos);
+}
+
+TEST(Differences, AnswersForgeNoLines) {
+  const DifferencePair pair{"m\n",
+                            "d",
+                            "standard",
+                            "packed",
+                            3,
+                            1,
+                            {{"q\x1b", "c\nid x", "q\nid x", {}, {"1\nid x", {}}, {"2\nid x", {}}}}};
+  for (const size_t columns : {40u, 100u}) {
+    const std::string text = differences_text(pair, columns);
+    EXPECT_EQ(text.find("\nid x"), std::string::npos) << text;
+    EXPECT_NE(text.find("\nid          q\\x1b\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("standard: 1\\nid x"), std::string::npos) << text;
+  }
 }
 
 TEST(Differences, AnExcerptLiesAroundTheReference) {

@@ -72,7 +72,7 @@ class FaultyFiles : public FileLayer {
     if (kind_ == FaultKind::short_write || kind_ == FaultKind::kill_in_write) half();
     if (kind_ == FaultKind::kill_after) whole();
     if (kill) throw Killed();
-    fail("the disk is full; free some space and run the same command to go on");
+    fail("the disk is full; free some space and rerun the same command to resume");
   }
 
   FaultKind kind_;

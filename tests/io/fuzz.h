@@ -1,11 +1,13 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/fuzz_input.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -37,17 +39,73 @@ inline std::string mutate(std::string text, std::mt19937_64& random,
         if (!words.empty()) text.insert(at, words[below(words.size())]);
     }
   }
-  return text;
+  return keep_input(text);
 }
 
-/// Calls `round(random)` until the time of a fuzz test is over; the seed is fixed.
+/// Calls `round(random)` until the time of a fuzz test is over. SHEAF_FUZZ_SEED changes where it starts.
 template <class Round>
 int64_t fuzz(Round&& round) {
-  std::mt19937_64 random(20240607);
+  const char* const seed = std::getenv("SHEAF_FUZZ_SEED");
+  std::mt19937_64 random(seed ? std::strtoull(seed, nullptr, 10) : 20240607);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(fuzz_seconds());
   int64_t rounds = 0;
   for (; std::chrono::steady_clock::now() < end; ++rounds) round(random);
   return rounds;
 }
+
+/// What a target made of its texts.
+struct FuzzCount {
+  int64_t read = 0, refused = 0;
+};
+
+/// Gives `read` what was found before, then changed seeds until the time is over. It may take a text or
+/// refuse it as wrong input; anything else fails the test, or the sanitizers under it.
+template <class Read>
+FuzzCount fuzz_target(const std::string& target, const std::vector<std::string>& seeds,
+                      const std::vector<std::string_view>& words, Read&& read) {
+  FuzzCount count;
+  const auto take = [&](const std::string& text) {
+    try {
+      read(text);
+      ++count.read;
+    } catch (const Error& error) {
+      ++count.refused;
+      EXPECT_EQ(error.fault(), Fault::input) << error.what();
+    }
+  };
+  for (const std::string& text : past_findings(target)) take(keep_input(text));
+  for (const std::string& text : seeds) {
+    const int64_t before = count.read;
+    take(keep_input(text));
+    EXPECT_EQ(count.read, before + 1) << "a seed was refused: " << text.substr(0, 200);
+  }
+  fuzz([&](std::mt19937_64& random) { take(mutate(seeds[random() % seeds.size()], random, words)); });
+  EXPECT_GT(count.read, static_cast<int64_t>(seeds.size())) << "nothing was tried behind the reader";
+  EXPECT_GT(count.refused, 0);
+  return count;
+}
+
+/// Words that readers of JSON find interesting.
+inline const std::vector<std::string_view> kJsonWords = {"{",
+                                                         "}",
+                                                         "[",
+                                                         "]",
+                                                         ",",
+                                                         ":",
+                                                         "\"",
+                                                         "\\u",
+                                                         "\\ud800",
+                                                         "null",
+                                                         "true",
+                                                         "1e999",
+                                                         "-1",
+                                                         "0",
+                                                         "0.5",
+                                                         "99999999999999999999",
+                                                         "9223372036854775807",
+                                                         "\xff",
+                                                         "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+                                                         "{\"a\":",
+                                                         "\n"};
 
 }  // namespace sheaf

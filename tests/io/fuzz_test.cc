@@ -87,7 +87,7 @@ TEST(Fuzz, JsonLines) {
     text = seeds[1] + "\n" + text;
     for (int64_t& line : expected) ++line;
     expected.insert(expected.begin(), 1);
-    const std::string path = folder.write("c.jsonl", text);
+    const std::string path = folder.write("c.jsonl", keep_input(text));
     EXPECT_EQ(read_all(extract_job(path), &kSchema).order, expected);
     EXPECT_EQ(read_all(ask_job(path), nullptr).order, expected);
     EXPECT_EQ(describe_corpus(path)["rows"], expected.size());

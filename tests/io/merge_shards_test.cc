@@ -76,6 +76,13 @@ TEST(Merge, JoinsInInputOrder) {
   whole.path = folder.path("out");
   whole.fingerprint = {{"job", {{"seed", 1}}}, {"shard", nullptr}};
   EXPECT_TRUE(RunFolder(real_files(), whole).finished()) << "the merged folder is that of the whole job";
+  const Merged again = merge_shards(real_files(), folder.path("out"), shards);
+  EXPECT_TRUE(again.was_finished);
+  EXPECT_FALSE(merged.was_finished);
+  EXPECT_EQ(again.rows, 27);
+  EXPECT_EQ(again.files, merged.files);
+  // Not where a file is no longer what it was.
+  folder.write("out/rows-00000.jsonl", "");
   EXPECT_NE(merge_error(folder, shards).find("is not empty"), std::string::npos);
 }
 

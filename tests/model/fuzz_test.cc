@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "io/gguf.h"
 #include "io/model_files.h"
+#include "tests/fuzz_input.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"
 #include "tests/model/temp_folder.h"
@@ -161,9 +162,11 @@ Outcome fuzz(const TempFolder& folder, const std::string& file, const std::strin
   const auto stop = std::chrono::steady_clock::now() +
                     std::chrono::duration<double>(environment("SHEAF_FUZZ_SECONDS", 2) / 2);
   Outcome outcome;
+  std::vector<std::string> found = past_findings(file);
   for (int round = 0; round < 20 || std::chrono::steady_clock::now() < stop; ++round) {
-    const std::string bytes = mutator.mutate(good, head);
-    folder.write(name, bytes);
+    const std::string bytes = found.empty() ? mutator.mutate(good, head) : found.back();
+    if (!found.empty()) found.pop_back();
+    folder.write(name, keep_input(bytes));
     take_largest_allocation();
     try {
       load();

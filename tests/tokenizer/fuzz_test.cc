@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/sentencepiece_model.h"
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/gguf_tokenizer.h"
 #include "io/mapped_file.h"
+#include "io/model_files.h"
 #include "tests/tokenizer/tiny_gguf.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
@@ -68,6 +70,48 @@ TEST(FuzzTokenizer, TokenizerJson) {
                                                "\"unk_token\":\"a\","};
   fuzz_reader(file.dump(), words,
               [](const std::string& text) { return read_tokenizer_json(text, text, "fuzz"); });
+}
+
+// The files that Hugging Face puts beside a tokenizer.
+TEST(FuzzTokenizer, FilesBeside) {
+  const TempFolder folder;
+  const std::string config =
+      R"({"bos_token": "<|end|>", "eos_token": {"content": "<|end|>"}, "add_bos_token": true, "chat_template": [)"
+      R"({"name": "default", "template": "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}"}]})";
+  const std::string generation = R"({"eos_token_id": [258, 1, -1, 99999999999], "pad_token_id": 0})";
+  const std::string chat = "{% for message in messages %}{{'<|im_start|>' + message['role']}}{% endfor %}";
+  const std::vector<std::pair<std::string, std::string>> files = {{"tokenizer_config.json", config},
+                                                                  {"generation_config.json", generation},
+                                                                  {"chat_template.jinja", chat}};
+  folder.write("tokenizer.json", tiny_json({{"a", "b"}}).dump());
+  const auto load = [&] {
+    const LoadedTokenizer loaded = load_tokenizer(folder.path());
+    for (const TokenId id : loaded.tokenizer->end_tokens)
+      EXPECT_TRUE(id >= 0 && id < loaded.tokenizer->vocab_size());
+    detect_chat_template(loaded.chat_template, *loaded.tokenizer);
+  };
+  for (const auto& [name, text] : files) folder.write(name, text);
+  load();
+  int64_t good = 0, refused = 0;
+  const auto try_file = [&](const std::string& name, const std::string& text, const std::string& changed) {
+    folder.write(name, changed);
+    try {
+      load();
+      ++good;
+    } catch (const Error& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+    }
+    folder.write(name, text);
+  };
+  for (const auto& [name, text] : files)
+    for (const std::string& found : past_findings(name)) try_file(name, text, found);
+  fuzz([&](std::mt19937_64& random) {
+    const auto& [name, text] = files[random() % files.size()];
+    try_file(name, text, mutate(text, random, kJsonWords));
+  });
+  EXPECT_GT(good, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(FuzzTokenizer, Tiktoken) {

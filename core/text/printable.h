@@ -1,0 +1,19 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+/// Text that a terminal shows and does not obey, wherever it comes from. Control characters, marks that turn
+/// the direction of text around or hide, and bytes that are not UTF-8 become escapes that a person can read:
+/// \x1b, \u009b, \xff. Newlines and tabs stay.
+std::string printable_text(std::string_view text);
+
+/// The same in one line, for a name that must not look like a line or a row of its own: newlines and tabs
+/// become \n and \t too.
+std::string printable_line(std::string_view text);
+
+/// JSON of the same value: what nlohmann's dump() leaves as it is of the above, as \u009b.
+std::string printable_json(std::string_view json);
+
+}  // namespace sheaf

@@ -1,0 +1,32 @@
+#pragma once
+#include <string>
+#include <utility>
+
+namespace sheaf {
+
+/// An open file of the operating system, closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+
+  int number() const { return number_; }
+  /// The caller closes it.
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+/// Opens a file with open(2)'s `flags`. Never waits, as the open of a named pipe would, and refuses whatever
+/// is not a regular file. Where nothing can be opened the number is negative and errno says why.
+Descriptor open_regular(const std::string& path, int flags);
+
+/// Refuses what is there and is not a regular file; says what it is instead.
+void check_regular(const std::string& path);
+
+}  // namespace sheaf

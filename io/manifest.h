@@ -1,0 +1,29 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// A file of a run folder that will not change any more.
+struct PublishedFile {
+  std::string name;
+  int64_t rows = 0, bytes = 0;
+  std::string sha256;
+};
+
+/// What manifest.json says of a finished run.
+struct Manifest {
+  int64_t rows = 0, rejects = 0;
+  int64_t first = 0, end = 0;        ///< rows of the corpus, [first, end)
+  std::vector<PublishedFile> files;  ///< rows files in input order, rejects.jsonl last
+  nlohmann::ordered_json fingerprint;
+};
+
+nlohmann::ordered_json manifest_json(const Manifest& manifest);
+
+/// Refuses a file that is missing or was not written by manifest_json(), naming it; `mend` says what to do.
+Manifest read_manifest(const std::string& folder, const std::string& mend);
+
+}  // namespace sheaf

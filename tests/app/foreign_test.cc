@@ -1,0 +1,368 @@
+// What other people and programs do to a run: signals, folders that are deleted or shared, files that are
+// pipes, limits, and JSON that is made to overflow a stack.
+#include <csignal>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+namespace fs = std::filesystem;
+
+const std::string kDeep(1'000'000, '[');
+
+class Foreign : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = test::make_tiny_model(scratch_);
+    write_corpus(60);
+    scratch_.write("job.yaml", "model: {path: " + model_ +
+                                   ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                                   ", id: n, context: c, question: q}\n"
+                                   "task: {kind: ask, instruction: Tell}\n"
+                                   "method: {name: ippd, max_value_tokens: 4, temperature: 1}\n"
+                                   "engine: {device: cpu, window: 10, threads: 1}\noutput: {path: " +
+                                   scratch_.file("out") + "}\n");
+  }
+
+  void write_corpus(int rows) const {
+    std::string lines;
+    for (int i = 0; i < rows; ++i)
+      lines +=
+          json{{"n", i}, {"c", "Box " + std::to_string(i) + " holds tea."}, {"q", "What?"}}.dump() + "\n";
+    scratch_.write("corpus.jsonl", lines);
+  }
+
+  std::string command(const std::string& more = "") const {
+    return "run " + scratch_.file("job.yaml") + " " + more;
+  }
+  std::string set(const std::string& key, const std::string& name) const {
+    return " --set " + key + "=" + scratch_.file(name);
+  }
+
+  /// A run that takes seconds, in a process of its own.
+  pid_t start_long_run(const std::string& before = "") const {
+    write_corpus(2000);
+    const std::string line = before + "exec " + SHEAF_BINARY + " " +
+                             command("--quiet --set engine.window=1 --set method.max_value_tokens=30") +
+                             " 2>" + scratch_.file("err");
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      _exit(127);
+    }
+    return child;
+  }
+
+  /// Until the run in `out` has committed a group; false where it does not in half a minute.
+  bool wait_for_a_group() const {
+    for (int i = 0; i < 6000; ++i) {
+      const std::string journal = read_text(scratch_.file("out/journal"));
+      if (std::count(journal.begin(), journal.end(), '\n') > 2) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+  /// The job with a library that changes the machine.
+  int preloaded(const std::string& library, const std::string& environment = "") const {
+    const std::string line = "ASAN_OPTIONS=verify_asan_link_order=0 " + environment +
+                             " LD_PRELOAD=" + library + " " + SHEAF_BINARY + " " + command() + " >" +
+                             scratch_.file("stdout") + " 2>" + scratch_.file("err");
+    const int status = std::system(line.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  static int end_of(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  /// Exit code 2 and a message with these words.
+  static void expect_refusal(const Ran& ran, const std::vector<std::string>& words) {
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    for (const std::string& word : words) EXPECT_NE(ran.err.find(word), std::string::npos) << ran.err;
+  }
+
+  Scratch scratch_;
+  std::string model_;
+};
+
+TEST_F(Foreign, EverySignalThatAsksToStopStopsInOrder) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    fs::remove_all(scratch_.file("out"));
+    const pid_t child = start_long_run();
+    ASSERT_TRUE(wait_for_a_group());
+    kill(child, number);
+    EXPECT_EQ(end_of(child), 130) << strsignal(number);
+    EXPECT_NE(read_text(scratch_.file("err")).find("interrupted"), std::string::npos);
+    EXPECT_TRUE(fs::exists(scratch_.file("out/progress.json"))) << "what was counted is saved";
+  }
+}
+
+TEST_F(Foreign, ASecondSignalEndsItAtOnceWithTheSameCode) {
+  const pid_t child = start_long_run();
+  ASSERT_TRUE(wait_for_a_group());
+  kill(child, SIGTERM);
+  kill(child, SIGHUP);
+  EXPECT_EQ(end_of(child), 130);
+}
+
+TEST_F(Foreign, SignalsIgnoredFromTheStartStayIgnored) {
+  const pid_t child = start_long_run("trap '' HUP INT; ");
+  ASSERT_TRUE(wait_for_a_group());
+  kill(child, SIGHUP);
+  kill(child, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "it goes on";
+  kill(child, SIGTERM);
+  EXPECT_EQ(end_of(child), 130);
+}
+
+TEST_F(Foreign, ARunWhoseFolderWasTakenOverIsNoSuccess) {
+  const pid_t first = start_long_run();
+  ASSERT_TRUE(wait_for_a_group());
+  kill(first, SIGSTOP);
+  fs::remove_all(scratch_.file("out"));
+  const pid_t second = start_long_run();
+  ASSERT_TRUE(wait_for_a_group());
+  kill(second, SIGTERM);
+  EXPECT_EQ(end_of(second), 130);
+  const std::string journal = read_text(scratch_.file("out/journal"));
+  kill(first, SIGCONT);
+  EXPECT_EQ(end_of(first), 2);
+  EXPECT_NE(read_text(scratch_.file("err")).find("deleted or replaced"), std::string::npos);
+  EXPECT_EQ(read_text(scratch_.file("out/journal")), journal);
+  EXPECT_FALSE(fs::exists(scratch_.file("out/_SUCCESS")));
+}
+
+TEST_F(Foreign, SomebodysFilesAreNeverDeleted) {
+  fs::create_directories(scratch_.file("out"));
+  scratch_.write("out/report.json", "mine");
+  for (const char* more : {"", "--restart"}) {
+    expect_refusal(run_sheaf(scratch_, command(more)), {scratch_.file("out"), "report.json", "output.path"});
+    EXPECT_EQ(read_text(scratch_.file("out/report.json")), "mine");
+    EXPECT_FALSE(fs::exists(scratch_.file("out/.lock")));
+  }
+}
+
+TEST_F(Foreign, RowsAmongTheCorpusAreRefusedBeforeAnythingIsComputed) {
+  fs::create_directories(scratch_.file("in/deep/er"));
+  fs::create_directories(scratch_.file("elsewhere"));
+  fs::copy_file(scratch_.file("corpus.jsonl"), scratch_.file("in/a.jsonl"));
+  fs::copy_file(scratch_.file("corpus.jsonl"), scratch_.file("in/deep/a.jsonl"));
+  fs::create_directory_symlink(scratch_.file("elsewhere"), scratch_.file("in/link"));
+  const std::string folder = set("input.path", "in");
+  for (const char* out : {"in", "in/out", "in/deep/er/out", "elsewhere/out", "in/link/x/y", "in/../in/z"})
+    expect_refusal(run_sheaf(scratch_, command(folder + set("output.path", out))),
+                   {"output.path", "outside"});
+  for (const char* pattern : {"in/*/*.jsonl", "in/*/*", "i?/[d]eep/*.js*"})
+    expect_refusal(run_sheaf(scratch_, command(" --set 'input.path=" + scratch_.file(pattern) +
+                                               "' --set input.format=jsonl" + set("output.path", "in/deep"))),
+                   {"output.path", "outside"});
+  EXPECT_FALSE(fs::exists(scratch_.file("in/out")));
+  // What a look for the corpus passes over is no trouble, neither now nor when the run is repeated.
+  for (const char* out : {"in/_out", "in/.out/rows", "in-beside"})
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(run_sheaf(scratch_, command("--quiet " + folder + set("output.path", out))).exit_code, 0)
+          << out;
+  const std::string files = " --set 'input.path=" + scratch_.file("in/a*.jsonl") + "'";
+  EXPECT_EQ(run_sheaf(scratch_, command("--quiet " + files + set("output.path", "in/sub"))).exit_code, 0);
+}
+
+TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
+  const std::string pipe = scratch_.file("pipe.jsonl");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string what = "not a regular file";
+  expect_refusal(run_sheaf(scratch_, command(set("input.path", "pipe.jsonl"))), {pipe, "named pipe", what});
+  expect_refusal(run_sheaf(scratch_, command("--set input.path=/dev/zero --set input.format=jsonl")),
+                 {"/dev/zero", "device", what});
+  expect_refusal(run_sheaf(scratch_, command("--set input.path=/dev/zero --set input.format=parquet")),
+                 {"/dev/zero", "device", what});
+  expect_refusal(run_sheaf(scratch_, "convert squad /dev/zero " + scratch_.file("converted.jsonl")),
+                 {"/dev/zero", "device", what});
+  expect_refusal(run_sheaf(scratch_, "inspect " + pipe), {pipe, what});
+  expect_refusal(run_sheaf(scratch_, "score --metric squad --gold " + pipe + " --pred " + pipe),
+                 {pipe, what});
+  EXPECT_EQ(run_sheaf(scratch_, "run " + pipe).exit_code, 2) << "a job file without a writer is empty";
+  EXPECT_EQ(run_sheaf(scratch_, command("--quiet --log " + pipe)).exit_code, 2) << "nobody reads the log";
+  fs::create_directories(scratch_.file("in"));
+  ASSERT_EQ(mkfifo(scratch_.file("in/a.jsonl").c_str(), 0600), 0);
+  expect_refusal(run_sheaf(scratch_, command(set("input.path", "in"))), {"in/a.jsonl", what});
+  for (const char* name : {"tokenizer.json", "config.json", "generation_config.json"}) {
+    const std::string path = model_ + "/" + name;
+    fs::rename(scratch_.file("model"), scratch_.file("kept"));
+    fs::copy(scratch_.file("kept"), scratch_.file("model"));
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    expect_refusal(run_sheaf(scratch_, command()), {name});
+    fs::remove_all(scratch_.file("model"));
+    fs::rename(scratch_.file("kept"), scratch_.file("model"));
+  }
+  // A device of the name that a page should get stays.
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
+  ASSERT_EQ(mkfifo(scratch_.file("page.html").c_str(), 0600), 0);
+  expect_refusal(
+      run_sheaf(scratch_, "report " + scratch_.file("out") + " --out " + scratch_.file("page.html")),
+      {"page.html", what});
+  EXPECT_TRUE(fs::is_fifo(scratch_.file("page.html")));
+}
+
+TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
+  fs::create_directories(scratch_.file("in"));
+  fs::copy_file(scratch_.file("corpus.jsonl"), scratch_.file("in/\xff\x1b.jsonl"));
+  scratch_.write("in/b.jsonl", "{broken\n");
+  const std::string line = command("--quiet" + set("input.path", "in"));
+  for (int i = 0; i < 2; ++i) {
+    const Ran ran = run_sheaf(scratch_, line);
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_TRUE(fs::exists(scratch_.file("out/_SUCCESS")));
+  }
+  fs::rename(scratch_.file("in/\xff\x1b.jsonl"), scratch_.file("in/\xfd.jsonl"));
+  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl is gone"});
+}
+
+TEST_F(Foreign, AJobFromAPipeWithAWriterIsRead) {
+  const std::string line = std::string("bash -c '") + SHEAF_BINARY + " run --quiet <(sleep 0.1; cat " +
+                           scratch_.file("job.yaml") + ")'";
+  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 0);
+}
+
+TEST_F(Foreign, NestedOrTruncatedFilesBesideAModelAreRefusedByName) {
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json",
+                           "model.safetensors.index.json"}) {
+    const std::string path = "model/" + std::string(name);
+    const bool there = fs::exists(scratch_.file(path));
+    const std::string kept = read_text(scratch_.file(path));
+    for (const std::string& text : {kDeep, "{\"a\":" + kDeep, std::string("{\"eos_token_id\": [1,")}) {
+      scratch_.write(path, text);
+      expect_refusal(run_sheaf(scratch_, command()), {name});
+    }
+    if (there)
+      scratch_.write(path, kept);
+    else
+      fs::remove(scratch_.file(path));
+  }
+  EXPECT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
+}
+
+TEST_F(Foreign, NestedAnswersAndPredictionsAreRefusedByName) {
+  const json row = {{"id", 1}, {"category", "c"}, {"gold", "{\"a\":" + kDeep}};
+  const std::string gold = scratch_.write("gold.jsonl", row.dump() + "\n");
+  const std::string extra = scratch_.write(
+      "extra.jsonl", json{{"id", 1}, {"answers", {"x"}}, {"extra", "{\"a\":" + kDeep}}.dump() + "\n");
+  const std::string good = scratch_.write("good.jsonl", "{\"id\": 1, \"answer\": \"x\"}\n");
+  const std::string deep = scratch_.write("deep.json", "{\"1\":" + kDeep);
+  const std::string lines = scratch_.write("deep.jsonl", "{\"id\": 1, \"answer\":" + kDeep + "\n");
+  expect_refusal(run_sheaf(scratch_, "score --metric attributes --gold " + gold + " --pred " + good),
+                 {"gold"});
+  EXPECT_NE(run_sheaf(scratch_, "score --metric squad --gold " + extra + " --pred " + good).exit_code,
+            128 + SIGSEGV);
+  expect_refusal(run_sheaf(scratch_, "score --metric squad --gold " + extra + " --pred " + deep),
+                 {"deep.json"});
+  expect_refusal(run_sheaf(scratch_, "score --metric squad --gold " + extra + " --pred " + lines),
+                 {"deep.jsonl"});
+}
+
+TEST_F(Foreign, DamagedReportsAreNamedAndNoReasonToStop) {
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
+  const json report = json::parse(read_text(scratch_.file("out/report.json")));
+  json wrong = report;
+  wrong["value_tokens"]["bin_width"] = 0;
+  for (const std::string& text : {std::string("{"), kDeep, std::string("[]"), wrong.dump()}) {
+    scratch_.write("out/report.json", text);
+    expect_refusal(run_sheaf(scratch_, "report " + scratch_.file("out")), {"out/report.json", "--restart"});
+    expect_refusal(run_sheaf(scratch_, command("--json")), {"out/report.json"});
+  }
+
+  for (const std::string& text :
+       {std::string("{"), "{\"rows\":" + kDeep, std::string("{\"rows\": \"1\", \"rejects\": 0}"),
+        json{{"rows", 10}, {"rejects", 0}, {"report", wrong}}.dump(),
+        json{{"rows", 10}, {"rejects", 0}, {"report", {{"version", 2}, {"values", 3}}}}.dump()}) {
+    fs::remove_all(scratch_.file("out"));
+    const pid_t child = start_long_run();
+    ASSERT_TRUE(wait_for_a_group());
+    kill(child, SIGTERM);
+    ASSERT_EQ(end_of(child), 130);
+    scratch_.write("out/progress.json", text);
+    expect_refusal(run_sheaf(scratch_, "report " + scratch_.file("out")), {"out/progress.json"});
+    const Ran again = run_sheaf(scratch_, command("--set engine.window=1 --set method.max_value_tokens=30 "
+                                                  "--max-rejects 0"));
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_NE(again.err.find("progress.json"), std::string::npos) << again.err;
+  }
+}
+
+TEST_F(Foreign, MergesBehaveAsRunsDo) {
+  std::string shards;
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = "shard" + std::to_string(i);
+    ASSERT_EQ(
+        run_sheaf(scratch_, command("--quiet --shard " + std::to_string(i) + "/2" + set("output.path", name)))
+            .exit_code,
+        0);
+    shards += " " + scratch_.file(name);
+  }
+  const std::string out = scratch_.file("merged");
+  // A limit on file sizes is a full disk.
+  const std::string limited = "ulimit -f 1; exec " + std::string(SHEAF_BINARY) + " merge " + out + shards +
+                              " 2>" + scratch_.file("err");
+  EXPECT_EQ(WEXITSTATUS(std::system(("bash -c '" + limited + "'").c_str())), 3);
+  EXPECT_NE(read_text(scratch_.file("err")).find("File too large"), std::string::npos);
+  EXPECT_FALSE(fs::exists(out + "/_SUCCESS"));
+  ASSERT_EQ(run_sheaf(scratch_, "merge " + out + shards).exit_code, 0);
+  const auto written = fs::last_write_time(out + "/manifest.json");
+  const Ran again = run_sheaf(scratch_, "merge " + out + shards);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.out.find("merged before: 60 rows"), std::string::npos) << again.out;
+  EXPECT_EQ(fs::last_write_time(out + "/manifest.json"), written);
+
+  // Another folder's files stay, and nothing is added to them.
+  fs::create_directories(scratch_.file("theirs"));
+  scratch_.write("theirs/notes.txt", "mine");
+  expect_refusal(run_sheaf(scratch_, "merge " + scratch_.file("theirs") + shards), {"theirs", "notes.txt"});
+  EXPECT_FALSE(fs::exists(scratch_.file("theirs/.lock")));
+  json manifest = json::parse(read_text(scratch_.file("shard1/manifest.json")));
+  manifest["files"][0]["bytes"] = "1";
+  scratch_.write("shard1/manifest.json", manifest.dump());
+  expect_refusal(run_sheaf(scratch_, "merge " + scratch_.file("fresh") + shards), {"shard1/manifest.json"});
+  EXPECT_FALSE(fs::exists(scratch_.file("fresh")));
+}
+
+TEST_F(Foreign, AFullDiskCostsTheGroupsThatDidNotFit) {
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet" + set("output.path", "whole"))).exit_code, 0);
+  for (int writes = 1; writes < 12; writes += 2) {
+    fs::remove_all(scratch_.file("out"));
+    const int status = preloaded(SHEAF_FULL_DISK, "SHEAF_TEST_WRITES=" + std::to_string(writes));
+    EXPECT_EQ(status, 3);
+    const std::string err = read_text(scratch_.file("err"));
+    EXPECT_NE(err.find("the disk is full; free some space and rerun the same command to resume"),
+              std::string::npos)
+        << err;
+    EXPECT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
+    EXPECT_EQ(read_text(scratch_.file("out/rows-00000.jsonl")),
+              read_text(scratch_.file("whole/rows-00000.jsonl")));
+  }
+}
+
+TEST_F(Foreign, AFileSystemWithoutLocksIsUsedWithANotice) {
+  EXPECT_EQ(preloaded(SHEAF_NO_FLOCK), 0) << read_text(scratch_.file("err"));
+  EXPECT_NE(read_text(scratch_.file("err")).find("the file system has no locks"), std::string::npos)
+      << read_text(scratch_.file("err"));
+  EXPECT_TRUE(fs::exists(scratch_.file("out/_SUCCESS")));
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+// Lists of machines and calibrations that were damaged or made up: read or refused, never a crash, and what
+// was read can be used.
+#include "tests/io/fuzz.h"
+
+#include "app/calibration_file.h"
+#include "app/hardware_file.h"
+#include "tests/estimate/made_up_device.h"
+
+namespace sheaf {
+namespace {
+
+using test::MadeUpDevice;
+
+TEST(FuzzEstimate, Calibrations) {
+  const TempFolder folder;
+  const std::string good = calibration_text(MadeUpDevice::calibration());
+  fuzz_target("calibration", {good}, kJsonWords, [&](const std::string& text) {
+    const Calibration calibration = read_calibration(folder.write("c.json", text));
+    calibration_text(calibration);
+  });
+}
+
+TEST(FuzzEstimate, HardwareLists) {
+  const TempFolder folder;
+  folder.write("c.json", calibration_text(MadeUpDevice::calibration()));
+  const std::string good =
+      "prices_as_of: \"2025-07\"\nhardware:\n"
+      "  small: {title: A small one, tflops: 250, bandwidth_gb: 1000, memory_gb: 24, like: big}\n"
+      "  big:\n    title: A big one\n    tflops: 500\n    bandwidth_gb: 2000\n    memory_gb: 141\n"
+      "    calibration: c.json\n"
+      "    instances: [{name: eight, devices: 8, usd_per_hour: 16}, {name: one, usd_per_hour: 3}]\n";
+  const std::vector<std::string_view> words = {"- ",
+                                               ": ",
+                                               "&a ",
+                                               "*a",
+                                               "<<: ",
+                                               "{",
+                                               "}",
+                                               "[",
+                                               "]",
+                                               "\n",
+                                               "  ",
+                                               "null",
+                                               "1e400",
+                                               "-1",
+                                               "0",
+                                               "like: small",
+                                               "nan",
+                                               "'",
+                                               "\"",
+                                               "c.json",
+                                               "../",
+                                               "true",
+                                               "9999999999999999999"};
+  fuzz_target("hardware", {good}, words, [&](const std::string& text) {
+    const HardwareList list = read_hardware(folder.write("h.yaml", text));
+    for (const Hardware& device : list.devices)
+      for (const int devices : {1, 8, 9}) device.price(devices);
+  });
+}
+
+}  // namespace
+}  // namespace sheaf

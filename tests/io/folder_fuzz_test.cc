@@ -1,0 +1,171 @@
+// Run folders that were damaged or written by somebody else: whatever their files say, a run, a merge and a
+// report end in a result or a refusal that names the folder.
+#include <filesystem>
+#include <map>
+
+#include "core/add_reports.h"
+#include "core/compare_reports.h"
+#include "core/report.h"
+#include "core/report_html.h"
+#include "io/merge_shards.h"
+#include "io/report_file.h"
+#include "io/run_folder.h"
+#include "io/workload.h"
+#include "tests/io/faulty_files.h"
+#include "tests/io/fuzz.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+using Files = std::map<std::string, std::string>;
+
+constexpr int64_t kRows = 9;
+
+/// Real files that are never synced: what is on the disk makes no difference to a test.
+FileLayer& quick_files() {
+  static FaultyFiles files(FaultKind::error, 0);
+  return files;
+}
+
+RunFolderOptions options_for(const std::string& path) {
+  RunFolderOptions options;
+  options.path = path;
+  options.rows_per_file = 2;
+  options.fingerprint = {{"job", {{"seed", 1}}},
+                         {"shard", {{"index", 0}, {"count", 1}, {"first", 0}, {"end", kRows}}}};
+  return options;
+}
+
+/// Does what is left to do up to corpus row `end`.
+void work(RunFolder& folder, int64_t end) {
+  for (int64_t at = folder.position(); at < end; ++at) {
+    if (at % 4 == 3)
+      folder.reject({});
+    else
+      folder.row({{"id", at}});
+    folder.commit(at + 1);
+  }
+}
+
+std::string made_up_report() {
+  return report_json(Report{}).dump();
+}
+
+Files contents(const std::string& path) {
+  Files files;
+  for (const std::string& name : list_folder(path))
+    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
+  return files;
+}
+
+void write_files(const TempFolder& folder, const std::string& name, const Files& files) {
+  std::filesystem::remove_all(folder.path(name));
+  for (const auto& [file, text] : files) folder.write(name + "/" + file, text);
+}
+
+/// The journal's lines as they are, with sums that are right: what an attacker would write, not a disk.
+std::string sum_anew(const std::string& journal) {
+  std::string out, before;
+  size_t at = 0;
+  for (size_t end; (end = journal.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = journal.substr(at, end - at);
+    const size_t object = line.find('{');
+    if (object == std::string::npos) continue;
+    before = Sha256().add(before).add(line.substr(object)).hex().substr(0, 16);
+    out += before + ' ' + line.substr(object) + '\n';
+  }
+  return out;
+}
+
+void expect_named(const TempFolder& folder, const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(folder.path()), std::string::npos) << error.what();
+    throw;
+  }
+}
+
+TEST(Fuzz, Journals) {
+  const TempFolder folder;
+  const RunFolderOptions options = options_for(folder.path("out"));
+  {
+    RunFolder run(quick_files(), options);
+    work(run, 6);
+  }
+  Files files = contents(options.path);
+  const std::string journal = files.at("journal");
+  int64_t resumed = 0;
+  const auto read = [&](const std::string& text) {
+    expect_named(folder, [&] {
+      for (const std::string& each : {text, sum_anew(text)}) {
+        files["journal"] = each;
+        write_files(folder, "out", files);
+        RunFolder run(quick_files(), options);
+        ++resumed;
+        work(run, kRows);
+        run.finish("{}\n");
+      }
+    });
+  };
+  fuzz_target("journal", {journal}, kJsonWords, read);
+  EXPECT_GT(resumed, 10);
+}
+
+TEST(Fuzz, Manifests) {
+  const TempFolder folder;
+  const RunFolderOptions options = options_for(folder.path("out"));
+  {
+    RunFolder run(quick_files(), options);
+    work(run, kRows);
+    run.finish(made_up_report() + "\n");
+  }
+  Files files = contents(options.path);
+  fuzz_target("manifest", {files.at("manifest.json")}, kJsonWords, [&](const std::string& text) {
+    files["manifest.json"] = text;
+    write_files(folder, "out", files);
+    std::filesystem::remove_all(folder.path("merged"));
+    expect_named(folder, [&] { merge_shards(quick_files(), folder.path("merged"), {options.path}); });
+    expect_named(folder, [&] { EXPECT_TRUE(RunFolder(quick_files(), options).finished()); });
+  });
+}
+
+TEST(Fuzz, Reports) {
+  const TempFolder folder;
+  const ordered_json good = report_json(Report{});
+  fuzz_target("report", {good.dump(), good.dump(2)}, kJsonWords, [&](const std::string& text) {
+    const std::string path = folder.write("report.json", text);
+    expect_named(folder, [&] {
+      const ordered_json report = read_report_file(path), sum = add_reports(report, good);
+      report_text(sum);
+      report_html(sum);
+      comparison_text({{"a", report}, {"b", sum}});
+      comparison_html({{"a", report}, {"b", sum}});
+    });
+  });
+}
+
+TEST(Fuzz, SavedReports) {
+  const std::string good =
+      ordered_json{{"rows", 3}, {"rejects", 1}, {"report", report_json(Report{})}}.dump();
+  fuzz_target("progress", {good}, kJsonWords, [&](const std::string& text) {
+    const SavedReport saved = read_saved_report(text, "progress.json");
+    add_reports(saved.report, saved.report);
+  });
+}
+
+TEST(Fuzz, Workloads) {
+  const TempFolder folder;
+  const std::vector<std::string> seeds = {
+      "{\"name\": \"w\", \"instruction_ids\": [1, 2]}\n"
+      "{\"context_ids\": [3, 4], \"questions\": [{\"ids\": [5], \"answer_tokens\": 3}]}\n"
+      "{\"context_ids\": [], \"questions\": [{\"ids\": [5, 6], \"answer_tokens\": 1}]}\n"};
+  fuzz_target("workload", seeds, kJsonWords, [&](const std::string& text) {
+    const std::string path = folder.write("w.jsonl", text);
+    expect_named(folder, [&] { least_work(read_workload(path, false)); });
+  });
+}
+
+}  // namespace
+}  // namespace sheaf
