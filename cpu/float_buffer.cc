@@ -1,6 +1,6 @@
 #include "cpu/float_buffer.h"
 
-#include <limits>
+#include <algorithm>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,13 +10,35 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kHugePage = 2 << 20;
+constexpr double kBesidePool = 256 << 20;  // for a step, threads, and reading and writing
 
 }  // namespace
 
+int64_t machine_memory() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
 void check_memory(int64_t floats, const char* what) {
-  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  if (floats < 0 || floats > memory / int64_t{sizeof(float)})
-    fail("{} needs {} MB, this machine has {} MB", what, floats / 250000, memory / 1000000);
+  if (floats < 0 || floats > machine_memory() / int64_t{sizeof(float)})
+    throw OutOfMemory(fmt::format("{} needs {} MB, this machine has {} MB", what, floats / 250000,
+                                  machine_memory() / 1000000));
+}
+
+void check_pool(double bytes, bool made) {
+  if (bytes > static_cast<double>(machine_memory() / 8 * 7))
+    throw OutOfMemory(
+        fmt::format("the key/value pool needs {:.0f} MB, this machine has {} MB; lower "
+                    "engine.kv_memory_gb",
+                    bytes / 1e6, machine_memory() / 1000000));
+  if (!made) return;
+  const auto beside = static_cast<size_t>(std::min(bytes, kBesidePool));
+  void* room = mmap(nullptr, beside, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    throw OutOfMemory(
+        fmt::format("a key/value pool of {:.0f} MB leaves no address space for a step; raise "
+                    "the limit (ulimit -v)",
+                    bytes / 1e6));
+  munmap(room, beside);
 }
 
 FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
@@ -26,7 +48,11 @@ FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
   if (bytes >= kHugePage) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* data =
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) fail("{} needs {} MB, which the machine refuses", what, bytes / 1000000);
+  if (data == MAP_FAILED)
+    throw OutOfMemory(
+        fmt::format("{} needs {} MB, which the machine refuses; free memory, or raise the "
+                    "limit (ulimit -v)",
+                    what, bytes / 1000000));
   if (bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   data_ = std::unique_ptr<float[], Release>(static_cast<float*>(data), Release{bytes});
 }

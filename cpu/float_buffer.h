@@ -9,7 +9,7 @@ namespace sheaf {
 class FloatBuffer {
  public:
   FloatBuffer() = default;
-  /// Fails, naming `what`, when the machine has less memory than that.
+  /// Throws OutOfMemory, naming `what`, where the machine has less memory than that or does not give it.
   FloatBuffer(int64_t count, const char* what);
 
   float* data() const { return data_.get(); }
@@ -28,7 +28,13 @@ class FloatBuffer {
   int64_t count_ = 0;
 };
 
-/// Fails, naming `what`, when `floats` floats are more than the machine's memory.
+int64_t machine_memory();  ///< bytes
+
+/// Throws OutOfMemory, naming `what`, when `floats` floats are more than the machine's memory.
 void check_memory(int64_t floats, const char* what);
+
+/// Throws OutOfMemory where a key/value pool of so many bytes is more than 7/8 of the machine's memory, or
+/// `made` and there is no room (`ulimit -v`) beside it for the rest of the job.
+void check_pool(double bytes, bool made);
 
 }  // namespace sheaf

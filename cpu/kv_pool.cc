@@ -16,12 +16,10 @@ KvPool::KvPool(const ModelConfig& config, int32_t pages, int32_t page_size)
   // The product may not fit 64 bits, so it is checked as a floating number first.
   const double bytes = static_cast<double>(places_) * static_cast<double>(vectors) *
                        static_cast<double>(head_dim_ + value_stride_) * sizeof(float);
-  if (bytes > 1e15)
-    fail("key/value pool of {} tokens needs {:.0f} GB", int64_t{pages} * page_size, bytes / 1e9);
-  check_memory(places_ * vectors * (head_dim_ + value_stride_),
-               "the key/value pool (engine.kv_memory_gb sets its size)");
+  check_pool(bytes, false);
   keys_ = FloatBuffer(places_ * vectors * head_dim_, "the keys of the key/value pool");
   values_ = FloatBuffer(places_ * vectors * value_stride_, "the values of the key/value pool");
+  check_pool(bytes, true);
 }
 
 void KvPool::write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) {

@@ -79,7 +79,10 @@ class QuickBackend final : public Backend {
   int64_t kv_bytes_per_token() const override { return quick_needs(config_).kv_bytes_per_token; }
   int32_t preferred_rows() const override { return quick_needs(config_).preferred_rows; }
 
-  void allocate_kv(int32_t pages, int32_t page_size) override { pool_ = KvPool(config_, pages, page_size); }
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    pool_ = {};  // not both at once
+    pool_ = KvPool(config_, pages, page_size);
+  }
 
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     check_batch(batch, config_, pool_.pages(), pool_.page_size());

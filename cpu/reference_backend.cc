@@ -16,7 +16,7 @@ using reference::Linear;
 struct Layer {
   std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
   Linear q, k, v, o, gate, up, down;
-  std::vector<float> keys, values;  ///< [slots, kv_heads × head_dim]
+  FloatBuffer keys, values;  ///< [slots, kv_heads × head_dim]
 };
 
 Layer read_layer(const LayerWeights& weights) {
@@ -56,13 +56,14 @@ class ReferenceBackend final : public Backend {
     pages_ = pages;
     page_size_ = page_size;
     const int64_t slots = int64_t{pages} * page_size;
-    if (slots > int64_t{1} << 40) fail("key/value pool of {} tokens is more than any machine holds", slots);
-    check_memory(slots * config_.kv_floats_per_token(),
-                 "the key/value pool (engine.kv_memory_gb sets its size)");
-    for (Layer& layer : layers_) {
-      layer.keys.assign(static_cast<size_t>(slots * kv_size()), 0.0f);
-      layer.values.assign(layer.keys.size(), 0.0f);
-    }
+    const double bytes =
+        static_cast<double>(slots) * static_cast<double>(config_.kv_floats_per_token()) * sizeof(float);
+    check_pool(bytes, false);
+    for (const bool make : {false, true})  // not both pools at once
+      for (Layer& layer : layers_)
+        for (FloatBuffer* half : {&layer.keys, &layer.values})
+          *half = FloatBuffer(make ? slots * kv_size() : 0, "the key/value pool");
+    check_pool(bytes, true);
   }
 
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
@@ -141,8 +142,8 @@ class ReferenceBackend final : public Backend {
       reference::rotate(config_, batch.positions[row], queries[row]);
       reference::rotate(config_, batch.positions[row], key);
       const int64_t slot = batch.kv_slots[row] * kv_size();
-      std::copy(key.begin(), key.end(), layer.keys.begin() + slot);
-      std::copy(value.begin(), value.end(), layer.values.begin() + slot);
+      std::copy(key.begin(), key.end(), layer.keys.data() + slot);
+      std::copy(value.begin(), value.end(), layer.values.data() + slot);
     }
     for (size_t row = 0; row < hidden_.size(); ++row) {
       add_attention(layer, row, queries[row]);

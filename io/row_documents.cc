@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "core/task/relevance.h"
 #include "io/cells.h"
@@ -105,10 +106,12 @@ void map_documents(const json& cells, const Job::Input& input, Item& item) {
     for (size_t i = 0; i < scores.size(); ++i) scores[i] = joined_relevance(scores[i], rerank[i]);
     if (scores.empty()) scores = rerank;
   }
+  std::optional<LexicalScorer> scorer;
+  if (scores.empty()) scorer.emplace(item.documents);
   for (Question& question : item.questions) {
     question.relevance = scores;
-    if (scores.empty())
-      for (const double score : lexical_scores(question.text, item.documents))
+    if (scorer)
+      for (const double score : scorer->scores(question.text))
         question.relevance.push_back(normalized_score(ScoreKind::sparse, score));
     for (double& relevance : question.relevance) relevance = clipped_relevance(relevance);
   }

@@ -77,7 +77,10 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
   add(input_.question, "input.question");
   add(input_.options, "input.options", true);
   if (!schema_) return;
-  for (const Category& category : schema_->categories) category_names_.push_back(category.name);
+  for (const Category& category : schema_->categories) {
+    category_names_.push_back(category.name);
+    categories_.insert(category.name);
+  }
   if (input_.category.empty() && category_names_.size() != 1)
     refuse("{}: the schema has {} categories; name the column that holds the category with input.category",
            job.file, category_names_.size());
@@ -121,7 +124,7 @@ void RowMapper::map_category(const json& cells, Item& item) const {
     return;
   }
   item.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
-  if (!schema_->find(item.category))
+  if (!categories_.contains(item.category))
     reject("category \"{}\" is not in the schema{}", shorten_text(item.category, 60),
            suggest_spelling(item.category, category_names_));
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -51,6 +52,7 @@ class RowMapper {
   bool batch_ = false;  ///< rows are requests, for task.kind chat
   bool gathers_ = false;
   std::vector<std::string> category_names_;
+  std::unordered_set<std::string> categories_;  ///< the same
   std::vector<MappedColumn> columns_;
 };
 

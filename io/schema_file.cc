@@ -10,6 +10,7 @@
 namespace sheaf {
 namespace {
 
+constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that they share counted each time
 const std::vector<std::string> kTypes = {"text", "number", "enum", "list"};
 
 ValueType value_type(const std::string& name) {
@@ -98,7 +99,14 @@ Attribute listed_attribute(const YamlPtr& item, const Shared& shared) {
              : fmt::format("; did you mean \"{}\"?", near));
 }
 
-Category read_category(const YamlNode::Entry& entry, const Shared& shared) {
+size_t bytes_of(const Attribute& attribute) {
+  size_t bytes = sizeof attribute + attribute.description.size();
+  for (const std::string& option : attribute.options) bytes += sizeof option + option.size();
+  return bytes;
+}
+
+/// Takes what the category takes up off `room`.
+Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_t& room) {
   Category category;
   category.name = checked_name(entry.key, entry.place, "category");
   const YamlNode& list = *entry.value;
@@ -113,6 +121,12 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared) {
     Attribute attribute = listed_attribute(item, shared);
     if (!seen.insert(attribute.name).second)
       refuse("{}: attribute \"{}\" appears twice; remove one", item->place.text(), attribute.name);
+    if (bytes_of(attribute) > room)
+      refuse(
+          "{}: the categories so far take more than {} MB, each with the options of its attributes; split "
+          "the schema",
+          item->place.text(), kMostBytes >> 20);
+    room -= bytes_of(attribute);
     category.attributes.push_back(std::move(attribute));
   }
   return category;
@@ -130,8 +144,9 @@ Schema read_schema(const std::string& path) {
   YamlMap check(categories, "categories");
   if (categories->entries.empty()) refuse("{}: categories has no category", categories->place.text());
   Schema schema;
+  size_t room = kMostBytes;
   for (const YamlNode::Entry& entry : categories->entries)
-    schema.categories.push_back(read_category(entry, shared));
+    schema.categories.push_back(read_category(entry, shared, room));
   return schema;
 }
 

@@ -16,7 +16,8 @@ class AnswerTrie {
   using Node = int32_t;
   static constexpr Node root = 0;
 
-  /// `answers` are not empty and differ; `stop` ends an answer that is the beginning of another one.
+  /// `answers` are not empty and differ; `stop` ends an answer that is the beginning of another one; -1
+  /// where there is no such answer.
   AnswerTrie(std::vector<Tokens> answers, TokenId stop);
 
   /// Allowed next tokens, ascending.

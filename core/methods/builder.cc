@@ -24,7 +24,8 @@ Builder make_builder(const Job::Method& method) {
     return {method.name, method.documents,
             [joint](std::span<const ItemParts> items, std::vector<Stack>& out) {
               build_positional(items, joint, out);
-            }};
+            },
+            true};
   if (method.name == "hpd") return {method.name, method.documents, joint ? build_joint_tree : build_tree};
   if (method.name == "pced") return make_pced_builder(method, true);
   refuse("method.name: there is no method \"{}\"", method.name);

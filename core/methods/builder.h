@@ -17,6 +17,7 @@ struct Builder {
   int32_t documents = 1;  ///< items per stack; 0: as many as fit the token budget
   /// Appends the stacks of `items`, which share one bin.
   std::function<void(std::span<const ItemParts> items, std::vector<Stack>& out)> build;
+  bool chains = false;  ///< the questions of an item stand one behind the other, not side by side
 };
 
 /// The builder of a job's method.

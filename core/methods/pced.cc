@@ -30,6 +30,7 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
     for (size_t q = 0; q < item.questions().size(); ++q) {
       Tokens question = item.bin->opening;
       append(question, item.questions()[q].tokens);
+      if (question.empty()) fail("a question without tokens");
       Stack& stack = out.emplace_back();
       Slot slot = make_slot(item, q);
       const int32_t alone = slot.alone_tokens;

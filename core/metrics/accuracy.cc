@@ -1,5 +1,6 @@
 // Right or wrong: a choice among options, an answer to the letter, and whether two runs gave the same one.
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/metrics/metrics.h"
 #include "core/metrics/python_text.h"
@@ -25,11 +26,9 @@ std::string option_name(std::string_view text) {
 }
 
 void measure_choice(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
-  const auto is_accepted = [&](const std::string& answer) {
-    return std::any_of(item.references.begin(), item.references.end(), [&](const auto& reference) {
-      return option_name(reference.front()) == option_name(answer);
-    });
-  };
+  std::unordered_set<std::string> accepted;
+  for (const auto& reference : item.references) accepted.insert(option_name(reference.front()));
+  const auto is_accepted = [&](const std::string& answer) { return accepted.contains(option_name(answer)); };
   count(item.prediction && std::any_of(item.prediction->begin(), item.prediction->end(), is_accepted), terms,
         scores);
 }

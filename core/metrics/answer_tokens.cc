@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <iterator>
 
 #include "core/metrics/python_text.h"
 #include "core/text/utf8.h"
@@ -53,21 +52,24 @@ std::string joined_tokens(const std::vector<std::string>& tokens) {
   return fmt::format("{}", fmt::join(tokens, " "));
 }
 
-TokenOverlap token_overlap(std::vector<std::string> predicted, std::vector<std::string> wanted) {
-  std::sort(predicted.begin(), predicted.end());
-  std::sort(wanted.begin(), wanted.end());
-  std::vector<std::string> shared;
-  std::set_intersection(predicted.begin(), predicted.end(), wanted.begin(), wanted.end(),
-                        std::back_inserter(shared));
-  if (shared.empty()) return {};
-  const auto same = static_cast<double>(shared.size());
-  const double precision = same / static_cast<double>(predicted.size());
-  const double recall = same / static_cast<double>(wanted.size());
-  return {precision, recall, 2 * precision * recall / (precision + recall)};
+TokenBag::TokenBag(std::vector<std::string> tokens) : total_(tokens.size()) {
+  for (std::string& token : tokens) ++counts_[std::move(token)];
 }
 
-double token_f1(std::vector<std::string> predicted, std::vector<std::string> wanted) {
-  return token_overlap(std::move(predicted), std::move(wanted)).f1;
+TokenOverlap TokenBag::overlap(const TokenBag& wanted) const {
+  if (wanted.counts_.size() > counts_.size()) {
+    const TokenOverlap other = wanted.overlap(*this);
+    return {other.recall, other.precision, other.f1};
+  }
+  size_t shared = 0;
+  for (const auto& [token, count] : wanted.counts_)
+    if (const auto found = counts_.find(token); found != counts_.end())
+      shared += std::min(count, found->second);
+  if (shared == 0) return {};
+  const auto same = static_cast<double>(shared);
+  const double precision = same / static_cast<double>(total_);
+  const double recall = same / static_cast<double>(wanted.total_);
+  return {precision, recall, 2 * precision * recall / (precision + recall)};
 }
 
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace sheaf {
@@ -18,7 +19,20 @@ std::string joined_tokens(const std::vector<std::string>& tokens);
 struct TokenOverlap {
   double precision = 0, recall = 0, f1 = 0;
 };
-TokenOverlap token_overlap(std::vector<std::string> predicted, std::vector<std::string> wanted);
-double token_f1(std::vector<std::string> predicted, std::vector<std::string> wanted);
+
+/// A bag of words. Comparing two takes as long as the smaller one is large, so that a long prediction is read
+/// once and not once for each reference.
+class TokenBag {
+ public:
+  explicit TokenBag(std::vector<std::string> tokens);
+
+  /// Of this one, the prediction, with `wanted`.
+  TokenOverlap overlap(const TokenBag& wanted) const;
+  double f1(const TokenBag& wanted) const { return overlap(wanted).f1; }
+
+ private:
+  std::unordered_map<std::string, size_t> counts_;
+  size_t total_;
+};
 
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 // Attribute values as ExtractGPT counts them. A value is one of five: NN rightly absent, NV invented, VN
 // missed, VC right, VW wrong.
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/metrics/metrics.h"
 #include "core/metrics/python_text.h"
@@ -23,12 +24,11 @@ Term judge(const MetricItem& item) {
   if (!is_value(item)) return wanted ? vn : nn;
   if (!wanted) return nv;
   // A list, which ExtractGPT does not know, is right where every part of it is.
-  const bool right =
-      std::all_of(item.prediction->begin(), item.prediction->end(), [&](const std::string& value) {
-        return std::any_of(item.references.begin(), item.references.end(), [&](const auto& reference) {
-          return reference.front() != kAbsent && python::strip(reference.front()) == value;
-        });
-      });
+  std::unordered_set<std::string_view> accepted;
+  for (const auto& reference : item.references)
+    if (reference.front() != kAbsent) accepted.insert(python::strip(reference.front()));
+  const bool right = std::all_of(item.prediction->begin(), item.prediction->end(),
+                                 [&](const std::string& value) { return accepted.contains(value); });
   return right ? vc : vw;
 }
 

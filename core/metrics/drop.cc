@@ -2,9 +2,9 @@
 // numbers are compared by value, and predicted spans are paired with wanted ones as favourably as possible.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <set>
 
+#include "core/error.h"
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/assignment.h"
 #include "core/metrics/metrics.h"
@@ -13,11 +13,11 @@
 namespace sheaf {
 namespace {
 
-using Bag = std::set<std::string>;
+constexpr size_t kMostSpans = 500;  // pairing them takes the cube of their number
 
 struct Span {
   std::string normalized;
-  Bag words;
+  std::vector<std::string> words;    // each once, in order
   std::vector<std::string> numbers;  // those of `words`
 };
 
@@ -39,16 +39,21 @@ Span read_span(std::string_view text) {
     for (const std::string_view part : python::split(word)) {
       if (!span.normalized.empty()) span.normalized += ' ';
       span.normalized += part;
-      span.words.emplace(part);
+      span.words.emplace_back(part);
     }
     at = end + 1;
   }
+  std::ranges::sort(span.words);
+  span.words.erase(std::unique(span.words.begin(), span.words.end()), span.words.end());
   for (const std::string& word : span.words)
     if (python::parse_number(word)) span.numbers.push_back(word);
   return span;
 }
 
-std::vector<Span> read_spans(const std::vector<std::string>& texts) {
+std::vector<Span> read_spans(const MetricItem& item, const std::vector<std::string>& texts) {
+  if (texts.size() > kMostSpans)
+    refuse("an answer to question {} has {} spans; the metric drop takes at most {}", item.id, texts.size(),
+           kMostSpans);
   std::vector<Span> spans;
   spans.reserve(texts.size());
   for (const std::string& text : texts) spans.push_back(read_span(text));
@@ -58,13 +63,19 @@ std::vector<Span> read_spans(const std::vector<std::string>& texts) {
 double span_f1(const Span& predicted, const Span& gold) {
   // A span that names numbers is not met without one of them.
   if (!gold.numbers.empty() &&
-      std::none_of(gold.numbers.begin(), gold.numbers.end(),
-                   [&](const std::string& number) { return predicted.words.contains(number); }))
+      std::none_of(gold.numbers.begin(), gold.numbers.end(), [&](const std::string& number) {
+        return std::ranges::binary_search(predicted.words, number);
+      }))
     return 0;
-  std::vector<std::string> shared;
-  std::set_intersection(predicted.words.begin(), predicted.words.end(), gold.words.begin(), gold.words.end(),
-                        std::back_inserter(shared));
-  const auto same = static_cast<double>(shared.size());
+  size_t shared = 0;
+  for (auto a = predicted.words.begin(), b = gold.words.begin();
+       a != predicted.words.end() && b != gold.words.end();) {
+    const int order = a->compare(*b);
+    shared += order == 0 ? 1 : 0;
+    if (order <= 0) ++a;
+    if (order >= 0) ++b;
+  }
+  const auto same = static_cast<double>(shared);
   const double precision = predicted.words.empty() ? 1 : same / static_cast<double>(predicted.words.size());
   const double recall = gold.words.empty() ? 1 : same / static_cast<double>(gold.words.size());
   return precision == 0 && recall == 0 ? 0 : 2 * precision * recall / (precision + recall);
@@ -94,11 +105,11 @@ struct Best {
 Best best_of(const MetricItem& item) {
   Best best;
   if (!item.prediction) return best;
-  std::vector<Span> predicted = read_spans(*item.prediction);
+  std::vector<Span> predicted = read_spans(item, *item.prediction);
   if (predicted.empty()) predicted.emplace_back();
   for (size_t i = 0; i < item.references.size(); ++i) {
     if (python::strip(item.references[i].front()).empty()) continue;
-    const std::vector<Span> gold = read_spans(item.references[i]);
+    const std::vector<Span> gold = read_spans(item, item.references[i]);
     const double em = same_spans(predicted, gold) ? 1 : 0, f1 = answer_f1(predicted, gold);
     best.em = std::max(best.em, em);
     best.f1 = std::max(best.f1, f1);

@@ -18,11 +18,12 @@ void measure_hotpotqa(const MetricItem& item, std::span<double> terms, std::span
   terms[4] = 1;
   if (!item.prediction) return;
   const Tokens predicted = item.prediction->empty() ? Tokens{} : answer_tokens(item.prediction->front());
+  const TokenBag bag(predicted);
   for (const auto& reference : item.references) {
     const Tokens wanted = answer_tokens(reference.front());
     scores[0] = std::max(scores[0], predicted == wanted ? 1.0 : 0.0);
     if (predicted != wanted && (is_verdict(predicted) || is_verdict(wanted))) continue;
-    const TokenOverlap overlap = token_overlap(predicted, wanted);
+    const TokenOverlap overlap = bag.overlap(TokenBag(wanted));
     if (overlap.f1 <= scores[1]) continue;
     scores[1] = overlap.f1;
     scores[2] = overlap.precision;

@@ -18,11 +18,11 @@ void measure_musique(const MetricItem& item, std::span<double> terms, std::span<
   }
   if (item.prediction) {
     const Tokens predicted = item.prediction->empty() ? Tokens{} : answer_tokens(item.prediction->front());
+    const TokenBag bag(predicted);
     for (const auto& reference : item.references) {
       const Tokens wanted = answer_tokens(reference.front());
       const double same = predicted == wanted ? 1 : 0;
-      scores[0] =
-          std::max(scores[0], predicted.empty() || wanted.empty() ? same : token_f1(predicted, wanted));
+      scores[0] = std::max(scores[0], predicted.empty() || wanted.empty() ? same : bag.f1(TokenBag(wanted)));
       scores[1] = std::max(scores[1], same);
     }
   }

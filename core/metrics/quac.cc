@@ -3,28 +3,32 @@
 // less than 0.4 do not count.
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/metrics.h"
 
 namespace sheaf {
 namespace {
 
-using Tokens = std::vector<std::string>;
-
 constexpr std::string_view kCannot = "CANNOTANSWER";
 constexpr double kLeastAgreement = 0.4;
 
+constexpr size_t kMostReferences = 100;  // each is compared with each
+
 struct Reference {
   bool cannot = false;
-  Tokens tokens;
+  TokenBag tokens{{}};
 };
 
 /// Either nobody could answer, where that is half of them or more, or those who could.
 std::vector<Reference> voted(const MetricItem& item) {
+  if (item.references.size() > kMostReferences)
+    refuse("question {} has {} references; the metric quac takes at most {}", item.id, item.references.size(),
+           kMostReferences);
   std::vector<Reference> spans;
   for (const auto& reference : item.references)
-    if (reference.front() != kCannot) spans.push_back({false, answer_tokens(reference.front())});
-  if (item.references.size() >= 2 * spans.size()) return {{true, {}}};
+    if (reference.front() != kCannot) spans.push_back({false, TokenBag(answer_tokens(reference.front()))});
+  if (item.references.size() >= 2 * spans.size()) return {Reference{.cannot = true}};
   return spans;
 }
 
@@ -34,7 +38,7 @@ double human_f1(const std::vector<Reference>& references) {
   for (size_t i = 0; i < references.size(); ++i) {
     double best = 0;
     for (size_t j = 0; j < references.size(); ++j)
-      if (i != j) best = std::max(best, token_f1(references[i].tokens, references[j].tokens));
+      if (i != j) best = std::max(best, references[i].tokens.f1(references[j].tokens));
     sum += best;
   }
   return sum / static_cast<double>(references.size());
@@ -46,7 +50,7 @@ double model_f1(const Reference& predicted, const std::vector<Reference>& refere
     if (reference.cannot)
       f1s.push_back(predicted.cannot ? 1 : 0);
     else
-      f1s.push_back(token_f1(predicted.tokens, reference.tokens));
+      f1s.push_back(predicted.tokens.f1(reference.tokens));
   }
   if (f1s.size() == 1) return f1s[0];
   double sum = 0;
@@ -92,7 +96,7 @@ void measure_quac(const MetricItem& item, std::span<double> terms, std::span<dou
   double f1 = 0;
   if (item.prediction) {
     const std::string_view text = item.prediction->empty() ? kCannot : item.prediction->front();
-    f1 = model_f1({text == kCannot, answer_tokens(text)}, references);
+    f1 = model_f1({text == kCannot, TokenBag(answer_tokens(text))}, references);
   }
   scores[0] = f1;
   scores[1] = human;

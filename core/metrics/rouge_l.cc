@@ -1,6 +1,7 @@
 // ROUGE-L as the Python package rouge-score computes it (rouge_scorer.score_multi of "rougeL").
 #include <algorithm>
 
+#include "core/metrics/common_subsequence.h"
 #include "core/metrics/metrics.h"
 #include "core/metrics/porter_stem.h"
 #include "core/metrics/python_text.h"
@@ -31,28 +32,15 @@ Tokens rouge_tokens(std::string_view text, bool stem) {
   return tokens;
 }
 
-/// Of the longest common subsequence.
-size_t common_length(const Tokens& a, const Tokens& b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (const std::string& token : a) {
-    size_t diagonal = 0;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = token == b[j - 1] ? diagonal + 1 : std::max(above, row[j - 1]);
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
 void measure_rouge(const MetricItem& item, std::span<double> terms, std::span<double> scores, bool stem) {
   terms[3] = 1;
   if (!item.prediction || item.prediction->empty()) return;
   const Tokens predicted = rouge_tokens(item.prediction->front(), stem);
+  const CommonSubsequence with_predicted(predicted);
   for (const auto& reference : item.references) {
     const Tokens wanted = rouge_tokens(reference.front(), stem);
     if (predicted.empty() || wanted.empty()) continue;
-    const auto common = static_cast<double>(common_length(wanted, predicted));
+    const auto common = static_cast<double>(with_predicted.length_with(wanted));
     const double precision = common / static_cast<double>(predicted.size());
     const double recall = common / static_cast<double>(wanted.size());
     const double f1 = precision + recall > 0 ? 2 * precision * recall / (precision + recall) : 0;

@@ -26,11 +26,11 @@ void measure_squad2(const MetricItem& item, std::span<double> terms, std::span<d
   double exact = 0, f1 = 0;
   if (item.prediction) {
     const Tokens predicted = predicted_tokens(item);
+    const TokenBag bag(predicted);
     for (const Tokens& wanted : gold) {
       const bool same = predicted == wanted;
       exact = std::max(exact, same ? 1.0 : 0.0);
-      f1 = std::max(f1,
-                    predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : token_f1(predicted, wanted));
+      f1 = std::max(f1, predicted.empty() || wanted.empty() ? (same ? 1.0 : 0.0) : bag.f1(TokenBag(wanted)));
     }
   }
   scores[0] = exact;
@@ -58,10 +58,11 @@ void evaluate_squad2(std::span<const double> sums, std::span<double> values) {
 void measure_squad1(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
   if (item.prediction) {
     const Tokens predicted = predicted_tokens(item);
+    const TokenBag bag(predicted);
     for (const auto& reference : item.references) {
       const Tokens wanted = answer_tokens(reference.front());
       scores[0] = std::max(scores[0], predicted == wanted ? 1.0 : 0.0);
-      scores[1] = std::max(scores[1], token_f1(predicted, wanted));
+      scores[1] = std::max(scores[1], bag.f1(TokenBag(wanted)));
     }
   }
   terms[0] = scores[0];

@@ -5,6 +5,7 @@
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/metrics.h"
 #include "core/text/nfc.h"
+#include "core/text/pattern_set.h"
 
 namespace sheaf {
 namespace {
@@ -15,6 +16,18 @@ Tokens loft_tokens(const std::string& text) {
   return answer_tokens(normalize_nfd(text));
 }
 
+bool contains_any(std::string_view text, const std::vector<std::string>& wanted) {
+  PatternSet patterns;
+  for (const std::string& one : wanted) {
+    if (one.empty()) return true;
+    if (one.size() <= text.size()) patterns.add(one);
+  }
+  patterns.link();
+  std::vector<PatternSet::Match> found;
+  patterns.search(text, 0, text.size(), text.size(), found);
+  return !found.empty();
+}
+
 void measure_loft(const MetricItem& item, std::span<double> terms, std::span<double> scores) {
   terms[3] = 1;
   if (!item.prediction) return;
@@ -23,14 +36,16 @@ void measure_loft(const MetricItem& item, std::span<double> terms, std::span<dou
   } else {
     const Tokens predicted = loft_tokens(item.prediction->front());
     const std::string text = joined_tokens(predicted);
+    // The original takes its own normal form apart once more.
+    const TokenBag bag(loft_tokens(text));
+    std::vector<std::string> texts;
     for (const auto& reference : item.references) {
       const Tokens wanted = loft_tokens(reference.front());
-      const bool contained = text.find(joined_tokens(wanted)) != std::string::npos;
-      scores[0] = std::max(scores[0], contained ? 1.0 : 0.0);
+      texts.push_back(joined_tokens(wanted));
       scores[1] = std::max(scores[1], predicted == wanted ? 1.0 : 0.0);
-      // The original takes its own normal form apart once more.
-      scores[2] = std::max(scores[2], token_f1(loft_tokens(text), loft_tokens(joined_tokens(wanted))));
+      scores[2] = std::max(scores[2], bag.f1(TokenBag(loft_tokens(texts.back()))));
     }
+    scores[0] = contains_any(text, texts) ? 1 : 0;
   }
   std::copy_n(scores.begin(), 3, terms.begin());
 }

@@ -18,10 +18,17 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     guard([&] { read_ahead(); });
     planned_.close();
   });
-  std::thread writer([&] {
-    guard([&] { emit_behind(emit, refuse); });
-    finished_.close();
-  });
+  std::thread writer;
+  try {
+    writer = std::thread([&] {
+      guard([&] { emit_behind(emit, refuse); });
+      finished_.close();
+    });
+  } catch (...) {  // there is no memory for another thread
+    planned_.close();
+    reader.join();
+    throw;
+  }
   bool whole = false;
   guard([&] {
     whole = engine_.run([&] { return next_stack(); },

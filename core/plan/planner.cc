@@ -106,7 +106,11 @@ void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount
 
 std::string Planner::try_build(std::span<const ItemParts> group, std::vector<Stack>& stacks) const {
   // A row that no prompt can hold is found before its prompts are built, however many questions it has.
-  std::string reason = group.size() == 1 ? too_long(least_positions(group[0])) : "";
+  std::string reason;
+  if (group.size() == 1)
+    reason = too_long(builder_.chains ? static_cast<int64_t>(group[0].bin->instruction.size()) +
+                                            token_cost(group[0], false) - 1
+                                      : least_positions(group[0]));
   if (!reason.empty()) return reason;
   const size_t before = stacks.size();
   builder_.build(group, stacks);

@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -28,12 +29,7 @@ class AskTask : public Task {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
     bin_ = std::move(bin);
-    const TokenId stop = encode_part(tokenizer_, "\n").back();
-    std::vector<Tokens> answers;
-    for (size_t i = 0; i < kMostOptions; ++i) {
-      answers.push_back(encode_part(tokenizer_, (chat_.turn.empty() ? " " : "") + letter(i)));
-      letters_.push_back(std::make_shared<AnswerTrie>(answers, stop));
-    }
+    make_letters(context);
   }
 
   std::string bin_name(const Item&) const override { return "questions"; }
@@ -71,12 +67,29 @@ class AskTask : public Task {
   }
 
  private:
+  /// As many as the tokenizer can spell; where questions have no options, none is needed.
+  void make_letters(const TaskContext& context) {
+    std::vector<std::string> answers;
+    try {
+      while (letters_.size() < kMostOptions) {
+        answers.push_back((chat_.turn.empty() ? " " : "") + letter(letters_.size()));
+        letters_.push_back(make_choices(context, answers));
+      }
+    } catch (const Error& error) {
+      if (error.fault() != Fault::input) throw;
+      trouble_ = error.what();
+    }
+  }
+
   static std::string letter(size_t option) { return std::string(1, static_cast<char>('A' + option)); }
 
   QuestionParts make_question(const Question& question) {
     if (question.options.size() > kMostOptions)
       refuse("a question has {} options; at most {} can be told apart by a letter", question.options.size(),
              kMostOptions);
+    if (question.options.size() > letters_.size())
+      refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
+             trouble_);
     std::string text = "\n\nQuestion: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += letter(i) + ") " + question.options[i] + "\n";
@@ -84,6 +97,9 @@ class AskTask : public Task {
     QuestionParts parts;
     parts.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}});
     if (chat_.turn.empty()) append(parts.tokens, encode_part(tokenizer_, "Answer:"));
+    if (parts.tokens.empty())
+      refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
+             tokenizer_name({tokenizer_, chat_, job_}));
     parts.max_tokens = job_.method.max_value_tokens;
     if (!question.options.empty()) {
       parts.allowed = letters_[question.options.size() - 1];
@@ -115,6 +131,7 @@ class AskTask : public Task {
   const ChatTemplate& chat_;
   std::shared_ptr<const BinParts> bin_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …
+  std::string trouble_;                                     ///< why there are not 26 of them
 };
 
 }  // namespace
@@ -124,6 +141,7 @@ std::unique_ptr<Task> make_ask_task(const TaskContext& context) {
 }
 
 std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
+  if (context.job.task.kind != "chat") check_tokenizer(context);
   if (context.job.task.kind == "ask") return make_ask_task(context);
   if (context.job.task.kind == "chat") return make_chat_task(context);
   const std::string& method = context.job.method.name;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -27,7 +28,9 @@ class ChatTask : public Task {
     tokenizer_.encode_pieces(pieces.before, before);
     std::move(pieces.last.begin(), pieces.last.end(), std::back_inserter(pieces.before));
     tokenizer_.encode_pieces(pieces.before, whole);
-    if (whole.empty()) refuse("the prompt is empty");
+    if (whole.empty())
+      refuse("{} has no tokens for the prompt; use a model whose tokenizer covers its text",
+             tokenizer_name({tokenizer_, chat_, job_}));
     // Both parts together are what the whole prompt gives; a token across their border goes to the question.
     auto cut = std::mismatch(before.begin(), before.end(), whole.begin(), whole.end()).second;
     if (cut == whole.end()) --cut;

@@ -1,10 +1,11 @@
 #include <map>
+#include <unordered_map>
 
 #include "core/error.h"
+#include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
-#include "core/text/json_reader.h"
 
 namespace sheaf {
 namespace {
@@ -42,9 +43,19 @@ class ExtractTask : public Task {
       : tokenizer_(context.tokenizer),
         chat_(context.chat),
         job_(context.job),
-        schema_(schema),
         whole_(whole),
-        joint_(!whole && context.job.method.name == "hpd" && context.job.method.stacking == "joint") {}
+        joint_(!whole && context.job.method.name == "hpd" && context.job.method.stacking == "joint") {
+    turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
+    // What the tokenizer cannot do is said before the first row.
+    if (whole_ && turn_.empty())
+      refuse("{} has no token for the {{ that opens an answer; use another model, or method hpd",
+             tokenizer_name(context));
+    for (const Category& category : schema.categories) {
+      categories_.emplace(category.name, &category);
+      for (const Attribute& attribute : category.attributes)
+        if (!whole_) make_question(attribute);
+    }
+  }
 
   std::string bin_name(const Item& item) const override { return item.category; }
 
@@ -62,7 +73,7 @@ class ExtractTask : public Task {
     nlohmann::ordered_json row{{"id", item.id}, {"category", item.category}};
     auto& values = row["values"] = nlohmann::ordered_json::object();
     nlohmann::ordered_json notes, logprobs, raw;
-    const json object = whole_ ? parse_object(answers[0]) : json();
+    const json object = whole_ ? read_object(tokenizer_.decode(answers[0].tokens)) : json();
     for (size_t i = 0; i < category.attributes.size(); ++i) {
       const Attribute& attribute = category.attributes[i];
       Value value;
@@ -89,10 +100,13 @@ class ExtractTask : public Task {
 
  private:
   const Category& category_of(const Item& item) const {
-    const Category* category = schema_.find(item.category);
-    if (!category) fail("an item of the unknown category \"{}\" reached the task", item.category);
-    return *category;
+    const auto found = categories_.find(item.category);
+    if (found == categories_.end())
+      fail("an item of the unknown category \"{}\" reached the task", item.category);
+    return *found->second;
   }
+
+  TaskContext context() const { return {tokenizer_, chat_, job_}; }
 
   Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
@@ -107,11 +121,9 @@ class ExtractTask : public Task {
     text += joint_ ? "\nProducts:\n" : "\nProduct:\n";
 
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
-    const Tokens turn = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
-
     if (whole_) {
       QuestionParts object;
-      object.tokens = turn;
+      object.tokens = turn_;
       object.stop = Stop::object;
       object.max_tokens = 8;
       for (const Attribute& attribute : category.attributes)
@@ -120,7 +132,7 @@ class ExtractTask : public Task {
       bin->questions.push_back(std::move(object));
       return bin;
     }
-    bin->opening = turn;
+    bin->opening = turn_;
     for (const Attribute& attribute : category.attributes) bin->questions.push_back(make_question(attribute));
     if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
     return bin;
@@ -134,32 +146,19 @@ class ExtractTask : public Task {
   QuestionParts make_question(const Attribute& attribute) const {
     QuestionParts question;
     question.tokens = encode(key_text(attribute));
+    if (question.tokens.empty())
+      refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
+             tokenizer_name(context()), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = Stop::value;
     if (attribute.type == ValueType::enumeration) {
-      std::vector<Tokens> answers;
-      for (const std::string& option : attribute.options)
-        answers.push_back(encode(" " + json(option).dump()));
-      answers.push_back(encode(" null"));
-      question.allowed = std::make_shared<AnswerTrie>(std::move(answers), encode("\n").back());
+      std::vector<std::string> answers;
+      for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
+      answers.emplace_back(" null");
+      question.allowed = make_choices(context(), answers);
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
     }
     return question;
-  }
-
-  /// The generated object, as far as it can be read: a cut or broken one loses its last members only.
-  json parse_object(const Answer& answer) const {
-    std::string text = "{" + valid_utf8(tokenizer_.decode(answer.tokens));
-    const size_t end = object_end(std::string_view(text).substr(1));
-    if (end != std::string::npos) text.resize(end + 1);
-    json object = read_json(text);
-    while (object.is_discarded() && text.size() > 1) {
-      const size_t cut = text.find_last_of(",\n", text.size() - 1);
-      if (cut == std::string::npos) return json::object();
-      text.resize(cut);
-      object = read_json(text + "}");
-    }
-    return object.is_object() ? object : json::object();
   }
 
   static Value read_from_object(const Attribute& attribute, const json& object) {
@@ -171,8 +170,9 @@ class ExtractTask : public Task {
   const Tokenizer& tokenizer_;
   const ChatTemplate& chat_;
   const Job& job_;
-  const Schema& schema_;
   bool whole_, joint_;
+  Tokens turn_;  ///< from the end of the document to the start of the answer
+  std::unordered_map<std::string_view, const Category*> categories_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <set>
 #include <string_view>
@@ -63,30 +62,33 @@ double clipped_relevance(double relevance) {
   return std::clamp(relevance, kEpsilon, 1 - kEpsilon);
 }
 
-std::vector<double> lexical_scores(const std::string& question, const std::vector<std::string>& documents) {
-  std::vector<std::map<std::string, double>> counts;
-  std::vector<double> lengths;
+LexicalScorer::LexicalScorer(const std::vector<std::string>& documents) {
   double total = 0;
   for (const std::string& document : documents) {
     const auto words = words_of(document);
-    auto& count = counts.emplace_back();
-    for (const std::string& word : words) count[word] += 1;
-    lengths.push_back(static_cast<double>(words.size()));
-    total += lengths.back();
+    for (const std::string& word : words) {
+      std::vector<Count>& counts = counts_[word];
+      if (counts.empty() || counts.back().document != lengths_.size()) counts.push_back({lengths_.size(), 0});
+      counts.back().times += 1;
+    }
+    lengths_.push_back(static_cast<double>(words.size()));
+    total += lengths_.back();
   }
-  const auto number = static_cast<double>(documents.size());
-  const double mean = std::max(1.0, total / number);
-  std::vector<double> scores(documents.size(), 0);
+  mean_length_ = std::max(1.0, total / static_cast<double>(documents.size()));
+}
+
+std::vector<double> LexicalScorer::scores(const std::string& question) const {
+  const auto number = static_cast<double>(lengths_.size());
+  std::vector<double> scores(lengths_.size(), 0);
   const auto asked = words_of(question);
   for (const std::string& word : std::set(asked.begin(), asked.end())) {
-    double holding = 0;
-    for (const auto& count : counts) holding += count.contains(word) ? 1 : 0;
+    const auto found = counts_.find(word);
+    if (found == counts_.end()) continue;
+    const auto holding = static_cast<double>(found->second.size());
     const double rarity = std::log(1 + (number - holding + 0.5) / (holding + 0.5));
-    for (size_t i = 0; i < documents.size(); ++i) {
-      const auto found = counts[i].find(word);
-      if (found == counts[i].end()) continue;
-      const double length = kSaturation * (1 - kLength + kLength * lengths[i] / mean);
-      scores[i] += rarity * found->second * (kSaturation + 1) / (found->second + length);
+    for (const Count& count : found->second) {
+      const double length = kSaturation * (1 - kLength + kLength * lengths_[count.document] / mean_length_);
+      scores[count.document] += rarity * count.times * (kSaturation + 1) / (count.times + length);
     }
   }
   return scores;

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace sheaf {
@@ -24,7 +25,23 @@ double joined_relevance(double retrieval, double rerank);
 /// Kept away from 0, whose logarithm is no number, and from 1.
 double clipped_relevance(double relevance);
 
-/// BM25 of every document for the question, with the documents themselves as the collection: not negative.
-std::vector<double> lexical_scores(const std::string& question, const std::vector<std::string>& documents);
+/// BM25 of documents, with the documents themselves as the collection. They are read once, however many
+/// questions are asked.
+class LexicalScorer {
+ public:
+  explicit LexicalScorer(const std::vector<std::string>& documents);
+
+  /// Of every document for the question; not negative.
+  std::vector<double> scores(const std::string& question) const;
+
+ private:
+  struct Count {
+    size_t document;
+    double times;
+  };
+  std::unordered_map<std::string, std::vector<Count>> counts_;  ///< of a word, by document
+  std::vector<double> lengths_;                                 ///< of the documents, in words
+  double mean_length_;
+};
 
 }  // namespace sheaf

@@ -1,5 +1,6 @@
 #include "core/task/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -94,6 +95,29 @@ json texts_of(const json& raw) {
   return texts;
 }
 
+/// Where a whole member of an object ends: at each comma or line break behind one.
+std::vector<size_t> member_ends(std::string_view text) {
+  std::vector<size_t> ends;
+  int64_t depth = 0;
+  bool quoted = false, has_key = false;
+  char last = 0;  // what stands before, spaces apart
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if ((c == ',' || c == '\n') && depth == 1 && has_key && last != ':') ends.push_back(i);
+    if (depth == 1 && (c == ',' || c == ':')) has_key = c == ':';
+    if (c == '"') quoted = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') last = c;
+  }
+  return ends;
+}
+
 /// What is left of a list that was cut short.
 json closed_list(std::string_view text) {
   std::string open(text);
@@ -140,6 +164,23 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
   Value value = coerce_value(attribute, parsed);
   if (value.note.empty()) value.note = broken;
   return value;
+}
+
+json read_object(std::string_view written) {
+  std::string text = "{" + valid_utf8(written);
+  const size_t end = object_end(std::string_view(text).substr(1));
+  if (end != std::string::npos) text.resize(end + 1);
+  json object = read_json(text);
+  if (object.is_discarded()) {
+    // Behind the first mistake no end is one, before it all are.
+    const std::vector<size_t> ends = member_ends(text);
+    const auto good = std::partition_point(ends.begin(), ends.end(), [&](size_t cut) {
+      return !read_json(text.substr(0, cut) + "}").is_discarded();
+    });
+    if (good == ends.begin()) return json::object();
+    object = read_json(text.substr(0, *std::prev(good)) + "}");
+  }
+  return object.is_object() ? object : json::object();
 }
 
 Value read_line(std::string_view text, bool cut) {

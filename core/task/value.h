@@ -20,6 +20,10 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut);
 /// Turns a JSON value (from a whole generated object) into one of the attribute's type.
 Value coerce_value(const Attribute& attribute, const nlohmann::json& raw);
 
+/// The object whose members the model wrote after a `{`, as far as it can be read: a cut or broken one loses
+/// its last members only.
+nlohmann::json read_object(std::string_view text);
+
 /// A free-text answer: its first line; null where it is the word null or nothing.
 Value read_line(std::string_view text, bool cut);
 

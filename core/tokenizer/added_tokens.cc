@@ -9,9 +9,7 @@
 namespace sheaf {
 namespace {
 
-uint64_t edge_key(uint32_t node, char byte) {
-  return uint64_t{node} << 8 | static_cast<unsigned char>(byte);
-}
+constexpr size_t kBlock = 1 << 16;  // bytes searched at once, so that what is found takes little memory
 
 size_t strip_left(std::string_view text, size_t at, size_t floor) {
   const uint8_t* classes = char_classes();
@@ -41,32 +39,11 @@ void AddedTokens::add(AddedToken token) {
   if (token.content.size() > longest_content)
     refuse("added token {} is {} bytes long; sheaf takes at most {}", token.id, token.content.size(),
            longest_content);
-  uint32_t node = 0;
-  for (const char byte : token.content) {
-    const auto [it, fresh] =
-        edges_.try_emplace(edge_key(node, byte), static_cast<uint32_t>(node_token_.size()));
-    if (fresh) node_token_.push_back(-1);
-    node = it->second;
-  }
-  starts_[static_cast<unsigned char>(token.content[0])] = true;
-  if (node_token_[node] >= 0) {
-    tokens_[static_cast<size_t>(node_token_[node])] = std::move(token);
-  } else {
-    node_token_[node] = static_cast<int32_t>(tokens_.size());
+  const auto number = static_cast<size_t>(contents_.add(token.content));
+  if (number == tokens_.size())
     tokens_.push_back(std::move(token));
-  }
-}
-
-int32_t AddedTokens::match(std::string_view text, size_t at, size_t end) const {
-  int32_t found = -1;
-  uint32_t node = 0;
-  for (; at < end; ++at) {
-    const auto it = edges_.find(edge_key(node, text[at]));
-    if (it == edges_.end()) break;
-    node = it->second;
-    if (node_token_[node] >= 0) found = node_token_[node];
-  }
-  return found;
+  else
+    tokens_[number] = std::move(token);
 }
 
 void AddedTokens::find(std::string_view text, size_t begin, size_t end, bool special,
@@ -74,34 +51,26 @@ void AddedTokens::find(std::string_view text, size_t begin, size_t end, bool spe
   if (tokens_.empty()) return;
   size_t floor = out.empty() ? 0 : out.back().end;
   size_t at = std::max(begin, floor);
+  std::vector<PatternSet::Match> matches;
   while (at < end) {
-    if (!starts_[static_cast<unsigned char>(text[at])]) {
-      ++at;
-      continue;
+    const size_t block_end = std::min(end, at + kBlock);
+    contents_.search(text, at, block_end, end, matches);
+    for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
+      if (match->at < at) continue;  // inside the token before
+      const AddedToken& token = tokens_[static_cast<size_t>(match->pattern)];
+      at = match->at + token.content.size();
+      if (token.special && !special) continue;
+      const size_t first = token.lstrip ? strip_left(text, match->at, floor) : match->at;
+      at = floor = token.rstrip ? strip_right(text, at) : at;
+      out.push_back({first, floor, token.id});
     }
-    const int32_t found = match(text, at, end);
-    if (found < 0) {
-      ++at;
-      continue;
-    }
-    const AddedToken& token = tokens_[static_cast<size_t>(found)];
-    const size_t stop = at + token.content.size();
-    if (token.special && !special) {
-      at = stop;
-      continue;
-    }
-    const size_t first = token.lstrip ? strip_left(text, at, floor) : at;
-    floor = token.rstrip ? strip_right(text, stop) : stop;
-    out.push_back({first, floor, token.id});
-    at = std::max(floor, stop);
+    at = std::max(at, block_end);
   }
 }
 
 const AddedToken* AddedTokens::find_content(std::string_view content) const {
-  const int32_t found = match(content, 0, content.size());
-  if (found < 0) return nullptr;
-  const AddedToken& token = tokens_[static_cast<size_t>(found)];
-  return token.content == content ? &token : nullptr;
+  const int32_t found = contents_.find(content);
+  return found < 0 ? nullptr : &tokens_[static_cast<size_t>(found)];
 }
 
 }  // namespace sheaf

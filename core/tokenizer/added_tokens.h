@@ -1,12 +1,9 @@
 #pragma once
-#include <array>
-#include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "core/text/pattern_set.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
@@ -28,6 +25,8 @@ class AddedTokens {
   /// A token of the same content replaces the earlier one. Empty contents are ignored; refuses an overlong
   /// one.
   void add(AddedToken token);
+  /// Makes them ready for find(); call it after the last add().
+  void link() { contents_.link(); }
   bool empty() const { return tokens_.empty(); }
 
   /// Appends the tokens found in text[begin, end), left to right and disjoint; stripping may reach outside
@@ -39,12 +38,8 @@ class AddedTokens {
   const AddedToken* find_content(std::string_view content) const;
 
  private:
-  int32_t match(std::string_view text, size_t at, size_t end) const;
-
-  std::vector<AddedToken> tokens_;
-  std::array<bool, 256> starts_{};
-  std::unordered_map<uint64_t, uint32_t> edges_;  // node << 8 | byte; node 0 is the root
-  std::vector<int32_t> node_token_{-1};           // the token that ends at a node
+  std::vector<AddedToken> tokens_;  // by the number of their content in `contents_`
+  PatternSet contents_;
 };
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace sheaf {
@@ -82,6 +83,7 @@ void Merges::reserve(size_t merges) {
   std::vector<Slot> before(slots);
   std::swap(before, slots_);
   mask_ = slots - 1;
+  shift_ = 32 - std::countr_zero(slots);
   for (const Slot& old : before) {
     if (old.key == free_key) continue;
     size_t slot = slot_of(old.key);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/token.h"
+#include "core/tokenizer/hash_seed.h"
 
 namespace sheaf {
 
@@ -38,13 +39,13 @@ class Merges {
   static uint64_t key_of(TokenId left, TokenId right) {
     return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
   }
-  size_t slot_of(uint64_t key) const {
-    const uint64_t h = key * 0x9E3779B97F4A7C15u;
-    return static_cast<size_t>(h >> 32) & mask_;
-  }
+  // Another factor in each process: no file can choose pairs that fall on one slot.
+  size_t slot_of(uint64_t key) const { return static_cast<size_t>(key * factor_ >> 32 >> shift_); }
 
   std::vector<Slot> slots_ = std::vector<Slot>(2);
   size_t mask_ = 1;
+  int shift_ = 31;  // 64 less the bits of a slot, less the 32 above
+  uint64_t factor_ = hash_seed() | 1;
   size_t used_ = 0;
 };
 

@@ -8,6 +8,7 @@ namespace sheaf {
 
 SplittingTokenizer::SplittingTokenizer(Vocabulary vocabulary, AddedTokens added)
     : vocabulary_(std::move(vocabulary)), added_(std::move(added)) {
+  added_.link();
   special_.resize(static_cast<size_t>(vocabulary_.size()));
   for (const AddedToken& token : added_.tokens())
     if (token.special && vocabulary_.holds(token.id)) special_[static_cast<size_t>(token.id)] = true;

@@ -18,7 +18,7 @@ void Vocabulary::grow(size_t slots) {
 
 void Vocabulary::insert(TokenId id) {
   const size_t mask = slots_.size() - 1;
-  size_t slot = hash_bytes(bytes(id)) & mask;
+  size_t slot = hash_bytes(bytes(id), seed_) & mask;
   while (slots_[slot] >= 0) slot = (slot + 1) & mask;
   slots_[slot] = id;
 }
@@ -33,7 +33,7 @@ void Vocabulary::set(TokenId id, std::string bytes, bool findable) {
 TokenId Vocabulary::find_id(std::string_view bytes) const {
   if (slots_.empty()) return -1;
   const size_t mask = slots_.size() - 1;
-  for (size_t slot = hash_bytes(bytes) & mask; slots_[slot] >= 0; slot = (slot + 1) & mask)
+  for (size_t slot = hash_bytes(bytes, seed_) & mask; slots_[slot] >= 0; slot = (slot + 1) & mask)
     if (this->bytes(slots_[slot]) == bytes) return slots_[slot];
   return -1;
 }

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "core/token.h"
+#include "core/tokenizer/hash_seed.h"
 
 namespace sheaf {
 
-inline uint64_t hash_bytes(std::string_view text) {
-  uint64_t h = 0x9E3779B97F4A7C15u ^ text.size();
+inline uint64_t hash_bytes(std::string_view text, uint64_t seed = 0x9E3779B97F4A7C15u) {
+  uint64_t h = seed ^ text.size();
   const char* p = text.data();
   size_t left = text.size();
   const auto mix = [&h](uint64_t word) {
@@ -28,7 +29,8 @@ inline uint64_t hash_bytes(std::string_view text) {
     std::memcpy(&word, p, left);
     mix(word);
   }
-  return h ^ h >> 29;
+  h *= 0xBF58476D1CE4E5B9u;  // so that the last bytes reach the low bits
+  return h ^ h >> 32;
 }
 
 /// The bytes of every token, and the token of some bytes.
@@ -58,6 +60,7 @@ class Vocabulary {
   std::vector<std::string> bytes_;
   std::vector<TokenId> slots_;  // open addressing, -1: free
   size_t used_ = 0;
+  uint64_t seed_ = hash_seed();
 };
 
 }  // namespace sheaf

@@ -133,5 +133,18 @@ TEST(Memory, ThePoolIsAsLargeAsMemoryAllows) {
   EXPECT_THROW(Engine(tight, rules, {.pages = 100000}), OutOfMemory);
 }
 
+TEST(Memory, ACpuPoolLargerThanTheMachineIsMadeSmaller) {
+  const Model model = make_random_model({.layers = 1, .kv_heads = 4, .head_dim = 64}, 3);
+  const StopRules rules(61, {});
+  constexpr int32_t kPages = INT32_MAX / 16;
+  for (const bool quick : {true, false}) {
+    const auto backend = quick ? make_quick_backend(model, 1) : make_reference_backend(model);
+    EXPECT_THROW(backend->allocate_kv(kPages, 16), OutOfMemory) << backend->describe();
+    const Engine engine(*backend, rules, {.pages = kPages});
+    EXPECT_LT(engine.pages(), kPages) << backend->describe();
+    EXPECT_GT(engine.pages(), 1000) << backend->describe();
+  }
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "io/line_reader.h"
@@ -288,6 +289,23 @@ TEST(JsonlCorpus, RealRowsAllMap) {
   const CorpusRows rows = read_all(job, &schema);
   EXPECT_EQ(rows.items.size(), 491u);
   EXPECT_TRUE(rows.rejects.empty());
+}
+
+// The distance of each row's category to each of the schema's would take minutes.
+TEST(JsonlCorpus, ManyUnknownCategoriesBesideManyKnownOnes) {
+  Schema schema;
+  for (int i = 0; i < 20'000; ++i)
+    schema.categories.push_back({fmt::format("{:060}", i), {{"Brand", {}, ValueType::text, {}}}});
+  std::string lines;
+  for (int i = 0; i < 4'000; ++i)
+    lines += fmt::format("{{\"sku\": {}, \"category\": \"{:060}\", \"title\": \"t\"}}\n", i, 19'000 + i);
+  TempFolder folder;
+  Job job = extract_job(folder.write("c.jsonl", lines));
+  job.input.document = {"title"};
+  const CorpusRows rows = read_all(job, &schema);
+  EXPECT_EQ(rows.items.size(), 1'000u);
+  ASSERT_EQ(rows.rejects.size(), 3'000u);
+  EXPECT_NE(rows.rejects[0].reason.find("did you mean"), std::string::npos) << rows.rejects[0].reason;
 }
 
 }  // namespace

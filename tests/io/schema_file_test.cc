@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "io/corpus.h"
@@ -84,6 +85,16 @@ TEST(SchemaFile, TheShippedOnesAreGood) {
     if (entry.path().extension() == ".yaml") {
       EXPECT_EQ(error_of([&] { read_schema(entry.path().string()); }), "no error");
     }
+}
+
+// A megabyte that would be two gigabytes with the options in every category.
+TEST(SchemaFile, RefusesOptionsOutOfProportion) {
+  std::string text = "attributes:\n  A:\n    type: enum\n    options: [";
+  for (int i = 0; i < 2000; ++i) text += fmt::format("o{}, ", i);
+  text += "last]\ncategories:\n";
+  for (int i = 0; i < 20'000; ++i) text += fmt::format("  c{}: [A]\n", i);
+  const std::string error = schema_error(text);
+  EXPECT_NE(error.find("take more than 128 MB"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -218,6 +218,34 @@ TEST(Planner, StacksByCountBudgetAndLimits) {
   EXPECT_EQ(run(rows, method, 100, 1000, 40).bins.at("tea").stacks, 4);
 }
 
+/// One row with very many short questions.
+class WideTask : public Task {
+ public:
+  std::string bin_name(const Item&) const override { return "wide"; }
+  ItemParts parts(const Item&) override {
+    auto bin = std::make_shared<BinParts>();
+    bin->instruction = {1};
+    for (int i = 0; i < 40'000; ++i) bin->questions.push_back({{3}, 1, Stop::line, nullptr});
+    ItemParts parts;
+    parts.bin = bin;
+    parts.document = {2};
+    return parts;
+  }
+  nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override { return {}; }
+};
+
+// Each key of a chain lists all before it: twenty gigabytes, were the chain built to see that it is too long.
+TEST(Planner, AChainThatCannotFitIsNotBuilt) {
+  WideTask task;
+  Job::Method method;
+  method.values = "positional";
+  Planner planner(task, make_builder(method), {50'000, 4096, [](const Stack&) { return true; }});
+  const Item item = make_item(1, "wide", "1");
+  const Plan plan = planner.plan(std::span(&item, 1));
+  ASSERT_EQ(plan.refused.size(), 1u);
+  EXPECT_NE(plan.refused[0].second.find("80001 positions"), std::string::npos) << plan.refused[0].second;
+}
+
 TEST(Planner, CountsContextsNotRows) {
   std::vector<std::variant<Item, Reject>> rows;
   // Two contexts, ten rows each, mixed: one prompt holds both.

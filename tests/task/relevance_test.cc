@@ -1,6 +1,7 @@
 #include "core/task/relevance.h"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace sheaf {
@@ -25,7 +26,7 @@ TEST(Relevance, ScoresAreNormalizedAsInAppendixBOfPced) {
 TEST(Relevance, LexicalScoresAreBm25OverTheDocumentsThemselves) {
   const std::vector<std::string> documents{"The mill of Arn.", "Arn is a town; the Town hall is old.",
                                            "Bread"};
-  const auto scores = lexical_scores("Which TOWN, the town of Arn?", documents);
+  const auto scores = LexicalScorer(documents).scores("Which TOWN, the town of Arn?");
   ASSERT_EQ(scores.size(), 3u);
   // "town" is in one of three documents, twice; "the" and "arn" in two, "of" in one.
   const double mean = (4 + 9 + 1) / 3.0;
@@ -36,7 +37,25 @@ TEST(Relevance, LexicalScoresAreBm25OverTheDocumentsThemselves) {
   EXPECT_NEAR(scores[0], 2 * term(2, 1, 4) + term(1, 1, 4), 1e-12);
   EXPECT_NEAR(scores[1], 2 * term(2, 1, 9) + term(1, 2, 9), 1e-12);
   EXPECT_EQ(scores[2], 0);
-  EXPECT_EQ(lexical_scores("?", {"", "..."}), (std::vector<double>{0, 0}));
+  EXPECT_EQ(LexicalScorer({"", "..."}).scores("?"), (std::vector<double>{0, 0}));
+}
+
+// Reading the documents again for every question, or every document for every word, would take minutes.
+TEST(Relevance, ManyWordsInManyDocumentsForManyQuestions) {
+  std::vector<std::string> documents;
+  std::string all;
+  for (int i = 0; i < 1000; ++i) {
+    std::string& document = documents.emplace_back();
+    for (int j = 0; j < 200; ++j) document += fmt::format("w{}x{} ", i, j);
+    all += document;
+  }
+  const LexicalScorer scorer(documents);
+  for (const double score : scorer.scores(all)) EXPECT_GT(score, 0);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto scores = scorer.scores(fmt::format("Is w{}x7 there?", i % 1000));
+    ASSERT_GT(scores[static_cast<size_t>(i % 1000)], 0);
+    ASSERT_EQ(scores[static_cast<size_t>((i + 1) % 1000)], 0);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "core/engine/stop_rules.h"
+
 namespace sheaf {
 namespace {
 
@@ -108,6 +110,59 @@ TEST(Value, IsOfItsTypeOrNullWhateverTheModelWrote) {
     ASSERT_TRUE(l.json.is_null() || (l.json.is_array() && !l.json.empty())) << text;
     ASSERT_NO_THROW((void)json({a.json, n.json, l.json, a.note}).dump()) << text;  // throws on invalid UTF-8
   }
+}
+
+/// The definition: what parses once the text is cut at its last comma or line break, and again, and again.
+nlohmann::json object_by_cutting(const std::string& written) {
+  using nlohmann::json;
+  std::string text = "{" + valid_utf8(written);
+  const size_t end = object_end(std::string_view(text).substr(1));
+  if (end != std::string::npos) text.resize(end + 1);
+  json object = json::parse(text, nullptr, false);
+  while (object.is_discarded() && text.size() > 1) {
+    const size_t cut = text.find_last_of(",\n", text.size() - 1);
+    if (cut == std::string::npos) return json::object();
+    text.resize(cut);
+    object = json::parse(text + "}", nullptr, false);
+  }
+  return object.is_object() ? object : json::object();
+}
+
+TEST(Object, WhatCanBeReadIsWhatCuttingLeaves) {
+  const std::vector<std::string> pieces = {"\"a\": ", "\"b\":", "1",  "null", "\"x\"", "[",
+                                           "]",       "{",      "}",  ",",    ",",     "\n",
+                                           " ",       "\"",     "\\", "x",    ":",     "\"c\": 2,\n"};
+  std::mt19937 random(5);
+  size_t read = 0;
+  for (int round = 0; round < 200'000; ++round) {
+    std::string text;
+    for (size_t i = 0, count = random() % 14; i < count; ++i) text += pieces[random() % pieces.size()];
+    const auto object = read_object(text);
+    ASSERT_EQ(object, object_by_cutting(text)) << text;
+    read += object.size();
+  }
+  EXPECT_GT(read, 10'000u);
+}
+
+// Cutting off one number after the other would take minutes.
+TEST(Object, ALongListThatStaysOpenIsCutAtOnce) {
+  std::string text = "\"a\": 1,\n\"b\": [";
+  for (int i = 0; i < 1'000'000; ++i) text += "1,";
+  EXPECT_EQ(read_object(text), (nlohmann::json{{"a", 1}}));
+  EXPECT_EQ(read_object("\"a\": 1," + std::string(1'000'000, '\n')), (nlohmann::json{{"a", 1}}));
+}
+
+TEST(Value, BracketsInBracketsAreNoCrash) {
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  for (const ValueType type : {ValueType::text, ValueType::list, ValueType::number}) {
+    const Attribute attribute{"a", "", type, {}};
+    for (const std::string& text : {open + close, open, "[\"x\"," + open + close + "]"}) {
+      const Value value = read_value(attribute, text, false);
+      EXPECT_TRUE(value.json.is_null());
+      EXPECT_NE(value.note.find("not a list"), std::string::npos) << value.note;
+    }
+  }
+  EXPECT_EQ(read_object("\"a\": 1, \"b\": " + open + close + "}"), (nlohmann::json{{"a", 1}}));
 }
 
 }  // namespace

@@ -109,6 +109,34 @@ TEST(ByteBpe, ABytesWithoutATokenIsUnknownOrDropped) {
   EXPECT_EQ(ids_of(*read_tokenizer_json(file.dump(), "", "tiny"), "axxb"), (Tokens{'a', '?', 'b'}));
 }
 
+// Pairs that a fixed factor would put on a few slots: each would be looked for behind all others.
+TEST(Merges, NoChoiceOfPairsIsSlow) {
+  Merges merges;
+  constexpr size_t kPairs = 100'000, kSlots = size_t{1} << 18;
+  merges.reserve(kPairs);
+  std::vector<std::pair<TokenId, TokenId>> pairs;
+  for (uint64_t left = 0; pairs.size() < kPairs; ++left)
+    for (uint64_t right = 0; right < 1'000'000 && pairs.size() < kPairs; ++right)
+      if (((left << 32 | right) * 0x9E3779B97F4A7C15u >> 32 & (kSlots - 1)) < 256)
+        pairs.emplace_back(static_cast<TokenId>(left), static_cast<TokenId>(right));
+  for (size_t i = 0; i < kPairs; ++i)
+    merges.add(pairs[i].first, pairs[i].second, static_cast<uint32_t>(i), 1);
+  for (int round = 0; round < 10; ++round)
+    for (size_t i = 0; i < kPairs; ++i) ASSERT_EQ(merges.find(pairs[i].first, pairs[i].second).rank, i);
+}
+
+// The same of tokens that only differ in their last bytes.
+TEST(Vocabulary, NoChoiceOfTokensIsSlow) {
+  Vocabulary vocabulary;
+  constexpr int kTokens = 60'000;
+  vocabulary.resize(kTokens);
+  const auto bytes = [](int i) {
+    return "abcdef" + std::string{static_cast<char>(i), static_cast<char>(i >> 8)};
+  };
+  for (int i = 0; i < kTokens; ++i) vocabulary.set(i, bytes(i), true);
+  for (int i = 0; i < kTokens; ++i) ASSERT_EQ(vocabulary.find_id(bytes(i)), i);
+}
+
 TEST(AddedTokens, LongestFirstAndStripped) {
   auto file = tiny_json({});
   file["added_tokens"] = {
