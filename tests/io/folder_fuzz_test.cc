@@ -126,7 +126,7 @@ TEST(Fuzz, Manifests) {
     files["manifest.json"] = text;
     write_files(folder, "out", files);
     std::filesystem::remove_all(folder.path("merged"));
-    expect_named(folder, [&] { merge_shards(quick_files(), folder.path("merged"), {options.path}); });
+    merge_shards(quick_files(), folder.path("merged"), {options.path});
     expect_named(folder, [&] { EXPECT_TRUE(RunFolder(quick_files(), options).finished()); });
   });
 }
