@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -121,8 +122,9 @@ int main(int argc, char** argv) {
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());
   } catch (const std::bad_alloc&) {
-    sheaf::print_error("out of memory");
-    return static_cast<int>(sheaf::Fault::fatal);
+    sheaf::print_error("out of memory; free some, or give the program more");
+    std::_Exit(
+        finish_output(static_cast<int>(sheaf::Fault::fatal)));  // libraries may not end well without any
   } catch (const std::exception& error) {
     sheaf::print_error(error.what());
     return static_cast<int>(sheaf::Fault::fatal);

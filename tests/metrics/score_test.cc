@@ -113,7 +113,7 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(other + write("some.json", "{\"a\": 1}"),
                  "some.json: holds no gold answers; name a dataset");
   expect_refusal(squad() + write("list.json", "[1]"), "list.json: holds no object {id: answer}");
-  expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: is not valid JSON");
+  expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(
       squad() + write("twice.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
       "twice.jsonl:2: \"q1\" is answered a second time");
