@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +17,7 @@
 #include "core/model/shapes.h"
 #include "core/segments/work_count.h"
 #include "core/stopwatch.h"
+#include "io/named_output.h"
 #include "io/workload.h"
 
 namespace sheaf {
@@ -155,10 +155,8 @@ class Bench {
 
 void write_calibration(const BenchOptions& options) {
   for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
-  std::ofstream file(options.calibration);
-  if (!file) refuse("--calibrate: {} cannot be written", options.calibration);
-  file << calibration_text(calibrate(options.model.device, options.shapes)) << std::flush;
-  if (!file) fail("--calibrate: {} could not be written", options.calibration);
+  const NamedOutput file(options.calibration);
+  file.write(calibration_text(calibrate(options.model.device, options.shapes)));
 }
 
 }  // namespace

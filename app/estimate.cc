@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <memory>
 
 #include "app/commands.h"
@@ -10,6 +8,7 @@
 #include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "core/error.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -127,17 +126,8 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            job.input.too_long, job.file);
 }
 
-/// Before the work, not after it.
-void check_writable(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const bool there = fs::exists(path, ignored);
-  if (!std::ofstream(path, std::ios::app)) refuse("--html: {} cannot be written", path);
-  if (!there) fs::remove(path, ignored);
-}
-
 void run(const EstimateOptions& options) {
-  if (!options.html.empty()) check_writable(options.html);
+  if (!options.html.empty()) NamedOutput(options.html);  // before the work, not after it
   const EstimateWishes wishes = all_wishes(options);
   const double within = wishes.within.empty() ? 0 : parse_duration(wishes.within);
   const EstimateInputs inputs(asked_of(options, wishes));

@@ -1,7 +1,6 @@
 #include "app/estimate_show.h"
 
 #include <fmt/ranges.h>
-#include <fstream>
 #include <map>
 
 #include "app/best_packing.h"
@@ -9,15 +8,14 @@
 #include "app/terminal.h"
 #include "core/error.h"
 #include "core/svg_plot.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
 
 void write_page(const std::string& path, const std::vector<SweepAxis>& axes,
                 const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
-  std::ofstream file(path);
-  file << sweep_html(axes, rows, notes) << std::flush;
-  if (!file) refuse("--html: {} cannot be written", path);
+  NamedOutput(path).write(sweep_html(axes, rows, notes));
 }
 
 /// What another device would have that this one lacks.

@@ -7,6 +7,7 @@
 #include "app/run_job.h"
 #include "app/terminal.h"
 #include "core/error.h"
+#include "core/text/json_reader.h"
 #include "io/write_together.h"
 
 namespace sheaf {
@@ -26,6 +27,7 @@ std::string name_of(const Eval& eval, const EvalCell& cell) {
 }  // namespace
 
 int Evaluation::run() {
+  check_ours();
   files_.make_folder(eval_.output);
   const auto lock = files_.lock(eval_.output);
   if (command_.restart) remove_table();
@@ -215,6 +217,18 @@ void Evaluation::add_notes() {
                       name_of(eval_, cells_[c]), judged->second.unread, judged->second.asked));
   }
   if (!eval_.paper.empty()) notes.push_back(fmt::format("paper: {}.", eval_.paper));
+}
+
+/// A mistaken output must not cost somebody else's tables. Where an evaluation was begun, its lock is there.
+void Evaluation::check_ours() const {
+  if (file_size(eval_.output + "/.lock")) return;
+  const auto text = read_whole(eval_.output + "/table.json");
+  const ordered_json table = read_json<ordered_json>(text.value_or("{}"));
+  if (table.is_object() && table.contains("rows") && table.contains("name")) return;
+  for (const char* name : kTableFiles)
+    if (file_size(eval_.output + "/" + name))
+      refuse("{}: the folder holds {} and no evaluation; choose another one with --output", eval_.output,
+             name);
 }
 
 /// What it says is of runs that are about to go.

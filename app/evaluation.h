@@ -45,6 +45,7 @@ class Evaluation {
   void make_table();
   void add_group(size_t begin, size_t end);
   void add_notes();
+  void check_ours() const;
   void remove_table() const;
   void write_table() const;
 

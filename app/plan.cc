@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/job_options.h"
@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/pipeline.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -33,11 +34,9 @@ int plan(const PlanOptions& options) {
   const StopRules rules(bench.model().config.vocab, {});
   Engine engine(backend, rules, engine_options);
 
-  std::ofstream file;
-  if (options.dump > 0 && options.dump_path != "-") {
-    file.open(options.dump_path);
-    if (!file) refuse("--dump-to: {} cannot be written", options.dump_path);
-  }
+  std::optional<NamedOutput> file;
+  if (options.dump > 0 && options.dump_path != "-") file.emplace(options.dump_path);
+  std::string graphs;
   int64_t dumped = 0;
 
   const auto task = bench.task(job);
@@ -52,9 +51,10 @@ int plan(const PlanOptions& options) {
     if (options.dump_path == "-")
       print_json_text(graph);
     else
-      file << graph << '\n';
+      graphs += graph + '\n';
   };
   if (!pipeline.run([](const Item&, const Outcome&) {}, [](const Reject&) {})) return 130;
+  if (file) file->write(graphs);
 
   const EngineStats& stats = engine.stats();
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;

@@ -1,7 +1,6 @@
 #include "core/report.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 
@@ -11,12 +10,11 @@
 #include "core/error.h"
 #include "core/report_html.h"
 #include "io/file_layer.h"
+#include "io/named_output.h"
 #include "io/report_file.h"
 
 namespace sheaf {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct ReportOptions {
   std::vector<std::string> runs;
@@ -38,13 +36,6 @@ NamedReport read_report(std::string run) {
   return report;
 }
 
-void write_page(const std::string& path, const std::string& page) {
-  const fs::path target(path);
-  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  if (!fs::is_directory(folder)) refuse("{}: there is no folder {}; make it first", path, folder);
-  write_whole(real_files(), folder, target.filename().string(), page);
-}
-
 void report(const ReportOptions& options) {
   std::vector<NamedReport> reports;
   for (const std::string& run : options.runs) reports.push_back(read_report(run));
@@ -53,7 +44,7 @@ void report(const ReportOptions& options) {
   const std::string table = one ? "" : comparison_text(reports);
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
-  write_page(out, page);
+  NamedOutput(out).write(page);
   print_text(one ? report_text(reports[0].json) : table + "* best\n");
   print_line("report  " + out);
 }

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "core/error.h"
 #include "io/file_layer.h"
 #include "io/mapped_file.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -112,11 +112,7 @@ void write_items(const std::string& path, const MetricItems& joined, const Score
     line["references"] = item.references;
     lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   }
-  const std::filesystem::path target(path);
-  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  if (!std::filesystem::is_directory(folder))
-    refuse("{}: there is no folder {}; make it first", path, folder);
-  write_whole(real_files(), folder, target.filename().string(), lines);
+  NamedOutput(path).write(lines);
 }
 
 void score(const ScoreCommand& command) {

@@ -211,12 +211,19 @@ TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
     fs::remove_all(scratch_.file("model"));
     fs::rename(scratch_.file("kept"), scratch_.file("model"));
   }
-  // A device of the name that a page should get stays.
+  // A pipe or a device of the name that a result should get stays, and is refused before the work.
   ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
-  ASSERT_EQ(mkfifo(scratch_.file("page.html").c_str(), 0600), 0);
-  expect_refusal(
-      run_sheaf(scratch_, "report " + scratch_.file("out") + " --out " + scratch_.file("page.html")),
-      {"page.html", what});
+  const std::string page = scratch_.file("page.html");
+  ASSERT_EQ(mkfifo(page.c_str(), 0600), 0);
+  expect_refusal(run_sheaf(scratch_, "report " + scratch_.file("out") + " --out " + page), {page, what});
+  expect_refusal(run_sheaf(scratch_, "estimate " + scratch_.file("job.yaml") + " --html " + page),
+                 {page, what});
+  expect_refusal(run_sheaf(scratch_, "plan " + scratch_.file("job.yaml") + " --dump 1 --dump-to " + page),
+                 {page, what});
+  expect_refusal(run_sheaf(scratch_, "bench --calibrate " + page), {page, what});
+  expect_refusal(run_sheaf(scratch_, "plan " + scratch_.file("job.yaml") + " --dump 1 --dump-to " +
+                                         scratch_.file("none/x.json")),
+                 {"none/x.json", "no folder"});
   EXPECT_TRUE(fs::is_fifo(scratch_.file("page.html")));
 }
 

@@ -120,9 +120,12 @@ TEST_F(PoorTokenizer, EveryTaskAndMethodIsDoneOrRefused) {
       {"chat", "ippd"},
       {"chat", "prefix"}};
   int done = 0, refused = 0;
+  size_t count = 0;
   for (const auto& [name, tokenizer] : tokenizers()) {
     scratch_.write("model/tokenizer.json", tokenizer.dump());
     for (const auto& [kind, method] : jobs) {
+      // Every job and every tokenizer several times, not all of both: a program start is not free.
+      if (count++ % 3 != 0 && name != "everything" && name != "no line break") continue;
       const std::string chat = done % 2 == 0 ? "plain" : "chatml";
       const Ran ran = run_sheaf(scratch_, "run " + job(kind, method, chat) + " --quiet --restart");
       ASSERT_TRUE(ran.exit_code >= 0 && ran.exit_code <= 2)

@@ -66,6 +66,23 @@ class EvalCommand : public testing::Test {
   std::string model_;
 };
 
+TEST_F(EvalCommand, SomebodysTablesAreNeverReplaced) {
+  std::filesystem::create_directory(scratch_.file("out"));
+  scratch_.write("out/table.csv", "mine");
+  for (const char* more : {"", " --restart"}) {
+    const Ran ran = run_sheaf(scratch_, command() + more);
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.err.find("table.csv and no evaluation"), std::string::npos) << ran.err;
+    EXPECT_EQ(read_text(scratch_.file("out/table.csv")), "mine");
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
+  }
+  // A table that an evaluation made may be replaced, also where its lock is gone.
+  std::filesystem::remove(scratch_.file("out/table.csv"));
+  ASSERT_EQ(run_sheaf(scratch_, command()).exit_code, 0);
+  std::filesystem::remove(scratch_.file("out/.lock"));
+  EXPECT_EQ(run_sheaf(scratch_, command()).exit_code, 0);
+}
+
 TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
   const Ran ran = run_sheaf(scratch_, command() + " --json --log-samples");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

@@ -64,7 +64,7 @@ std::string error_of(Work&& work) {
 /// How long a fuzz test runs.
 inline double fuzz_seconds() {
   const char* text = std::getenv("SHEAF_FUZZ_SECONDS");
-  return text ? std::atof(text) : 2.0;
+  return text ? std::atof(text) : 1.0;
 }
 
 }  // namespace sheaf

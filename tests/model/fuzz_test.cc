@@ -160,7 +160,7 @@ Outcome fuzz(const TempFolder& folder, const std::string& file, const std::strin
   const auto seed = static_cast<uint64_t>(environment("SHEAF_FUZZ_SEED", 1)) * 1000 + salt;
   Mutator mutator(seed);
   const auto stop = std::chrono::steady_clock::now() +
-                    std::chrono::duration<double>(environment("SHEAF_FUZZ_SECONDS", 2) / 2);
+                    std::chrono::duration<double>(environment("SHEAF_FUZZ_SECONDS", 1) / 2);
   Outcome outcome;
   std::vector<std::string> found = past_findings(file);
   for (int round = 0; round < 20 || std::chrono::steady_clock::now() < stop; ++round) {

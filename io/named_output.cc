@@ -1,0 +1,31 @@
+#include "io/named_output.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "io/descriptor.h"
+#include "io/file_layer.h"
+
+namespace sheaf {
+
+namespace fs = std::filesystem;
+
+NamedOutput::NamedOutput(const std::string& path)
+    : folder_(fs::path(path).parent_path().string()), name_(fs::path(path).filename().string()) {
+  if (folder_.empty()) folder_ = ".";
+  if (name_.empty() || name_ == "." || name_ == "..") refuse("{}: is a folder; name a file in it", path);
+  std::error_code ignored;
+  if (!fs::is_directory(folder_, ignored)) refuse("{}: there is no folder {}; make it first", path, folder_);
+  check_regular(path);
+  if (::access(folder_.c_str(), W_OK) != 0)
+    refuse("{}: cannot be written: {}; name a file in a folder that can", path, std::strerror(errno));
+}
+
+void NamedOutput::write(std::string_view text) const {
+  write_whole(real_files(), folder_, name_, text);
+}
+
+}  // namespace sheaf
