@@ -14,6 +14,7 @@
 #include "app/terminal.h"
 #include "core/engine/engine.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "core/model/shapes.h"
 #include "core/segments/work_count.h"
 #include "core/stopwatch.h"
@@ -102,7 +103,7 @@ class Bench {
  private:
   static Workload read(const BenchOptions& options, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(options.workload, options.packing.method == "hpd");
+    return read_workload(options.workload, find_method(options.packing.method).skeleton);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
@@ -153,6 +154,14 @@ class Bench {
   std::vector<BenchRun> sorted_;  ///< those that count, fastest first
 };
 
+/// A workload's rows have one document each.
+std::vector<std::string> timed_methods() {
+  std::vector<std::string> names;
+  for (const Method& method : all_methods())
+    if (!method.experts) names.emplace_back(method.name);
+  return names;
+}
+
 void write_calibration(const BenchOptions& options) {
   for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
   const NamedOutput file(options.calibration);
@@ -179,9 +188,8 @@ void add_bench_command(CLI::App& app) {
                  "Weights of the shape, made up (the default without --model)")
       ->excludes(model);
   command
-      ->add_option("--method", options->packing.method,
-                   "standard, prefix, ippd, or hpd (the workload's slots)")
-      ->check(CLI::IsMember({"standard", "prefix", "ippd", "hpd"}))
+      ->add_option("--method", options->packing.method, "How prompts are packed (hpd: the workload's slots)")
+      ->check(CLI::IsMember(timed_methods()))
       ->capture_default_str();
   command
       ->add_option("--documents", options->packing.documents,

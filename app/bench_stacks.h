@@ -9,7 +9,7 @@ namespace sheaf {
 
 /// How a workload is packed.
 struct BenchPacking {
-  std::string method = "ippd";    ///< standard, prefix, ippd or hpd
+  std::string method = "ippd";
   int32_t documents = 0;          ///< contexts or documents per prompt; 0: as many as fit
   int32_t prompt_tokens = 32768;  ///< most tokens of a prompt, the instruction not counted
 };

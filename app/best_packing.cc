@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "cpu/thread_pool.h"
 
 namespace sheaf {
@@ -74,8 +75,7 @@ void thin_out(std::vector<Setting>& settings, size_t most) {
 
 /// Prompts that differ, what was asked for first.
 std::vector<Setting> packings(const EstimateCase& asked, const SampledRows& rows, const Setting& given) {
-  const std::string& method = asked.method.name;
-  if (method != "ippd" && method != "hpd") return {given};  // one document a prompt
+  if (!find_method(asked.method.name).takes_documents) return {given};  // one document a prompt
   std::vector<Setting> found = {given};
   std::set<Shape> seen = {shape_of(with(asked, given), rows)};
   for (const int32_t tokens : {given.prompt_tokens, 4096, 16384, 65536})

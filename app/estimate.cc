@@ -8,6 +8,7 @@
 #include "app/hardware_file.h"
 #include "app/job_file.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "io/named_output.h"
 
 namespace sheaf {
@@ -102,26 +103,29 @@ EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wis
 void check_methods(const Job& job, const EstimateOptions& options, const std::vector<SweepAxis>& axes) {
   std::vector<std::string> methods = {job.method.name};
   if (const SweepAxis* axis = find_axis(axes, "method")) methods = axis->values;
-  const bool pced = std::ranges::find(methods, "pced") != methods.end();
-  if (const auto hpd = std::ranges::count(methods, "hpd");
-      !options.workload.empty() && hpd > 0 && hpd < std::ssize(methods))
+  const auto count = [&](auto&& is) {
+    return std::ranges::count_if(methods, [&](const std::string& name) { return is(find_method(name)); });
+  };
+  const bool experts = count([](const Method& method) { return method.experts; }) > 0;
+  if (const auto slots = count([](const Method& method) { return method.skeleton; });
+      !options.workload.empty() && slots > 0 && slots < std::ssize(methods))
     refuse(
         "--workload: a row is a document with its slots for hpd and a context with its questions for the "
         "other "
         "methods; "
         "compare them in two commands");
   if (job.task.kind.empty()) return;  // no job: lengths alone
-  const std::vector<std::string>& fitting = methods_of(job.task.kind);
+  const std::vector<std::string> fitting = method_names(job.task.kind);
   for (const std::string& method : methods)
     if (std::ranges::find(fitting, method) == fitting.end())
       refuse("the method {} cannot be used with task.kind {}; choose among {}", method, job.task.kind,
              fmt::join(fitting, ", "));
-  if (pced && job.input.documents.empty())
+  if (experts && job.input.documents.empty())
     refuse(
         "the method pced asks about a row's documents one by one, and the rows of {} have one; see "
         "input.documents",
         job.file);
-  if (pced && job.input.too_long != "refuse")
+  if (experts && job.input.too_long != "refuse")
     refuse("the method pced does not {} documents (input.too_long of {}); add --set input.too_long=refuse",
            job.input.too_long, job.file);
 }
@@ -182,7 +186,7 @@ void add_estimate_command(CLI::App& app) {
                    "Devices that share the corpus (default: the job's cost.devices)")
       ->check(CLI::Range(1, 100000));
   command->add_option("--method", options->method, "Instead of the job's")
-      ->check(CLI::IsMember({"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"}));
+      ->check(CLI::IsMember(method_names()));
   command->add_option("--documents", options->documents, "Documents a prompt (0: as many as fit)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")

@@ -10,6 +10,7 @@
 #include "app/job_input.h"
 #include "core/error.h"
 #include "core/estimate/byte_tokenizer.h"
+#include "core/methods/method.h"
 #include "core/model/shapes.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/corpus.h"
@@ -31,13 +32,14 @@ bool is_shape(const std::string& name) {
 
 /// How a method's task words its prompts: methods of one way have the same tokens.
 std::string wording(const Job::Method& method, const std::string& kind) {
+  const Method& about = find_method(method.name);
   if (kind == "extract") {
-    if (method.name == "standard" || method.name == "prefix") return "object";
-    return method.name == "hpd" && method.stacking == "joint" ? "joint" : "values";
+    if (about.whole_object) return "object";
+    return about.skeleton && method.stacking == "joint" ? "joint" : "values";
   }
-  if (method.name == "pced") return "experts";
+  if (about.experts) return "experts";
   if (kind.empty()) return "";
-  return method.name == "parallel-prompting" ? "plain" : "chat";
+  return about.plain_text ? "plain" : "chat";
 }
 
 TooLong too_long_of(const std::string& text) {
@@ -159,7 +161,7 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                                  given ? "" : "; --answer-tokens says how long they are"));
   const int32_t object = job_.task.kind == "extract" ? object_tokens(answer) : answer;
   rows_.answer_tokens = [=](const Job::Method& method) {
-    return method.name == "standard" || method.name == "prefix" ? object : answer;
+    return find_method(method.name).whole_object ? object : answer;
   };
 }
 
@@ -195,8 +197,8 @@ int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
 }
 
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
-  make_rows_ = [workload = read_workload(asked.workload, job_.method.name == "hpd")](const Job::Method&,
-                                                                                     Task*) {
+  make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).skeleton)](
+                   const Job::Method&, Task*) {
     std::vector<ReadyRow> rows;
     for (size_t i = 0; i < workload.bins.size(); ++i)
       for (const ItemParts& item : workload.bins[i]) rows.push_back({std::to_string(i), item});

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {
@@ -47,7 +48,7 @@ size_t same_bin(std::span<const ReadyRow> rows) {
 /// Tokens that the case computes for some rows, the instruction that prompts share left out.
 double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
-  const bool shared = asked.method.name != "standard" && asked.method.name != "separate";
+  const bool shared = find_method(asked.method.name).shares;
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
   for (const ReadyRow& row : rows) {

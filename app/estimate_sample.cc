@@ -4,6 +4,7 @@
 #include "app/estimate_inputs.h"
 #include "app/job_input.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "io/corpus.h"
 #include "io/globs.h"
 
@@ -84,12 +85,12 @@ class CorpusSample {
 
 /// Whether the method reads a row's documents one by one.
 bool apart(const Job::Method& method, const RowStatistics& statistics) {
-  if (method.name != "pced") return false;
+  if (!find_method(method.name).experts) return false;
   if (!statistics.documents)
     refuse(
-        "the method pced asks about a row's documents one by one; --documents-per-row says how many a row "
-        "has, each "
-        "of --document-tokens");
+        "the method {} asks about a row's documents one by one; --documents-per-row says how many a row "
+        "has, each of --document-tokens",
+        method.name);
   return true;
 }
 

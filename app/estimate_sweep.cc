@@ -8,13 +8,11 @@
 
 #include "app/estimate_inputs.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "cpu/thread_pool.h"
 
 namespace sheaf {
 namespace {
-
-const std::vector<std::string> kMethods = {"standard",           "separate", "prefix", "ippd",
-                                           "parallel-prompting", "hpd",      "pced"};
 
 int32_t whole_number(const std::string& from, const std::string& text, int32_t least) {
   int32_t value = 0;
@@ -33,8 +31,8 @@ class CaseMaker {
   void apply(EstimateCase& target, const SweepAxis& axis, const std::string& value) {
     const std::string& key = axis.key;
     if (key == "method") {
-      if (std::ranges::find(kMethods, value) == kMethods.end())
-        refuse("{}: there is no method {}; there are {}", axis.from, value, fmt::join(kMethods, ", "));
+      if (const auto names = method_names(); std::ranges::find(names, value) == names.end())
+        refuse("{}: there is no method {}; there are {}", axis.from, value, fmt::join(names, ", "));
       target.method.name = value;
     } else if (key == "model") {
       target.model = value;

@@ -7,6 +7,7 @@
 
 #include "app/job_input.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/spelling.h"
 #include "io/yaml_reader.h"
@@ -19,10 +20,6 @@ constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
 const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
-const std::vector<std::string> kExtractMethods = {"hpd", "standard", "separate", "prefix"};
-const std::vector<std::string> kAskMethods = {"ippd", "parallel-prompting", "standard", "separate", "prefix",
-                                              "pced"};
-const std::vector<std::string> kChatMethods = {"ippd", "standard", "separate", "prefix"};
 
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   std::vector<std::string> chats = chat_template_names();
@@ -53,27 +50,25 @@ void read_task(YamlMap& map, Job::Task& task) {
   }
 }
 
-void check_method_fits(const YamlMap& map, const Job::Method& method, const std::string& kind) {
-  const std::vector<std::string>& fitting = methods_of(kind);
-  if (std::find(fitting.begin(), fitting.end(), method.name) == fitting.end()) {
-    const std::string_view other = method.name == "hpd" ? "extract" : "ask";
+void check_method_fits(const YamlMap& map, const Job::Method& asked, const std::string& kind) {
+  const Method& method = find_method(asked.name);
+  if (!method.serves(kind))
     refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
-           map.has("name") ? method.name : method.name + " (the default)", other, kind,
-           fmt::join(fitting, ", "));
-  }
-  if (method.name != "pced") only_for(map, {"contrast", "prior_weight", "aggregate"}, "method.name pced");
-  if (method.name == "hpd") return;
-  if (method.values == "positional")
-    refuse("{}: method.values positional is only for method.name hpd, not {}", map.where("values"),
-           method.name);
-  if (method.stacking == "joint")
-    refuse("{}: method.stacking joint is only for method.name hpd, not {}", map.where("stacking"),
-           method.name);
+           map.has("name") ? asked.name : asked.name + " (the default)", fmt::join(method.tasks, " and "),
+           kind, fmt::join(method_names(kind), ", "));
+  for (const Method& other : all_methods())
+    if (&other != &method)
+      for (const std::string_view key : other.settings)
+        only_for(map, {key}, fmt::format("method.name {}", other.name));
+  if (method.skeleton) return;
+  for (const auto& [key, value, own] :
+       {std::tuple{"values", asked.values, "positional"}, std::tuple{"stacking", asked.stacking, "joint"}})
+    if (value == own)
+      refuse("{}: method.{} {} is only for method.name hpd, not {}", map.where(key), key, own, asked.name);
 }
 
 void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
-  map.choice("name", method.name,
-             {"standard", "separate", "prefix", "ippd", "parallel-prompting", "hpd", "pced"});
+  map.choice("name", method.name, method_names());
   map.choice("values", method.values, {"independent", "positional"});
   map.choice("stacking", method.stacking, {"isolated", "joint"});
   map.integer("documents", method.documents, kFromZero);
@@ -156,10 +151,6 @@ YamlPtr overridden(YamlPtr root, const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-const std::vector<std::string>& methods_of(const std::string& kind) {
-  return kind == "extract" ? kExtractMethods : kind == "ask" ? kAskMethods : kChatMethods;
-}
-
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
   return read_job(path, read_yaml(path), overrides, files);
 }
@@ -181,14 +172,14 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);
   read_model(std::move(model), job.model, files);
-  if (job.method.name == "pced") {
+  if (find_method(job.method.name).experts) {
     if (job.input.documents.empty())
       refuse(
-          "{}: method.name pced asks about several documents one by one; name their list column with "
+          "{}: method.name {} asks about several documents one by one; name their list column with "
           "input.documents",
-          job.file);
+          job.file, job.method.name);
     if (job.input.too_long != "refuse")
-      refuse("{}: input.too_long: pced's documents are not {}; leave it out", job.file,
+      refuse("{}: input.too_long: {}'s documents are not {}; leave it out", job.file, job.method.name,
              job.input.too_long == "split" ? "split" : "truncated");
   }
   if (files) add_examples(job);

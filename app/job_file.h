@@ -8,9 +8,6 @@
 
 namespace sheaf {
 
-/// The methods that a kind of task can be run with.
-const std::vector<std::string>& methods_of(const std::string& kind);
-
 /// Reads a job file, applies `key.path=value` overrides and checks it: an unknown key, a wrong type, a value
 /// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
 /// model and the corpus may be missing, and few-shot examples are not read.

@@ -10,6 +10,7 @@
 #include "app/terminal.h"
 #include "app/workbench.h"
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "core/task/value.h"
 
@@ -76,9 +77,8 @@ int verify(const JobOptions& options) {
   const Decoded packed =
       decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
   if (!packed.finished) return 130;
-  const char* what =
-      alone.method.name == "pced" ? "one prompt per question and document" : "one prompt per question";
-  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), quiet, what);
+  const std::string what(find_method(alone.method.name).baseline);
+  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), quiet, what.c_str());
   if (!separate.finished) return 130;
 
   int64_t items = 0, answers = 0, same = 0;

@@ -60,7 +60,7 @@ struct Job {
   } task;
 
   struct Method {
-    std::string name = "hpd";            ///< standard, separate, prefix, ippd, parallel-prompting, hpd, pced
+    std::string name = "hpd";            ///< of core/methods/method.cc
     std::string values = "independent";  ///< hpd: independent or positional
     std::string stacking = "isolated";   ///< hpd: isolated or joint
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows

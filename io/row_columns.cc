@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "io/globs.h"
 #include "io/parquet_file.h"
 #include "io/row_table.h"
@@ -65,7 +66,7 @@ std::vector<TableColumn> row_columns(const Job& job, const Schema& schema, bool 
       facts.push_back({name, Type::integer, false});
   if (job.output.timing) facts.push_back({"seconds", Type::number, false});
   if (job.task.kind == "extract") {
-    const bool whole = job.method.name == "standard" || job.method.name == "prefix";
+    const bool whole = find_method(job.method.name).whole_object;
     std::vector<TableColumn> after{{"notes", Type::text_map, false}};
     if (logprobs) after.push_back({"logprobs", whole ? Type::number : Type::number_map, false});
     if (raw) after.push_back({"raw", whole ? Type::text : Type::text_map, false});

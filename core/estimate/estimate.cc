@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {
@@ -50,13 +51,13 @@ struct Stretch {
   if (planned.longest <= asked.config.context)
     refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
+  const bool experts = find_method(asked.method.name).experts;
   refuse(
       "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; {}take a "
       "model "
       "with a longer context{}",
       planned.refused, asked.model, asked.config.context, planned.longest,
-      asked.method.name == "pced" ? "" : "set input.too_long to truncate or split, or ",
-      asked.method.name == "pced" ? " or shorter documents" : "");
+      experts ? "" : "set input.too_long to truncate or split, or ", experts ? " or shorter documents" : "");
 }
 
 double share_of_options(const std::vector<Stack>& stacks) {
@@ -72,9 +73,7 @@ double share_of_options(const std::vector<Stack>& stacks) {
 }  // namespace
 
 std::string memory_advice(const EstimateCase& asked) {
-  const std::string& method = asked.method.name;
-  const bool one_question =
-      method == "standard" || method == "separate" || method == "prefix" || method == "pced";
+  const bool one_question = find_method(asked.method.name).one_question;
   return fmt::format("take {}, a smaller method.max_value_tokens{} or shorter documents",
                      asked.use.kv_memory > 0 ? "more engine.kv_memory_gb" : "a device with more memory",
                      one_question ? "" : ", fewer questions a prompt (the method prefix has one)");

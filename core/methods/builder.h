@@ -11,16 +11,16 @@
 
 namespace sheaf {
 
-/// A method: turns items of one bin into stacks.
+/// Turns items of one bin into stacks.
 struct Builder {
-  std::string name;
   int32_t documents = 1;  ///< items per stack; 0: as many as fit the token budget
   /// Appends the stacks of `items`, which share one bin.
   std::function<void(std::span<const ItemParts> items, std::vector<Stack>& out)> build;
-  bool chains = false;  ///< the questions of an item stand one behind the other, not side by side
+  bool chains = false;   ///< the questions of an item stand one behind the other, not side by side
+  bool experts = false;  ///< an item has several documents, each in a chain of its own
 };
 
-/// The builder of a job's method.
+/// The builder of a job's method (core/methods/method.h).
 Builder make_builder(const Job::Method& method);
 
 /// The builder of prompts that share nothing: what the method's answers are verified against. One per

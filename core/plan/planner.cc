@@ -165,7 +165,7 @@ void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan&
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
   return fmt::format("its prompt needs {} positions and the model has {}; {}", positions, limits_.context,
-                     builder_.name == "pced"
+                     builder_.experts
                          ? "shorten its longest document, or use a model with a longer context"
                          : "shorten the document, ask for less, or set input.too_long");
 }

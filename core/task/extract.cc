@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/methods/method.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
@@ -44,7 +45,8 @@ class ExtractTask : public Task {
         chat_(context.chat),
         job_(context.job),
         whole_(whole),
-        joint_(!whole && context.job.method.name == "hpd" && context.job.method.stacking == "joint") {
+        joint_(!whole && find_method(context.job.method.name).skeleton &&
+               context.job.method.stacking == "joint") {
     turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && turn_.empty())

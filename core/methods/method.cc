@@ -1,0 +1,126 @@
+#include "core/methods/method.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace sheaf {
+namespace {
+
+using Items = std::span<const ItemParts>;
+
+Builder separate(const Job::Method&) {
+  return {1, build_separate};
+}
+
+Builder prefix(const Job::Method&) {
+  return {1, build_prefix};
+}
+
+Builder tree(const Job::Method& method) {
+  return {find_method(method.name).takes_documents ? method.documents : 1, build_tree};
+}
+
+Builder skeleton(const Job::Method& method) {
+  const bool joint = method.stacking == "joint";
+  if (method.values != "positional") return {method.documents, joint ? build_joint_tree : build_tree};
+  return {method.documents,
+          [joint](Items items, std::vector<Stack>& out) { build_positional(items, joint, out); }, true};
+}
+
+Builder experts(const Job::Method& method, bool shared) {
+  Builder builder{1, [=](Items items, std::vector<Stack>& out) { build_pced(items, method, shared, out); }};
+  builder.experts = true;
+  return builder;
+}
+
+Builder shared_experts(const Job::Method& method) {
+  return experts(method, true);
+}
+
+Builder separate_experts(const Job::Method& method) {
+  return experts(method, false);
+}
+
+const std::vector<Method>& table() {
+  static const std::vector<Method> methods = {
+      {.name = "hpd",
+       .tasks = {"extract"},
+       .skeleton = true,
+       .takes_documents = true,
+       .builder = skeleton,
+       .separate_builder = separate},
+      {.name = "ippd",
+       .tasks = {"ask", "chat"},
+       .takes_documents = true,
+       .builder = tree,
+       .separate_builder = separate},
+      {.name = "parallel-prompting",
+       .tasks = {"ask"},
+       .plain_text = true,
+       .builder = tree,
+       .separate_builder = separate},
+      {.name = "standard",
+       .tasks = {"extract", "ask", "chat"},
+       .whole_object = true,
+       .one_question = true,
+       .shares = false,
+       .builder = separate,
+       .separate_builder = separate},
+      {.name = "separate",
+       .tasks = {"extract", "ask", "chat"},
+       .one_question = true,
+       .shares = false,
+       .builder = separate,
+       .separate_builder = separate},
+      {.name = "prefix",
+       .tasks = {"extract", "ask", "chat"},
+       .whole_object = true,
+       .one_question = true,
+       .builder = prefix,
+       .separate_builder = separate},
+      {.name = "pced",
+       .tasks = {"ask"},
+       .settings = {"contrast", "prior_weight", "aggregate"},
+       .experts = true,
+       .one_question = true,
+       .baseline = "one prompt per question and document",
+       .builder = shared_experts,
+       .separate_builder = separate_experts},
+  };
+  return methods;
+}
+
+}  // namespace
+
+bool Method::serves(std::string_view task) const {
+  return std::ranges::find(tasks, task) != tasks.end();
+}
+
+std::span<const Method> all_methods() {
+  return table();
+}
+
+const Method& find_method(std::string_view name) {
+  const auto found = std::ranges::find(table(), name, &Method::name);
+  if (found == table().end())
+    refuse("there is no method \"{}\"; choose one of {}", name, fmt::join(method_names(), ", "));
+  return *found;
+}
+
+std::vector<std::string> method_names(std::string_view task) {
+  std::vector<std::string> names;
+  for (const Method& method : table())
+    if (task.empty() || method.serves(task)) names.emplace_back(method.name);
+  return names;
+}
+
+Builder make_builder(const Job::Method& method) {
+  return find_method(method.name).builder(method);
+}
+
+Builder make_separate_builder(const Job::Method& method) {
+  return find_method(method.name).separate_builder(method);
+}
+
+}  // namespace sheaf
