@@ -14,6 +14,7 @@
 #include "io/datasets/recognize.h"
 #include "io/file_layer.h"
 #include "io/model_files.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -50,6 +51,7 @@ void print(const ConvertOptions& options, const std::string& task, const Convert
 }
 
 int convert(const ConvertOptions& options) {
+  check_not_read(options.to, {options.from});
   int64_t shown = 0;
   const Converted done =
       convert_dataset(options.format, options.from, options.to, options.settings, [&](const DatasetRow& row) {
@@ -62,6 +64,7 @@ int convert(const ConvertOptions& options) {
 }
 
 int convert_needle(ConvertOptions options) {
+  check_not_read(options.to, {options.from});
   const auto book = read_whole(options.from);
   if (!book) refuse("{}: no such file; needle wants a book as plain text", options.from);
   if (const std::string other = likely_format("needle", options.from); !other.empty())

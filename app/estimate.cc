@@ -131,7 +131,7 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
 }
 
 void run(const EstimateOptions& options) {
-  if (!options.html.empty()) NamedOutput(options.html);  // before the work, not after it
+  if (!options.html.empty()) NamedOutput(options.html, {options.job});  // before the work, not after it
   const EstimateWishes wishes = all_wishes(options);
   const double within = wishes.within.empty() ? 0 : parse_duration(wishes.within);
   const EstimateInputs inputs(asked_of(options, wishes));

@@ -7,6 +7,7 @@
 #include "app/run_job.h"
 #include "core/error.h"
 #include "core/metrics/judge.h"
+#include "core/report.h"
 #include "io/corpus.h"
 
 namespace sheaf {
@@ -101,7 +102,7 @@ std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_m
   if (!end.report.is_object())
     refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
   const auto count = static_cast<int64_t>(predictions.ids.size());
-  if (end.report.at("items").get<int64_t>() == 0) return Judgements{std::nullopt, count, count};
+  if (!has_rows(end.report)) return Judgements{std::nullopt, count, count};
   return count_replies(job.output.path, count);
 }
 

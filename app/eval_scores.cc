@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/report.h"
 #include "io/file_layer.h"
 #include "io/report_file.h"
 
@@ -53,7 +54,7 @@ std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell&
   } catch (const Error&) {
     // A run of nothing but rejects is finished and has no rows.
     const std::string path = cell.job.output.path + "/report.json";
-    if (file_size(path) && read_report_file(path).at("items") == 0) return std::nullopt;
+    if (file_size(path) && !has_rows(read_report_file(path))) return std::nullopt;
     throw;
   }
   if (dataset.metric.empty()) return run;
@@ -104,9 +105,11 @@ EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& rep
   const double count = at(report, questions ? "/questions/asked" : "/items");
   const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");
   row.count = static_cast<int64_t>(count);
+  // Rows of a session that was killed before it counted them are rows all the same.
+  if (run && report.at("rows_uncounted") > 0) row.count = static_cast<int64_t>(run->predictions.ids.size());
   row.rejects = report.at("rejects").get<int64_t>();
   row.own.seconds = seconds;
-  if (seconds > 0) row.own.throughput = count / seconds;
+  if (seconds > 0 && count > 0) row.own.throughput = count / seconds;
   if (!dataset.metric.empty()) {
     row.metric = dataset.metric;
     row.value = dataset.value;

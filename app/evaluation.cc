@@ -7,6 +7,7 @@
 #include "app/run_job.h"
 #include "app/terminal.h"
 #include "core/error.h"
+#include "core/report.h"
 #include "core/text/json_reader.h"
 #include "io/write_together.h"
 
@@ -110,7 +111,7 @@ const AskedItems& Evaluation::asked(const EvalCell& cell) {
 bool Evaluation::judge_runs() {
   for (size_t c = 0; c < cells_.size(); ++c) {
     const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
-    if (dataset.judge.empty() || reports_[c].at("items").get<int64_t>() == 0) continue;
+    if (dataset.judge.empty() || !has_rows(reports_[c])) continue;
     if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
     const auto judged =
         judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
@@ -253,6 +254,7 @@ void Evaluation::write_table() const {
   print_text(eval_text(table_));
   print_line(fmt::format("table   {}/table.md, .csv, .json, .html", eval_.output));
   if (table_.differences) print_line(fmt::format("differ  {}/differences.html", eval_.output));
+  if (!flush_output()) forgive_output();  // the result is in the folder
 }
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <sstream>
 
@@ -83,6 +84,7 @@ int finish_output(int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  sheaf::hold_standard_streams();
   CLI::App app{
       "Many answers out of each prompt: reads a corpus, packs documents and questions into shared prompts, "
       "decodes all\n"
@@ -113,6 +115,7 @@ int main(int argc, char** argv) {
   sheaf::add_completion_command(app);
   sheaf::add_man_command(app);
   try {
+    sheaf::check_stack();
     check_command(app, argc > 1 ? argv[1] : "");
     app.parse(argc, argv);
     return finish_output(exit_code);
@@ -121,6 +124,10 @@ int main(int argc, char** argv) {
   } catch (const sheaf::Error& error) {
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());
+  } catch (const std::filesystem::filesystem_error& error) {
+    sheaf::print_error(
+        fmt::format("{}: {}; choose another path", error.path1().string(), error.code().message()));
+    return static_cast<int>(sheaf::Fault::input);
   } catch (const std::bad_alloc&) {
     sheaf::print_error("out of memory; free some, or give the program more");
     std::_Exit(

@@ -26,6 +26,7 @@ void add_merge_command(CLI::App& app, int& exit_code) {
     print_line(fmt::format("{}{} rows in {} files, {} rejects in {}",
                            merged.was_finished ? "merged before: " : "", merged.rows, merged.files,
                            merged.rejects, options->out));
+    if (!flush_output()) forgive_output();  // the result is in the folder
     exit_code = merged.rejects > 0 ? 1 : 0;
   });
 }

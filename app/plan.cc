@@ -35,7 +35,8 @@ int plan(const PlanOptions& options) {
   Engine engine(backend, rules, engine_options);
 
   std::optional<NamedOutput> file;
-  if (options.dump > 0 && options.dump_path != "-") file.emplace(options.dump_path);
+  if (options.dump > 0 && options.dump_path != "-")
+    file.emplace(options.dump_path, std::vector{job.file, job.input.path, job.task.schema, job.model.path});
   std::string graphs;
   int64_t dumped = 0;
 

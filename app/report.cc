@@ -44,6 +44,7 @@ void report(const ReportOptions& options) {
   const std::string table = one ? "" : comparison_text(reports);
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
+  if (!out.ends_with(".html")) refuse("--out: {} must end in .html; it is a page", out);
   NamedOutput(out).write(page);
   print_text(one ? report_text(reports[0].json) : table + "* best\n");
   print_line("report  " + out);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
+#include <optional>
 
 #include "app/commands.h"
 #include "app/metric_items.h"
@@ -100,7 +101,7 @@ ScoreReport::Against compare(const ScoreCommand& command, const Input& input, co
   return {command.against, std::move(others), std::move(comparison)};
 }
 
-void write_items(const std::string& path, const MetricItems& joined, const Scores& scores) {
+void write_items(const NamedOutput& file, const MetricItems& joined, const Scores& scores) {
   std::string lines;
   const auto& names = scores.metric->scores;
   for (size_t i = 0; i < joined.items.size(); ++i) {
@@ -112,11 +113,15 @@ void write_items(const std::string& path, const MetricItems& joined, const Score
     line["references"] = item.references;
     lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   }
-  NamedOutput(path).write(lines);
+  file.write(lines);
 }
 
 void score(const ScoreCommand& command) {
   const Metric& metric = find_metric(command.metric);
+  std::optional<NamedOutput> items;
+  if (!command.items.empty())
+    items.emplace(command.items,
+                  std::vector{command.gold, command.predictions, command.against, command.judgements});
   try {
     const Input input(command, metric);
     const MetricItems joined = input.read(input.scored());
@@ -127,7 +132,7 @@ void score(const ScoreCommand& command) {
     report.scores = score_items(metric, joined.items, command.options);
     report.groups = break_down(metric, joined.items);
     if (!command.against.empty()) report.against = compare(command, input, joined, report.scores);
-    if (!command.items.empty()) write_items(command.items, joined, report.scores);
+    if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));
   } catch (const nlohmann::json::exception& error) {
     refuse("{}: what it says beside the answers is not of the form that {} needs: {}", command.gold,

@@ -10,6 +10,9 @@ extern std::atomic<bool> interrupted;
 /// error of the write, not the program's death.
 void set_up_signals();
 
+/// Refuses a limit on the stack that is too small to work with.
+void check_stack();
+
 /// The command looks at `interrupted` from now on: the first of those signals only sets it, the second ends
 /// the program at once.
 void stop_in_order();

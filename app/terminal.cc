@@ -1,7 +1,11 @@
 #include "app/terminal.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <initializer_list>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -17,6 +21,13 @@ void write(std::string_view bytes, Stream to = Stream::out) {
 }
 
 }  // namespace
+
+void hold_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(number, F_GETFD) < 0 && errno == EBADF &&
+        ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+      std::_Exit(static_cast<int>(Fault::fatal));
+}
 
 bool can_rewrite_lines() {
   const char* kind = std::getenv("TERM");
@@ -63,6 +74,10 @@ void print_note(std::string_view text) {
 void print_error(std::string_view text) {
   const char* name = wants_colours() ? "\033[1;31msheaf:\033[0m " : "sheaf: ";
   write(name + printable_line(text) + "\n", Stream::err);
+}
+
+void print_in_signal(const char* text) {
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody is left to tell
 }
 
 bool flush_output() {

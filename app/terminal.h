@@ -11,6 +11,10 @@ namespace sheaf {
 
 enum class Stream { out, err };
 
+/// Once, in main: fills the places of standard streams that are closed, so that no file of a run gets their
+/// number and with it what is printed. Reading and writing them still fails.
+void hold_standard_streams();
+
 /// Whether lines on standard error can be rewritten: a terminal that is not dumb.
 bool can_rewrite_lines();
 /// Whether standard error may be coloured: as above, and NO_COLOR is not set (no-color.org).
@@ -34,6 +38,9 @@ void print_data(std::string_view bytes);
 void print_note(std::string_view text);
 /// The same, its first word red where colours are wanted.
 void print_error(std::string_view text);
+
+/// The text as it is, on standard error, by nothing that a signal handler may not do.
+void print_in_signal(const char* text);
 
 /// Whether all that was printed on standard output has got there.
 bool flush_output();

@@ -95,6 +95,10 @@ void set_rates(ordered_json& report) {
   cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
 }
 
+bool has_rows(const ordered_json& report) {
+  return report.at("items").get<int64_t>() + report.at("rows_uncounted").get<int64_t>() > 0;
+}
+
 std::string report_text(const ordered_json& report) {
   const auto number = [&](const char* path) {
     return report.at(ordered_json::json_pointer(path)).get<double>();

@@ -33,6 +33,8 @@ inline constexpr int64_t kReportVersion = 2;
 nlohmann::ordered_json report_json(const Report& report);
 /// Makes the rates and shares of a report anew from its counts and seconds.
 void set_rates(nlohmann::ordered_json& report);
+/// Whether the run has rows, those of a session that was killed before it counted them included.
+bool has_rows(const nlohmann::ordered_json& report);
 /// A few lines for the terminal.
 std::string report_text(const nlohmann::ordered_json& report);
 

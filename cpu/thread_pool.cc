@@ -1,7 +1,10 @@
 #include "cpu/thread_pool.h"
 
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include "core/error.h"
 
 namespace sheaf {
 namespace {
@@ -26,10 +29,20 @@ constexpr std::chrono::microseconds kPatience{200};
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  try {
+    for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
+  } catch (const std::system_error& error) {
+    stop();  // no destructor does it, and those that run wait for ever
+    fail("only {} of {} threads can be started: {}; use fewer with --threads, or raise the limit",
+         workers_.size() + 1, threads, error.code().message());
+  }
 }
 
 ThreadPool::~ThreadPool() {
+  stop();
+}
+
+void ThreadPool::stop() {
   stop_ = true;
   gate_.fetch_add(kLoop);
   gate_.notify_all();

@@ -39,6 +39,7 @@ class ThreadPool {
 
   void run_tasks(int64_t tasks, Call call, void* context);
   void work(int thread);
+  void stop();
   void take_tasks(int thread);
 
   // Bit 0: open for work. Bits 1 to 15: workers inside. From bit 16: the number of the loop.

@@ -20,6 +20,7 @@ constexpr size_t kShownText = 120;
 constexpr size_t kShownItems = 3;
 constexpr int kShownDepth = 4;
 constexpr int kProbedLines = 100;
+constexpr size_t kMostColumns = 1000;
 
 /// `value` with long texts and lists cut, and what is not UTF-8 left out.
 ordered_json shortened(const json& value, int depth = 0) {
@@ -31,8 +32,11 @@ ordered_json shortened(const json& value, int depth = 0) {
   if (depth >= kShownDepth) return "…";
   ordered_json cut = value.is_array() ? ordered_json::array() : ordered_json::object();
   if (value.is_object()) {
-    for (const auto& [key, entry] : value.items())
-      cut[shorten_text(key, kShownText)] = shortened(entry, depth + 1);
+    auto& members = cut.get_ref<ordered_json::object_t&>();
+    for (const auto& [key, entry] : value.items()) {
+      if (members.size() == kMostColumns) break;
+      members.emplace_back(shorten_text(key, kShownText), shortened(entry, depth + 1));
+    }
     return cut;
   }
   for (size_t i = 0; i < std::min(value.size(), kShownItems); ++i)
@@ -71,11 +75,13 @@ void describe_parquet(const std::vector<std::string>& files, ordered_json& about
 /// Adds the columns of a row that were not seen before; null tells nothing of a type and is replaced by what
 /// does.
 void add_columns(const json& row, ordered_json& columns) {
+  size_t looked_at = 0;
   for (const auto& [key, value] : row.items()) {
+    if (++looked_at > kMostColumns) break;
     const auto known = std::find_if(columns.begin(), columns.end(),
                                     [&name = key](const auto& c) { return c["name"] == name; });
     if (known == columns.end()) {
-      if (columns.size() < 1000) columns.push_back({{"name", key}, {"type", type_name(value)}});
+      if (columns.size() < kMostColumns) columns.push_back({{"name", key}, {"type", type_name(value)}});
     } else if ((*known)["type"] == "null") {
       (*known)["type"] = type_name(value);
     }

@@ -33,6 +33,8 @@ Descriptor open_regular(const std::string& path, int flags) {
     // What open() itself refuses, such as a pipe to write that nobody reads or a socket, is named all the
     // same.
     const int error = errno;
+    if (error == ELOOP && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
+      refuse("{}: is a link where a file of the folder itself is written; remove it", path);
     if (error != ENOENT && ::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);
     errno = error;
     return file;

@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGoOn = "rerun the same command to resume";
 
 [[noreturn]] void fail_at(const std::string& path, const char* what, int error) {
+  // What the path is wrong with does not go away by itself.
+  if (error == ENOTDIR || error == ENAMETOOLONG || error == EISDIR || error == ELOOP)
+    refuse("{}: cannot be {}: {}; choose another path", path, what, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
   fail("{}: cannot be {}: {}; mend that and {}", path, what, std::strerror(error), kGoOn);
 }
@@ -29,10 +32,17 @@ void sync_descriptor(int number, const std::string& path) {
   if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "made durable", errno);
 }
 
+bool leads_to(const std::string& path, const Descriptor& file) {
+  struct stat held {
+  }, there{};
+  return ::fstat(file.number(), &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
 class RealFile : public OutputFile {
  public:
   explicit RealFile(const std::string& path)
-      : path_(path), file_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND)) {
+      : path_(path), file_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {
     if (file_.number() < 0) fail_at(path, "written", errno);
   }
   void append(std::string_view bytes) override {
@@ -47,6 +57,7 @@ class RealFile : public OutputFile {
     if (::ftruncate(file_.number(), size) != 0) fail_at(path_, "cut", errno);
   }
   void sync() override { sync_descriptor(file_.number(), path_); }
+  bool is_at(const std::string& path) const override { return leads_to(path, file_); }
 
  private:
   std::string path_;
@@ -56,8 +67,10 @@ class RealFile : public OutputFile {
 class RealLock : public FolderLock {
  public:
   explicit RealLock(const std::string& folder)
-      : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT)) {
+      : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT | O_NOFOLLOW)) {
     if (file_.number() < 0) fail_at(path_, "written", errno);
+    if (read_beginning(path_, 32).value_or("").find_first_not_of("0123456789") != std::string::npos)
+      refuse("{}: holds something else than a lock of sheaf; remove it, or choose another folder", path_);
     if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) refuse_second();
       if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
@@ -72,14 +85,11 @@ class RealLock : public FolderLock {
   }
 
   void check() const override {
-    struct stat held {
-    }, there{};
-    if (::fstat(file_.number(), &held) == 0 && ::stat(path_.c_str(), &there) == 0 &&
-        held.st_dev == there.st_dev && held.st_ino == there.st_ino)
-      return;
+    if (leads_to(path_, file_)) return;
     refuse(
-        "{}: the folder was deleted or replaced while this process was writing to it, so what it wrote is "
-        "lost; leave the folder to one process and run the same command again",
+        "{}: the folder or the lock in it was deleted or replaced while this process was writing there; "
+        "leave the "
+        "folder to one process and rerun the same command",
         folder_);
   }
 
@@ -149,7 +159,7 @@ bool read_while(const std::string& path, size_t piece_size,
                 const std::function<bool(std::string_view)>& take) {
   const Descriptor file = open_regular(path, O_RDONLY);
   if (file.number() < 0) {
-    if (errno == ENOENT) return false;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
     fail_at(path, "read", errno);
   }
   std::vector<char> piece(piece_size);
@@ -195,6 +205,14 @@ std::optional<int64_t> file_size(const std::string& path) {
   const auto size = fs::file_size(path, error);
   if (error) return std::nullopt;
   return static_cast<int64_t>(size);
+}
+
+std::string settle_path(const std::string& path) {
+  const fs::path given(path);
+  if (std::find(given.begin(), given.end(), "..") == given.end()) return path;
+  std::error_code ignored;
+  const fs::path settled = fs::weakly_canonical(given, ignored);
+  return settled.empty() ? path : settled.string();
 }
 
 std::vector<std::string> list_folder(const std::string& folder) {

@@ -17,6 +17,8 @@ class OutputFile {
   virtual void truncate(int64_t size) = 0;
   /// Returns when the bytes would outlive a power loss. The file's name does so only after sync_folder().
   virtual void sync() = 0;
+  /// Whether the path still leads to it.
+  virtual bool is_at(const std::string& /*path*/) const { return true; }
 };
 
 /// Holds a folder for one process, until it is destroyed or the process ends, however it ends.
@@ -58,6 +60,8 @@ std::optional<std::string> read_beginning(const std::string& path, size_t size);
 /// Hands the file over piece by piece; false where there is none.
 bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take);
 std::optional<int64_t> file_size(const std::string& path);
+/// A path that leads up again (a/../b) without the part that it leaves, which need not be there.
+std::string settle_path(const std::string& path);
 /// Names of the files in a folder, sorted.
 std::vector<std::string> list_folder(const std::string& folder);
 

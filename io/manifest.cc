@@ -11,7 +11,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
-constexpr int64_t kMostBytes = int64_t{1} << 30;  // its fingerprint has an entry for every corpus file
+constexpr int64_t kMostCounted = int64_t{1} << 50;  // sums of all files of all shards stay in 64 bits
+constexpr int64_t kMostBytes = int64_t{1} << 30;    // its fingerprint has an entry for every corpus file
 
 /// Reads one file's JSON, member by member.
 class ManifestReader {
@@ -37,6 +38,9 @@ class ManifestReader {
       reject("a member is missing or of another type");
     }
     if (!manifest.fingerprint.is_object()) reject("fingerprint is not an object");
+    if (json.value("fingerprint_sha256", ordered_json()) != sha256(manifest.fingerprint.dump()))
+      reject("its fingerprint is not what it was");
+    check_files(manifest);
     return manifest;
   }
 
@@ -45,18 +49,30 @@ class ManifestReader {
     refuse("{}: not a manifest that sheaf wrote: {}; {}", path_, why, mend_);
   }
 
+  /// Rows files numbered from 0, the rejects last, and totals that are theirs.
+  void check_files(const Manifest& manifest) const {
+    if (manifest.files.size() < 2 || manifest.files.back().name != "rejects.jsonl")
+      reject("its files are not those of a run");
+    int64_t rows = 0;
+    for (size_t i = 0; i + 1 < manifest.files.size(); ++i) {
+      const PublishedFile& file = manifest.files[i];
+      if (!is_rows_name(file.name) || !file.name.starts_with(fmt::format("rows-{:05}.", i)))
+        reject(fmt::format("file {} is not rows file {}", file.name, i));
+      rows += file.rows;
+    }
+    if (rows != manifest.rows || manifest.files.back().rows != manifest.rejects)
+      reject("its totals are not those of its files");
+  }
+
   int64_t count_of(const ordered_json& from, const char* key) const {
     const ordered_json& value = from.at(key);
-    if (!value.is_number_integer() || value < 0 || value > INT64_MAX)
+    if (!value.is_number_integer() || value < 0 || value > kMostCounted)
       reject(fmt::format("{} is not a count", key));
     return value.get<int64_t>();
   }
 
   std::string name_of(const ordered_json& file) const {
     const auto& name = file.at("name").get_ref<const std::string&>();
-    // Only files of the folder itself, whatever somebody wrote into the manifest.
-    if (name.empty() || name.starts_with('.') || name.find('/') != std::string::npos)
-      reject("a file has a name that sheaf does not give");
     return name;
   }
 
@@ -64,6 +80,21 @@ class ManifestReader {
 };
 
 }  // namespace
+
+bool is_rows_name(std::string_view name) {
+  if (!name.starts_with("rows-")) return false;
+  name.remove_prefix(5);
+  const size_t digits = name.find_first_not_of("0123456789");
+  return digits >= 5 && digits < 18 && (name.substr(digits) == ".jsonl" || name.substr(digits) == ".parquet");
+}
+
+bool is_run_file(std::string_view name) {
+  if (name.ends_with(".part")) name.remove_suffix(5);
+  for (const std::string_view own : {"journal", "rejects.jsonl", "manifest.json", "report.json",
+                                     "report.html", "progress.json", "_SUCCESS"})
+    if (name == own) return true;
+  return is_rows_name(name);
+}
 
 ordered_json manifest_json(const Manifest& manifest) {
   ordered_json files = ordered_json::array();

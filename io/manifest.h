@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sheaf {
@@ -20,6 +21,12 @@ struct Manifest {
   std::vector<PublishedFile> files;  ///< rows files in input order, rejects.jsonl last
   nlohmann::ordered_json fingerprint;
 };
+
+/// rows-00000.jsonl, rows-00001.parquet, …
+bool is_rows_name(std::string_view name);
+
+/// Whether a run or a merge writes files of that name into its folder; hidden ones aside.
+bool is_run_file(std::string_view name);
 
 nlohmann::ordered_json manifest_json(const Manifest& manifest);
 

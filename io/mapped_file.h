@@ -28,6 +28,9 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// The path of the file that is mapped at an address, fit for a terminal; a signal handler may ask.
+const char* mapped_file_at(const void* address);
+
 /// A name out of an untrusted file, fit for a message: quoted, shortened, anything unprintable as \xNN.
 std::string shown(std::string_view name);
 

@@ -27,7 +27,8 @@ struct ShardFolder {
 constexpr const char* kRunAgain = "run the shard again with --restart";
 
 ShardFolder open_shard(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) refuse("{}: no such folder", path);
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) refuse("{}: no such folder", path);
   if (!file_size(path + "/_SUCCESS")) refuse("{}: is not finished; run its shard to the end first", path);
   ShardFolder shard{path, read_manifest(path, kRunAgain)};
   const ordered_json part = shard.manifest.fingerprint.value("shard", ordered_json());
@@ -42,6 +43,8 @@ ShardFolder open_shard(const std::string& path) {
   shard.count = number("count");
   shard.first = number("first");
   shard.end = number("end");
+  if (shard.index >= shard.count || shard.first > shard.end)
+    refuse("{}/manifest.json: fingerprint.shard is not a part of a whole; {}", path, kRunAgain);
   return shard;
 }
 
@@ -161,12 +164,10 @@ bool is_merged(const std::string& out, const Plan& plan) {
 
 /// A folder with anything in it but a merge that was cut off is somebody else's.
 void check_empty(const std::string& out) {
-  std::string stranger;
-  for (const std::string& name : list_folder(out)) {
-    if (name == kMergeMark) return;
-    if (!name.starts_with('.') && stranger.empty()) stranger = name;
-  }
-  if (!stranger.empty()) refuse("{}: is not empty: it holds {}; merge into a new folder", out, stranger);
+  const bool begun = file_size(out + "/" + kMergeMark).has_value();
+  for (const std::string& name : list_folder(out))
+    if (!name.starts_with('.') && !(begun && is_run_file(name)))
+      refuse("{}: is not empty: it holds {}; merge into a new folder", out, name);
 }
 
 /// Leaves nothing of a merge in the folder but its mark.
@@ -176,14 +177,15 @@ void prepare_folder(FileLayer& files, const std::string& out) {
     files.sync_folder(out);
   }
   for (const std::string& name : list_folder(out))
-    if (!name.starts_with('.')) files.remove(fmt::format("{}/{}", out, name));
+    if (is_run_file(name)) files.remove(fmt::format("{}/{}", out, name));
   const auto mark = files.open(out + "/" + kMergeMark);
   files.sync_folder(out);
 }
 
 }  // namespace
 
-Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& paths) {
+Merged merge_shards(FileLayer& files, const std::string& folder, const std::vector<std::string>& paths) {
+  const std::string out = settle_path(folder);
   std::vector<ShardFolder> shards;
   shards.reserve(paths.size());
   for (const std::string& path : paths) shards.push_back(open_shard(path));

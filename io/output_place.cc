@@ -64,6 +64,8 @@ void check_output_apart(const Job& job) {
   }
   std::set<std::string> seen;
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files) {
+    // Links lead to rows of the folder itself, which a restart would delete.
+    if (fs::is_symlink(file, ignored) && real_path(file).parent_path() == out) refuse_place(file);
     const fs::path folder = fs::path(file).parent_path();
     if (seen.insert(folder.string()).second && real_path(folder.empty() ? "." : folder) == out)
       refuse_place(file);

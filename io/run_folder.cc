@@ -43,12 +43,16 @@ std::vector<Sha256> prefix_sums(const std::string& path, const std::vector<int64
   return sums;
 }
 
-/// Also where it is cut or damaged, so that a restart is possible.
-bool looks_like_journal(const std::string& path) {
-  const std::string head = read_beginning(path, 256).value_or("");
-  return head.substr(0, 16).find_first_not_of("0123456789abcdef") == std::string::npos ||
-         head.find("{\"journal\":") != std::string::npos ||
-         head.find(",\"fingerprint\":") != std::string::npos;
+/// Whether a file begins as a journal does, as far as it goes; zeros are what a power loss may leave of it.
+bool begins_as_journal(const std::string& path, size_t least) {
+  std::string head = read_beginning(path, 28).value_or("");
+  head.resize(head.find_last_not_of('\0') + 1);
+  constexpr std::string_view rest = " {\"journal\":";
+  const size_t digits = std::min<size_t>(head.size(), 16);
+  return head.size() >= least &&
+         std::string_view(head).substr(0, digits).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos &&
+         rest.starts_with(std::string_view(head).substr(digits));
 }
 
 }  // namespace
@@ -56,6 +60,7 @@ bool looks_like_journal(const std::string& path) {
 RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
     : files_(files), options_(std::move(options)) {
   if (options_.path.empty()) refuse("output.path is empty");
+  options_.path = settle_path(options_.path);
   if (check_finished()) return;
   check_ours();  // first, so that nothing of this run is left in a folder that it refuses
   files_.make_folder(options_.path);
@@ -82,12 +87,16 @@ void RunFolder::open_folder() {
 
 /// A mistaken output.path must not cost somebody else's files, whatever their names are.
 void RunFolder::check_ours() const {
+  const std::string journal = path("journal");
+  if (begins_as_journal(journal, 28)) return;
+  // A damaged one is known by the lock that every run leaves beside it.
+  if (file_size(journal) && file_size(path(".lock"))) return;
   std::string stranger;
   for (const std::string& name : list_folder(options_.path)) {
-    if (name == "journal" && looks_like_journal(path(name))) return;
     // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
-    if (name != "journal.part" && (name == kMergeMark || !name.starts_with('.')) && stranger.empty())
-      stranger = name;
+    const bool ours = name == "journal.part" ? begins_as_journal(path(name), 0)
+                                             : name.starts_with('.') && name != kMergeMark;
+    if (!ours && stranger.empty()) stranger = name;
   }
   if (stranger.empty()) return;
   if (options_.restart && file_size(path("_SUCCESS")) && file_size(path("manifest.json"))) {
@@ -144,16 +153,10 @@ void RunFolder::remove_files(int64_t first_rows_file) {
   bool any = false;
   for (const std::string& name : list_folder(options_.path)) {
     const std::string whole = name.ends_with(".part") ? name.substr(0, name.size() - 5) : name;
-    bool ours = name == "journal.part";
-    if (whole.starts_with("rows-") && (whole.ends_with(".jsonl") || whole.ends_with(".parquet"))) {
-      const std::string digits = whole.substr(5, whole.find('.') - 5);
-      ours = digits.size() >= 5 && digits.size() < 18 &&
-             digits.find_first_not_of("0123456789") == std::string::npos &&
-             std::stoll(digits) >= first_rows_file;
-    } else if (first_rows_file == 0) {
-      ours = ours || whole == "rejects.jsonl" || whole == "manifest.json" || whole == "report.json" ||
-             whole == "report.html" || whole == "progress.json" || whole == "_SUCCESS";
-    }
+    const bool ours =
+        is_rows_name(whole)
+            ? std::stoll(whole.substr(5)) >= first_rows_file
+            : name == "journal.part" || (first_rows_file == 0 && name != "journal" && is_run_file(name));
     if (!ours) continue;
     files_.remove(path(name));
     any = true;
@@ -333,6 +336,13 @@ void RunFolder::commit(int64_t position) {
 /// Gives the rows file its name and begins the next.
 void RunFolder::publish() {
   const std::string staged = staged_rows(at_.file), name = rows_name(at_.file);
+  lock_->check();
+  const auto size = file_size(path(staged));
+  if (size != at_.file_bytes || (rows_file_ && !rows_file_->is_at(path(staged))))
+    refuse(
+        "{}: somebody changed it while the run was writing it; leave it alone and rerun the same command to "
+        "resume",
+        path(staged));
   PublishedFile file{name, at_.file_rows, at_.file_bytes, at_.file_sha256};
   if (options_.convert) {
     Sha256 sum;

@@ -56,7 +56,10 @@ class HeaderReader {
     try {
       if (!json::parse(header, watch).is_object()) refuse("{}: its header is not a JSON object", path_);
     } catch (const json::exception& error) {
-      refuse("{}: its header is not valid JSON: {}", path_, error.what());
+      const std::string_view said = error.what();
+      const size_t bracket = said.find("] ");
+      refuse("{}: its header is not valid JSON: {}", path_,
+             said.substr(bracket == std::string_view::npos ? 0 : bracket + 2));
     }
     check_places();
     return std::move(tensors_);

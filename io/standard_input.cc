@@ -22,6 +22,8 @@ std::unique_ptr<ScratchFile> copy_standard_input(Job& job, const std::atomic<boo
     if (ready < 0 && errno == EINTR) continue;
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EBADF)
+      refuse("input.path: \"-\": standard input is closed; give the corpus there");
     if (count < 0) fail("standard input cannot be read: {}", std::strerror(errno));
     if (count == 0) break;
     const std::string_view bytes(buffer.data(), static_cast<size_t>(count));

@@ -47,6 +47,8 @@ class Builder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     auto node = start(mark, YamlNode::Kind::scalar, tag);
+    if (value.find('\0') != std::string::npos)
+      refuse("{}:{}: a text holds a NUL character; remove it", *source_, first_line_ + mark.line);
     node->quoted = tag == "!" || tag == kTextTag;
     node->text = value;
     add(node, anchor);

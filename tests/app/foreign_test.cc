@@ -59,6 +59,7 @@ class Foreign : public testing::Test {
                              " 2>" + scratch_.file("err");
     const pid_t child = fork();
     if (child == 0) {
+      for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_DFL);  // a shell may ignore them
       execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
       _exit(127);
     }
@@ -346,6 +347,107 @@ TEST_F(Foreign, MergesBehaveAsRunsDo) {
   scratch_.write("shard1/manifest.json", manifest.dump());
   expect_refusal(run_sheaf(scratch_, "merge " + scratch_.file("fresh") + shards), {"shard1/manifest.json"});
   EXPECT_FALSE(fs::exists(scratch_.file("fresh")));
+}
+
+TEST_F(Foreign, ClosedStandardStreamsAreNoPlaceForFiles) {
+  const std::string job = scratch_.file("job.yaml");
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet" + set("output.path", "whole"))).exit_code, 0);
+  const auto closed = [&](const std::string& more, const std::string& streams) {
+    const std::string line = std::string(SHEAF_BINARY) + " run " + job + " " + more + " " + streams;
+    return WEXITSTATUS(std::system(line.c_str()));
+  };
+  for (const char* streams : {"<&- >&- 2>&-", ">&- 2>&-", "2>&-", "<&-"}) {
+    fs::remove_all(scratch_.file("out"));
+    EXPECT_EQ(closed("", streams), 0) << streams;
+    EXPECT_EQ(read_text(scratch_.file("out/rows-00000.jsonl")),
+              read_text(scratch_.file("whole/rows-00000.jsonl")))
+        << streams;
+  }
+  fs::remove_all(scratch_.file("out"));
+  EXPECT_EQ(closed("--set input.path=-", "<&- 2>/dev/null"), 2) << "a corpus that is not there is not empty";
+}
+
+TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the address sanitizer reserves terabytes";
+#endif
+  // Where the program itself fits depends on its libraries, so limits around that are tried.
+  int too_many = 0;
+  for (int kilobytes = 150'000; kilobytes <= 1'500'000; kilobytes += 150'000) {
+    const std::string line = "ulimit -v " + std::to_string(kilobytes) + "; exec timeout -s KILL 60 " +
+                             SHEAF_BINARY + " " + command("--quiet --restart --threads 64") + " 2>" +
+                             scratch_.file("err");
+    const int code = WEXITSTATUS(std::system(("bash -c '" + line + "'").c_str()));
+    const std::string err = read_text(scratch_.file("err"));
+    EXPECT_TRUE(code == 0 || code == 3 || code == 127) << kilobytes << ": " << code << " " << err;
+    too_many += err.find("threads can be started") != std::string::npos;
+  }
+  EXPECT_GT(too_many, 0);
+}
+
+TEST_F(Foreign, LinksLeadToNobodysFiles) {
+  const std::string victim = scratch_.write("victim", "mine");
+  fs::create_directories(scratch_.file("out"));
+  fs::create_symlink(victim, scratch_.file("out/.lock"));
+  EXPECT_EQ(run_sheaf(scratch_, command()).exit_code, 2);
+  EXPECT_EQ(read_text(victim), "mine");
+  fs::remove(scratch_.file("out/.lock"));
+  // A link that leads nowhere is no journal.
+  fs::create_symlink(scratch_.file("nowhere"), scratch_.file("out/journal"));
+  scratch_.write("out/report.json", "mine");
+  expect_refusal(run_sheaf(scratch_, command()), {"out"});
+  EXPECT_EQ(read_text(scratch_.file("out/report.json")), "mine");
+  // Rows that are the corpus too would be gone with a restart.
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet" + set("output.path", "rows"))).exit_code, 0);
+  fs::create_symlink(scratch_.file("rows/rows-00000.jsonl"), scratch_.file("link.jsonl"));
+  expect_refusal(run_sheaf(scratch_, command("--restart --set input.id=id --set input.context=answer --set "
+                                             "input.question=answer" +
+                                             set("input.path", "link.jsonl") + set("output.path", "rows"))),
+                 {"output.path", "link.jsonl"});
+  EXPECT_TRUE(fs::exists(scratch_.file("rows/rows-00000.jsonl")));
+}
+
+TEST_F(Foreign, WhatACommandReadsIsNotWhatItWrites) {
+  ASSERT_EQ(run_sheaf(scratch_, command("--quiet")).exit_code, 0);
+  const std::string job = scratch_.file("job.yaml"), corpus = scratch_.file("corpus.jsonl");
+  const std::string before = read_text(job) + read_text(corpus);
+  expect_refusal(run_sheaf(scratch_, "plan " + job + " --dump 1 --dump-to " + corpus), {"corpus.jsonl"});
+  expect_refusal(run_sheaf(scratch_, "plan " + job + " --dump 1 --dump-to " + job), {"job.yaml"});
+  expect_refusal(run_sheaf(scratch_, command("--restart --log " + corpus)), {"corpus.jsonl"});
+  expect_refusal(run_sheaf(scratch_, command("--restart --log " + scratch_.file("out/journal"))),
+                 {"journal"});
+  expect_refusal(
+      run_sheaf(scratch_, "report " + scratch_.file("out") + " --out " + scratch_.file("out/journal")),
+      {".html"});
+  expect_refusal(run_sheaf(scratch_, "convert squad " + corpus + " " + corpus), {"corpus.jsonl"});
+  EXPECT_EQ(read_text(job) + read_text(corpus), before);
+}
+
+TEST_F(Foreign, AModelThatIsCutShortEndsTheRunWithItsName) {
+  std::string weights;
+  for (const auto& entry : fs::directory_iterator(model_))
+    if (entry.path().extension() == ".safetensors") weights = entry.path();
+  const pid_t child = start_long_run();
+  ASSERT_TRUE(wait_for_a_group());
+  fs::resize_file(weights, 0);
+  const int code = end_of(child);
+  const std::string err = read_text(scratch_.file("err"));
+  // The weights may have been copied by then.
+  EXPECT_TRUE(code == 3 || code == 2 || code == 0) << code;
+  if (code == 3) {
+    EXPECT_NE(err.find(fs::path(weights).filename().string()), std::string::npos) << err;
+  }
+}
+
+TEST_F(Foreign, RowsThatSomebodyChangedAreNoSuccess) {
+  const pid_t child = start_long_run();
+  ASSERT_TRUE(wait_for_a_group());
+  kill(child, SIGSTOP);
+  fs::resize_file(scratch_.file("out/rows-00000.jsonl.part"), 0);
+  kill(child, SIGCONT);
+  EXPECT_EQ(end_of(child), 2);
+  EXPECT_NE(read_text(scratch_.file("err")).find("somebody changed it"), std::string::npos);
+  EXPECT_FALSE(fs::exists(scratch_.file("out/_SUCCESS")));
 }
 
 TEST_F(Foreign, AFullDiskCostsTheGroupsThatDidNotFit) {

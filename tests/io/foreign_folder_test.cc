@@ -61,7 +61,7 @@ TEST(ForeignFolder, HiddenFilesAndALostFirstJournalAreNoReasonToRefuse) {
   const TempFolder folder;
   folder.write("out/.gitkeep", "");
   folder.write("out/.lock", "123");
-  folder.write("out/journal.part", "half of a li");
+  folder.write("out/journal.part", "0123456789abcdef {\"jour");
   make_run(options_for(folder.path("out")), true);
   EXPECT_TRUE(file_size(folder.path("out/_SUCCESS")));
   EXPECT_TRUE(file_size(folder.path("out/.gitkeep")));

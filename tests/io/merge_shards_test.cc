@@ -104,6 +104,37 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("out"))) << "nothing was begun";
 }
 
+TEST(Merge, AMarkIsNoLeaveToDelete) {
+  const TempFolder folder;
+  const std::vector<std::string> shards = {make_shard(folder, "a", 0, 1)};
+  folder.write("out/.merging", "");
+  folder.write("out/notes.txt", "mine");
+  folder.write("out/rows-00000.jsonl", "half");
+  EXPECT_NE(merge_error(folder, shards).find("it holds notes.txt"), std::string::npos);
+  EXPECT_EQ(read_file(folder.path("out/notes.txt")), "mine");
+  std::filesystem::remove(folder.path("out/notes.txt"));
+  EXPECT_EQ(merge_error(folder, shards), "no error");
+}
+
+TEST(Merge, AManifestMustAddUp) {
+  const TempFolder folder;
+  const std::string path = make_shard(folder, "a", 0, 1) + "/manifest.json";
+  const ordered_json good = ordered_json::parse(read_file(path));
+  std::vector<ordered_json> wrong(6, good);
+  wrong[0]["files"] = ordered_json::array();
+  for (const ordered_json& file : good["files"]) wrong[1]["files"].push_back(file);
+  wrong[2]["files"][0]["rows"] = INT64_MAX;
+  wrong[3]["rows"] = 1;
+  wrong[4]["fingerprint"]["job"]["seed"] = 2;
+  wrong[5]["files"].erase(wrong[5]["files"].size() - 1);
+  for (const ordered_json& manifest : wrong) {
+    folder.write("a/manifest.json", manifest.dump());
+    EXPECT_NE(merge_error(folder, {folder.path("a")}).find("a/manifest.json"), std::string::npos);
+  }
+  folder.write("a/manifest.json", good.dump());
+  EXPECT_EQ(merge_error(folder, {folder.path("a")}), "no error");
+}
+
 TEST(Merge, RefusesBytesThatAreNotTheManifests) {
   const TempFolder folder;
   const std::vector<std::string> shards = {make_shard(folder, "a", 0, 2), make_shard(folder, "b", 1, 2)};

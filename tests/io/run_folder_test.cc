@@ -263,6 +263,7 @@ TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
   const auto put_back = [&] {
     fresh();
     for (const auto& [name, text] : left) folder_.write("out/" + name, text);
+    folder_.write("out/.lock", "123");
   };
   const size_t head = journal.find('\n') + 1;
   int refused = 0;
