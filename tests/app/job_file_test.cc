@@ -204,7 +204,8 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
   EXPECT_EQ(override_error("task.kind=aks"),
             "--set task.kind=aks: task.kind cannot be \"aks\"; did you mean \"ask\"?");
   EXPECT_EQ(override_error("method.name=ippd"),
-            "--set method.name=ippd: method.name ippd is only for task.kind ask; for extract choose one of "
+            "--set method.name=ippd: method.name ippd is only for task.kind ask and chat; for extract choose "
+            "one of "
             "hpd, standard, "
             "separate, prefix");
   EXPECT_EQ(
