@@ -48,7 +48,7 @@ class Builder : public YAML::EventHandler {
                 const std::string& value) override {
     auto node = start(mark, YamlNode::Kind::scalar, tag);
     if (value.find('\0') != std::string::npos)
-      refuse("{}:{}: a text holds a NUL character; remove it", *source_, first_line_ + mark.line);
+      refuse("{}: a text holds a NUL character; remove it", node->place.text());
     node->quoted = tag == "!" || tag == kTextTag;
     node->text = value;
     add(node, anchor);
