@@ -32,7 +32,7 @@ class CaseMaker {
     const std::string& key = axis.key;
     if (key == "method") {
       if (const auto names = method_names(); std::ranges::find(names, value) == names.end())
-        refuse("{}: there is no method {}; there are {}", axis.from, value, fmt::join(names, ", "));
+        refuse("{}: unknown method \"{}\"; use one of {}", axis.from, value, fmt::join(names, ", "));
       target.method.name = value;
     } else if (key == "model") {
       target.model = value;

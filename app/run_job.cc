@@ -1,7 +1,6 @@
 #include "app/run_job.h"
 
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
 #include "app/hardware_file.h"
@@ -18,8 +17,6 @@
 #include "core/task/item_row.h"
 #include "io/corpus.h"
 #include "io/fingerprint.h"
-#include "io/manifest.h"
-#include "io/named_output.h"
 #include "io/output_place.h"
 #include "io/report_file.h"
 #include "io/row_table.h"
@@ -30,20 +27,6 @@ namespace {
 
 void say(const RunSettings& settings, const std::string& text) {
   if (!settings.quiet) print_note(text);
-}
-
-/// Lines of a log among what is read or written would be taken for it.
-void check_log(const std::string& log, const Job& job) {
-  check_not_read(log, {job.file, job.input.path, job.task.schema, job.model.path, job.model.adapter});
-  const std::filesystem::path path(log);
-  std::error_code ignored;
-  if (path.has_parent_path() && !std::filesystem::is_directory(path.parent_path(), ignored))
-    refuse("--log: {} cannot be written: there is no folder {}; name a file in a folder that can", log,
-           path.parent_path().string());
-  if (is_run_file(path.filename().string()) &&
-      std::filesystem::equivalent(path.has_parent_path() ? path.parent_path() : ".", job.output.path,
-                                  ignored))
-    refuse("--log: {} is a file of the run itself; name another", log);
 }
 
 }  // namespace
@@ -58,7 +41,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   if (shard.count > 1) corpus = first_rows(std::move(corpus), shard.end);
 
   check_output_apart(job);
-  if (!settings.log.empty()) check_log(settings.log, job);
+  if (!settings.log.empty()) check_log_apart(settings.log, job);
   RunFolderOptions folder_options;
   folder_options.path = job.output.path;
   folder_options.rows_per_file = job.output.rows_per_file;

@@ -30,7 +30,8 @@ NamedOutput::NamedOutput(const std::string& path, const std::vector<std::string>
   if (folder_.empty()) folder_ = ".";
   if (name_.empty() || name_ == "." || name_ == "..") refuse("{}: is a folder; name a file in it", path);
   std::error_code ignored;
-  if (!fs::is_directory(folder_, ignored)) refuse("{}: there is no folder {}; make it first", path, folder_);
+  if (!fs::is_directory(folder_, ignored))
+    refuse("{}: the folder {} does not exist; create it first", path, folder_);
   check_regular(path);
   check_not_read(path, inputs);
   if (::access(folder_.c_str(), W_OK) != 0)

@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "io/globs.h"
+#include "io/manifest.h"
+#include "io/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -70,6 +72,17 @@ void check_output_apart(const Job& job) {
     if (seen.insert(folder.string()).second && real_path(folder.empty() ? "." : folder) == out)
       refuse_place(file);
   }
+}
+
+void check_log_apart(const std::string& log, const Job& job) {
+  check_not_read(log, {job.file, job.input.path, job.task.schema, job.model.path, job.model.adapter});
+  const fs::path path(log), folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    refuse("--log: sheaf cannot write {}: the folder {} does not exist; create it first", log,
+           folder.string());
+  if (is_run_file(path.filename().string()) && real_path(folder) == real_path(job.output.path))
+    refuse("--log: the run itself writes {}; name another file", log);
 }
 
 }  // namespace sheaf

@@ -104,7 +104,7 @@ std::span<const Method> all_methods() {
 const Method& find_method(std::string_view name) {
   const auto found = std::ranges::find(table(), name, &Method::name);
   if (found == table().end())
-    refuse("there is no method \"{}\"; choose one of {}", name, fmt::join(method_names(), ", "));
+    refuse("unknown method \"{}\"; use one of {}", name, fmt::join(method_names(), ", "));
   return *found;
 }
 

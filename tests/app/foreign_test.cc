@@ -224,7 +224,7 @@ TEST_F(Foreign, PipesAndDevicesAreRefusedWithoutWaiting) {
   expect_refusal(run_sheaf(scratch_, "bench --calibrate " + page), {page, what});
   expect_refusal(run_sheaf(scratch_, "plan " + scratch_.file("job.yaml") + " --dump 1 --dump-to " +
                                          scratch_.file("none/x.json")),
-                 {"none/x.json", "no folder"});
+                 {"none/x.json", "does not exist; create it first"});
   EXPECT_TRUE(fs::is_fifo(scratch_.file("page.html")));
 }
 

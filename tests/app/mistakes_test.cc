@@ -43,7 +43,8 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--set engine.device=gpu", "choose auto, cpu, cuda or cuda:N"},
       {run + "--set output.path=" + job, "a file of that name is in the way"},
       {run + "--shard 4/4", "write 0/4 for the first of four"},
-      {run + "--log /no/log", "--log: /no/log cannot be written: there is no folder /no; name a file"},
+      {run + "--log /no/log",
+       "--log: sheaf cannot write /no/log: the folder /no does not exist; create it first"},
       {"report " + scratch.file("."), "has no report.json; name the output folder of a run"},
       {"merge " + scratch.file("all") + " " + scratch.file("no"), "no: no such folder"},
   };

@@ -112,7 +112,7 @@ TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
   says("--model smollm2-135m --document-tokens 100000 --documents-per-row 2 --method pced --hardware h200",
        "a longer context or shorter documents");
   says("--model qwen3-8b --document-tokens 10 --hardware h200 --html " + scratch.file("no/such/page.html"),
-       "make it first");
+       "does not exist; create it first");
   says("--model qwen3-8b --document-tokens 10 --within 3", "--within");
   const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 10 --set ";
   says(job + "estimate.hardware=h9", "estimate.hardware: h9 is not in");
