@@ -4,22 +4,22 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/bench_backend.h"
-#include "app/bench_calibrate.h"
-#include "app/bench_run.h"
-#include "app/bench_stacks.h"
-#include "app/calibration_file.h"
 #include "app/commands.h"
-#include "app/process_time.h"
 #include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/base/stopwatch.h"
 #include "core/engine/engine.h"
-#include "core/error.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
 #include "core/segments/work_count.h"
-#include "core/stopwatch.h"
-#include "io/named_output.h"
-#include "io/workload.h"
+#include "io/base/named_output.h"
+#include "io/base/process_time.h"
+#include "io/files/calibration_file.h"
+#include "io/files/workload.h"
+#include "io/jobs/bench_backend.h"
+#include "io/jobs/bench_calibrate.h"
+#include "io/jobs/bench_run.h"
+#include "io/jobs/bench_stacks.h"
 
 namespace sheaf {
 namespace {

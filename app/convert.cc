@@ -8,13 +8,13 @@
 
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/base/file_layer.h"
+#include "io/base/named_output.h"
 #include "io/datasets/corpus_writer.h"
 #include "io/datasets/needle.h"
 #include "io/datasets/recognize.h"
-#include "io/file_layer.h"
-#include "io/model_files.h"
-#include "io/named_output.h"
+#include "io/model/model_files.h"
 
 namespace sheaf {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/machine.h"
 #include "app/terminal.h"
+#include "io/machine/machine.h"
 
 namespace sheaf {
 namespace {

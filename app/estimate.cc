@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/estimate_inputs.h"
 #include "app/estimate_show.h"
-#include "app/hardware_file.h"
-#include "app/job_file.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/method.h"
-#include "io/named_output.h"
+#include "io/base/named_output.h"
+#include "io/estimate/inputs.h"
+#include "io/files/hardware_file.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 namespace {

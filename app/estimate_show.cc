@@ -3,12 +3,12 @@
 #include <fmt/ranges.h>
 #include <map>
 
-#include "app/best_packing.h"
-#include "app/estimate_sweep.h"
 #include "app/terminal.h"
-#include "core/error.h"
-#include "core/svg_plot.h"
-#include "io/named_output.h"
+#include "core/base/error.h"
+#include "core/estimate/best_packing.h"
+#include "core/estimate/sweep.h"
+#include "core/report/svg_plot.h"
+#include "io/base/named_output.h"
 
 namespace sheaf {
 namespace {
@@ -111,7 +111,8 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
 
 void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
                 const HardwareList& list, const std::vector<SweepAxis>& axes) {
-  const std::vector<SweepRow> rows = sweep(base, inputs.rows(), list, axes, options.within);
+  const std::vector<SweepRow> rows =
+      sweep(base, inputs.rows(), list, axes, options.within, read_model_config);
   const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
     print_json(sweep_json(rows, notes));

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "app/estimate_inputs.h"
-#include "app/estimate_section.h"
-#include "app/hardware_file.h"
+#include "io/estimate/inputs.h"
+#include "io/files/estimate_section.h"
+#include "io/files/hardware_file.h"
 
 namespace sheaf {
 

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/eval_check.h"
-#include "app/evaluation.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "app/workbench.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/utf8.h"
+#include "io/eval/check.h"
+#include "io/eval/evaluation.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {

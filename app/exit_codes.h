@@ -8,7 +8,7 @@ struct ExitCode {
   const char* meaning;
 };
 
-/// What the help and the man page say; core/error.h and the commands give them.
+/// What the help and the man page say; core/base/error.h and the commands give them.
 constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "all rows fine"},
                                                  {1, "done with rejected rows"},
                                                  {2, "usage, configuration or input wrong"},

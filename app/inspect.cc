@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "app/commands.h"
-#include "app/describe_model.h"
 #include "app/terminal.h"
-#include "core/error.h"
-#include "io/describe_corpus.h"
-#include "io/file_layer.h"
-#include "io/gguf.h"
-#include "io/mapped_file.h"
+#include "core/base/error.h"
+#include "io/base/file_layer.h"
+#include "io/base/mapped_file.h"
+#include "io/corpus/describe_corpus.h"
+#include "io/model/describe_model.h"
+#include "io/model/gguf.h"
 
 namespace sheaf {
 namespace {

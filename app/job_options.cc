@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/job_file.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/job.h"
+#include "core/job/job.h"
 
 namespace CLI {
 class App;

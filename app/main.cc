@@ -12,8 +12,8 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "app/version.h"
-#include "core/error.h"
-#include "io/spelling.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "app/commands.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "io/merge_shards.h"
+#include "io/run_folder/merge_shards.h"
 
 namespace sheaf {
 

@@ -7,11 +7,11 @@
 #include "app/job_options.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "app/workbench.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/pipeline.h"
-#include "io/named_output.h"
+#include "io/base/named_output.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {

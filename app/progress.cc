@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/terminal.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/printable.h"
 
 namespace sheaf {

@@ -1,4 +1,4 @@
-#include "core/report.h"
+#include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -6,12 +6,12 @@
 
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "core/compare_reports.h"
-#include "core/error.h"
-#include "core/report_html.h"
-#include "io/file_layer.h"
-#include "io/named_output.h"
-#include "io/report_file.h"
+#include "core/base/error.h"
+#include "core/report/compare_reports.h"
+#include "core/report/report_html.h"
+#include "io/base/file_layer.h"
+#include "io/base/named_output.h"
+#include "io/run_folder/report_file.h"
 
 namespace sheaf {
 namespace {

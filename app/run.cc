@@ -4,11 +4,11 @@
 
 #include "app/commands.h"
 #include "app/job_options.h"
-#include "app/run_job.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "app/workbench.h"
-#include "core/report.h"
+#include "core/report/report.h"
+#include "io/jobs/run_job.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {

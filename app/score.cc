@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "app/commands.h"
-#include "app/metric_items.h"
-#include "app/score_report.h"
 #include "app/terminal.h"
-#include "core/error.h"
-#include "io/file_layer.h"
-#include "io/mapped_file.h"
-#include "io/named_output.h"
+#include "core/base/error.h"
+#include "core/metrics/score_report.h"
+#include "io/base/file_layer.h"
+#include "io/base/mapped_file.h"
+#include "io/base/named_output.h"
+#include "io/files/metric_items.h"
 
 namespace sheaf {
 namespace {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "app/terminal.h"
-#include "core/error.h"
-#include "io/mapped_file.h"
+#include "core/base/error.h"
+#include "io/base/mapped_file.h"
 
 namespace sheaf {
 

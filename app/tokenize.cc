@@ -7,11 +7,11 @@
 
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/printable.h"
 #include "core/text/utf8.h"
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 
 namespace sheaf {
 namespace {

@@ -8,11 +8,11 @@
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "app/workbench.h"
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "core/task/value.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #ifdef SHEAF_WITH_CUDA
-#include "cuda/devices.h"
+#include "cuda/base/devices.h"
 #endif
 
 namespace sheaf {

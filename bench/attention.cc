@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cuda/attention_plan.h"
-#include "cuda/device_memory.h"
+#include "cuda/attention/attention_plan.h"
+#include "cuda/base/device_memory.h"
 
 namespace {
 

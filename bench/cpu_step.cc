@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "cpu/cpu_backend.h"
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 
 namespace sheaf {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/model/shapes.h"
-#include "cuda/device_memory.h"
-#include "cuda/gemm.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/gemm/gemm.h"
 
 namespace {
 

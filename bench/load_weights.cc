@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/weight_stream.h"
-#include "io/model_files.h"
+#include "cuda/weights/weight_stream.h"
+#include "io/model/model_files.h"
 
 namespace sheaf {
 namespace {

@@ -1,12 +1,12 @@
 #pragma once
 #include <vector>
 
+#include "core/base/thread_pool.h"
 #include "core/model/config.h"
 #include "cpu/attention_plan.h"
 #include "cpu/float_buffer.h"
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/kv_pool.h"
-#include "cpu/thread_pool.h"
 
 namespace sheaf {
 

@@ -3,7 +3,7 @@
 
 #include "core/model/config.h"
 #include "cpu/float_buffer.h"
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sheaf {
 

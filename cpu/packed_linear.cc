@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 namespace {

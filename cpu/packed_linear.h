@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "core/base/thread_pool.h"
 #include "core/model/model.h"
 #include "cpu/float_buffer.h"
-#include "cpu/kernels.h"
-#include "cpu/thread_pool.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sheaf {
 

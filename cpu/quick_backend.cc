@@ -5,13 +5,13 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
-#include "core/error.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/packed_linear.h"
-#include "cpu/rope_angles.h"
+#include "cpu/reference/rope_angles.h"
 
 namespace sheaf {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/error.h"
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
-#include "core/error.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/float_buffer.h"
 #include "cpu/reference/ops.h"

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "core/model/config.h"
-#include "cuda/device_memory.h"
-#include "cuda/ops.h"
-#include "cuda/products.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/gemm/products.h"
+#include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
 

@@ -1,15 +1,15 @@
 # The CUDA room: built where nvcc is found, or must be found when SHEAF_CUDA is ON.
 function(add_cuda_room)
-  file(GLOB kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cu")
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cu")
   add_library(sheaf_kernels STATIC ${kernels})
   # Kernels keep to C++17: CMake 3.25 does not know that nvcc 13 speaks C++20.
   set_target_properties(sheaf_kernels PROPERTIES CUDA_STANDARD 17)
   target_include_directories(sheaf_kernels PUBLIC "${CMAKE_SOURCE_DIR}")
   list(TRANSFORM CMAKE_CUDA_ARCHITECTURES PREPEND "sm_" OUTPUT_VARIABLE names)
   list(JOIN names " " names)
-  set_source_files_properties(cuda/devices.cu PROPERTIES COMPILE_DEFINITIONS "SHEAF_CUDA_ARCH_TEXT=\"${names}\"")
+  set_source_files_properties(cuda/base/devices.cu PROPERTIES COMPILE_DEFINITIONS "SHEAF_CUDA_ARCH_TEXT=\"${names}\"")
 
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cc")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cc")
   add_library(sheaf_cuda STATIC ${sources})
   target_compile_definitions(sheaf_cuda PUBLIC SHEAF_WITH_CUDA)
   target_link_libraries(sheaf_cuda PUBLIC sheaf_core sheaf_kernels CUDA::cudart_static CUDA::cublas)

@@ -5,18 +5,18 @@
 #include <cmath>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
-#include "core/error.h"
 #include "cuda/activations.h"
-#include "cuda/attention_plan.h"
-#include "cuda/device_memory.h"
-#include "cuda/device_weights.h"
+#include "cuda/attention/attention_plan.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/stage_clock.h"
+#include "cuda/base/staging.h"
+#include "cuda/gemm/products.h"
 #include "cuda/layer_graphs.h"
-#include "cuda/ops.h"
-#include "cuda/products.h"
-#include "cuda/stage_clock.h"
-#include "cuda/staging.h"
+#include "cuda/ops/ops.h"
+#include "cuda/weights/device_weights.h"
 
 namespace sheaf {
 namespace {

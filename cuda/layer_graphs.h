@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "cuda/device_memory.h"
+#include "cuda/base/device_memory.h"
 
 namespace sheaf::cuda {
 

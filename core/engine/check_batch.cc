@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/engine/random_stream.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 namespace {

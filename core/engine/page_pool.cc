@@ -1,6 +1,6 @@
 #include "core/engine/page_pool.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 

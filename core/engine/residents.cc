@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/engine/random_stream.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 size_t Residents::KeyHash::operator()(const Key& key) const {

@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/token.h"
+#include "core/base/token.h"
+#include "core/segments/stack.h"
 
 namespace sheaf {
 
@@ -29,11 +30,6 @@ struct AttentionTile {
   int32_t first_row;  ///< index into StepBatch::tile_rows
   int32_t row_count;
 };
-
-/// How the scores of several experts become one row of scores; `pick.h` defines them.
-enum class Aggregate : uint8_t { max, mixture, product };
-
-constexpr float kDynamicContrast = -1;  ///< found from the rows themselves
 
 /// How the next token of a wanted row is chosen. A pick with experts is chosen from its own row (the amateur,
 /// which has seen no document) and those of the picks right after it together, which choose nothing

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/estimate/simulate.h"
-#include "core/job.h"
+#include "core/job/job.h"
 
 namespace sheaf {
 

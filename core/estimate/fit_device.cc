@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/estimate/device_model.h"
 #include "core/estimate/search.h"
 #include "core/model/shapes.h"

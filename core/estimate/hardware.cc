@@ -1,6 +1,9 @@
 #include "core/estimate/hardware.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
+
+#include "core/base/error.h"
 
 namespace sheaf {
 
@@ -15,6 +18,14 @@ std::optional<Price> Hardware::price(int32_t count) const {
     if (!best || counted < best->usd_per_hour) best = {&each, whole, counted, rented};
   }
   return best;
+}
+
+const Hardware& HardwareList::find(const std::string& name, const std::string& from) const {
+  const auto found = std::ranges::find(devices, name, &Hardware::name);
+  if (found != devices.end()) return *found;
+  std::vector<std::string> names;
+  for (const Hardware& each : devices) names.push_back(each.name);
+  refuse("{}: {} is not in {}; there are {}", from, name, path, fmt::join(names, ", "));
 }
 
 }  // namespace sheaf

@@ -49,4 +49,14 @@ struct Hardware {
   std::optional<Price> price(int32_t count) const;
 };
 
+/// The devices that are known, and their prices.
+struct HardwareList {
+  std::string path;
+  std::string prices_as_of;
+  std::vector<Hardware> devices;
+
+  /// Refuses an unknown name and lists the known ones. `from`: where it was asked for.
+  const Hardware& find(const std::string& name, const std::string& from = "--hardware") const;
+};
+
 }  // namespace sheaf

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/shapes.h"
 #include "core/plan/counting_backend.h"
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/report_html.h"
-#include "core/svg_plot.h"
+#include "core/report/report_html.h"
+#include "core/report/svg_plot.h"
 #include "core/text/printable.h"
 
 namespace sheaf {

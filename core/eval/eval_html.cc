@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "core/eval/table_cells.h"
-#include "core/report_html.h"
-#include "core/svg_plot.h"
+#include "core/report/report_html.h"
+#include "core/report/svg_plot.h"
 
 namespace sheaf {
 namespace {

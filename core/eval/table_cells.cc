@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 
-#include "core/svg_plot.h"
+#include "core/report/svg_plot.h"
 
 namespace sheaf {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/methods/builder.h"
 
-#include "core/engine/random_stream.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 Slot make_slot(const ItemParts& item, size_t question) {

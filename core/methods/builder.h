@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/job.h"
+#include "core/job/job.h"
 #include "core/methods/parts.h"
 #include "core/segments/stack.h"
 

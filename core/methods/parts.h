@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/token.h"
 #include "core/segments/stack.h"
-#include "core/token.h"
 
 namespace sheaf {
 

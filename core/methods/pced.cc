@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/builder.h"
 
 namespace sheaf {

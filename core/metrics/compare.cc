@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/engine/random_stream.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/random_stream.h"
 #include "core/metrics/resample.h"
 
 namespace sheaf {

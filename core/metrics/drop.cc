@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/assignment.h"
 #include "core/metrics/metrics.h"

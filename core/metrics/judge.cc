@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/base/error.h"
 #include "core/metrics/metrics.h"
 #include "core/text/json_reader.h"
 
@@ -103,17 +104,18 @@ std::string judge_prompt(const std::vector<std::pair<std::string, std::string>>&
 std::map<std::string, std::string> read_judgements(std::string_view reply) {
   constexpr std::string_view open = "<result>", close = "</result>";
   const size_t begin = reply.rfind(open);
-  if (begin == std::string_view::npos) throw std::string("the reply has no <result>");
+  if (begin == std::string_view::npos) throw BadText("the reply has no <result>");
   std::string_view text = reply.substr(begin + open.size());
   text = text.substr(0, text.find(close));
   const auto object = read_json(text);
-  if (!object.is_object()) throw std::string("what stands in <result> is no JSON object");
+  if (!object.is_object()) throw BadText("what stands in <result> is no JSON object");
   std::map<std::string, std::string> judgements;
   for (const auto& [name, word] : object.items()) {
     std::string lower = word.is_string() ? word.get<std::string>() : "";
     for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     if (!is_judgement(lower))
-      throw fmt::format("\"{}\" is judged {}, which is not one of the five words", name, word.dump());
+      throw BadText(
+          fmt::format("\"{}\" is judged {}, which is not one of the five words", name, word.dump()));
     judgements[name] = lower;
   }
   return judgements;

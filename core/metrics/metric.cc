@@ -5,7 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/metrics/metrics.h"
 #include "core/metrics/resample.h"
 

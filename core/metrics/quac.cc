@@ -3,7 +3,7 @@
 // less than 0.4 do not count.
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/metrics/answer_tokens.h"
 #include "core/metrics/metrics.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/engine/random_stream.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/model.h"
 
 namespace sheaf {

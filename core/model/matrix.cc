@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/model.h"
 
 namespace sheaf {

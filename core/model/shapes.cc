@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/rope.h"
 
 namespace sheaf {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/stopwatch.h"
+#include "core/base/stopwatch.h"
 
 namespace sheaf {
 namespace {

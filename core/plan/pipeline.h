@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/bounded_queue.h"
+#include "core/base/bounded_queue.h"
 #include "core/engine/engine.h"
 #include "core/plan/planner.h"
 #include "core/task/item.h"

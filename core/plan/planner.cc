@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/engine/random_stream.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 namespace {
@@ -165,9 +165,8 @@ void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan&
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
   return fmt::format("its prompt needs {} positions and the model has {}; {}", positions, limits_.context,
-                     builder_.experts
-                         ? "shorten its longest document, or use a model with a longer context"
-                         : "shorten the document, ask for less, or set input.too_long");
+                     builder_.experts ? "shorten its longest document, or use a model with a longer context"
+                                      : "shorten the document, ask for less, or set input.too_long");
 }
 
 std::string Planner::unfit(const Stack& stack) const {

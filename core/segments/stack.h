@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/answer_trie.h"
-#include "core/engine/step_batch.h"
-#include "core/token.h"
+#include "core/base/token.h"
+#include "core/segments/answer_trie.h"
 
 namespace sheaf {
 
@@ -46,6 +45,11 @@ enum class Stop : uint8_t {
 };
 
 const char* stop_name(Stop stop);
+
+/// How the scores of several experts become one row of scores; `pick.h` defines them.
+enum class Aggregate : uint8_t { max, mixture, product };
+
+constexpr float kDynamicContrast = -1;  ///< found from the rows themselves
 
 /// One answer to decode. Experts are further prompts that are fed the answer's tokens and have a say in each:
 /// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of

@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/task/prompt_text.h"
 
 namespace sheaf {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/answer_trie.h"
+#include "core/segments/answer_trie.h"
 #include "core/task/task.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"

@@ -1,7 +1,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "core/job.h"
+#include "core/job/job.h"
 #include "core/task/outcome.h"
 #include "core/task/task.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/job.h"
+#include "core/job/job.h"
 #include "core/methods/parts.h"
 #include "core/task/item.h"
 #include "core/task/schema.h"

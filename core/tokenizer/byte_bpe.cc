@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/nfc.h"
 #include "core/text/utf8.h"
 

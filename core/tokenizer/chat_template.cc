@@ -1,6 +1,6 @@
 #include "core/tokenizer/chat_template.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 namespace {

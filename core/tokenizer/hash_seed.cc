@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "core/engine/random_stream.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 

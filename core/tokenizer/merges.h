@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/token.h"
+#include "core/base/token.h"
 #include "core/tokenizer/hash_seed.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
 #include <array>
 #include <utility>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/pretokenize.h"
 
 namespace sheaf {

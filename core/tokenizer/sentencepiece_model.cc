@@ -4,7 +4,7 @@
 #include <limits>
 #include <sentencepiece_processor.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/char_bpe.h"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/byte_bpe.h"
 
 namespace sheaf {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/token.h"
+#include "core/base/token.h"
 
 namespace sheaf {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/byte_bpe.h"

@@ -1,6 +1,6 @@
 #include "core/tokenizer/tokenizer_json_reader.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/vocabulary.h"
 
 namespace sheaf {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/token.h"
+#include "core/base/token.h"
 #include "core/tokenizer/hash_seed.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
 #include <cstddef>
 
 #include "cpu/reference/ops.h"
-#include "cpu/rope_angles.h"
+#include "cpu/reference/rope_angles.h"
 
 namespace sheaf::reference {
 

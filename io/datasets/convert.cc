@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "io/datasets/corpus_writer.h"
 #include "io/datasets/schema_writer.h"
 

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "core/error.h"
-#include "io/globs.h"
-#include "io/row_table.h"
+#include "core/base/error.h"
+#include "io/base/globs.h"
+#include "io/run_folder/row_table.h"
 
 namespace sheaf {
 namespace {

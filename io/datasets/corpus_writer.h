@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "io/file_layer.h"
+#include "io/base/file_layer.h"
 
 namespace sheaf {
 

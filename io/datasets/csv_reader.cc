@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {

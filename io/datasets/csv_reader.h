@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.h"
+#include "io/base/byte_source.h"
 
 namespace sheaf {
 

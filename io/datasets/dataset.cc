@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/datasets/readers.h"
 #include "io/datasets/recognize.h"
-#include "io/spelling.h"
 
 namespace sheaf {
 namespace {

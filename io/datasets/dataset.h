@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/job.h"
+#include "core/job/job.h"
 #include "core/task/item.h"
 
 namespace sheaf {

@@ -1,7 +1,7 @@
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/spelling.h"
 
 // DROP: {passage id: {"passage", "qa_pairs": [{"query_id", "question", "answer": {"number", "date": {"day",
 // "month", "year"}, "spans"}, "validated_answers": [as answer]}]}}.

@@ -1,9 +1,9 @@
 #include "io/datasets/entry.h"
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/json_reader.h"
 #include "core/text/utf8.h"
-#include "io/byte_source.h"
+#include "io/base/byte_source.h"
 
 namespace sheaf {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 

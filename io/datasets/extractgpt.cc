@@ -1,6 +1,6 @@
+#include "core/text/spelling.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/spelling.h"
 
 // OA-Mine and AE-110k as ExtractGPT publishes them: lines {"input": title, "category", "target_scores":
 // {attribute: {value: 1}}}; the value "n/a" says that the title does not hold the attribute.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/json_reader.h"
+#include "io/base/globs.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/entry.h"
-#include "io/globs.h"
 
 namespace sheaf {
 namespace {

@@ -1,7 +1,7 @@
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/spelling.h"
 
 // LongHealth: {patient id: {"texts": {"text_0": …}, "questions": [{"question", "answer_a" … "answer_e",
 // "correct": the text of the right answer}]}}.

@@ -1,7 +1,7 @@
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/base/line_reader.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/line_reader.h"
 
 // Questions about several documents, some of which help and most of which do not.
 // HotpotQA: a list, or lines, of {"_id", "question", "answer", "context": [[title, [sentences]]]}.

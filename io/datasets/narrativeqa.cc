@@ -1,7 +1,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "io/datasets/csv_reader.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"

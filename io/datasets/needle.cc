@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {

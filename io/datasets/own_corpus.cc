@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
+#include "io/base/globs.h"
+#include "io/base/parquet_file.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/globs.h"
-#include "io/parquet_file.h"
 
 // The corpora that `sheaf convert` writes, read back with their gold answers.
 
@@ -68,7 +68,7 @@ class FilesReader : public DatasetReader {
 }  // namespace
 
 std::unique_ptr<DatasetReader> open_own_corpus(const std::string& path) {
-  return std::make_unique<FilesReader>(find_corpus_files(path, "auto"));
+  return std::make_unique<FilesReader>(find_table_files(path, "auto"));
 }
 
 }  // namespace sheaf

@@ -1,9 +1,9 @@
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/base/file_layer.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/file_layer.h"
 
 // RACE: a folder of files, each {"id": "high132.txt", "article", "questions": [text], "options": [[four
 // texts]], "answers": ["C"]}; files of middle and high school stand in folders of these names.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/base/line_reader.h"
 #include "io/datasets/entry.h"
-#include "io/line_reader.h"
 
 namespace sheaf {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/base/globs.h"
+#include "io/base/line_reader.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
-#include "io/globs.h"
-#include "io/line_reader.h"
 
 namespace sheaf {
 namespace {

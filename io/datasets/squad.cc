@@ -1,4 +1,4 @@
-#include "core/error.h"
+#include "core/base/error.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 #include "io/datasets/recognize.h"

@@ -64,7 +64,8 @@ TEST_F(Completion, ZshTakesItsScript) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("#compdef sheaf\n"));
   EXPECT_NE(ran.out.find("\n        'run:Run a job"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix)"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix)"), std::string::npos)
+      << ran.out;
   if (!has_tool("zsh")) GTEST_SKIP() << "zsh is not here to read the script; apt-get install zsh";
   scratch_.write("_sheaf", ran.out);
   EXPECT_EQ(output_of(scratch_, "zsh -n _sheaf"), "");

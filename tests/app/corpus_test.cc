@@ -9,8 +9,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "io/file_layer.h"
-#include "io/row_table.h"
+#include "io/base/file_layer.h"
+#include "io/run_folder/row_table.h"
 #include "tests/app/program.h"
 #include "tests/packed_text.h"
 

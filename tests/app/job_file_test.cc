@@ -1,4 +1,4 @@
-#include "app/job_file.h"
+#include "io/files/job_file.h"
 
 #include <array>
 #include <functional>

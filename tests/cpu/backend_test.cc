@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "cpu/cpu_backend.h"
 #include "tests/cpu/dense_model.h"
 #include "tests/cpu/graph_runner.h"

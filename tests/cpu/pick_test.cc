@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 namespace {

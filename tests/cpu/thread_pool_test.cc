@@ -1,4 +1,4 @@
-#include "cpu/thread_pool.h"
+#include "core/base/thread_pool.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

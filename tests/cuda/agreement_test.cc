@@ -5,10 +5,11 @@
 
 #include "core/plan/pipeline.h"
 #include "cpu/cpu_backend.h"
+#include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/devices.h"
-#include "io/corpus.h"
-#include "io/model_files.h"
+#include "io/corpus/corpus.h"
+#include "io/files/schema_file.h"
+#include "io/model/model_files.h"
 #include "tests/app/compare_runs.h"
 #include "tests/cuda/side_by_side.h"
 

@@ -1,5 +1,5 @@
 // What the blocks of a plan let each row see must be what the step says, every key once and in order.
-#include "cuda/attention_plan.h"
+#include "cuda/attention/attention_plan.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

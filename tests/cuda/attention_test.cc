@@ -2,9 +2,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "cuda/attention_plan.h"
-#include "cuda/device_memory.h"
-#include "cuda/devices.h"
+#include "cuda/attention/attention_plan.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/devices.h"
 #include "tests/cuda/random_looks.h"
 
 namespace sheaf {

@@ -5,9 +5,9 @@
 
 #include "core/engine/pick.h"
 #include "cpu/cpu_backend.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/device_memory.h"
-#include "cuda/devices.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
 

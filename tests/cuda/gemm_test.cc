@@ -1,13 +1,13 @@
 // Our matrix products with their epilogues against fp64 sums of the same bf16 values.
-#include "cuda/gemm.h"
+#include "cuda/gemm/gemm.h"
 
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
-#include "cuda/device_memory.h"
-#include "cuda/devices.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/devices.h"
 
 namespace sheaf {
 namespace {

@@ -8,9 +8,9 @@
 #include <random>
 
 #include "cpu/cpu_backend.h"
+#include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/devices.h"
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/cuda/side_by_side.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/golden.h"

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
-#include "cuda/devices.h"
-#include "cuda/gemm.h"
+#include "cuda/gemm/gemm.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
 

@@ -1,6 +1,6 @@
 // The host's part of loading, without a GPU: matrices are cut, read on many threads and come out of the ring
 // in their places, whatever the sink does.
-#include "cuda/weight_stream.h"
+#include "cuda/weights/weight_stream.h"
 
 #include <chrono>
 #include <cstring>
@@ -15,7 +15,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf::cuda {
 namespace {

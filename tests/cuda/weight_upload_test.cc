@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "cuda/device_weights.h"
-#include "cuda/devices.h"
-#include "io/model_files.h"
+#include "cuda/base/devices.h"
+#include "cuda/weights/device_weights.h"
+#include "io/model/model_files.h"
 
 namespace sheaf::cuda {
 namespace {

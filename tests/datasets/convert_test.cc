@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "io/corpus.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/gold.h"
 #include "io/datasets/needle.h"
+#include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
 
 namespace sheaf {

@@ -1,9 +1,10 @@
-#include "io/corpus.h"
+#include "io/corpus/corpus.h"
 
 #include <gtest/gtest.h>
 
-#include "app/job_file.h"
 #include "io/datasets/convert.h"
+#include "io/files/job_file.h"
+#include "io/files/schema_file.h"
 #include "tests/datasets/samples.h"
 
 namespace sheaf {

@@ -2,13 +2,14 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "app/metric_items.h"
-#include "io/corpus.h"
+#include "io/base/file_layer.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/convert.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/gold.h"
 #include "io/datasets/needle.h"
-#include "io/file_layer.h"
+#include "io/files/metric_items.h"
+#include "io/files/schema_file.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/engine/backend.h"
-#include "core/error.h"
 
 namespace sheaf::test {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/token.h"
 #include "core/model/model.h"
-#include "core/token.h"
 
 namespace sheaf::test {
 

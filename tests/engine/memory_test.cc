@@ -1,8 +1,8 @@
 // Memory that runs short shrinks steps and the pool, and changes no answer.
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/error.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/delayed_backend.h"

@@ -1,8 +1,8 @@
 // Steps in flight side by side: the answers are those of one step at a time, to the bit.
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/error.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/delayed_backend.h"

@@ -1,11 +1,11 @@
 // The small parts of the decode loop: trie, pages, residents, stop rules.
 #include <gtest/gtest.h>
 
-#include "core/engine/answer_trie.h"
+#include "core/base/error.h"
 #include "core/engine/residents.h"
 #include "core/engine/stop_rules.h"
-#include "core/error.h"
 #include "core/methods/builder.h"
+#include "core/segments/answer_trie.h"
 #include "tests/random_parts.h"
 
 namespace sheaf {

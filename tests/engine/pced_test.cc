@@ -3,7 +3,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/methods/builder.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"

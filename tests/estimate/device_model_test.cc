@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/estimate/search.h"
 #include "tests/estimate/made_up_device.h"
 

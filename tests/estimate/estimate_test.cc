@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "app/best_packing.h"
-#include "app/estimate_inputs.h"
-#include "app/estimate_sweep.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/estimate/best_packing.h"
 #include "core/estimate/byte_tokenizer.h"
+#include "core/estimate/sweep.h"
+#include "io/estimate/inputs.h"
+#include "io/files/estimate_section.h"
 #include "tests/estimate/listed_hardware.h"
 
 namespace sheaf {
@@ -175,14 +176,14 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
                                        parse_sweep("method=ippd,standard")};
   const auto marked = [&](double within) {
     std::vector<std::string> found;
-    for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, within))
+    for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, within, read_model_config))
       if (row.mark.starts_with("cheapest")) found.push_back(row.values[0] + " " + row.values[1]);
     return found;
   };
   const auto any = marked(0);
   ASSERT_EQ(any.size(), 1u);
   double seconds = 0;
-  for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, 0)) {
+  for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, 0, read_model_config)) {
     ASSERT_TRUE(row.estimate) << row.problem;
     if (row.values[0] + " " + row.values[1] == any[0]) seconds = row.estimate->total_seconds();
   }
@@ -218,13 +219,15 @@ TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
   eight.instances = {{"of eight", 8, 16}};
   HardwareList list;
   list.devices = {single, eight};
-  const auto rows =
-      sweep(case_of(inputs, "h200"), inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0);
+  const auto rows = sweep(case_of(inputs, "h200"), inputs.rows(), list,
+                          {parse_sweep("hardware=single,eight")}, 0, read_model_config);
   EXPECT_TRUE(rows[0].mark.starts_with("cheapest to rent as asked")) << rows[0].mark;
   EXPECT_EQ(rows[1].mark, "cheapest (at a share of 8)");
   EstimateCase all = case_of(inputs, "h200");
   all.devices = 8;
-  EXPECT_EQ(sweep(all, inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0)[1].mark, "cheapest");
+  EXPECT_EQ(
+      sweep(all, inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0, read_model_config)[1].mark,
+      "cheapest");
 }
 
 TEST(ByteTokenizer, CountsBytesAndKeepsEqualTextEqual) {

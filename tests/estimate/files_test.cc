@@ -1,9 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "app/calibration_file.h"
-#include "app/estimate_sweep.h"
-#include "app/hardware_file.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "core/estimate/sweep.h"
+#include "io/files/calibration_file.h"
+#include "io/files/estimate_section.h"
+#include "io/files/hardware_file.h"
 #include "tests/estimate/made_up_device.h"
 #include "tests/io/temp_folder.h"
 

@@ -2,8 +2,8 @@
 // was read can be used.
 #include "tests/io/fuzz.h"
 
-#include "app/calibration_file.h"
-#include "app/hardware_file.h"
+#include "io/files/calibration_file.h"
+#include "io/files/hardware_file.h"
 #include "tests/estimate/made_up_device.h"
 
 namespace sheaf {

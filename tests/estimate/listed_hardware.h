@@ -1,8 +1,8 @@
 #pragma once
-#include "app/bench_stacks.h"
-#include "app/estimate_inputs.h"
-#include "app/hardware_file.h"
 #include "core/model/shapes.h"
+#include "io/estimate/inputs.h"
+#include "io/files/hardware_file.h"
+#include "io/jobs/bench_stacks.h"
 
 namespace sheaf::test {
 

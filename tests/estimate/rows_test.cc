@@ -1,8 +1,9 @@
+#include "core/estimate/rows.h"
+
 #include <gtest/gtest.h>
 #include <random>
 
-#include "app/estimate_rows.h"
-#include "app/processor_name.h"
+#include "io/base/processor_name.h"
 #include "tests/estimate/listed_hardware.h"
 
 namespace sheaf {

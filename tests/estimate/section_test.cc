@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "app/estimate_section.h"
-#include "app/job_file.h"
-#include "core/error.h"
-#include "io/fingerprint.h"
+#include "core/base/error.h"
+#include "io/files/estimate_section.h"
+#include "io/files/job_file.h"
+#include "io/run_folder/fingerprint.h"
 #include "tests/app/program.h"
 #include "tests/io/temp_folder.h"
 

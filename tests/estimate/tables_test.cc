@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "app/estimate_sweep.h"
+#include "core/estimate/sweep.h"
+#include "io/files/estimate_section.h"
 #include "tests/estimate/listed_hardware.h"
 
 // Tables of the papers cell by cell: of any two cells that differ clearly, the estimate says which is faster.

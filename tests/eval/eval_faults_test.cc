@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
-#include "app/evaluation.h"
+#include "io/eval/evaluation.h"
 #include "tests/app/program.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/temp_folder.h"

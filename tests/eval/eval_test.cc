@@ -4,7 +4,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "app/eval_judge.h"
+#include "io/eval/judge.h"
 #include "tests/app/program.h"
 #include "tests/task/well_formed.h"
 

@@ -1,8 +1,8 @@
 // Evaluation files and saved measurements that were damaged or made up: read or refused, never a crash.
 #include "tests/io/fuzz.h"
 
-#include "app/eval_file.h"
-#include "app/eval_grid.h"
+#include "io/eval/eval_file.h"
+#include "io/eval/grid.h"
 
 namespace sheaf {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "io/corpus.h"
+#include "io/corpus/corpus.h"
 
 namespace sheaf {
 

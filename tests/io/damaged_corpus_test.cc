@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "io/describe_corpus.h"
-#include "io/line_reader.h"
+#include "io/base/line_reader.h"
+#include "io/corpus/describe_corpus.h"
 #include "tests/io/corpus_rows.h"
 #include "tests/io/temp_folder.h"
 #include "tests/packed_text.h"

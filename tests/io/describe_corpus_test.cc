@@ -1,4 +1,4 @@
-#include "io/describe_corpus.h"
+#include "io/corpus/describe_corpus.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "io/file_layer.h"
+#include "core/base/error.h"
+#include "io/base/file_layer.h"
 
 namespace sheaf {
 

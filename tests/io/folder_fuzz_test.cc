@@ -3,14 +3,14 @@
 #include <filesystem>
 #include <map>
 
-#include "core/add_reports.h"
-#include "core/compare_reports.h"
-#include "core/report.h"
-#include "core/report_html.h"
-#include "io/merge_shards.h"
-#include "io/report_file.h"
-#include "io/run_folder.h"
-#include "io/workload.h"
+#include "core/report/add_reports.h"
+#include "core/report/compare_reports.h"
+#include "core/report/report.h"
+#include "core/report/report_html.h"
+#include "io/files/workload.h"
+#include "io/run_folder/merge_shards.h"
+#include "io/run_folder/report_file.h"
+#include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/fuzz.h"
 

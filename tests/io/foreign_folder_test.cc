@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "io/file_layer.h"
-#include "io/journal.h"
-#include "io/list_changes.h"
-#include "io/merge_shards.h"
-#include "io/run_folder.h"
+#include "io/base/file_layer.h"
+#include "io/base/list_changes.h"
+#include "io/run_folder/journal.h"
+#include "io/run_folder/merge_shards.h"
+#include "io/run_folder/run_folder.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

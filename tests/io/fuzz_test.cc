@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "io/describe_corpus.h"
-#include "io/yaml_reader.h"
+#include "io/base/yaml_reader.h"
+#include "io/corpus/describe_corpus.h"
+#include "io/files/schema_file.h"
 #include "tests/io/corpus_rows.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/packed_text.h"

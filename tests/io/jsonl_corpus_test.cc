@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "io/line_reader.h"
+#include "io/base/line_reader.h"
+#include "io/files/schema_file.h"
 #include "tests/io/corpus_rows.h"
 #include "tests/io/temp_folder.h"
 

@@ -2,9 +2,9 @@
 // those of a merge that nothing happened to.
 #include <gtest/gtest.h>
 
-#include "core/report.h"
-#include "io/merge_shards.h"
-#include "io/run_folder.h"
+#include "core/report/report.h"
+#include "io/run_folder/merge_shards.h"
+#include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/temp_folder.h"
 

@@ -1,9 +1,9 @@
-#include "io/merge_shards.h"
+#include "io/run_folder/merge_shards.h"
 
 #include <gtest/gtest.h>
 #include <map>
 
-#include "io/run_folder.h"
+#include "io/run_folder/run_folder.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

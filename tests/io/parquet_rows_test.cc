@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "io/parquet_file.h"
-#include "io/row_table.h"
+#include "io/base/parquet_file.h"
+#include "io/run_folder/row_table.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -1,6 +1,6 @@
 // The run folder under every fault: after each one the same job goes on, and the files it ends with are byte
 // for byte those of a run that nothing happened to.
-#include "io/run_folder.h"
+#include "io/run_folder/run_folder.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,7 +1,9 @@
+#include "io/files/schema_file.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "io/corpus.h"
+#include "io/corpus/corpus.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 
 namespace sheaf {
 

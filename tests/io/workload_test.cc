@@ -1,4 +1,4 @@
-#include "io/workload.h"
+#include "io/files/workload.h"
 
 #include <gtest/gtest.h>
 

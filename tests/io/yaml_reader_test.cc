@@ -1,9 +1,9 @@
-#include "io/yaml_reader.h"
+#include "io/base/yaml_reader.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
 
-#include "io/spelling.h"
+#include "core/text/spelling.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "app/metric_items.h"
-#include "core/error.h"
+#include "core/base/error.h"
+#include "io/files/metric_items.h"
 
 namespace sheaf {
 namespace {

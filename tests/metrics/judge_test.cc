@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/metrics/metric.h"
 
 namespace sheaf {
@@ -32,8 +33,8 @@ TEST(Judge, BadRepliesAreRefusedWithAReason) {
   const auto reason = [](const char* reply) -> std::string {
     try {
       read_judgements(reply);
-    } catch (const std::string& why) {
-      return why;
+    } catch (const BadText& why) {
+      return why.what();
     }
     return "none";
   };

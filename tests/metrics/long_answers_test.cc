@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/metrics/common_subsequence.h"
 #include "core/metrics/metric.h"
 

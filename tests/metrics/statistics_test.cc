@@ -2,7 +2,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/metrics/assignment.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/resample.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/model.h"
 
 namespace sheaf {

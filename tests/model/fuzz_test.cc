@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/error.h"
-#include "io/gguf.h"
-#include "io/model_files.h"
+#include "core/base/error.h"
+#include "io/model/gguf.h"
+#include "io/model/model_files.h"
 #include "tests/fuzz_input.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"

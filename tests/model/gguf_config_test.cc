@@ -1,4 +1,4 @@
-#include "io/gguf_config.h"
+#include "io/model/gguf_config.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

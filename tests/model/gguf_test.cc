@@ -1,8 +1,8 @@
-#include "io/gguf.h"
+#include "io/model/gguf.h"
 
 #include <gtest/gtest.h>
 
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"

@@ -1,4 +1,4 @@
-#include "io/hf_config.h"
+#include "io/model/hf_config.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cpu/cpu_backend.h"
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/model/golden.h"
 
 namespace sheaf {

@@ -1,10 +1,10 @@
-#include "io/lora.h"
+#include "io/model/lora.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/golden.h"
 #include "tests/model/temp_folder.h"

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/model/model.h"
-#include "io/mapped_file.h"
+#include "io/base/mapped_file.h"
 #include "tests/model/temp_folder.h"
 
 namespace sheaf {

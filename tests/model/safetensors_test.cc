@@ -1,9 +1,9 @@
-#include "io/safetensors.h"
+#include "io/model/safetensors.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
 
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/planner.h"
 

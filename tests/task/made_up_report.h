@@ -1,7 +1,7 @@
 #pragma once
 #include <fmt/format.h>
 
-#include "core/report.h"
+#include "core/report/report.h"
 
 namespace sheaf::test {
 

@@ -1,11 +1,11 @@
-#include "core/report_check.h"
+#include "core/report/report_check.h"
 
 #include <gtest/gtest.h>
 
-#include "core/add_reports.h"
-#include "core/compare_reports.h"
-#include "core/error.h"
-#include "core/report_html.h"
+#include "core/base/error.h"
+#include "core/report/add_reports.h"
+#include "core/report/compare_reports.h"
+#include "core/report/report_html.h"
 #include "tests/task/made_up_report.h"
 
 namespace sheaf {

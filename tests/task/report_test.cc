@@ -1,11 +1,11 @@
-#include "core/report.h"
+#include "core/report/report.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "core/compare_reports.h"
-#include "core/report_html.h"
-#include "core/svg_plot.h"
+#include "core/report/compare_reports.h"
+#include "core/report/report_html.h"
+#include "core/report/svg_plot.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
 

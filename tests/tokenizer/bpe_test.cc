@@ -4,12 +4,12 @@
 #include <random>
 #include <thread>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/char_bpe.h"
 #include "core/tokenizer/merges.h"
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 

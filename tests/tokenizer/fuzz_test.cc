@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/sentencepiece_model.h"
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
-#include "io/gguf_tokenizer.h"
-#include "io/mapped_file.h"
-#include "io/model_files.h"
+#include "io/base/mapped_file.h"
+#include "io/model/gguf_tokenizer.h"
+#include "io/model/model_files.h"
 #include "tests/tokenizer/tiny_gguf.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 

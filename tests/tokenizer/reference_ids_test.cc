@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "io/model_files.h"
+#include "io/model/model_files.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

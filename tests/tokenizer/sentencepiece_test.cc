@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/error.h"
+#include "core/base/error.h"
 #include "core/tokenizer/sentencepiece_model.h"
-#include "io/mapped_file.h"
+#include "io/base/mapped_file.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

@@ -1,0 +1,30 @@
+#include "core/base/histogram.h"
+
+#include <algorithm>
+
+namespace sheaf {
+
+void Histogram::add(int64_t value) {
+  value = std::max<int64_t>(value, 0);
+  while (value / width_ >= static_cast<int64_t>(kBins)) {
+    for (size_t i = 0; i < bins_.size(); ++i) {
+      const int64_t moved = bins_[i];
+      bins_[i] = 0;
+      bins_[i / 2] += moved;
+    }
+    bins_.resize((bins_.size() + 1) / 2);
+    width_ *= 2;
+  }
+  const auto bin = static_cast<size_t>(value / width_);
+  if (bin >= bins_.size()) bins_.resize(bin + 1);
+  ++bins_[bin];
+  ++count_;
+  sum_ += value;
+  largest_ = std::max(largest_, value);
+}
+
+nlohmann::ordered_json Histogram::json() const {
+  return {{"count", count_}, {"mean", mean()}, {"largest", largest_}, {"bin_width", width_}, {"bins", bins_}};
+}
+
+}  // namespace sheaf

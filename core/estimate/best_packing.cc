@@ -1,0 +1,148 @@
+#include "core/estimate/best_packing.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/thread_pool.h"
+#include "core/methods/method.h"
+
+namespace sheaf {
+namespace {
+
+struct Setting {
+  int32_t documents = 0, prompt_tokens = 0, rows_per_step = 0;
+  double work_seconds = 0;
+};
+
+EstimateCase with(EstimateCase asked, const Setting& setting) {
+  asked.method.documents = setting.documents;
+  asked.method.prompt_tokens = setting.prompt_tokens;
+  asked.use.rows_per_step = setting.rows_per_step;
+  return asked;
+}
+
+/// The sizes of all prompts: settings that lead to the same ones need to be tried once.
+using Shape = std::vector<std::pair<int64_t, size_t>>;
+
+Shape shape_of(const EstimateCase& asked, const SampledRows& rows) {
+  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  Shape shape;
+  for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks)
+    shape.emplace_back(stack.prompt_tokens(), stack.slots.size());
+  return shape;
+}
+
+// What a simulation takes, in tokens: a decoded one takes as long as four others.
+constexpr int64_t kDecoded = 4, kOneCost = 200'000, kAllCost = 50 * kOneCost;
+
+int64_t cost_of(const EstimateCase& asked, const SampledRows& rows) {
+  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  const int32_t assumed = rows.answer_tokens(asked.method);
+  int64_t tokens = 0;
+  for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
+    tokens += stack.prompt_tokens();
+    for (const Slot& slot : stack.slots) {
+      const int32_t answer =
+          slot.allowed || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
+      tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.expert_priors.size());
+    }
+  }
+  return std::max<int64_t>(1, tokens);
+}
+
+/// Fewer rows where they have many tokens: so that the search takes a moment.
+SampledRows fewer_rows(const EstimateCase& asked, SampledRows rows) {
+  constexpr int64_t kFewest = 32;
+  const int64_t cost = cost_of(asked, rows);
+  rows.most_tokens = kOneCost;
+  if (cost > kOneCost)
+    rows.sample = std::min(rows.sample, std::max(kFewest, rows.sample * kOneCost / cost));
+  else  // a few rows are repeated: packings of more than there are differ too
+    rows.sample = std::max(rows.sample, std::min(kFewest, rows.whole));
+  return rows;
+}
+
+/// The first and others from all over the list.
+void thin_out(std::vector<Setting>& settings, size_t most) {
+  if (settings.size() <= most) return;
+  std::vector<Setting> some;
+  for (size_t i = 0; i < most; ++i) some.push_back(settings[i * settings.size() / most]);
+  settings = std::move(some);
+}
+
+/// Prompts that differ, what was asked for first.
+std::vector<Setting> packings(const EstimateCase& asked, const SampledRows& rows, const Setting& given) {
+  if (!find_method(asked.method.name).takes_documents) return {given};  // one document a prompt
+  std::vector<Setting> found = {given};
+  std::set<Shape> seen = {shape_of(with(asked, given), rows)};
+  for (const int32_t tokens : {given.prompt_tokens, 4096, 16384, 65536})
+    for (const int32_t documents : {1, 2, 4, 8, 16, 32, 0}) {
+      const Setting setting{documents, tokens, given.rows_per_step};
+      if (seen.insert(shape_of(with(asked, setting), rows)).second) found.push_back(setting);
+    }
+  return found;
+}
+
+/// A step must fit as it is: a run would halve it.
+bool fits(const EstimateCase& asked) {
+  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  return memory.fits() && memory.weights + memory.activations + memory.pool < memory.room;
+}
+
+void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const SampledRows& rows) {
+  ThreadPool threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  threads.run(static_cast<int64_t>(settings.size()), [&](int64_t i, int) {
+    Setting& setting = settings[static_cast<size_t>(i)];
+    try {
+      setting.work_seconds = estimate(with(asked, setting), rows).work_seconds;
+    } catch (const Error& error) {
+      if (error.fault() != Fault::input) throw;
+      setting.work_seconds = std::numeric_limits<double>::infinity();
+    }
+  });
+}
+
+}  // namespace
+
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_rows, double as_asked) {
+  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).rows_per_step;
+  const Setting given{asked.method.documents, asked.method.prompt_tokens, usual};
+  const SampledRows rows = fewer_rows(with(asked, given), all_rows);
+  // Where even few rows take long (long answers), fewer settings are tried.
+  const auto most =
+      static_cast<size_t>(std::clamp<int64_t>(kAllCost / cost_of(with(asked, given), rows), 9, 50));
+  std::vector<Setting> tried = packings(asked, rows, given);
+  thin_out(tried, most / 2);
+  try_all(tried, asked, rows);
+  std::vector<Setting> kept = tried;
+  std::ranges::stable_sort(kept, {}, &Setting::work_seconds);
+  // Packings that are tried with other steps too.
+  kept.resize(std::min({kept.size(), size_t{4}, std::max<size_t>(1, most / 10)}));
+  std::vector<Setting> steps;
+  for (const Setting& packing : kept)
+    for (const int32_t step : {usual / 8, usual / 4, usual / 2, usual * 2, usual * 4}) {
+      const Setting setting{packing.documents, packing.prompt_tokens, std::max(16, step)};
+      if (fits(with(asked, setting))) steps.push_back(setting);
+    }
+  try_all(steps, asked, rows);
+  tried.insert(tried.end(), steps.begin(), steps.end());
+  Setting best = tried[0];
+  // A change must be worth it: packing more than needed only takes memory.
+  for (const Setting& each : tried)
+    if (each.work_seconds < best.work_seconds * 0.995) best = each;
+  double seconds = as_asked;
+  if (best.documents != given.documents || best.prompt_tokens != given.prompt_tokens ||
+      best.rows_per_step != given.rows_per_step)
+    seconds = estimate(with(asked, best), all_rows).work_seconds;
+  if (seconds > 0.995 * as_asked) {
+    best = given;
+    seconds = as_asked;
+  }
+  return {best.documents, best.prompt_tokens, best.rows_per_step, seconds,
+          static_cast<int32_t>(tried.size())};
+}
+
+}  // namespace sheaf

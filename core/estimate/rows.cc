@@ -1,0 +1,161 @@
+#include "core/estimate/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/methods/method.h"
+
+namespace sheaf {
+namespace {
+
+/// Hands out rows that are tokens already; an item's place is the row's number.
+class ReadyTask final : public Task {
+ public:
+  explicit ReadyTask(std::span<const ReadyRow> rows) : rows_(rows) {}
+
+  std::string bin_name(const Item& item) const override { return row_of(item).bin; }
+  ItemParts parts(const Item& item) override {
+    const ReadyRow& row = row_of(item);
+    if (!row.refused.empty()) refuse("{}", row.refused);
+    return row.parts;
+  }
+  nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override {
+    fail("an estimate has no answers to make a row of");
+  }
+
+ private:
+  const ReadyRow& row_of(const Item& item) const { return rows_[static_cast<size_t>(item.place.row)]; }
+
+  std::span<const ReadyRow> rows_;
+};
+
+std::vector<Item> numbered(size_t first, size_t count) {
+  std::vector<Item> items(count);
+  for (size_t i = 0; i < count; ++i) {
+    items[i].place.row = static_cast<int64_t>(first + i);
+    items[i].id = first + i;
+  }
+  return items;
+}
+
+size_t same_bin(std::span<const ReadyRow> rows) {
+  const auto other = std::ranges::find_if(rows, [&](const ReadyRow& row) { return row.bin != rows[0].bin; });
+  return static_cast<size_t>(other - rows.begin());
+}
+
+/// Tokens that the case computes for some rows, the instruction that prompts share left out.
+double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooLong too_long,
+                 int32_t answer_tokens) {
+  const bool shared = find_method(asked.method.name).shares;
+  size_t tokens = 0;
+  std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
+  for (const ReadyRow& row : rows) {
+    const ItemParts& parts = row.parts;
+    if (!row.refused.empty() ||
+        (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
+      continue;
+    const size_t chains = 1 + parts.experts.size();
+    size_t document = parts.document_tokens() + parts.bin->opening.size();
+    if (too_long == TooLong::truncate)
+      document = std::min(document, static_cast<size_t>(asked.config.context));
+    if (shared && (chains > 1 || seen.insert(&parts.document).second)) tokens += document;
+    for (const QuestionParts& question : parts.questions()) {
+      int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
+      if (!question.allowed && answer_tokens > 0) answer = std::min(answer, answer_tokens);
+      tokens += chains * (question.tokens.size() + static_cast<size_t>(answer));
+      if (!shared) tokens += parts.bin->instruction.size() + document;
+    }
+  }
+  return static_cast<double>(tokens);
+}
+
+}  // namespace
+
+PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked, const MemoryPlan& memory,
+                      const PackingRules& rules) {
+  PlanLimits limits;
+  limits.context = asked.config.context;
+  limits.too_long = rules.too_long;
+  limits.fits = [&](const Stack& stack) {
+    int64_t pages = 0;
+    for (const int32_t keys : stack.most_keys()) pages += (keys + kEstimatePageSize - 1) / kEstimatePageSize;
+    return pages <= memory.pages;
+  };
+  ReadyTask task(rows);
+  PlannedRows planned;
+  for (size_t first = 0; first < rows.size();) {
+    const auto rest = rows.subspan(first);
+    const size_t count =
+        rules.like_bench ? same_bin(rest) : std::min(rest.size(), static_cast<size_t>(rules.window));
+    limits.prompt_tokens = asked.method.prompt_tokens;
+    if (rules.like_bench) limits.prompt_tokens += static_cast<int32_t>(rest[0].parts.bin->instruction.size());
+    Planner planner(task, make_builder(asked.method), limits);
+    Plan plan = planner.plan(numbered(first, count));
+    PlanLimits endless = limits;  // tells rows that memory cannot hold from those that no prompt holds
+    endless.fits = [](const Stack&) { return true; };
+    Planner alone(task, make_builder(asked.method), endless);
+    std::ranges::move(plan.stacks, std::back_inserter(planned.stacks));
+    for (auto& [item, reason] : plan.refused) {
+      const ReadyRow& row = rest[static_cast<size_t>(item)];
+      if (row.refused.empty()) planned.longest = std::max(planned.longest, least_positions(row.parts));
+      if (row.refused.empty() && alone.plan(numbered(first + static_cast<size_t>(item), 1)).refused.empty())
+        ++planned.unheld;
+      if (planned.refused++ == 0) planned.reason = std::move(reason);
+    }
+    first += count;
+  }
+  return planned;
+}
+
+std::vector<ReadyRow> repeat_rows(std::span<const ReadyRow> rows, int64_t count, int32_t vocab) {
+  // A document that many rows have and no other is the whole corpus's.
+  const bool same = std::ssize(rows) >= kFewRows && std::ranges::all_of(rows, [&](const ReadyRow& row) {
+                      return row.parts.experts.empty() && row.parts.document == rows[0].parts.document;
+                    });
+  std::vector<ReadyRow> repeated;
+  repeated.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    ReadyRow row = rows[static_cast<size_t>(i) % rows.size()];
+    const int64_t shift = i / std::ssize(rows);
+    const auto change = [&](Tokens& tokens) {
+      for (TokenId& token : tokens) token = static_cast<TokenId>((token + shift) % vocab);
+    };
+    if (!same) change(row.parts.document);
+    for (DocumentParts& expert : row.parts.experts) change(expert.tokens);
+    for (QuestionParts& question : row.parts.own_questions) change(question.tokens);
+    repeated.push_back(std::move(row));
+  }
+  return repeated;
+}
+
+double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
+                      const PackingRules& rules, int32_t answer_tokens) {
+  constexpr size_t kMostRuns = 16;
+  constexpr double kUsualSpread = 0.5;  // of rows' tokens, as a share of their mean
+  constexpr double kOfOneRow = 2;       // a third to three times
+  const size_t runs = std::min(kMostRuns, rows.size());
+  const double left_out = 1 - static_cast<double>(rows.size()) / static_cast<double>(whole);
+  if (left_out <= 0) return 0;
+  if (runs < 2) return kOfOneRow;
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < runs; ++i) {
+    const size_t begin = rows.size() * i / runs, end = rows.size() * (i + 1) / runs;
+    const double mean = tokens_of(rows.subspan(begin, end - begin), asked, rules.too_long, answer_tokens) /
+                        static_cast<double>(end - begin);
+    sum += mean;
+    squares += mean * mean;
+  }
+  const auto count = static_cast<double>(runs);
+  if (!(sum > 0)) return 0;
+  const double variance = std::max(0.0, squares - sum * sum / count) / (count - 1);
+  // Student's t for nine in ten, by degrees of freedom.
+  constexpr double kT[kMostRuns] = {0,    6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89,
+                                    1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75};
+  double spread = std::sqrt(variance) / (sum / count);
+  if (std::ssize(rows) < kFewRows) spread = std::max(spread, kUsualSpread);
+  return std::min(kOfOneRow, kT[runs - 1] * spread * std::sqrt(left_out / count));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,55 @@
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/estimate/estimate.h"
+#include "core/estimate/hardware.h"
+
+namespace sheaf {
+
+/// A key of `--sweep KEY=VALUE,VALUE` and its values.
+struct SweepAxis {
+  std::string key;
+  std::vector<std::string> values;
+  std::string from = {};  ///< where it was asked for: an option, or a job's line and key
+};
+
+struct SweepRow {
+  std::vector<std::string> values;  ///< one per axis
+  EstimateCase asked;
+  std::optional<Estimate> estimate;  ///< none where it cannot be
+  std::string problem;               ///< why
+  std::string mark;                  ///< what is said beside it: "cheapest"
+};
+
+/// A model's description by what the user calls it.
+using ModelReader = std::function<ModelConfig(const std::string& name)>;
+
+/// Every combination of the axes' values, changed from `base`. `within`: seconds that the cheapest may take;
+/// 0: any.
+std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample, const HardwareList& hardware,
+                            const std::vector<SweepAxis>& axes, double within, const ModelReader& read_model);
+
+/// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers.
+std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows);
+std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
+                       const std::vector<std::string>& notes);
+nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
+
+/// A case and its estimate.
+nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& each);
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list);
+
+/// "$12.34", "$0.0123".
+std::string money_text(double usd);
+/// "±12 %", "a factor of 3".
+std::string band_text(double error);
+/// What a device's error for a model comes from.
+std::string error_text(const Hardware& hardware, const ModelConfig& config);
+/// What is rented for its price, and whether as a whole.
+std::string price_text(const Price& price, int32_t devices);
+
+}  // namespace sheaf

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "core/estimate/sweep.h"
+#include "core/report/report_html.h"
+#include "core/report/svg_plot.h"
+#include "core/text/printable.h"
+
+namespace sheaf {
+namespace {
+
+/// A table's cells, the heads first.
+using Cells = std::vector<std::vector<std::string>>;
+
+/// What a column says of an estimate.
+struct Column {
+  const char* head;
+  std::string (*text)(const Estimate& each);
+  bool (*wanted)(const Estimate& each);  ///< the column is there where one row wants it
+};
+
+bool always(const Estimate&) {
+  return true;
+}
+
+const Column kColumns[] = {
+    {"time", [](const Estimate& each) { return time_text(each.total_seconds()); }, always},
+    {"rows/s", [](const Estimate& each) { return number_text(each.rows_per_second()); }, always},
+    {"answers/s", [](const Estimate& each) { return number_text(each.answers_per_second()); }, always},
+    {"$ per 1,000 rows",
+     [](const Estimate& each) { return each.price ? money_text(each.per_thousand(each.usd())) : "–"; },
+     always},
+    {"$ for all", [](const Estimate& each) { return each.price ? money_text(each.usd()) : "–"; }, always},
+    {"$ at the job's price", [](const Estimate& each) { return money_text(each.job_usd()); },
+     [](const Estimate& each) { return each.job_usd_per_hour > 0; }},
+    {"rows too long", [](const Estimate& each) { return number_text(static_cast<double>(each.refused)); },
+     [](const Estimate& each) { return each.refused > 0; }},
+};
+
+Cells cells(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+  Cells table(1 + rows.size());
+  for (const SweepAxis& axis : axes) table[0].push_back(axis.key);
+  for (size_t r = 0; r < rows.size(); ++r) table[r + 1] = rows[r].values;
+  for (const Column& column : kColumns) {
+    if (std::ranges::none_of(
+            rows, [&](const SweepRow& row) { return row.estimate && column.wanted(*row.estimate); }))
+      continue;
+    table[0].emplace_back(column.head);
+    for (size_t r = 0; r < rows.size(); ++r)
+      table[r + 1].push_back(rows[r].estimate ? column.text(*rows[r].estimate) : "–");
+  }
+  return table;
+}
+
+double fastest(const std::vector<SweepRow>& rows) {
+  double most = 0;
+  for (const SweepRow& row : rows)
+    if (row.estimate) most = std::max(most, row.estimate->rows_per_second());
+  return most;
+}
+
+/// Characters, not bytes.
+size_t width(const std::string& text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+/// Speed over an axis of numbers, a line for each combination of the others; over all rows where there is
+/// none.
+std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+  const auto is_numbers = [](const SweepAxis& axis) {
+    return axis.values.size() > 1 && axis.key != "hardware" && axis.key != "model" && axis.key != "method";
+  };
+  const auto found = std::ranges::find_if(axes, is_numbers);
+  const size_t along = found == axes.end() ? axes.size() - 1 : static_cast<size_t>(found - axes.begin());
+  const SweepAxis& axis = axes[along];
+  std::vector<PlotLine> lines;
+  for (const SweepRow& row : rows) {
+    std::string name;
+    for (size_t i = 0; i < axes.size(); ++i)
+      if (i != along) name += (name.empty() ? "" : ", ") + row.values[i];
+    auto line = std::ranges::find(lines, name, &PlotLine::name);
+    if (line == lines.end())
+      line = lines.insert(
+          line, {name, std::vector<double>(axis.values.size(), std::numeric_limits<double>::quiet_NaN())});
+    const auto place =
+        static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
+    if (row.estimate) line->values[place] = row.estimate->rows_per_second();
+  }
+  const std::string title = "rows a second by " + axis.key;
+  return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", escaped(title),
+                     lines_plot(title, axis.values, lines));
+}
+
+}  // namespace
+
+std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
+  Cells table = cells(axes, rows);
+  for (auto& line : table)
+    for (std::string& cell : line) cell = printable_line(cell);
+  std::vector<size_t> widths(table[0].size(), 0);
+  for (const auto& line : table)
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
+  const double most = fastest(rows);
+  std::string text;
+  for (size_t r = 0; r < table.size(); ++r) {
+    for (size_t i = 0; i < table[r].size(); ++i) {
+      const std::string space(widths[i] - width(table[r][i]), ' ');
+      text += i < axes.size() ? table[r][i] + space + "  " : space + table[r][i] + "  ";
+    }
+    if (r == 0) {
+      text += "speed";
+    } else {
+      const SweepRow& row = rows[r - 1];
+      if (row.estimate)
+        text += std::string(
+            static_cast<size_t>(std::max(1.0, std::round(20 * row.estimate->rows_per_second() / most))), '#');
+      if (!row.mark.empty()) text += " <- " + printable_line(row.mark);
+      if (!row.problem.empty()) text += printable_line(row.problem);
+    }
+    while (text.ends_with(' ')) text.pop_back();
+    text += '\n';
+  }
+  return text;
+}
+
+std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
+                       const std::vector<std::string>& notes) {
+  const Cells table = cells(axes, rows);
+  std::string body = "<h1>sheaf estimate</h1>\n";
+  body += "<section><div class=\"scroll\"><table>\n";
+  for (size_t r = 0; r < table.size(); ++r) {
+    body += "<tr>";
+    const char* cell = r == 0 ? "th" : "td";
+    for (size_t i = 0; i < table[r].size(); ++i)
+      body += fmt::format("<{}{}>{}</{}>", cell, i < axes.size() ? "" : " class=\"n\"", escaped(table[r][i]),
+                          cell);
+    if (r == 0) {
+      body += "<th></th><th></th>";
+    } else {
+      const SweepRow& row = rows[r - 1];
+      body += fmt::format("<td class=\"bar\">{}</td><td class=\"words\">{}</td>",
+                          row.estimate ? share_bar(row.estimate->rows_per_second(), fastest(rows)) : "",
+                          escaped(row.mark + row.problem));
+    }
+    body += "</tr>\n";
+  }
+  body += "</table></div></section>\n" + plot(axes, rows);
+  for (const std::string& note : notes) body += "<p class=\"soft\">" + escaped(note) + "</p>\n";
+  return html_page("sheaf estimate", body);
+}
+
+nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const SweepRow& row : rows) {
+    nlohmann::ordered_json json;
+    if (row.estimate)
+      json = estimate_json(row.asked, *row.estimate);
+    else
+      json = {{"model", row.asked.model},
+              {"hardware", row.asked.hardware->name},
+              {"method", row.asked.method.name},
+              {"documents", row.asked.method.documents},
+              {"prompt_tokens", row.asked.method.prompt_tokens},
+              {"rows_per_step", row.asked.use.rows_per_step},
+              {"devices", row.asked.devices},
+              {"problem", row.problem}};
+    if (!row.mark.empty()) json["mark"] = row.mark;
+    all.push_back(std::move(json));
+  }
+  return {{"cases", all}, {"notes", notes}};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,213 @@
+#include <cmath>
+#include <fmt/format.h>
+
+#include "core/estimate/sweep.h"
+#include "core/methods/builder.h"
+#include "core/methods/method.h"
+#include "core/report/svg_plot.h"
+#include "core/text/printable.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+int percent(double share) {
+  return static_cast<int>(std::lround(share * 100));
+}
+
+std::string gigabytes(double bytes) {
+  return fmt::format("{:.1f} GB", bytes / 1e9);
+}
+
+std::string rows_text(int64_t count) {
+  return fmt::format("{} row{}", number_text(static_cast<double>(count)), count == 1 ? "" : "s");
+}
+
+std::string dollars(const Estimate& each, double usd) {
+  return fmt::format("{} per 1,000 rows, {} for all", money_text(each.per_thousand(usd)), money_text(usd));
+}
+
+std::string packing_text(const Job::Method& method) {
+  const int32_t documents = make_builder(method).documents;
+  const Method& about = find_method(method.name);
+  if (about.experts) return "one question, a chain for each document";
+  if (about.one_question) return "one question a prompt";
+  return fmt::format("{} a prompt of at most {} tokens",
+                     documents == 0   ? "as many documents as fit"
+                     : documents == 1 ? "1 document"
+                                      : fmt::format("{} documents", documents),
+                     method.prompt_tokens);
+}
+
+int64_t whole(double count) {
+  return std::llround(count);
+}
+
+ordered_json usd_json(const Estimate& each, double per_hour, double usd) {
+  return {{"per_hour", per_hour}, {"per_1000_rows", each.per_thousand(usd)}, {"total", usd}};
+}
+
+ordered_json price_json(const Price& price, int32_t devices) {
+  return {{"instance", price.instance->name},
+          {"instance_devices", price.instance->devices},
+          {"instance_usd_per_hour", price.instance->usd_per_hour},
+          {"devices", devices},
+          {"share_of_instance", price.share()},
+          {"instances", price.instances},
+          {"to_rent_usd_per_hour", price.rented_usd_per_hour}};
+}
+
+std::string answers_text(const Estimate& each) {
+  std::string text =
+      fmt::format("{} of {:.1f} tokens", number_text(std::round(each.answers)), each.answer_tokens);
+  if (each.known_answers >= 1) return text + ", all of them options";
+  if (each.known_answers > 0) text += fmt::format(", {} % of them options", percent(each.known_answers));
+  return text;
+}
+
+}  // namespace
+
+std::string money_text(double usd) {
+  if (usd > 0 && usd < 0.0001) return "<$0.0001";
+  return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
+}
+
+std::string band_text(double error) {
+  return error < 1 ? fmt::format("±{} %", percent(error)) : fmt::format("a factor of {:.0f}", 1 + error);
+}
+
+std::string error_text(const Hardware& hardware, const ModelConfig& config) {
+  std::string text = hardware.borrowed
+                         ? fmt::format("not measured on this device; efficiencies of {} at its own peaks",
+                                       hardware.measured_on)
+                         : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
+  if (hardware.device.widened(hardware.error, config) > hardware.error)
+    text += fmt::format(
+        "; the model is {:.0f} times outside of the sizes measured, where launches and the host may decide",
+        hardware.device.distance(config));
+  return text;
+}
+
+std::string price_text(const Price& price, int32_t devices) {
+  const Instance& instance = *price.instance;
+  if (price.share())
+    return fmt::format("{} of the {} devices of {}; it is rented whole, ${:.2f} an hour (--devices {})",
+                       devices, instance.devices, instance.name, price.rented_usd_per_hour, instance.devices);
+  const int32_t rented = price.instances * instance.devices;
+  return fmt::format("{}{}{}, ${:.2f} an hour", instance.name,
+                     price.instances > 1 ? fmt::format(" × {}", price.instances) : "",
+                     rented > devices ? fmt::format(" with {} devices", rented) : "",
+                     price.rented_usd_per_hour);
+}
+
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
+  const Hardware& hardware = *asked.hardware;
+  const MemoryPlan& memory = each.memory;
+  std::string text =
+      fmt::format("model     {}, {} of weights\n", printable_line(asked.model), gigabytes(memory.weights));
+  text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
+                      printable_line(hardware.title));
+  text += fmt::format("method    {}, {}, {} rows a step\n", asked.method.name, packing_text(asked.method),
+                      memory.rows_per_step);
+  text +=
+      fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
+                  gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
+                  gigabytes(each.kv_peak), gigabytes(hardware.memory));
+  text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
+  if (const int64_t longer = each.refused - each.unheld; longer > 0)
+    text += fmt::format(
+        "too long  {} more, which no prompt of {} positions holds: neither answered nor priced; {} would ask "
+        "them\n",
+        rows_text(longer), number_text(asked.config.context),
+        find_method(asked.method.name).experts ? "a model with a longer context or shorter documents"
+                                               : "input.too_long: truncate or split");
+  if (each.unheld > 0)
+    text += fmt::format(
+        "too long  {} more, whose keys and values do not fit the {} for them: neither answered nor priced; "
+        "{}\n",
+        rows_text(each.unheld), gigabytes(memory.pool), memory_advice(asked));
+  if (each.rejected > 0)
+    text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));
+  text += fmt::format("answers   {}\n", answers_text(each));
+  text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
+                      number_text(std::round(each.steps)), asked.devices > 1 ? " on each device" : "");
+  if (each.tokens_alone > 0)
+    text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(std::round(each.tokens_alone)),
+                        each.tokens_alone / each.tokens);
+  text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
+                      time_text(each.total_seconds()), time_text(each.open_seconds),
+                      time_text(each.prefill_seconds), time_text(each.decode_seconds),
+                      time_text(each.pick_seconds), time_text(each.host_seconds));
+  text += fmt::format("speed     {} rows/s, {} answers/s\n", number_text(each.rows_per_second()),
+                      number_text(each.answers_per_second()));
+  if (each.job_usd_per_hour > 0)
+    text += fmt::format("cost      {} at the job's own price, ${:.2f} an hour\n",
+                        dollars(each, each.job_usd()), each.job_usd_per_hour);
+  if (each.price)
+    text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
+                        printable_line(list.prices_as_of),
+                        printable_line(price_text(*each.price, asked.devices)));
+  text += fmt::format("error     {}: ", band_text(each.error));
+  if (each.sampling_error > 0)
+    text += fmt::format("{} of the sample, {} of the device, ", band_text(each.sampling_error),
+                        band_text(each.device_error));
+  return text + printable_line(error_text(hardware, asked.config)) + "\n";
+}
+
+ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
+  const Hardware& hardware = *asked.hardware;
+  const MemoryPlan& memory = each.memory;
+  ordered_json json{{"model", asked.model},
+                    {"hardware", hardware.name},
+                    {"method", asked.method.name},
+                    {"documents", asked.method.documents},
+                    {"prompt_tokens", asked.method.prompt_tokens},
+                    {"rows_per_step", memory.rows_per_step},
+                    {"prompts", memory.prompts},
+                    {"devices", asked.devices},
+                    {"rows", each.rows},
+                    {"rows_too_long", each.refused},
+                    {"rows_too_long_for_memory", each.unheld},
+                    {"rows_rejected", each.rejected},
+                    {"answers", whole(each.answers)},
+                    {"tokens_an_answer", each.answer_tokens},
+                    {"tokens_computed", whole(each.tokens)},
+                    {"tokens_one_prompt_per_question", whole(each.tokens_alone)},
+                    {"steps_per_device", whole(each.steps)},
+                    {"seconds",
+                     {{"total", each.total_seconds()},
+                      {"open", each.open_seconds},
+                      {"work", each.work_seconds},
+                      {"prefill", each.prefill_seconds},
+                      {"decode", each.decode_seconds},
+                      {"pick", each.pick_seconds},
+                      {"host", each.host_seconds}}},
+                    {"device_seconds",
+                     {{"products", each.stages.products},
+                      {"attention", each.stages.attention},
+                      {"rest", each.stages.rest},
+                      {"pick", each.stages.pick}}},
+                    {"memory_gb",
+                     {{"weights", memory.weights / 1e9},
+                      {"step", memory.activations / 1e9},
+                      {"kv_pool", memory.pool / 1e9},
+                      {"kv_peak", each.kv_peak / 1e9},
+                      {"device", hardware.memory / 1e9}}},
+                    {"rows_per_second", each.rows_per_second()},
+                    {"answers_per_second", each.answers_per_second()},
+                    {"error", each.error},
+                    {"error_of_device", each.device_error},
+                    {"error_of_sample", each.sampling_error},
+                    {"measured_on", hardware.measured_on},
+                    {"borrowed", hardware.borrowed}};
+  if (each.price) {
+    json["usd"] = usd_json(each, each.usd_per_hour, each.usd());
+    json["price"] = price_json(*each.price, asked.devices);
+  }
+  if (each.job_usd_per_hour > 0)
+    json["usd_at_job_price"] = usd_json(each, each.job_usd_per_hour, each.job_usd());
+  return json;
+}
+
+}  // namespace sheaf

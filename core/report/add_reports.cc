@@ -1,0 +1,130 @@
+#include "core/report/add_reports.h"
+
+#include <algorithm>
+
+#include "core/report/report.h"
+#include "core/report/throughput.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Adds every number of an object; keys that only one of them has stay.
+void add_numbers(const ordered_json& from, ordered_json& to) {
+  for (const auto& [key, value] : from.items()) {
+    if (!to.contains(key))
+      to[key] = value;
+    else if (to[key].is_number_float() || value.is_number_float())
+      to[key] = to[key].get<double>() + value.get<double>();
+    else
+      to[key] = to[key].get<int64_t>() + value.get<int64_t>();
+  }
+}
+
+/// Bins are as wide as a power of two, so those of the finer histogram fall whole into the coarser one's.
+ordered_json add_histograms(const ordered_json& a, const ordered_json& b) {
+  const auto count_a = a.at("count").get<int64_t>(), count_b = b.at("count").get<int64_t>();
+  const int64_t count = count_a + count_b;
+  const auto width = std::max(a.at("bin_width").get<int64_t>(), b.at("bin_width").get<int64_t>());
+  std::vector<int64_t> bins;
+  for (const ordered_json* each : {&a, &b}) {
+    const auto own = std::max<int64_t>(1, each->at("bin_width").get<int64_t>());
+    for (size_t i = 0; i < each->at("bins").size(); ++i) {
+      const auto bin = static_cast<size_t>(static_cast<int64_t>(i) * own / width);
+      if (bin >= bins.size()) bins.resize(bin + 1);
+      bins[bin] += each->at("bins")[i].get<int64_t>();
+    }
+  }
+  const double sum = a.at("mean").get<double>() * static_cast<double>(count_a) +
+                     b.at("mean").get<double>() * static_cast<double>(count_b);
+  return {{"count", count},
+          {"mean", count > 0 ? sum / static_cast<double>(count) : 0.0},
+          {"largest", std::max(a.at("largest").get<int64_t>(), b.at("largest").get<int64_t>())},
+          {"bin_width", width},
+          {"bins", bins}};
+}
+
+void replay(const ordered_json& from, double begin, Throughput& to) {
+  const double width = from.at("point_seconds");
+  const ordered_json& steps = from.at("steps");
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const double middle = std::min((static_cast<double>(i) + 0.5) * width, from.at("seconds").get<double>());
+    to.add(begin + middle,
+           {steps[i].get<int64_t>(), from.at("items").at(i).get<int64_t>(),
+            from.at("tokens").at(i).get<int64_t>(), from.at("answer_tokens").at(i).get<int64_t>()});
+  }
+  to.add(begin + from.at("seconds").get<double>(), {});
+}
+
+ordered_json add_throughput(const ordered_json& earlier, const ordered_json& later) {
+  Throughput sum;
+  replay(earlier, 0, sum);
+  replay(later, earlier.at("seconds"), sum);
+  return sum.json();
+}
+
+ordered_json* find_by(ordered_json& list, const char* key, const ordered_json& value) {
+  for (ordered_json& entry : list)
+    if (entry.at(key) == value) return &entry;
+  return nullptr;
+}
+
+void add_values(const ordered_json& from, ordered_json& to) {
+  for (const ordered_json& category : from) {
+    ordered_json* known = find_by(to, "category", category.at("category"));
+    if (!known) {
+      to.push_back(category);
+      continue;
+    }
+    (*known)["items"] = known->at("items").get<int64_t>() + category.at("items").get<int64_t>();
+    for (const ordered_json& attribute : category.at("attributes"))
+      if (ordered_json* same = find_by(known->at("attributes"), "name", attribute.at("name")))
+        for (const char* key : {"asked", "found", "noted"})
+          (*same)[key] = same->at(key).get<int64_t>() + attribute.at(key).get<int64_t>();
+  }
+}
+
+void add_reasons(const ordered_json& from, ordered_json& to) {
+  for (const ordered_json& reason : from) {
+    if (ordered_json* known = find_by(to, "kind", reason.at("kind")))
+      (*known)["rows"] = known->at("rows").get<int64_t>() + reason.at("rows").get<int64_t>();
+    else
+      to.push_back(reason);
+  }
+  std::stable_sort(to.begin(), to.end(),
+                   [](const auto& a, const auto& b) { return a.at("rows") > b.at("rows"); });
+}
+
+}  // namespace
+
+ordered_json add_reports(const ordered_json& earlier, const ordered_json& later) {
+  ordered_json sum = later;
+  for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "items", "rejects", "answers",
+                          "steps", "split_steps"})
+    sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
+  for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
+    add_numbers(earlier.at(key), sum.at(key));
+  for (const char* key : {"idle_seconds", "host_seconds", "waited_seconds"})
+    sum["stall"][key] = earlier.at("stall").at(key).get<double>() + later.at("stall").at(key).get<double>();
+  sum["cost"]["usd"] = earlier.at("cost").at("usd").get<double>() + later.at("cost").at("usd").get<double>();
+  sum["kv_peak_mb"] = std::max(earlier.at("kv_peak_mb").get<double>(), later.at("kv_peak_mb").get<double>());
+  sum["throughput"] = add_throughput(earlier.at("throughput"), later.at("throughput"));
+  for (const char* key : {"tokens", "slots"})
+    sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
+  sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
+  sum["predicted"] = nullptr;  // half a prediction is none
+  if (!earlier.value("predicted", ordered_json()).is_null() &&
+      !later.value("predicted", ordered_json()).is_null()) {
+    sum["predicted"] = later.at("predicted");
+    add_numbers(earlier.at("predicted"), sum["predicted"]);
+    sum["predicted"]["error"] =
+        std::max(earlier.at("predicted").value("error", 0.0), later.at("predicted").value("error", 0.0));
+  }
+  add_values(earlier.at("values"), sum.at("values"));
+  add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));
+  set_rates(sum);
+  return sum;
+}
+
+}  // namespace sheaf

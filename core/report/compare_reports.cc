@@ -1,0 +1,176 @@
+#include "core/report/compare_reports.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+
+#include "core/report/svg_plot.h"
+#include "core/text/printable.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+enum class Better { none, more, less };
+
+double at(const ordered_json& report, const char* pointer) {
+  return report.at(ordered_json::json_pointer(pointer)).get<double>();
+}
+
+/// Of all attributes or questions asked for, those that were found.
+double found_share(const ordered_json& report) {
+  double asked = at(report, "/questions/asked"), found = at(report, "/questions/answered");
+  for (const ordered_json& category : report.at("values")) {
+    for (const ordered_json& attribute : category.at("attributes")) {
+      asked += attribute.at("asked").get<double>();
+      found += attribute.at("found").get<double>();
+    }
+  }
+  return asked > 0 ? found / asked : 0;
+}
+
+std::string percent_text(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string dollars_text(double usd) {
+  return fmt::format("${:.4f}", usd);
+}
+
+class Comparison {
+ public:
+  explicit Comparison(const std::vector<NamedReport>& reports) : reports_(reports) {}
+
+  void text(const char* name, const char* key) {
+    ComparedFact fact{name, {}, std::vector<bool>(reports_.size()), true};
+    for (const NamedReport& report : reports_) fact.cells.push_back(report.json.at(key).get<std::string>());
+    facts.push_back(std::move(fact));
+  }
+
+  void number(const char* name, const std::function<double(const ordered_json&)>& value, Better better,
+              std::string (*show)(double) = number_text) {
+    ComparedFact fact{name, {}, {}, false};
+    size_t best = 0;
+    std::vector<double> values;
+    for (const NamedReport& report : reports_) {
+      values.push_back(value(report.json));
+      fact.cells.push_back(show(values.back()));
+      const size_t i = values.size() - 1;
+      if (better == Better::more ? values[i] > values[best] : values[i] < values[best]) best = i;
+    }
+    // Runs that look equal are equal.
+    const std::string& winner = fact.cells[best];
+    const auto winners = std::count(fact.cells.begin(), fact.cells.end(), winner);
+    const bool ranked = better != Better::none && winners < static_cast<ptrdiff_t>(values.size());
+    for (const std::string& cell : fact.cells) fact.best.push_back(ranked && cell == winner);
+    facts.push_back(std::move(fact));
+  }
+
+  void number(const char* name, const char* pointer, Better better,
+              std::string (*show)(double) = number_text) {
+    number(
+        name, [pointer](const ordered_json& report) { return at(report, pointer); }, better, show);
+  }
+
+  std::vector<ComparedFact> facts;
+
+ private:
+  const std::vector<NamedReport>& reports_;
+};
+
+std::string plots_html(const std::vector<NamedReport>& reports, const char* title,
+                       std::string (*plot)(const ordered_json&)) {
+  std::string out = fmt::format("<h2>{}</h2>\n<div class=\"beside\">\n", title);
+  for (const NamedReport& report : reports)
+    out += "<section><h2>" + escaped(report.name) + "</h2>\n" + plot(report.json) + "</section>\n";
+  return out + "</div>\n";
+}
+
+/// Characters, counted by the bytes of UTF-8 that begin one.
+size_t length_of(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, size_t width) {
+  const size_t length = length_of(text);
+  return text + std::string(width > length ? width - length : 0, ' ');
+}
+
+}  // namespace
+
+std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports) {
+  Comparison c(reports);
+  c.text("job", "job");
+  c.text("model", "model");
+  c.text("method", "method");
+  c.text("backend", "backend");
+  c.number("items", "/items", Better::none);
+  c.number("rejects", "/rejects", Better::none);
+  c.number("items a second", "/items_per_second", Better::more);
+  c.number("time in all", "/seconds/total", Better::less, time_text);
+  for (const char* stage : {"open", "read", "plan", "decode", "write"})
+    c.number(fmt::format("  {}", stage).c_str(), fmt::format("/seconds/{}", stage).c_str(), Better::none,
+             time_text);
+  c.number("stalled", "/stall/share", Better::less, percent_text);
+  c.number("tokens computed", "/tokens/computed", Better::less);
+  c.number("  saved by sharing", "/tokens/saved", Better::none);
+  c.number("steps", "/steps", Better::none);
+  c.number("  tokens a step", "/tokens_per_step", Better::none);
+  c.number("  answers growing", "/per_step/slots/mean", Better::none);
+  c.number("tokens a value", "/value_tokens/mean", Better::none);
+  c.number("values found", found_share, Better::none, percent_text);
+  c.number("cut answers", "/endings/length", Better::none);
+  c.number("keys and values, MB", "/kv_peak_mb", Better::none);
+  c.number("cost", "/cost/usd", Better::none, dollars_text);
+  c.number("  per 1,000 items", "/cost/usd_per_1000_items", Better::less, dollars_text);
+  return std::move(c.facts);
+}
+
+std::string comparison_text(const std::vector<NamedReport>& reports) {
+  std::vector<ComparedFact> facts = compare_reports(reports);
+  ComparedFact head{"", {}, std::vector<bool>(reports.size()), true};
+  for (const NamedReport& report : reports) head.cells.push_back(report.name);
+  facts.insert(facts.begin(), std::move(head));
+
+  size_t name_width = 0;
+  std::vector<size_t> widths(reports.size());
+  for (ComparedFact& fact : facts) {
+    for (std::string& cell : fact.cells) cell = printable_line(cell);
+    name_width = std::max(name_width, fact.name.size());
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (fact.best[i]) fact.cells[i] += " *";
+      widths[i] = std::max(widths[i], length_of(fact.cells[i]));
+    }
+  }
+  std::string out;
+  for (const ComparedFact& fact : facts) {
+    std::string line = padded(fact.name, name_width);
+    for (size_t i = 0; i < widths.size(); ++i) line += "  " + padded(fact.cells[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string comparison_html(const std::vector<NamedReport>& reports) {
+  std::string body = fmt::format(
+      "<h1>{} runs side by side</h1>\n<section class=\"scroll\"><table><tr><th></th>", reports.size());
+  for (const NamedReport& report : reports) body += "<th class=\"n\">" + escaped(report.name) + "</th>";
+  body += "</tr>\n";
+  for (const ComparedFact& fact : compare_reports(reports)) {
+    const bool inner = fact.name.starts_with("  ");
+    body += fmt::format("<tr><td{}>{}</td>", inner ? " class=\"soft inner\"" : "", escaped(fact.name));
+    for (size_t i = 0; i < fact.cells.size(); ++i)
+      body += fmt::format("<td class=\"n{}\">{}{}{}</td>", fact.words ? " words" : "",
+                          fact.best[i] ? "<b>" : "", escaped(fact.cells[i]), fact.best[i] ? "</b>" : "");
+    body += "</tr>\n";
+  }
+  body += "</table></section>\n";
+  body += plots_html(reports, "Throughput", throughput_html);
+  body += plots_html(reports, "Where the time went", stages_html);
+  return html_page("sheaf: runs side by side", body);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,149 @@
+#include "core/report/report.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+double kv_peak_mb(const Report& report) {
+  return static_cast<double>(int64_t{report.engine.peak_pages} * report.page_size *
+                             report.kv_bytes_per_token) /
+         1e6;
+}
+
+}  // namespace
+
+ordered_json report_json(const Report& r) {
+  ordered_json json = {{"version", kReportVersion},
+                       {"job", valid_utf8(r.job)},
+                       {"model", valid_utf8(r.model)},
+                       {"backend", valid_utf8(r.backend)},
+                       {"method", r.method},
+                       {"sessions", 1},
+                       {"rows_uncounted", 0},
+                       {"rejects_uncounted", 0},
+                       {"items", r.pipeline.items},
+                       {"rejects", r.pipeline.rejects},
+                       {"answers", r.engine.answers},
+                       {"items_per_second", 0},
+                       {"tokens",
+                        {{"computed", r.engine.rows()},
+                         {"prefill", r.engine.prefill_rows},
+                         {"decode", r.engine.decode_rows},
+                         {"one_prompt_per_question", r.engine.alone_rows},
+                         {"saved", r.engine.alone_rows - r.engine.rows()},
+                         {"answers", r.engine.answer_tokens}}},
+                       {"steps", r.engine.steps},
+                       {"split_steps", r.engine.split_steps},
+                       {"tokens_per_step", 0},
+                       {"answer_tokens_per_step", 0},
+                       {"kv_peak_mb", kv_peak_mb(r)},
+                       {"seconds",
+                        {{"total", r.total_seconds},
+                         {"open", r.open_seconds},
+                         {"read", r.pipeline.read_seconds},
+                         {"plan", r.pipeline.plan_seconds},
+                         {"decode", r.engine.step_seconds},
+                         {"write", r.pipeline.emit_seconds},
+                         {"other", std::max(0.0, r.total_seconds - r.open_seconds - r.engine.step_seconds)}}},
+                       {"stall",
+                        {{"share", 0},
+                         {"idle_seconds", r.engine.idle_seconds},
+                         {"host_seconds", r.engine.host_seconds},
+                         {"waited_seconds", r.engine.waited_seconds}}},
+                       {"cost",
+                        {{"usd_per_hour", r.usd_per_hour},
+                         {"devices", r.devices},
+                         {"usd", r.usd_per_hour * r.devices * r.total_seconds / 3600},
+                         {"usd_per_1000_items", 0}}}};
+  json["predicted"] = nullptr;
+  if (r.predicted_seconds)
+    json["predicted"] = {{"decode_seconds", *r.predicted_seconds},
+                         {"measured_seconds", r.engine.step_seconds + r.engine.host_seconds},
+                         {"ratio", 0},
+                         {"error", r.predicted_error}};
+  auto& device = json["device_seconds"] = ordered_json::object();
+  for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
+  r.statistics.add_to(json);
+  set_rates(json);
+  return json;
+}
+
+void set_rates(ordered_json& report) {
+  const auto get = [&](const char* key) { return report.at(key).get<double>(); };
+  ordered_json& seconds = report.at("seconds");
+  ordered_json& stall = report.at("stall");
+  ordered_json& cost = report.at("cost");
+  const double work = seconds.at("total").get<double>() - seconds.at("open").get<double>();
+  report["items_per_second"] = ratio(get("items"), work);
+  report["tokens_per_step"] = ratio(report.at("tokens").at("computed").get<double>(), get("steps"));
+  report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
+  stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
+                         seconds.at("decode").get<double>() + stall.at("host_seconds").get<double>());
+  if (ordered_json& predicted = report["predicted"]; !predicted.is_null())
+    predicted["ratio"] =
+        ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
+  cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
+}
+
+bool has_rows(const ordered_json& report) {
+  return report.at("items").get<int64_t>() + report.at("rows_uncounted").get<int64_t>() > 0;
+}
+
+std::string report_text(const ordered_json& report) {
+  const auto number = [&](const char* path) {
+    return report.at(ordered_json::json_pointer(path)).get<double>();
+  };
+  const auto whole = [&](const char* path) {
+    return report.at(ordered_json::json_pointer(path)).get<int64_t>();
+  };
+  std::string text = fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n",
+                                 whole("/items"), whole("/answers"), whole("/rejects"),
+                                 number("/seconds/total"), number("/items_per_second"));
+  if (whole("/sessions") > 1)
+    text += fmt::format("  sessions {}, all of them counted here\n", whole("/sessions"));
+  if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
+    text += fmt::format(
+        "  besides  {} rows and {} rejects of a session that was killed before it saved its count\n",
+        whole("/rows_uncounted"), whole("/rejects_uncounted"));
+  text +=
+      fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
+                  whole("/tokens/computed"), whole("/tokens/prefill"), whole("/tokens/decode"),
+                  whole("/tokens/one_prompt_per_question"),
+                  ratio(number("/tokens/one_prompt_per_question"), number("/tokens/computed")));
+  text += fmt::format(
+      "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} "
+      "MB\n",
+      whole("/steps"), number("/tokens_per_step"), number("/answer_tokens_per_step"), number("/kv_peak_mb"));
+  text += fmt::format(
+      "  seconds  open {:.2f}, decode {:.2f}; beside it read {:.2f}, plan {:.2f}, write {:.2f}; stalled "
+      "{:.1f} "
+      "%\n",
+      number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
+      number("/seconds/write"), 100 * number("/stall/share"));
+  if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null()) {
+    const double error = predicted.value("error", 0.0);
+    text +=
+        fmt::format("  expected {:.2f} s of decoding ({}) from the device's calibration; it took {:.2f} s\n",
+                    number("/predicted/decode_seconds"),
+                    error < 1 ? fmt::format("±{:.0f} %", 100 * error)
+                              : fmt::format("within a factor of {:.0f}", 1 + error),
+                    number("/predicted/measured_seconds"));
+  }
+  if (number("/cost/usd_per_hour") > 0)
+    text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
+                        number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),
+                        whole("/cost/devices"), whole("/cost/devices") == 1 ? "" : "s");
+  return text;
+}
+
+}  // namespace sheaf

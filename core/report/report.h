@@ -1,0 +1,41 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "core/engine/engine.h"
+#include "core/job/job.h"
+#include "core/plan/pipeline.h"
+#include "core/report/run_statistics.h"
+
+namespace sheaf {
+
+/// What a run did, how fast, and for how much. docs/report.md explains its JSON form.
+struct Report {
+  std::string job, model, backend, method;
+  EngineStats engine;
+  PipelineStats pipeline;
+  int32_t page_size = 0;
+  int64_t kv_bytes_per_token = 0;
+  double open_seconds = 0;   ///< model, tokenizer, weights made ready
+  double total_seconds = 0;  ///< from start to the last row
+  double usd_per_hour = 0;
+  int32_t devices = 1;
+  std::vector<std::pair<std::string, double>> device_seconds;  ///< by kind of kernel, as the backend has them
+  std::optional<double> predicted_seconds;  ///< of the decode loop, where the device has a calibration
+  double predicted_error = 0;               ///< of it, as a share
+  RunStatistics statistics;
+};
+
+/// The version of the JSON form: it grows when a key changes its meaning or goes, not when one is added.
+inline constexpr int64_t kReportVersion = 2;
+
+nlohmann::ordered_json report_json(const Report& report);
+/// Makes the rates and shares of a report anew from its counts and seconds.
+void set_rates(nlohmann::ordered_json& report);
+/// Whether the run has rows, those of a session that was killed before it counted them included.
+bool has_rows(const nlohmann::ordered_json& report);
+/// A few lines for the terminal.
+std::string report_text(const nlohmann::ordered_json& report);
+
+}  // namespace sheaf

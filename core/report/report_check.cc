@@ -1,0 +1,199 @@
+#include "core/report/report_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/base/histogram.h"
+#include "core/report/report.h"
+#include "core/report/throughput.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Far above what a run can count, far below where sums of many reports overflow.
+constexpr double kMostCounted = 1e15;
+constexpr double kMostSeconds = 1e12;
+
+class ReportChecker {
+ public:
+  explicit ReportChecker(const std::string& source) : source_(source) {}
+
+  void check(const ordered_json& report) {
+    check_version(report);
+    texts(report, {"job", "model", "backend", "method"});
+    counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "items", "rejects", "answers", "steps",
+                    "split_steps"});
+    numbers(report, {"items_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
+    const ordered_json& tokens = object(report, "tokens");
+    counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
+    if (!is_whole(member(tokens, "saved"))) refuse_at("saved", "not a whole number");
+    leave();
+    numbers_of(report, "seconds", {"total", "open", "read", "plan", "decode", "write", "other"});
+    numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
+    const ordered_json& cost = object(report, "cost");
+    numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_items"});
+    counts(cost, {"devices"});
+    leave();
+    if (report.contains("predicted") && !report["predicted"].is_null())
+      numbers_of(report, "predicted", {"decode_seconds", "measured_seconds", "ratio"});
+    numbers_of(report, "device_seconds", {});
+    counts_of(report, "endings", {ending_name(Ending::length)});
+    counts_of(report, "questions", {"asked", "answered", "noted"});
+    check_throughput(object(report, "throughput"));
+    leave();
+    object(report, "per_step");
+    for (const char* key : {"tokens", "slots"}) check_histogram(report["per_step"], key);
+    leave();
+    check_histogram(report, "value_tokens");
+    check_values(list(report, "values"));
+    check_reasons(list(report, "reject_reasons"));
+  }
+
+ private:
+  [[noreturn]] void refuse_at(const std::string& key, const char* what) const {
+    refuse("{}: not a whole report: {}{} is {}; run the job again with --restart", source_, place_, key,
+           what);
+  }
+
+  void check_version(const ordered_json& report) const {
+    const auto version = report.is_object() ? report.find("version") : report.end();
+    if (!report.is_object() || version == report.end() || !version->is_number_integer())
+      refuse("{}: not a report of this sheaf: it has no version; run the job again with --restart", source_);
+    if (*version != kReportVersion)
+      refuse("{}: the report is version {} and this sheaf reads version {}; use the sheaf that wrote it",
+             source_, version->dump(), kReportVersion);
+  }
+
+  const ordered_json& member(const ordered_json& from, const char* key) const {
+    const auto at = from.find(key);
+    if (at == from.end()) refuse_at(key, "missing");
+    return *at;
+  }
+
+  /// Enters it; leave() goes back.
+  const ordered_json& object(const ordered_json& from, const char* key) {
+    const ordered_json& found = member(from, key);
+    if (!found.is_object()) refuse_at(key, "not an object");
+    before_.push_back(place_.size());
+    place_ += std::string(key) + ".";
+    return found;
+  }
+
+  void leave() {
+    place_.resize(before_.back());
+    before_.pop_back();
+  }
+
+  const ordered_json& list(const ordered_json& from, const char* key) const {
+    const ordered_json& found = member(from, key);
+    if (!found.is_array()) refuse_at(key, "not a list");
+    return found;
+  }
+
+  static bool is_whole(const ordered_json& value) {
+    return value.is_number_integer() && std::abs(value.get<double>()) <= kMostCounted;
+  }
+
+  void check_count(const ordered_json& value, const std::string& key) const {
+    if (!is_whole(value) || value < 0) refuse_at(key, "not a count");
+  }
+
+  void check_number(const ordered_json& value, const std::string& key) const {
+    if (!value.is_number() || !(value.get<double>() >= 0) || value.get<double>() > kMostCounted)
+      refuse_at(key, "not a number of 0 or more");
+  }
+
+  void texts(const ordered_json& from, std::initializer_list<const char*> keys) const {
+    for (const char* key : keys)
+      if (!member(from, key).is_string()) refuse_at(key, "not a text");
+  }
+
+  void counts(const ordered_json& from, std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) check_count(member(from, key), key);
+  }
+
+  void numbers(const ordered_json& from, std::initializer_list<const char*> keys) const {
+    for (const char* key : keys) check_number(member(from, key), key);
+  }
+
+  /// An object of numbers, some of which must be there.
+  void numbers_of(const ordered_json& from, const char* key, std::initializer_list<const char*> keys) {
+    const ordered_json& all = object(from, key);
+    numbers(all, keys);
+    for (const auto& [name, value] : all.items()) check_number(value, name);
+    leave();
+  }
+
+  void counts_of(const ordered_json& from, const char* key, std::initializer_list<const char*> keys) {
+    const ordered_json& all = object(from, key);
+    counts(all, keys);
+    for (const auto& [name, value] : all.items()) check_count(value, name);
+    leave();
+  }
+
+  void check_series(const ordered_json& from, const char* key, size_t most) const {
+    const ordered_json& series = list(from, key);
+    if (series.size() > most) refuse_at(key, "too long");
+    for (const ordered_json& value : series) check_count(value, key);
+  }
+
+  void check_throughput(const ordered_json& throughput) const {
+    for (const char* key : {"seconds", "point_seconds"}) {
+      check_number(member(throughput, key), key);
+      if (throughput[key] > kMostSeconds) refuse_at(key, "too large");
+    }
+    for (const char* key : {"steps", "items", "tokens", "answer_tokens"}) {
+      check_series(throughput, key, Throughput::kPoints);
+      if (throughput[key].size() != throughput["steps"].size()) refuse_at(key, "not as long as steps");
+    }
+  }
+
+  void check_histogram(const ordered_json& from, const char* key) {
+    const ordered_json& histogram = object(from, key);
+    counts(histogram, {"count", "largest", "bin_width"});
+    numbers(histogram, {"mean"});
+    if (histogram["bin_width"] < 1) refuse_at("bin_width", "0");
+    check_series(histogram, "bins", Histogram::kBins);
+    leave();
+  }
+
+  void check_values(const ordered_json& values) {
+    place_ = "values.";
+    for (const ordered_json& category : values) {
+      if (!category.is_object()) refuse_at("entry", "not an object");
+      texts(category, {"category"});
+      counts(category, {"items"});
+      for (const ordered_json& attribute : list(category, "attributes")) {
+        if (!attribute.is_object()) refuse_at("attributes entry", "not an object");
+        texts(attribute, {"name"});
+        counts(attribute, {"asked", "found", "noted"});
+      }
+    }
+    place_.clear();
+  }
+
+  void check_reasons(const ordered_json& reasons) {
+    place_ = "reject_reasons.";
+    for (const ordered_json& reason : reasons) {
+      if (!reason.is_object()) refuse_at("entry", "not an object");
+      texts(reason, {"kind", "example"});
+      counts(reason, {"rows"});
+    }
+    place_.clear();
+  }
+
+  const std::string& source_;
+  std::string place_;           // of the object being checked: "tokens."
+  std::vector<size_t> before_;  // its lengths outside
+};
+
+}  // namespace
+
+void check_report(const ordered_json& report, const std::string& source) {
+  ReportChecker(source).check(report);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,279 @@
+#include "core/report/report_html.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/report/report_style.h"
+#include "core/report/svg_plot.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kShownPoints = 75;
+constexpr size_t kShownCategories = 100;
+
+double number(const ordered_json& object, const char* key) {
+  return object.at(key).get<double>();
+}
+
+std::string text(const ordered_json& object, const char* key) {
+  return object.at(key).get<std::string>();
+}
+
+std::string percent(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.{}f} %", 100 * part / whole, part == whole || part == 0 ? 0 : 1) : "-";
+}
+
+std::string tile(const std::string& value, const std::string& what, bool bad = false) {
+  return fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>\n", bad ? " bad" : "",
+                     escaped(value), escaped(what));
+}
+
+std::string section(const char* title, const std::string& body, const char* kind = "") {
+  return fmt::format("<section class=\"{}\"><h2>{}</h2>\n{}</section>\n", kind, escaped(title), body);
+}
+
+std::string figure(const std::string& plot, const std::string& caption) {
+  return fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", plot, escaped(caption));
+}
+
+std::string soft(const std::string& what) {
+  return "<p class=\"soft\">" + escaped(what) + "</p>\n";
+}
+
+/// A stacked bar and the table that explains its colours.
+std::string parts_html(const std::string& title, const std::vector<PlotPart>& parts, double whole,
+                       bool seconds) {
+  std::string out = "<figure>" + stacked_bar(title, parts, whole) + "</figure>\n<table>";
+  for (size_t i = 0; i < parts.size(); ++i)
+    out += fmt::format(
+        "<tr><td><span class=\"key c{}\"></span>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+        i % 8, escaped(parts[i].name), seconds ? time_text(parts[i].value) : number_text(parts[i].value),
+        percent(parts[i].value, whole));
+  return out + "</table>\n";
+}
+
+double total_of(const std::vector<PlotPart>& parts) {
+  double total = 0;
+  for (const PlotPart& part : parts) total += part.value;
+  return total;
+}
+
+/// A series as rates a second, in at most kShownPoints points, fewer where the steps are few: items are
+/// completed in bursts, and a rate over one step says little.
+std::vector<double> rates(const ordered_json& throughput, const char* key) {
+  const auto counts = throughput.at(key).get<std::vector<double>>();
+  const double width = number(throughput, "point_seconds"), end = number(throughput, "seconds");
+  double steps = 0;
+  for (const ordered_json& count : throughput.at("steps")) steps += count.get<double>();
+  const size_t shown = std::clamp(static_cast<size_t>(steps / 4), size_t{8}, kShownPoints);
+  const size_t merged = std::max<size_t>(1, (counts.size() + shown - 1) / shown);
+  std::vector<double> out;
+  for (size_t i = 0; i < counts.size(); i += merged) {
+    double sum = 0;
+    for (size_t j = i; j < std::min(i + merged, counts.size()); ++j) sum += counts[j];
+    const double from = static_cast<double>(i) * width, to = from + static_cast<double>(merged) * width;
+    // The last point may be cut short; a sliver of one says nothing about a rate.
+    const double length = std::min(to, end) - from;
+    if (length < 0.5 * (to - from) && !out.empty()) break;
+    out.push_back(length > 0 ? sum / length : 0);
+  }
+  return out;
+}
+
+std::string tokens_html(const ordered_json& report) {
+  const ordered_json& tokens = report.at("tokens");
+  const double alone = number(tokens, "one_prompt_per_question"), computed = number(tokens, "computed");
+  const double saved = number(tokens, "saved");
+  std::vector<PlotPart> parts = {{"prompt tokens computed", number(tokens, "prefill")},
+                                 {"answer tokens computed", number(tokens, "decode")}};
+  std::string out = parts_html("tokens computed, of those that one prompt per question takes", parts,
+                               std::max(alone, computed), false);
+  out += fmt::format("<p>{} tokens computed where one prompt per question would take {}: ",
+                     number_text(computed), number_text(alone));
+  out += saved >= 0 ? fmt::format("<b>{}</b> saved by sharing ({}, {:.1f}×).</p>\n", number_text(saved),
+                                  percent(saved, alone), computed > 0 ? alone / computed : 0)
+                    : fmt::format("<b>{}</b> more, since every value has a row of its own.</p>\n",
+                                  number_text(-saved));
+  return out +
+         soft(fmt::format("Keys and values took at most {} MB.", number_text(number(report, "kv_peak_mb"))));
+}
+
+std::string histogram_html(const ordered_json& histogram, const std::string& title, const std::string& unit) {
+  if (number(histogram, "count") == 0) return soft("Nothing was counted.");
+  return figure(
+      column_plot(title, histogram.at("bins").get<std::vector<double>>(), number(histogram, "bin_width")),
+      fmt::format("{}: {} on average, at most {}", unit, number_text(number(histogram, "mean")),
+                  number_text(number(histogram, "largest"))));
+}
+
+std::string values_html(const ordered_json& report) {
+  const ordered_json& values = report.at("values");
+  std::string out = "<div class=\"columns\">";
+  size_t shown = 0;
+  for (const ordered_json& category : values) {
+    if (shown++ == kShownCategories) break;
+    out += fmt::format("<div><h3>{} <span class=\"soft\">{} item{}</span></h3><table>",
+                       escaped(text(category, "category")), number_text(number(category, "items")),
+                       number(category, "items") == 1 ? "" : "s");
+    for (const ordered_json& attribute : category.at("attributes")) {
+      const double asked = number(attribute, "asked"), found = number(attribute, "found");
+      const double noted = number(attribute, "noted");
+      out += fmt::format(
+          "<tr><td>{}{}</td><td class=\"bar\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
+          escaped(text(attribute, "name")),
+          noted > 0 ? fmt::format(" <span class=\"soft\">{} noted</span>", number_text(noted)) : "",
+          share_bar(found, asked), number_text(found), percent(found, asked));
+    }
+    out += "</table></div>\n";
+  }
+  out += "</div>\n";
+  if (values.size() > kShownCategories)
+    out += soft(fmt::format("{} more categories are in report.json.", values.size() - kShownCategories));
+  return out + soft(
+                   "Found: not null and no empty list. Noted: what the model wrote did not fit the "
+                   "attribute's type or "
+                   "was cut; the row says how.");
+}
+
+std::string questions_html(const ordered_json& questions) {
+  const double asked = number(questions, "asked"), answered = number(questions, "answered");
+  return parts_html("answers", {{"answered", answered}, {"null", asked - answered}}, asked, false) +
+         soft(fmt::format("{} answers have a note in their row.", number_text(number(questions, "noted"))));
+}
+
+std::string rejects_html(const ordered_json& report) {
+  const double rejects = number(report, "rejects");
+  if (rejects == 0) return "<p>No row was rejected.</p>\n";
+  std::string out = "<table>";
+  for (const ordered_json& reason : report.at("reject_reasons")) {
+    const std::string kind = text(reason, "kind"), example = text(reason, "example");
+    const double rows = number(reason, "rows");
+    const bool alone = rows == 1 && !example.empty();
+    out += "<tr><td>" + escaped(alone ? example : kind);
+    if (!alone && !example.empty() && example != kind)
+      out += "<br/><span class=\"soft\">such as: " + escaped(example) + "</span>";
+    out += "</td><td class=\"bar\">" + share_bar(rows, rejects) + "</td><td class=\"n\">" +
+           number_text(rows) + "</td></tr>\n";
+  }
+  return out + "</table>\n" + soft("rejects.jsonl has every one with its file and row.");
+}
+
+std::string cost_html(const ordered_json& report) {
+  const ordered_json& cost = report.at("cost");
+  if (number(cost, "usd_per_hour") == 0)
+    return "<p>The job names no price; set <code>cost.usd_per_hour</code> and <code>cost.devices</code> in "
+           "it.</p>\n";
+  return fmt::format(
+      "<table><tr><td>per 1,000 items</td><td class=\"n\">${:.4f}</td></tr>\n"
+      "<tr><td>this run</td><td class=\"n\">${:.4f}</td></tr>\n"
+      "<tr><td>price an hour and device</td><td class=\"n\">${:.2f}</td></tr>\n"
+      "<tr><td>devices</td><td class=\"n\">{}</td></tr>\n"
+      "<tr><td>time, opening the model included</td><td class=\"n\">{}</td></tr></table>\n",
+      number(cost, "usd_per_1000_items"), number(cost, "usd"), number(cost, "usd_per_hour"),
+      number_text(number(cost, "devices")), time_text(number(report.at("seconds"), "total")));
+}
+
+std::string endings_text(const ordered_json& endings) {
+  std::string out = "Answers ended by";
+  const char* comma = " ";
+  for (const auto& [name, count] : endings.items()) {
+    out += fmt::format("{}{} {}", comma, name, number_text(count.get<double>()));
+    comma = ", ";
+  }
+  return out + ". Those that ended by length were cut.";
+}
+
+std::string tiles_html(const ordered_json& report) {
+  const double rejects = number(report, "rejects");
+  std::string out =
+      "<div class=\"tiles\">\n" + tile(number_text(number(report, "items")), "items done") +
+      tile(number_text(rejects), "rows rejected", rejects > 0) +
+      tile(number_text(number(report, "items_per_second")), "items a second") +
+      tile(time_text(number(report.at("seconds"), "total")), "from start to last row") +
+      tile(fmt::format("{:.1f} %", 100 * number(report.at("stall"), "share")), "of decoding stalled");
+  if (number(report.at("cost"), "usd_per_hour") > 0)
+    out += tile(fmt::format("${:.4f}", number(report.at("cost"), "usd_per_1000_items")), "per 1,000 items");
+  return out + "</div>\n";
+}
+
+}  // namespace
+
+std::string html_page(const std::string& title, const std::string& body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<title>{}</title>\n<style>{}</style></head>\n<body><main>\n{}</main></body></html>\n",
+      escaped(title), kReportStyle, body);
+}
+
+std::string stages_html(const ordered_json& report) {
+  const auto stages = [&](std::initializer_list<const char*> names) {
+    std::vector<PlotPart> parts;
+    for (const char* stage : names) parts.push_back({stage, number(report.at("seconds"), stage)});
+    return parts;
+  };
+  const double total = number(report.at("seconds"), "total");
+  const ordered_json& stall = report.at("stall");
+  std::string out = parts_html("seconds by stage", stages({"decode", "open", "other"}), total, true) +
+                    "<h3>Beside the decoding</h3>\n" +
+                    parts_html("seconds of other threads", stages({"read", "plan", "write"}), total, true);
+  out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
+                     time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
+  if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null())
+    out += fmt::format(
+        "<p>Decoding took <b>{}</b>; the device's calibration predicts {} for these steps.</p>\n",
+        time_text(number(predicted, "measured_seconds")), time_text(number(predicted, "decode_seconds")));
+  std::vector<PlotPart> kinds;
+  for (const auto& [kind, seconds] : report.at("device_seconds").items())
+    kinds.push_back({kind, seconds.get<double>()});
+  if (!kinds.empty())
+    out += "<h3>On the device</h3>\n" +
+           parts_html("device seconds by kind of kernel", kinds, total_of(kinds), true);
+  return out;
+}
+
+std::string throughput_html(const ordered_json& report) {
+  const ordered_json& throughput = report.at("throughput");
+  const double end = number(throughput, "seconds");
+  if (throughput.at("steps").empty()) return soft("No step was run.");
+  return figure(line_plot("items a second over time", rates(throughput, "items"), end), "items a second") +
+         figure(line_plot("tokens a second over time", rates(throughput, "tokens"), end),
+                "tokens computed a second");
+}
+
+std::string report_html(const ordered_json& report) {
+  const ordered_json& per_step = report.at("per_step");
+  std::string body = "<h1>" + escaped(text(report, "job")) + "</h1>\n" +
+                     soft(fmt::format("{} · {} · {}", text(report, "model"), text(report, "method"),
+                                      text(report, "backend")));
+  if (number(report, "sessions") > 1)
+    body += "<p>The run went on after it was stopped: " + number_text(number(report, "sessions")) +
+            " sessions or shards are counted here.</p>\n";
+  if (number(report, "rows_uncounted") > 0)
+    body += "<p>" + number_text(number(report, "rows_uncounted")) + " rows and " +
+            number_text(number(report, "rejects_uncounted")) +
+            " rejects that were written just before a session was killed are not counted here.</p>\n";
+  body += tiles_html(report) + "<div class=\"cards\">\n";
+  body += section("Throughput", throughput_html(report));
+  body += section("Where the time went", stages_html(report));
+  body += section("Tokens computed and saved", tokens_html(report));
+  body += section("Cost", cost_html(report));
+  body += section(
+      "Steps", histogram_html(per_step.at("tokens"), "steps by tokens computed", "tokens computed a step"));
+  body += section("Answers side by side", histogram_html(per_step.at("slots"), "steps by answers that grew",
+                                                         "answers that grew in a step"));
+  body += section("Lengths of values",
+                  histogram_html(report.at("value_tokens"), "values by length", "tokens a value") +
+                      soft(endings_text(report.at("endings"))));
+  if (number(report.at("questions"), "asked") > 0)
+    body += section("Answers", questions_html(report.at("questions")));
+  body += section("Rejects", rejects_html(report));
+  body += "</div>\n";
+  if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
+  return html_page("sheaf: " + text(report, "job"), body);
+}
+
+}  // namespace sheaf

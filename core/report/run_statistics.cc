@@ -1,0 +1,160 @@
+#include "core/report/run_statistics.h"
+
+#include <algorithm>
+
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kMostReasons = 1000;  // kinds that are told apart
+constexpr size_t kShownReasons = 20;
+constexpr const char* kOther = "other reasons";
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/// Whether the number at `at` belongs to a name, as in UTF-8 and int64.
+bool in_word(std::string_view text, size_t at) {
+  while (at > 0 && is_digit(text[at - 1])) --at;
+  if (at > 0 && text[at - 1] == '-') --at;
+  return at > 0 && is_letter(text[at - 1]);
+}
+
+}  // namespace
+
+std::string reason_kind(std::string_view reason) {
+  std::string kind;
+  for (size_t i = 0; i < reason.size(); ++i) {
+    if (reason[i] == '"') {
+      const size_t end = reason.find('"', i + 1);
+      if (end != std::string_view::npos) {
+        kind += "\"…\"";
+        i = end;
+        continue;
+      }
+    }
+    if (!is_digit(reason[i]) || in_word(reason, i)) {
+      kind += reason[i];
+    } else {
+      kind += 'N';
+      while (i + 1 < reason.size() && is_digit(reason[i + 1])) ++i;
+    }
+  }
+  return kind;
+}
+
+void RunStatistics::start() {
+  start_ = Clock::now();
+}
+
+void RunStatistics::step(const EngineStats& engine, const PipelineStats& pipeline) {
+  if (start_ == Clock::time_point{}) start();
+  step(std::chrono::duration<double>(Clock::now() - start_).count(), engine, pipeline);
+}
+
+void RunStatistics::step(double seconds, const EngineStats& engine, const PipelineStats& pipeline) {
+  Throughput::Point done;
+  done.steps = engine.steps - last_engine_.steps;
+  done.items = pipeline.decoded - last_items_;
+  done.tokens = engine.rows() - last_engine_.rows();
+  done.answer_tokens = engine.answer_tokens - last_engine_.answer_tokens;
+  throughput_.add(seconds, done);
+  if (done.steps > 0) {
+    rows_per_step_.add(done.tokens);
+    slots_per_step_.add(done.answer_tokens);
+  }
+  last_engine_ = engine;
+  last_items_ = pipeline.decoded;
+}
+
+void RunStatistics::row(const ordered_json& row, const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    value_tokens_.add(static_cast<int64_t>(answer.tokens.size()));
+    ++endings_[static_cast<size_t>(answer.ending)];
+  }
+  if (row.contains("values")) {
+    extracted(row);
+  } else if (const auto list = row.find("answers"); list != row.end()) {
+    for (const ordered_json& answer : *list) answered(answer);
+  } else {
+    answered(row);
+  }
+}
+
+void RunStatistics::extracted(const ordered_json& row) {
+  const ordered_json& values = row["values"];
+  const auto& name = row["category"].get_ref<const std::string&>();
+  auto at = categories_.find(name);
+  if (at == categories_.end()) {
+    at = categories_.emplace(name, CategoryCount{}).first;
+    for (const auto& [attribute, value] : values.items()) at->second.attributes.push_back({attribute, {}});
+  }
+  CategoryCount& category = at->second;
+  ++category.items;
+  const auto notes = row.find("notes");
+  size_t i = 0;
+  for (auto value = values.begin(); value != values.end() && i < category.attributes.size(); ++value, ++i)
+    category.attributes[i].count.add(is_found(*value), notes != row.end() && notes->contains(value.key()));
+}
+
+void RunStatistics::answered(const ordered_json& answer) {
+  const auto value = answer.find("answer");
+  if (value != answer.end()) questions_.add(!value->is_null(), answer.contains("note"));
+}
+
+void RunStatistics::reject(const Reject& reject) {
+  std::string kind = reason_kind(reject.reason);
+  auto at = reasons_.find(kind);
+  if (at == reasons_.end()) {
+    const bool full = reasons_.size() >= kMostReasons;
+    at = reasons_.emplace(full ? kOther : std::move(kind), Reason{0, full ? "" : reject.reason}).first;
+  }
+  ++at->second.rows;
+}
+
+void RunStatistics::add_to(ordered_json& report) const {
+  report["throughput"] = throughput_.json();
+  report["per_step"] = {{"tokens", rows_per_step_.json()}, {"slots", slots_per_step_.json()}};
+  report["value_tokens"] = value_tokens_.json();
+  ordered_json& endings = report["endings"] = ordered_json::object();
+  for (size_t i = 0; i < std::size(endings_); ++i) endings[ending_name(static_cast<Ending>(i))] = endings_[i];
+  ordered_json& values = report["values"] = ordered_json::array();
+  for (const auto& [name, category] : categories_) {
+    ordered_json attributes = ordered_json::array();
+    for (const AttributeCount& attribute : category.attributes)
+      attributes.push_back({{"name", valid_utf8(attribute.name)},
+                            {"asked", attribute.count.asked},
+                            {"found", attribute.count.found},
+                            {"noted", attribute.count.noted}});
+    values.push_back(
+        {{"category", valid_utf8(name)}, {"items", category.items}, {"attributes", std::move(attributes)}});
+  }
+  report["questions"] = {
+      {"asked", questions_.asked}, {"answered", questions_.found}, {"noted", questions_.noted}};
+
+  std::vector<std::pair<std::string, Reason>> reasons(reasons_.begin(), reasons_.end());
+  std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
+    if ((a.first == kOther) != (b.first == kOther)) return b.first == kOther;
+    return a.second.rows > b.second.rows;
+  });
+  ordered_json& list = report["reject_reasons"] = ordered_json::array();
+  int64_t more = 0;
+  for (const auto& [kind, reason] : reasons) {
+    if (list.size() < kShownReasons && kind != kOther)
+      list.push_back(
+          {{"kind", valid_utf8(kind)}, {"rows", reason.rows}, {"example", valid_utf8(reason.example)}});
+    else
+      more += reason.rows;
+  }
+  if (more > 0) list.push_back({{"kind", kOther}, {"rows", more}, {"example", ""}});
+}
+
+}  // namespace sheaf

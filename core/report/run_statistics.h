@@ -1,0 +1,78 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/histogram.h"
+#include "core/engine/engine.h"
+#include "core/plan/pipeline.h"
+#include "core/report/throughput.h"
+#include "core/task/item.h"
+
+namespace sheaf {
+
+/// What a run's report says beyond its totals, counted while it runs. Its memory does not grow with the
+/// corpus: the series are bounded, the values are those of the schema, and reject reasons are kept by kind.
+class RunStatistics {
+ public:
+  /// The clock of the throughput starts; without a call, with the first step.
+  void start();
+  /// After every step, and once after the last row.
+  void step(const EngineStats& engine, const PipelineStats& pipeline);
+  void step(double seconds, const EngineStats& engine, const PipelineStats& pipeline);
+  /// A row as it is written, with the answers it was made from.
+  void row(const nlohmann::ordered_json& row, const std::vector<Answer>& answers);
+  void reject(const Reject& reject);
+
+  /// As of the last step.
+  const EngineStats& engine() const { return last_engine_; }
+
+  /// The keys of a report that come from here: throughput, per_step, value_tokens, endings, values,
+  /// questions, reject_reasons.
+  void add_to(nlohmann::ordered_json& report) const;
+
+ private:
+  struct Count {
+    int64_t asked = 0, found = 0, noted = 0;
+    void add(bool is_found, bool is_noted) {
+      ++asked;
+      found += is_found;
+      noted += is_noted;
+    }
+  };
+  struct AttributeCount {
+    std::string name;
+    Count count;
+  };
+  struct CategoryCount {
+    int64_t items = 0;
+    std::vector<AttributeCount> attributes;  ///< in the order of a row
+  };
+  struct Reason {
+    int64_t rows = 0;
+    std::string example;  ///< the first of its kind
+  };
+
+  void extracted(const nlohmann::ordered_json& row);
+  void answered(const nlohmann::ordered_json& answer);
+
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_{};
+  EngineStats last_engine_;
+  int64_t last_items_ = 0;
+  Throughput throughput_;
+  Histogram rows_per_step_, slots_per_step_, value_tokens_;
+  int64_t endings_[4] = {};
+  std::map<std::string, CategoryCount, std::less<>> categories_;
+  Count questions_;
+  std::map<std::string, Reason, std::less<>> reasons_;  ///< by kind
+};
+
+/// The kind of a reject: its reason without what is peculiar to the row, numbers and quoted text.
+std::string reason_kind(std::string_view reason);
+
+}  // namespace sheaf

@@ -1,0 +1,130 @@
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "cpu/kernels/kernels.h"
+
+/// Vectors of the instruction set that the including file is compiled for. Everything here is in an unnamed
+/// namespace: the files are compiled with different flags, and the linker must not mix their copies.
+namespace sheaf {
+namespace {
+
+#if defined(__aarch64__)
+using Vec = float32x4_t;
+constexpr const char* kInstructionSet = "NEON";
+constexpr int kAccumulators = 20;  // vector registers that a multiply may keep sums in
+#elif defined(__AVX512F__)
+using Vec = __m512;
+constexpr const char* kInstructionSet = "AVX-512";
+constexpr int kAccumulators = 20;
+#elif defined(__AVX2__)
+using Vec = __m256;
+constexpr const char* kInstructionSet = "AVX2";
+constexpr int kAccumulators = 12;
+#elif defined(__x86_64__)
+using Vec = __m128;
+constexpr const char* kInstructionSet = "SSE2";
+constexpr int kAccumulators = 8;
+#else
+using Vec = float __attribute__((vector_size(16)));
+constexpr const char* kInstructionSet = "scalar";
+constexpr int kAccumulators = 8;
+#endif
+
+constexpr int kLanes = sizeof(Vec) / sizeof(float);
+constexpr int kPerPanel = static_cast<int>(kPanel) / kLanes;  // vectors that make up a panel's width
+using IntVec = int32_t __attribute__((vector_size(sizeof(Vec))));
+
+// An unaligned vector in memory. Through memcpy the compiler would keep the multiply's sums on the stack.
+using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)), may_alias)) = float;
+
+[[gnu::always_inline]] inline Vec load(const float* from) {
+  return *reinterpret_cast<const InMemory*>(from);
+}
+
+[[gnu::always_inline]] inline void store(float* to, Vec v) {
+  *reinterpret_cast<InMemory*>(to) = v;
+}
+
+[[gnu::always_inline]] inline Vec broadcast(float value) {
+#if defined(__aarch64__)
+  return vdupq_n_f32(value);
+#elif defined(__AVX512F__)
+  return _mm512_set1_ps(value);
+#elif defined(__AVX2__)
+  return _mm256_set1_ps(value);
+#else
+  return Vec{value, value, value, value};
+#endif
+}
+
+/// a · b + c, rounded once (twice on x86 without FMA, where everything else is the same).
+[[gnu::always_inline]] inline Vec fma(Vec a, Vec b, Vec c) {
+#if defined(__aarch64__)
+  return vfmaq_f32(c, a, b);
+#elif defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+/// The larger of a and b; b where a is NaN.
+[[gnu::always_inline]] inline Vec larger(Vec a, Vec b) {
+  return a > b ? a : b;
+}
+
+/// body(0), body(1) … with constants, so that arrays indexed by them stay in registers.
+template <int Count, class Body>
+[[gnu::always_inline]] inline void unroll(Body&& body) {
+  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+    (body(std::integral_constant<int, I>{}), ...);
+  }
+  (std::make_integer_sequence<int, Count>{});
+}
+
+/// The sum of a panel's 16 lanes, always in the same order.
+[[gnu::always_inline]] inline float sum_lanes(const float (&lanes)[kPanel]) {
+  float sums[kPanel];
+  for (int i = 0; i < kPanel; ++i) sums[i] = lanes[i];
+  for (int width = kPanel / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
+  return sums[0];
+}
+
+/// e^x to about 2 ulp, 0 below -87.3, capped at x = 88.
+[[gnu::always_inline]] inline Vec exp(Vec x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 · 2²³: adding it rounds to an integer, left in the low bits
+  const Vec highest = broadcast(88.0f);
+  const Vec lowest = broadcast(-87.3f);
+  const Vec bounded = x > highest ? highest : (x < lowest ? lowest : x);
+  const Vec shifted = fma(bounded, broadcast(1.44269504f), broadcast(kRound));
+  const Vec n = shifted - broadcast(kRound);
+  Vec r = fma(n, broadcast(-0.693359375f), bounded);
+  r = fma(n, broadcast(2.12194440e-4f), r);
+  Vec p = broadcast(1.9875691500e-4f);
+  p = fma(p, r, broadcast(1.3981999507e-3f));
+  p = fma(p, r, broadcast(8.3334519073e-3f));
+  p = fma(p, r, broadcast(4.1665795894e-2f));
+  p = fma(p, r, broadcast(1.6666665459e-1f));
+  p = fma(p, r, broadcast(5.0000001201e-1f));
+  p = fma(p, r * r, r) + broadcast(1.0f);
+  IntVec bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits + 127) << 23;
+  Vec power;
+  std::memcpy(&power, &bits, sizeof power);
+  const Vec zero{};
+  return x < lowest ? zero : p * power;
+}
+
+}  // namespace
+}  // namespace sheaf

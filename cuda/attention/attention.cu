@@ -1,0 +1,353 @@
+// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) and
+// goes over a list of pages: those that all its rows see, read once for all of them, then each row's own.
+// Where the list is all its rows see, the result is whole; else it is partial, with its log-sum-exp (base 2),
+// and a second kernel merges a row's partial results in fp32. No mask is stored: a page says how many of its
+// keys which rows see.
+//
+// This is the kernel for any device with fp16 and bf16 matrix units; attention_hopper.cu has the one for
+// Hopper.
+//
+// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte
+// read from L2.
+//
+// mma.sync m16n8k16, 64 keys at a time, two cp.async stages; in large blocks a warp takes 32 queries, so that
+// keys and values read from shared memory serve twice as many.
+#include "cuda/attention/attention.h"
+#include "cuda/base/device_math.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kKeys = 64;  // of a stage
+
+/// Copies 16 bytes, or writes zeros where `valid` is false.
+__device__ void copy16(void* to, const void* from, bool valid) {
+  const int bytes = valid ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes));
+}
+__device__ void commit_copies() {
+  asm volatile("cp.async.commit_group;");
+}
+template <int pending>
+__device__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending));
+}
+
+__device__ void load4(uint32_t (&r)[4], const void* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(from)));
+}
+__device__ void load4_transposed(uint32_t (&r)[4], const void* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared_address(from)));
+}
+__device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// A tile [rows][D] of f16 in shared memory, its 16-byte chunks swizzled so that eight rows of a column fall
+/// into different banks.
+template <int D>
+struct Tile {
+  static constexpr int chunks = D / 8;
+  f16* data;
+  __device__ f16* at(int row, int column) const {
+    const int twist = D >= 64 ? row & 7 : (row >> 1) & 3;
+    return data + row * D + (((column / 8) ^ twist) * 8);
+  }
+};
+
+/// kTiles: groups of 16 queries that a warp takes.
+template <int D, int kQueries, int kTiles>
+__global__ __launch_bounds__(2 * kQueries /
+                             kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
+                                                        HeadLayout layout, AttentionTensors tensors) {
+  constexpr int kThreads = 2 * kQueries / kTiles;
+  extern __shared__ __align__(128) uint8_t memory[];
+  const Tile<D> q_tile{reinterpret_cast<f16*>(memory)};
+  auto stage = [&](int index) { return reinterpret_cast<f16*>(memory) + (kQueries + index * kKeys) * D; };
+
+  const AttentionItem item = items[blockIdx.x];
+  const AttentionPage* pages = in.pages + item.first_page;
+  const int kv_head = blockIdx.y;
+  const int group = layout.heads / layout.kv_heads;
+  const int queries = item.row_count * group;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const f16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
+  const f16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
+  const int pages_at_once = kKeys / in.page_size;
+
+  auto load_keys = [&](int first, int buffer) {
+    const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
+    for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += kThreads) {
+      const int row = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
+      const int page = first + row / in.page_size, key = row % in.page_size;
+      const bool valid = page < item.page_count && key < pages[page].keys;
+      const int64_t slot = valid ? pages[page].slot + key : 0;
+      copy16(k_tile.at(row, column), head_keys + slot * D + column, valid);
+      copy16(v_tile.at(row, column), head_values + slot * D + column, valid);
+    }
+    commit_copies();
+  };
+
+  for (int i = threadIdx.x; i < kQueries * Tile<D>::chunks; i += kThreads) {
+    const int m = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
+    const bool valid = m < queries;
+    const int row = valid ? in.rows[item.first_row + m / group] : 0;
+    copy16(q_tile.at(m, column),
+           tensors.q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column, valid);
+  }
+  commit_copies();
+  load_keys(0, 0);
+  wait_copies<1>();
+  __syncthreads();
+
+  const int m0 = warp * 16 * kTiles;
+  const bool busy = m0 < queries;
+  int row[kTiles][2];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) row[t][i] = item.row_offset + (m0 + t * 16 + lane / 4 + 8 * i) / group;
+
+  /// Whether every row of the block sees every key of the stage.
+  auto all_seen = [&](int first) {
+    if (first + pages_at_once > item.page_count) return false;
+    bool whole = true;
+    if (lane < pages_at_once) {
+      const AttentionPage page = pages[first + lane];
+      whole = page.keys == in.page_size && page.base + item.row_offset >= in.page_size &&
+              page.first_row <= item.row_offset && page.last_row >= item.row_offset + item.row_count;
+    }
+    return __all_sync(0xffffffffu, whole) != 0;
+  };
+  auto sees = [&](int first, int key, int the_row) {
+    const int at = first + key / in.page_size;
+    if (at >= item.page_count) return false;
+    const AttentionPage page = pages[at];
+    return the_row >= page.first_row && the_row < page.last_row &&
+           key % in.page_size < min(page.keys, page.base + the_row);
+  };
+
+  float out[kTiles][D / 8][4] = {};
+  float high[kTiles][2], sum[kTiles][2];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+    high[t][0] = high[t][1] = -INFINITY;
+    sum[t][0] = sum[t][1] = 0;
+  }
+  int buffer = 0;
+  for (int first = 0; first < item.page_count; first += pages_at_once) {
+    if (first + pages_at_once < item.page_count) {
+      load_keys(first + pages_at_once, buffer ^ 1);
+      wait_copies<1>();
+    } else {
+      wait_copies<0>();
+    }
+    __syncthreads();
+    if (busy) {
+      const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
+      float score[kTiles][kKeys / 8][4] = {};
+#pragma unroll
+      for (int k = 0; k < D / 16; ++k) {
+        uint32_t a[kTiles][4];
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t)
+          load4(a[t], q_tile.at(m0 + t * 16 + lane / 8 % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
+#pragma unroll
+        for (int n = 0; n < kKeys / 16; ++n) {
+          uint32_t b[4];
+          load4(b, k_tile.at(n * 16 + lane / 16 * 8 + lane % 8, k * 16 + lane / 8 % 2 * 8));
+#pragma unroll
+          for (int t = 0; t < kTiles; ++t) {
+            multiply(score[t][2 * n], a[t], b[0], b[1]);
+            multiply(score[t][2 * n + 1], a[t], b[2], b[3]);
+          }
+        }
+      }
+      if (!all_seen(first)) {
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+              if (!sees(first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2])) score[t][n][i] = -INFINITY;
+      }
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          float top = high[t][i];
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n)
+            top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
+          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+          const float base =
+              top == -INFINITY ? 0.0f : top;  // nothing seen yet: exp2(-inf - base) is zero, not NaN
+          const float shrink = fast_exp2(high[t][i] - base);
+          high[t][i] = top;
+          float added = 0;
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n) {
+            score[t][n][2 * i] = fast_exp2(score[t][n][2 * i] - base);
+            score[t][n][2 * i + 1] = fast_exp2(score[t][n][2 * i + 1] - base);
+            added += score[t][n][2 * i] + score[t][n][2 * i + 1];
+          }
+          sum[t][i] = sum[t][i] * shrink + added;
+#pragma unroll
+          for (int n = 0; n < D / 8; ++n) {
+            out[t][n][2 * i] *= shrink;
+            out[t][n][2 * i + 1] *= shrink;
+          }
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kKeys / 16; ++k) {
+        uint32_t p[kTiles][4];
+#pragma unroll
+        for (int t = 0; t < kTiles; ++t) {
+          p[t][0] = pack_weights(score[t][2 * k][0], score[t][2 * k][1]);
+          p[t][1] = pack_weights(score[t][2 * k][2], score[t][2 * k][3]);
+          p[t][2] = pack_weights(score[t][2 * k + 1][0], score[t][2 * k + 1][1]);
+          p[t][3] = pack_weights(score[t][2 * k + 1][2], score[t][2 * k + 1][3]);
+        }
+#pragma unroll
+        for (int n = 0; n < D / 16; ++n) {
+          uint32_t b[4];
+          load4_transposed(b, v_tile.at(k * 16 + lane / 8 % 2 * 8 + lane % 8, n * 16 + lane / 16 * 8));
+#pragma unroll
+          for (int t = 0; t < kTiles; ++t) {
+            multiply(out[t][2 * n], p[t], b[0], b[1]);
+            multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
+          }
+        }
+      }
+    }
+    __syncthreads();
+    buffer ^= 1;
+  }
+
+  const int64_t base_query = (int64_t{kv_head} * in.partial_rows + item.first_partial) * group;
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float total = sum[t][i];
+      total += __shfl_xor_sync(0xffffffffu, total, 1);
+      total += __shfl_xor_sync(0xffffffffu, total, 2);
+      const int m = m0 + t * 16 + lane / 4 + 8 * i;
+      if (m >= queries) continue;
+      const float scale = total > 0 ? 1.0f / total : 0.0f;
+      if (item.first_partial < 0) {
+        const int64_t to_row = in.rows[item.first_row + m / group];
+        bf16* to = tensors.out + (to_row * layout.heads + kv_head * group + m % group) * layout.head_dim +
+                   lane % 4 * 2;
+#pragma unroll
+        for (int n = 0; n < D / 8; ++n)
+          if (n * 8 + lane % 4 * 2 < layout.head_dim)
+            *reinterpret_cast<uint32_t*>(to + n * 8) =
+                pack(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+        continue;
+      }
+      float* to = tensors.partial_out + (base_query + m) * D + lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n)
+        *reinterpret_cast<float2*>(to + n * 8) =
+            make_float2(out[t][n][2 * i] * scale, out[t][n][2 * i + 1] * scale);
+      if (lane % 4 == 0)
+        tensors.partial_lse[base_query + m] = total > 0 ? high[t][i] + log2f(total) : -INFINITY;
+    }
+  }
+}
+
+constexpr int kMergeBlocks = 1024;
+
+/// A block takes row after row, a warp head after head.
+template <int D>
+__global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
+                             const float* partial_lse, bf16* out) {
+  const AttentionInputs& in = *inputs;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int group = layout.heads / layout.kv_heads;
+  for (int merged = blockIdx.x; merged < in.merged_count; merged += gridDim.x) {
+    const int row = in.merged_rows[merged];
+    const int begin = in.partial_begin[merged], end = in.partial_begin[merged + 1];
+    for (int head = warp; head < layout.heads; head += static_cast<int>(blockDim.x) / 32) {
+      auto query = [&](int i) {
+        return (int64_t{head / group} * in.partial_rows + in.partials[i]) * group + head % group;
+      };
+      float high = -INFINITY;
+      for (int i = begin; i < end; ++i) high = fmaxf(high, partial_lse[query(i)]);
+      float result[D / 32] = {};
+      float sum = 0;
+      for (int i = begin; i < end; ++i) {
+        const int64_t at = query(i);
+        const float weight = exp2f(partial_lse[at] - high);
+        sum += weight;
+#pragma unroll
+        for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
+      }
+      bf16* to = out + (int64_t{row} * layout.heads + head) * layout.head_dim;
+#pragma unroll
+      for (int j = 0; j < D / 32; ++j)
+        if (j * 32 + lane < layout.head_dim) to[j * 32 + lane] = __float2bfloat16(result[j] / sum);
+    }
+  }
+}
+
+template <int D, int kQueries, int kTiles>
+void launch_blocks(const AttentionInputs& in, const AttentionItem* items, int32_t count,
+                   const HeadLayout& layout, const AttentionTensors& tensors, cudaStream_t stream) {
+  if (count == 0) return;
+  constexpr int shared = (kQueries + 4 * kKeys) * D * static_cast<int>(sizeof(f16));
+  cudaFuncSetAttribute(attend_kernel<D, kQueries, kTiles>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       shared);
+  const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(layout.kv_heads));
+  attend_kernel<D, kQueries, kTiles>
+      <<<grid, 2 * kQueries / kTiles, shared, stream>>>(in, items, layout, tensors);
+}
+
+template <int D>
+void launch(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream) {
+  if (!attend_hopper(in, on_device, layout, tensors, stream)) {
+    // Heads of 256 leave no registers for 32 queries a warp.
+    launch_blocks<D, kLargeBlock, D <= 128 ? 2 : 1>(in, in.items + in.small_items, in.large_items, layout,
+                                                    tensors, stream);
+    launch_blocks<D, kSmallBlock, 1>(in, in.items, in.small_items, layout, tensors, stream);
+  }
+  if (in.merged_count > 0)
+    merge_kernel<D><<<kMergeBlocks, 256, 0, stream>>>(on_device, layout, tensors.partial_out,
+                                                      tensors.partial_lse, tensors.out);
+}
+
+}  // namespace
+
+int attention_shared_bytes(int32_t padded_dim) {
+  return (kLargeBlock + 4 * kKeys) * padded_dim * static_cast<int>(sizeof(f16));
+}
+
+void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream) {
+  switch (layout.padded_dim) {
+    case 32:
+      return launch<32>(inputs, on_device, layout, tensors, stream);
+    case 64:
+      return launch<64>(inputs, on_device, layout, tensors, stream);
+    case 128:
+      return launch<128>(inputs, on_device, layout, tensors, stream);
+    default:
+      return launch<256>(inputs, on_device, layout, tensors, stream);
+  }
+}
+
+}  // namespace sheaf::cuda

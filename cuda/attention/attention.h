@@ -1,0 +1,68 @@
+#pragma once
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+
+/// A page of keys and values as the rows of a block see it: those in [first_row, last_row) see its first
+/// min(keys, base + row) keys, the others none. Rows count from the block's `row_offset`.
+struct AttentionPage {
+  int32_t slot;  ///< of the first key
+  int32_t keys;
+  int32_t base;
+  uint16_t first_row, last_row;
+};
+constexpr int32_t kWholePage = 1 << 30;  ///< a base that hides nothing
+constexpr int32_t kAllRows = 0xffff;
+
+/// A block of rows and the pages it goes over, in order.
+struct AttentionItem {
+  int32_t first_row;  ///< into rows
+  int32_t row_count;
+  int32_t row_offset;
+  int32_t first_page;  ///< into pages
+  int32_t page_count;
+  int32_t first_partial;  ///< where its partial results go, in rows; -1: they are whole and go straight to
+                          ///< the output
+};
+
+struct AttentionInputs {
+  const AttentionItem* items;  ///< blocks of at most kSmallBlock queries, then blocks of at most kLargeBlock
+  int32_t small_items, large_items;
+  const int32_t* rows;  ///< of the step
+  const AttentionPage* pages;
+  int32_t page_size;             ///< divides 64
+  const int32_t* merged_rows;    ///< rows with partial results
+  const int32_t* partial_begin;  ///< [merged rows + 1] into partials
+  const int32_t* partials;       ///< partial rows of each of them
+  int32_t merged_count;
+  int32_t partial_rows;
+};
+
+/// Queries (rows × query heads of a key/value head) of a small and of a large block.
+constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
+
+/// Where a layer's queries, keys and values are, and where results go.
+struct AttentionTensors {
+  const f16* q;        ///< [rows, heads, padded_dim]
+  const f16* keys;     ///< [kv_heads, slots, padded_dim]
+  const f16* values;   ///< likewise
+  float* partial_out;  ///< [kv_heads, partial_rows × group, padded_dim]
+  float* partial_lse;  ///< [kv_heads, partial_rows × group]
+  bf16* out;           ///< [rows, heads × head_dim]
+};
+
+/// out = softmax(q k) v over everything each row sees. `on_device` is a copy of `inputs` there.
+void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+            const AttentionTensors& tensors, cudaStream_t stream);
+
+/// Shared memory of its largest block; a device may have less.
+int attention_shared_bytes(int32_t padded_dim);
+
+/// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
+/// that a graph of them can be replayed for any step that has the same kinds of blocks.
+bool hopper_attention(const HeadLayout& layout, int32_t page_size);
+/// The blocks' part of attend() on Hopper; false where this device or layout is not for it.
+bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
+                   const AttentionTensors& tensors, cudaStream_t stream);
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/engine/step_batch.h"
+#include "cuda/attention/attention.h"
+
+namespace sheaf::cuda {
+
+/// A step's attention cut into blocks of work, the same for every layer.
+struct AttentionPlan {
+  std::vector<int32_t> rows;
+  std::vector<AttentionPage> pages;
+  std::vector<AttentionItem> items;  ///< small blocks, then large ones
+  int32_t small_items = 0;
+  std::vector<int32_t> merged_rows;
+  std::vector<int32_t> partial_begin;  ///< [merged rows + 1]
+  std::vector<int32_t> partials;
+  int32_t partial_rows = 0;
+};
+
+struct AttentionShape {
+  int32_t group = 1;      ///< query heads of a key/value head
+  int32_t page_size = 0;  ///< divides 64
+  int32_t wanted = 0;     ///< blocks that fill the device: where there are fewer, long ones are cut
+  bool fixed = false;     ///< what is added up for a row, and in which order, depends on its own keys alone
+};
+
+/// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the
+/// trunk is read once for all of them, then each row's own keys. Where a block would be mostly empty and
+/// others see the same long span, that span becomes blocks of its own and results are merged.
+class AttentionPlanner {
+ public:
+  explicit AttentionPlanner(AttentionShape shape);
+  ~AttentionPlanner();
+  void plan(const StepBatch& batch, AttentionPlan& plan);
+
+ private:
+  class Work;
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,70 @@
+#pragma once
+#include <array>
+#include <cuda_runtime.h>
+#include <string>
+#include <vector>
+
+#include "cuda/base/device_memory.h"
+
+namespace sheaf::cuda {
+
+enum class Stage { heads, attention, attention_output, mlp_up, mlp_down, norms, pick, other };
+constexpr std::array kStageNames = {"heads", "attention", "attention_output", "mlp_up", "mlp_down", "norms",
+                                    "pick",  "other"};
+
+/// Where the device's time goes: events after every stage of a step. One clock for each step in flight.
+class StageClock {
+ public:
+  StageClock() = default;
+  ~StageClock() {
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+  }
+  StageClock(const StageClock&) = delete;
+  StageClock& operator=(const StageClock&) = delete;
+
+  /// Starts a step; only a `detailed` one is timed stage by stage.
+  void begin(bool detailed, cudaStream_t stream) {
+    stages_.clear();
+    detailed_ = detailed;
+    stream_ = stream;
+    record();
+  }
+  /// What was launched since the last mark is of this stage.
+  void mark(Stage stage) {
+    if (!detailed_) return;
+    stages_.push_back(stage);
+    record();
+  }
+  void end() {
+    stages_.push_back(Stage::other);
+    record();
+  }
+  /// Of a step that is finished.
+  void add_to(std::array<double, kStageNames.size()>& seconds, double& detailed_total, double& total) const {
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]), "timing a step");
+      total += milliseconds / 1000.0;
+      if (!detailed_) continue;
+      detailed_total += milliseconds / 1000.0;
+      seconds[static_cast<size_t>(stages_[i])] += milliseconds / 1000.0;
+    }
+  }
+
+ private:
+  void record() {
+    const size_t at = stages_.size();
+    if (at == events_.size()) {
+      events_.emplace_back();
+      check(cudaEventCreate(&events_.back()), "making an event");
+    }
+    check(cudaEventRecord(events_[at], stream_), "timing a step");
+  }
+
+  bool detailed_ = false;
+  cudaStream_t stream_ = nullptr;
+  std::vector<cudaEvent_t> events_;
+  std::vector<Stage> stages_;
+};
+
+}  // namespace sheaf::cuda

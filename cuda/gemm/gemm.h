@@ -1,0 +1,35 @@
+#pragma once
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+
+/// What happens to a matrix product before it leaves the multiprocessor.
+enum class Epilogue {
+  store,   ///< out [m, n] bf16
+  swiglu,  ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
+  add,     ///< out [m, n] fp32 += product
+  heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
+};
+
+/// Where a row's heads go, and what happens to them first: as place_heads does it, for heads of 64 or 128
+/// that rotate as a whole and have a norm per head or none.
+struct HeadTargets {
+  const float *bias, *q_norm, *k_norm;
+  const float* rope;
+  const int32_t* kv_slots;
+  HeadLayout layout;
+  f16 *q, *keys, *values;
+};
+
+/// Whether the functions below work on the current device.
+bool hopper_products();
+
+/// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it.
+bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
+                     void* out, cudaStream_t stream);
+
+/// The product with the fused q, k and v weights, whose heads go straight to where attention reads them.
+bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
+                           const HeadTargets& targets, cudaStream_t stream);
+
+}  // namespace sheaf::cuda

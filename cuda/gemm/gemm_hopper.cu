@@ -1,0 +1,366 @@
+// Matrix products with what follows them, on Hopper. Two blocks of a cluster take two tiles of 128 rows and
+// the same 256 columns: each brings half of the weight's tile for both. In a block one thread keeps the ring
+// of stages full; two warpgroups compute 64 × 256 each. Blocks stay and take tile after tile, so the next
+// tile's stages are filled while this one's results leave.
+//
+// Bytes: a stage of 64 summed columns is 16 kB of input and 16 kB of weight a block for 4.2 MFLOP, so 5.5
+// TB/s from L2 at 700 TFLOP/s.
+#include <stdexcept>
+
+#include "cuda/base/hopper.h"
+#include "cuda/base/tensor_map.h"
+#include "cuda/gemm/gemm.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kRows = 128, kCols = 256, kDepth = 64;  // of a tile; summed columns of a stage
+
+template <Epilogue epilogue>
+struct Shared {
+  static constexpr int kOut = epilogue == Epilogue::store ? kCols
+                              : epilogue == Epilogue::swiglu
+                                  ? kCols / 2
+                                  : 0;  // columns that leave by way of shared memory
+  static constexpr int kOutBlocks = kOut / 64;
+  static constexpr int kStages = epilogue == Epilogue::store ? 3 : 4;
+  alignas(1024) bf16 in[kStages][kRows][kDepth];
+  alignas(1024) bf16 weight[kStages][kCols][kDepth];
+  alignas(1024) bf16 out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][64];  // of a warpgroup
+  uint64_t full[kStages], empty[kStages];
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+constexpr int kTogether = 8;  // cluster rows whose tiles are computed side by side
+
+/// Tiles in an order that keeps those computed side by side close to a square.
+struct TileOrder {
+  int clusters_down, tiles_across;
+  __device__ int count() const { return clusters_down * tiles_across; }
+  __device__ int2 at(int index) const {
+    const int group = index / (kTogether * tiles_across);
+    const int first = group * kTogether;
+    const int height = min(kTogether, clusters_down - first);
+    const int inside = index - first * tiles_across;
+    return make_int2(first + inside % height, inside / height);
+  }
+};
+
+__device__ float gated(float gate, float up) {
+  return __fdividef(gate, 1.0f + __expf(-gate)) * up;
+}
+/// Four 8 × 8 matrices; each lane gives the address of one row.
+__device__ void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(to)),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
+/// The heads of a tile, two rows of a thread, as they come out of the product: norm, rotate, and write.
+template <int D>
+__device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_head, int row, int lane,
+                      int m) {
+  constexpr int kChunks = D / 8, kHalf = kChunks / 2;  // of 8 values each
+  const HeadLayout& layout = to.layout;
+  const int column = lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int at_row = row + 8 * i;
+    const bool valid = at_row < m;
+    float2 cosine[kHalf], sine[kHalf];
+    const float* angles = to.rope + static_cast<int64_t>(valid ? at_row : 0) * D + column;
+#pragma unroll
+    for (int j = 0; j < kHalf; ++j) {
+      cosine[j] = *reinterpret_cast<const float2*>(angles + j * 8);
+      sine[j] = *reinterpret_cast<const float2*>(angles + D / 2 + j * 8);
+    }
+    const int64_t slot = valid ? to.kv_slots[at_row] : 0;
+#pragma unroll
+    for (int h = 0; h < kCols / D; ++h) {
+      const int head = first_head + h;
+      const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
+      if (head >= layout.heads + 2 * layout.kv_heads) continue;
+      auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
+      if (to.bias) {
+#pragma unroll
+        for (int j = 0; j < kChunks; ++j) {
+          const float2 b = *reinterpret_cast<const float2*>(to.bias + head * D + j * 8 + column);
+          value(j, 0) += b.x;
+          value(j, 1) += b.y;
+        }
+      }
+      if ((is_q || is_k) && layout.norm != 0) {
+        float square = 0;
+#pragma unroll
+        for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
+        square += __shfl_xor_sync(0xffffffffu, square, 1);
+        square += __shfl_xor_sync(0xffffffffu, square, 2);
+        const float scale = rsqrtf(square / D + layout.eps);
+        const float* weight = (is_q ? to.q_norm : to.k_norm) + column;
+#pragma unroll
+        for (int j = 0; j < kChunks; ++j) {
+          const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
+          value(j, 0) *= scale * w.x;
+          value(j, 1) *= scale * w.y;
+        }
+      }
+      if (is_q || is_k) {
+        const float scale = is_q ? layout.query_scale : 1.0f;
+#pragma unroll
+        for (int j = 0; j < kHalf; ++j) {
+          const float2 a = make_float2(value(j, 0), value(j, 1)),
+                       b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
+          value(j, 0) = (a.x * cosine[j].x - b.x * sine[j].x) * scale;
+          value(j, 1) = (a.y * cosine[j].y - b.y * sine[j].y) * scale;
+          value(j + kHalf, 0) = (b.x * cosine[j].x + a.x * sine[j].x) * scale;
+          value(j + kHalf, 1) = (b.y * cosine[j].y + a.y * sine[j].y) * scale;
+        }
+      }
+      const int own = (head - layout.heads) % layout.kv_heads;
+      f16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
+                      : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
+#pragma unroll
+      for (int j = 0; j < kChunks; j += 4) {
+        uint32_t chunk[4];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) chunk[c] = pack_half(value(j + c, 0), value(j + c, 1));
+        transpose4(chunk, lane);
+        if (valid)
+          *reinterpret_cast<uint4*>(out + (j + lane % 4) * 8) =
+              make_uint4(chunk[0], chunk[1], chunk[2], chunk[3]);
+      }
+    }
+  }
+}
+
+template <Epilogue epilogue>
+__device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, const HeadTargets& targets,
+                        float* out, int m, int n, int stages, TileOrder order, int group, uint32_t rank) {
+  using Memory = Shared<epilogue>;
+  const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  int at = 0;
+  uint32_t round = 0;
+  int held = -1;  // the stage whose products may still be running
+  auto give_back = [&] {
+    if (held >= 0 && lane < 2) barrier_arrive_at(&memory.empty[held], static_cast<uint32_t>(lane));
+  };
+  for (int tile = blockIdx.x / 2; tile < order.count(); tile += gridDim.x / 2) {
+    float sum[kCols / 2];
+    for (int stage = 0; stage < stages; ++stage) {
+      barrier_wait(&memory.full[at], round);
+      pin(sum);
+      products_begin();
+      const uint64_t a = tile_descriptor(&memory.in[at][group * 64][0], 16);
+      const uint64_t b = tile_descriptor(&memory.weight[at][0][0], 16);
+#pragma unroll
+      for (int step = 0; step < kDepth / 16; ++step)
+        multiply_tiles(sum, a + step * 2, b + step * 2, stage != 0 || step != 0);
+      products_commit();
+      products_wait<1>();
+      pin(sum);
+      give_back();
+      held = at;
+      if (++at == Memory::kStages) {
+        at = 0;
+        round ^= 1;
+      }
+    }
+    products_wait<0>();
+    pin(sum);
+    give_back();
+    held = -1;
+
+    const int2 at_tile = order.at(tile);
+    const int first_row = (at_tile.x * 2 + static_cast<int>(rank)) * kRows + group * 64;
+    if constexpr (epilogue == Epilogue::heads) {
+      const int row = first_row + warp * 16 + lane / 4;
+      if (targets.layout.head_dim == 128)
+        place<128>(targets, sum, at_tile.y * 2, row, lane, m);
+      else
+        place<64>(targets, sum, at_tile.y * 4, row, lane, m);
+    } else if constexpr (epilogue == Epilogue::add) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = first_row + warp * 16 + lane / 4 + 8 * i;
+        if (row >= m) continue;
+        float* to = out + static_cast<int64_t>(row) * n + at_tile.y * kCols + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < kCols / 8; ++j) {
+          if (at_tile.y * kCols + j * 8 >= n) break;
+          asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8),
+                       "f"(sum[j * 4 + 2 * i]), "f"(sum[j * 4 + 2 * i + 1])
+                       : "memory");
+        }
+      }
+    } else {
+      const bool first = threadIdx.x % 128 == 0;
+      if (first) stores_wait_read();
+      named_sync(1 + group, 128);
+      constexpr int kOut = Memory::kOut;
+#pragma unroll
+      for (int j = 0; j < kOut / 8; j += 2) {
+        uint32_t r[4];
+        if constexpr (epilogue == Epilogue::swiglu) {
+#pragma unroll
+          for (int h = 0; h < 4; ++h) {
+            const int g = (j + h / 2) * 8 + h % 2 * 2;  // gates, then four further the ups
+            r[h] = pack(gated(sum[g], sum[g + 4]), gated(sum[g + 1], sum[g + 5]));
+          }
+        } else {
+#pragma unroll
+          for (int h = 0; h < 4; ++h) {
+            const int g = (j + h / 2) * 4 + h % 2 * 2;
+            r[h] = pack(sum[g], sum[g + 1]);
+          }
+        }
+        const int row = warp * 16 + lane % 16, chunk = j % 8 + lane / 16;
+        store4(&memory.out[group][j / 8][row][(chunk ^ (row % 8)) * 8], r[0], r[1], r[2], r[3]);
+      }
+      fence_shared_writes();
+      named_sync(1 + group, 128);
+      if (first) {
+#pragma unroll
+        for (int block = 0; block < Memory::kOutBlocks; ++block)
+          store_box(out_map, &memory.out[group][block][0][0], at_tile.y * kOut + block * 64, first_row);
+        stores_commit();
+      }
+    }
+  }
+  if (threadIdx.x % 128 == 0) stores_wait();
+}
+
+template <Epilogue epilogue>
+__device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const CUtensorMap* weight_map,
+                      int stages, TileOrder order, uint32_t rank) {
+  using Memory = Shared<epilogue>;
+  int at = 0;
+  uint32_t round = 0;
+  for (int tile = blockIdx.x / 2; tile < order.count(); tile += gridDim.x / 2) {
+    const int2 place = order.at(tile);
+    const int row = (place.x * 2 + static_cast<int>(rank)) * kRows;
+    const int col = place.y * kCols + static_cast<int>(rank) * (kCols / 2);
+    for (int stage = 0; stage < stages; ++stage) {
+      barrier_wait(&memory.empty[at], round ^ 1);
+      barrier_expect(&memory.full[at], (kRows + kCols) * kDepth * sizeof(bf16));
+      copy_box(&memory.in[at][0][0], in_map, stage * kDepth, row, &memory.full[at]);
+      copy_box_to_all(&memory.weight[at][rank * (kCols / 2)][0], weight_map, stage * kDepth, col,
+                      &memory.full[at], 3);
+      if (++at == Memory::kStages) {
+        at = 0;
+        round ^= 1;
+      }
+    }
+  }
+}
+#endif
+
+// GPUs before Hopper have no clusters, and nothing of this kernel.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define SHEAF_PAIR_OF_BLOCKS
+#else
+#define SHEAF_PAIR_OF_BLOCKS __cluster_dims__(2)
+#endif
+
+template <Epilogue epilogue>
+__global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
+    const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
+    const __grid_constant__ CUtensorMap out_map, float* out, int m, int n, int k,
+    const __grid_constant__ HeadTargets targets) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  using Memory = Shared<epilogue>;
+  extern __shared__ uint8_t bytes[];
+  Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
+  const uint32_t rank = cluster_rank();
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Memory::kStages; ++i) {
+      barrier_init(&memory.full[i], 1);
+      barrier_init(&memory.empty[i], 16);  // every computing warp of both blocks
+    }
+    fence_barrier_init();
+  }
+  cluster_sync();
+  const TileOrder order{(m + 2 * kRows - 1) / (2 * kRows), (n + kCols - 1) / kCols};
+  const int stages = (k + kDepth - 1) / kDepth;
+  const int warpgroup = this_warpgroup();
+  if (warpgroup == 0) {
+    keep_registers<40>();
+    if (threadIdx.x == 0) bring(memory, &in_map, &weight_map, stages, order, rank);
+  } else {
+    take_registers<232>();
+    compute(memory, &out_map, targets, out, m, n, stages, order, warpgroup - 1, rank);
+  }
+  // The other block may still write here and arrive here.
+  cluster_sync();
+#endif
+}
+
+struct Product {
+  const bf16 *in, *weight;
+  int64_t m, n, k;
+  void* out;
+  HeadTargets targets;
+};
+
+template <Epilogue epilogue>
+bool launch(const Product& product, int multiprocessors, cudaStream_t stream) {
+  const auto [in, weight, m, n, k, out, targets] = product;
+  CUtensorMap in_map, weight_map, out_map{};
+  bool mapped = matrix_map(in, m, k, kRows, in_map) && matrix_map(weight, n, k, kCols / 2, weight_map);
+  if (Shared<epilogue>::kOut > 0)
+    mapped = mapped && matrix_map(static_cast<const bf16*>(out), m, epilogue == Epilogue::swiglu ? n / 2 : n,
+                                  64, out_map);
+  if (!mapped) throw std::runtime_error("CUDA: the driver refuses a map of a matrix");
+  const auto kernel = multiply_kernel<epilogue>;
+  constexpr int shared = static_cast<int>(sizeof(Shared<epilogue>)) + 1024;
+  static_assert(shared <= 232448, "a Hopper block's shared memory");
+  static const bool ready =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess;
+  if (!ready) throw std::runtime_error("CUDA: no shared memory for a product");
+  kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(in_map, weight_map, out_map,
+                                                           static_cast<float*>(out), static_cast<int>(m),
+                                                           static_cast<int>(n), static_cast<int>(k), targets);
+  return true;
+}
+
+/// 0 where the kernel cannot run or the sizes are not for it: rows of the tensors are multiples of 16 bytes,
+/// and swiglu keeps 8 of gate and 8 of up together.
+int multiprocessors_for(int64_t n, int64_t k) {
+  static const int multiprocessors = hopper_multiprocessors(multiply_kernel<Epilogue::store>);
+  return k % 8 == 0 && n % 8 == 0 ? multiprocessors : 0;
+}
+
+}  // namespace
+
+bool hopper_products() {
+  return multiprocessors_for(8, 8) > 0;
+}
+
+bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
+                     void* out, cudaStream_t stream) {
+  const int multiprocessors = multiprocessors_for(n, k);
+  if (multiprocessors == 0 || epilogue == Epilogue::heads) return false;
+  if (epilogue == Epilogue::swiglu && n % 16 != 0) return false;  // 8 of gate and 8 of up stay together
+  const Product product{in, weight, m, n, k, out, {}};
+  switch (epilogue) {
+    case Epilogue::store:
+      return launch<Epilogue::store>(product, multiprocessors, stream);
+    case Epilogue::swiglu:
+      return launch<Epilogue::swiglu>(product, multiprocessors, stream);
+    default:
+      return launch<Epilogue::add>(product, multiprocessors, stream);
+  }
+}
+
+bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
+                           const HeadTargets& targets, cudaStream_t stream) {
+  const HeadLayout& layout = targets.layout;
+  if ((layout.head_dim != 128 && layout.head_dim != 64) || layout.rotary_dim != layout.head_dim ||
+      layout.norm == 2)
+    return false;
+  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
+  const int multiprocessors = multiprocessors_for(n, k);
+  return multiprocessors > 0 &&
+         launch<Epilogue::heads>({in, weight, m, n, k, nullptr, targets}, multiprocessors, stream);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,62 @@
+#pragma once
+#include <algorithm>
+#include <cublas_v2.h>
+
+#include "cuda/base/device_memory.h"
+#include "cuda/gemm/gemm.h"
+
+namespace sheaf::cuda {
+
+/// Where a product waits for what follows it, [rows, n]: fp32 where there are few rows, which saves a
+/// rounding, else bf16.
+class Scratch {
+ public:
+  static constexpr int64_t kWideRows = 1024;
+  explicit Scratch(const DeviceMemory<bf16>& memory) : data_(memory.data()) {}
+  void* data() const { return data_; }
+  cudaDataType_t type(int64_t rows) const { return rows < kWideRows ? CUDA_R_32F : CUDA_R_16BF; }
+  /// bf16 values that hold [rows, n].
+  static int64_t size(int64_t rows, int64_t n) {
+    return std::max(rows, std::min(2 * rows, 2 * kWideRows)) * n;
+  }
+
+ private:
+  void* data_;
+};
+
+/// The matrix products of a layer with what follows each of them: by our own kernels where they are faster,
+/// else by cuBLAS and a kernel for the rest. Weights are [n, k]; everything runs on one stream.
+class Products {
+ public:
+  /// `fixed`: our kernels for any number of rows, so that a row's sums do not depend on how many others there
+  /// are.
+  explicit Products(bool fixed);
+  ~Products();
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+  void set_stream(cudaStream_t stream);
+
+  /// out [rows, n] = in [rows, k] × weightᵀ
+  void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out);
+  /// x [rows, n] += in [rows, k] × weightᵀ
+  void add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x);
+  /// out [rows, ffn] = silu(gate) × up, the weight's rows being 8 of gate, 8 of up, and so on. `scratch`
+  /// holds [rows, 2 ffn].
+  void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, Scratch scratch,
+             bf16* out);
+  /// Queries, keys and values to where attention reads them. `scratch` holds [rows, (heads + 2 kv_heads) ×
+  /// head_dim].
+  void heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
+             Scratch scratch);
+
+ private:
+  void blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
+            cudaDataType_t type, bool add);
+
+  bool fixed_;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t handle_ = nullptr;
+  DeviceMemory<std::byte> workspace_;
+};
+
+}  // namespace sheaf::cuda

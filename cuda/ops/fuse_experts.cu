@@ -1,0 +1,161 @@
+// The scores of a pick with experts, as core/engine/fuse_experts.cc defines them. The logits of all its rows
+// are read once a step (max) or twice (mixture, product), at the speed of memory; for the first token of a
+// dynamic contrast two more passes measure how far each expert is from the amateur. Sums have a fixed order,
+// so a pick does not depend on its neighbours.
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+
+__device__ float number(float value) {
+  return isnan(value) ? -INFINITY : value;
+}
+
+/// The largest score met and the sum of e^(score - largest).
+struct Sum {
+  float high, sum;
+  __device__ void take(float value) {
+    if (value > high) {
+      sum = sum * expf(high - value) + 1.0f;
+      high = value;
+    } else if (value > -INFINITY) {
+      sum += expf(value - high);
+    }
+  }
+  __device__ float log() const { return high + logf(sum); }
+};
+
+__device__ Sum joined(Sum a, Sum b) {
+  const float high = fmaxf(a.high, b.high);
+  if (high == -INFINITY) return a;
+  return {high, a.sum * expf(a.high - high) + b.sum * expf(b.high - high)};
+}
+
+/// Over the whole block, in one order.
+__device__ Sum block_sum(Sum own, Sum* shared) {
+  __syncthreads();
+  shared[threadIdx.x] = own;
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) shared[threadIdx.x] = joined(shared[threadIdx.x], shared[threadIdx.x + width]);
+  }
+  __syncthreads();
+  return shared[0];
+}
+
+__device__ float block_sum(float own, float* shared) {
+  __syncthreads();
+  shared[threadIdx.x] = own;
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x < width) shared[threadIdx.x] += shared[threadIdx.x + width];
+  }
+  __syncthreads();
+  return shared[0];
+}
+
+/// A block an expert: its Jensen-Shannon divergence from the amateur.
+__global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
+                               float* divergence) {
+  const ExpertPick expert = experts[blockIdx.x];
+  if (!expert.measured) return;
+  const float* own = logits + int64_t{blockIdx.x} * vocab;
+  const float* amateur = logits + int64_t{expert.amateur - first} * vocab;
+  __shared__ Sum sums[kThreads];
+  __shared__ float parts[kThreads];
+  Sum a{-INFINITY, 0}, b{-INFINITY, 0};
+  for (int i = threadIdx.x; i < vocab; i += kThreads) {
+    a.take(number(own[i]));
+    b.take(number(amateur[i]));
+  }
+  const float log_a = block_sum(a, sums).log(), log_b = block_sum(b, sums).log();
+  float sum = 0;
+  for (int i = threadIdx.x; i < vocab; i += kThreads) {
+    const float log_p = number(own[i]) - log_a, log_q = number(amateur[i]) - log_b;
+    const float p = expf(log_p), q = expf(log_q), log_mean = logf((p + q) / 2);
+    if (p > 0) sum += p * (log_p - log_mean);
+    if (q > 0) sum += q * (log_q - log_mean);
+  }
+  sum = block_sum(sum, parts);
+  if (threadIdx.x == 0) divergence[blockIdx.x] = isfinite(sum) ? fmaxf(0.0f, sum / 2) : 0.0f;
+}
+
+/// Of a group, as given or the mean of what was measured.
+__device__ float contrast_of(const ExpertGroup& group, int32_t first, const float* divergence) {
+  if (group.contrast >= 0) return group.contrast;
+  float sum = 0;
+  for (int k = 1; k <= group.experts; ++k) sum += divergence[group.pick - first + k];
+  return sum / static_cast<float>(group.experts);
+}
+
+__device__ float contrasted(float expert, float amateur, float contrast) {
+  if (contrast == 0) return number(expert);
+  return number((1 + contrast) * number(expert) - contrast * number(amateur));
+}
+
+/// A block an expert: the logarithm of the sum of e^score.
+__global__ void normalize_kernel(const float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
+                                 const ExpertGroup* groups, const float* divergence, float* normalizer) {
+  const ExpertPick expert = experts[blockIdx.x];
+  if (expert.amateur < 0) return;
+  const float contrast = contrast_of(groups[expert.group], first, divergence);
+  const float* own = logits + int64_t{blockIdx.x} * vocab;
+  const float* amateur = logits + int64_t{expert.amateur - first} * vocab;
+  __shared__ Sum sums[kThreads];
+  Sum sum{-INFINITY, 0};
+  for (int i = threadIdx.x; i < vocab; i += kThreads) sum.take(contrasted(own[i], amateur[i], contrast));
+  sum = block_sum(sum, sums);
+  if (threadIdx.x == 0) normalizer[blockIdx.x] = sum.log();
+}
+
+/// A row of blocks a group: its scores, in the place of the amateur's logits.
+__global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
+                            const ExpertGroup* groups, const float* divergence, const float* normalizer,
+                            GreedyResult* out) {
+  const ExpertGroup group = groups[blockIdx.y];
+  const int row = group.pick - first;
+  const float contrast = contrast_of(group, first, divergence);
+  if (blockIdx.x == 0 && threadIdx.x == 0) out[row].contrast = contrast;
+  const int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (i >= vocab) return;
+  float* amateur = logits + int64_t{row} * vocab + i;
+  const float at_amateur = *amateur;
+  float score = group.aggregate == 0 ? -INFINITY : 0.0f;
+  for (int k = 1; k <= group.experts; ++k) {
+    const ExpertPick& expert = experts[row + k];
+    const float own = contrasted(amateur[int64_t{k} * vocab], at_amateur, contrast);
+    if (group.aggregate == 0) {
+      score = fmaxf(score, own + expert.prior);
+      continue;
+    }
+    const float total = normalizer[row + k];
+    if (!isfinite(total)) continue;
+    const float weight = expf(expert.log_weight);
+    if (group.aggregate == 1)
+      score += expf(own - total + expert.log_weight);
+    else if (weight > 0)
+      score += weight * (own - total);
+  }
+  *amateur = group.aggregate == 1 ? logf(score) : score;
+}
+
+}  // namespace
+
+void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
+                  GreedyResult* out, cudaStream_t stream) {
+  if (inputs.group_count == 0) return;
+  const ExpertPick* experts = inputs.experts + first;
+  if (inputs.measured)
+    measure_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, experts, inputs.divergence);
+  if (inputs.normalized)
+    normalize_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, experts, inputs.groups,
+                                                    inputs.divergence, inputs.normalizer);
+  const dim3 blocks((vocab + kThreads - 1) / kThreads, inputs.group_count);
+  fuse_kernel<<<blocks, kThreads, 0, stream>>>(logits, vocab, first, experts,
+                                               inputs.groups + inputs.first_group, inputs.divergence,
+                                               inputs.normalizer, out);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,86 @@
+// Greedy choice and log-probability, one block a row: one pass over the logits for the maximum and the sum of
+// exponentials, online. 151,936 fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s.
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kThreads = 1024;
+
+struct Best {
+  float value;
+  int32_t token;
+};
+
+__device__ Best better(Best a, Best b) {
+  return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a;
+}
+
+__device__ float number(float value) {
+  return isnan(value) ? -INFINITY : value;
+}
+
+__global__ void pick_kernel(const float* logits, const GreedyPick* picks, const int32_t* allowed,
+                            int32_t vocab, GreedyResult* out) {
+  const float* row = logits + int64_t{blockIdx.x} * vocab;
+  const GreedyPick pick = picks[blockIdx.x];
+  if (pick.allowed_count < 0) return;
+  Best best{-INFINITY, INT32_MAX};
+  float high = -INFINITY, sum = 0;
+  auto take = [&](float value, int i) {
+    value = number(value);
+    if (pick.allowed_count == 0) best = better(best, {value, i});
+    if (value > high) {
+      sum = sum * __expf(high - value) + 1.0f;
+      high = value;
+    } else if (value > -INFINITY) {
+      sum += __expf(value - high);
+    }
+  };
+  // Four at a time: most groups hold no new maximum and cost one comparison and four exponentials.
+  const int groups = reinterpret_cast<uintptr_t>(row) % 16 == 0 ? vocab / 4 : 0;
+  for (int i = threadIdx.x; i < groups; i += kThreads) {
+    const float4 v = reinterpret_cast<const float4*>(row)[i];
+    if (fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)) < high && v.x == v.x && v.y == v.y && v.z == v.z &&
+        v.w == v.w) {
+      sum += __expf(v.x - high) + __expf(v.y - high) + __expf(v.z - high) + __expf(v.w - high);
+      continue;
+    }
+    take(v.x, 4 * i);
+    take(v.y, 4 * i + 1);
+    take(v.z, 4 * i + 2);
+    take(v.w, 4 * i + 3);
+  }
+  for (int i = 4 * groups + static_cast<int>(threadIdx.x); i < vocab; i += kThreads) take(row[i], i);
+  for (int i = threadIdx.x; i < pick.allowed_count; i += kThreads) {
+    const int32_t token = allowed[pick.first_allowed + i];
+    best = better(best, {number(row[token]), token});
+  }
+  __shared__ Best bests[kThreads];
+  __shared__ float highs[kThreads], sums[kThreads];
+  bests[threadIdx.x] = best;
+  highs[threadIdx.x] = high;
+  sums[threadIdx.x] = sum;
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    __syncthreads();
+    if (threadIdx.x >= width) continue;
+    bests[threadIdx.x] = better(bests[threadIdx.x], bests[threadIdx.x + width]);
+    const float a = highs[threadIdx.x], b = highs[threadIdx.x + width], top = fmaxf(a, b);
+    if (top > -INFINITY)
+      sums[threadIdx.x] = sums[threadIdx.x] * __expf(a - top) + sums[threadIdx.x + width] * __expf(b - top);
+    highs[threadIdx.x] = top;
+  }
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  out[blockIdx.x].token = bests[0].token;
+  out[blockIdx.x].logprob = bests[0].value - highs[0] - logf(sums[0]);
+}
+
+}  // namespace
+
+void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
+                 int32_t vocab, GreedyResult* out, cudaStream_t stream) {
+  pick_kernel<<<rows, kThreads, 0, stream>>>(logits, picks, allowed, vocab, out);
+}
+
+}  // namespace sheaf::cuda

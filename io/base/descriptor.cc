@@ -1,0 +1,52 @@
+#include "io/base/descriptor.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+void check_kind(const std::string& path, mode_t mode) {
+  if (S_ISREG(mode)) return;
+  refuse("{}: is {}, not a regular file; name a regular file", path,
+         S_ISDIR(mode)    ? "a folder"
+         : S_ISFIFO(mode) ? "a named pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device");
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Descriptor open_regular(const std::string& path, int flags) {
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+  struct stat about {};
+  if (file.number() < 0) {
+    // What open() itself refuses, such as a pipe to write that nobody reads or a socket, is named all the
+    // same.
+    const int error = errno;
+    if (error == ELOOP && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
+      refuse("{}: is a link where a file of the folder itself is written; remove it", path);
+    if (error != ENOENT && ::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);
+    errno = error;
+    return file;
+  }
+  if (::fstat(file.number(), &about) != 0) refuse("{}: cannot be looked at: {}", path, std::strerror(errno));
+  check_kind(path, about.st_mode);
+  return file;
+}
+
+void check_regular(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);
+}
+
+}  // namespace sheaf

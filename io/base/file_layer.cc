@@ -1,0 +1,239 @@
+#include "io/base/file_layer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "io/base/descriptor.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGoOn = "rerun the same command to resume";
+
+[[noreturn]] void fail_at(const std::string& path, const char* what, int error) {
+  // What the path is wrong with does not go away by itself.
+  if (error == ENOTDIR || error == ENAMETOOLONG || error == EISDIR || error == ELOOP)
+    refuse("{}: cannot be {}: {}; choose another path", path, what, std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
+  fail("{}: cannot be {}: {}; mend that and {}", path, what, std::strerror(error), kGoOn);
+}
+
+void sync_descriptor(int number, const std::string& path) {
+  // What cannot be synced (EINVAL: a pipe, a device) has nothing to make durable.
+  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "made durable", errno);
+}
+
+bool leads_to(const std::string& path, const Descriptor& file) {
+  struct stat held {
+  }, there{};
+  return ::fstat(file.number(), &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+class RealFile : public OutputFile {
+ public:
+  explicit RealFile(const std::string& path)
+      : path_(path), file_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {
+    if (file_.number() < 0) fail_at(path, "written", errno);
+  }
+  void append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail_at(path_, "written", errno);
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void truncate(int64_t size) override {
+    if (::ftruncate(file_.number(), size) != 0) fail_at(path_, "cut", errno);
+  }
+  void sync() override { sync_descriptor(file_.number(), path_); }
+  bool is_at(const std::string& path) const override { return leads_to(path, file_); }
+
+ private:
+  std::string path_;
+  Descriptor file_;
+};
+
+class RealLock : public FolderLock {
+ public:
+  explicit RealLock(const std::string& folder)
+      : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT | O_NOFOLLOW)) {
+    if (file_.number() < 0) fail_at(path_, "written", errno);
+    if (read_beginning(path_, 32).value_or("").find_first_not_of("0123456789") != std::string::npos)
+      refuse("{}: holds something else than a lock of sheaf; remove it, or choose another folder", path_);
+    if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) refuse_second();
+      if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
+        fail_at(path_, "locked", errno);
+      unlocked_ = true;
+    }
+    check();
+    const std::string pid = std::to_string(::getpid());
+    // Only a message needs the number: the lock holds without it.
+    if (::ftruncate(file_.number(), 0) != 0 || ::pwrite(file_.number(), pid.data(), pid.size(), 0) < 0)
+      return;
+  }
+
+  void check() const override {
+    if (leads_to(path_, file_)) return;
+    refuse(
+        "{}: the folder or the lock in it was deleted or replaced while this process was writing there; "
+        "leave the "
+        "folder to one process and rerun the same command",
+        folder_);
+  }
+
+  std::string notice() const override {
+    if (!unlocked_) return {};
+    return fmt::format("{}: the file system has no locks; make sure that no other process writes to it",
+                       folder_);
+  }
+
+ private:
+  [[noreturn]] void refuse_second() const {
+    std::string holder = read_beginning(path_, 16).value_or("");
+    if (holder.find_first_not_of("0123456789") != std::string::npos) holder.clear();
+    refuse("{}: another process is at work here{}; wait for it, or choose another output.path", folder_,
+           holder.empty() ? "" : " (pid " + holder + ")");
+  }
+
+  std::string folder_, path_;
+  Descriptor file_;
+  bool unlocked_ = false;
+};
+
+class RealFiles : public FileLayer {
+ public:
+  std::unique_ptr<OutputFile> open(const std::string& path) override {
+    return std::make_unique<RealFile>(path);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    check_regular(to);  // a device of that name would be gone
+    if (::rename(from.c_str(), to.c_str()) != 0) fail_at(from, ("renamed to " + to).c_str(), errno);
+  }
+  void remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_at(path, "removed", errno);
+  }
+  void make_folder(const std::string& path) override {
+    std::error_code error;
+    if (fs::is_directory(path, error)) return;
+    const fs::path parent = fs::path(path).parent_path();
+    if (!parent.empty() && !fs::exists(parent, error)) make_folder(parent.string());
+    fs::create_directory(path, error);
+    if (error == std::errc::not_a_directory || error == std::errc::file_exists)
+      refuse("{}: the folder cannot be made: a file of that name is in the way", path);
+    if (error) fail_at(path, "made", error.value());
+    sync_folder(parent.empty() ? "." : parent.string());
+  }
+  void sync_folder(const std::string& path) override {
+    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.number() < 0) fail_at(path, "opened", errno);
+    sync_descriptor(folder.number(), path);
+  }
+  std::unique_ptr<FolderLock> lock(const std::string& folder) override {
+    return std::make_unique<RealLock>(folder);
+  }
+};
+
+}  // namespace
+
+FileLayer& real_files() {
+  static RealFiles files;
+  return files;
+}
+
+namespace {
+
+/// False where there is no such file. `take` says whether it wants more.
+bool read_while(const std::string& path, size_t piece_size,
+                const std::function<bool(std::string_view)>& take) {
+  const Descriptor file = open_regular(path, O_RDONLY);
+  if (file.number() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    fail_at(path, "read", errno);
+  }
+  std::vector<char> piece(piece_size);
+  for (;;) {
+    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_at(path, "read", errno);
+    if (count == 0 || !take(std::string_view(piece.data(), static_cast<size_t>(count)))) return true;
+  }
+}
+
+}  // namespace
+
+bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take) {
+  return read_while(path, 1 << 20, [&](std::string_view piece) {
+    take(piece);
+    return true;
+  });
+}
+
+std::optional<std::string> read_beginning(const std::string& path, size_t size) {
+  std::string text;
+  const bool there = read_while(path, size, [&](std::string_view piece) {
+    text += piece.substr(0, size - text.size());
+    return text.size() < size;
+  });
+  return there ? std::optional(text) : std::nullopt;
+}
+
+std::optional<std::string> read_whole(const std::string& path, int64_t most) {
+  std::string text;
+  const auto take = [&](std::string_view piece) {
+    if (static_cast<int64_t>(text.size() + piece.size()) > most)
+      refuse("{}: has more than {} MB, so it cannot be what this name stands for", path, most >> 20);
+    text += piece;
+  };
+  if (!read_pieces(path, take)) return std::nullopt;
+  return text;
+}
+
+std::optional<int64_t> file_size(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  if (error) return std::nullopt;
+  return static_cast<int64_t>(size);
+}
+
+std::string settle_path(const std::string& path) {
+  const fs::path given(path);
+  if (std::find(given.begin(), given.end(), "..") == given.end()) return path;
+  std::error_code ignored;
+  const fs::path settled = fs::weakly_canonical(given, ignored);
+  return settled.empty() ? path : settled.string();
+}
+
+std::vector<std::string> list_folder(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void write_whole(FileLayer& files, const std::string& folder, const std::string& name,
+                 std::string_view text) {
+  const std::string path = folder + "/" + name, staged = path + ".part";
+  {
+    const auto file = files.open(staged);
+    file->truncate(0);
+    file->append(text);
+    file->sync();
+  }
+  files.rename(staged, path);
+  files.sync_folder(folder);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,120 @@
+#include "io/base/globs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <glob.h>
+#include <string_view>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kDeepest = 16;
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
+struct FolderTree {
+  std::vector<std::string> files, folders;
+};
+
+FolderTree walk_folder(const std::string& folder) {
+  FolderTree tree{{}, {folder}};
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    const fs::path path = entry->path();
+    const std::string name = path.filename().string();
+    std::error_code ignored;
+    const bool is_folder = entry->is_directory(ignored);
+    if (is_passed_over(name)) {
+      if (is_folder) entry.disable_recursion_pending();
+      continue;
+    }
+    if (entry.depth() > kDeepest)
+      refuse("{}: has folders more than {} deep; name one of them", folder, kDeepest);
+    if (is_folder) tree.folders.push_back(path.string());
+    if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
+    if (!is_file(path)) refuse("{}: is a link to nothing; remove it or mend it", path.string());
+    tree.files.push_back(path.string());
+  }
+  if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
+  return tree;
+}
+
+std::vector<std::string> files_of_glob(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> files;
+  const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
+  if (result == 0)
+    for (size_t i = 0; i < found.gl_pathc; ++i)
+      if (is_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  ::globfree(&found);
+  return files;
+}
+
+}  // namespace
+
+bool is_passed_over(const std::string& name) {
+  return name.starts_with('.') || name.starts_with('_');
+}
+
+std::vector<std::string> corpus_folders(const std::string& path) {
+  return walk_folder(path).folders;
+}
+
+std::vector<std::string> expand_corpus_path(const std::string& path) {
+  std::error_code ignored;
+  if (is_file(path)) return {path};
+  std::vector<std::string> files =
+      fs::is_directory(path, ignored) ? walk_folder(path).files : files_of_glob(path);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+CorpusFormat corpus_format(const std::string& path) {
+  std::string lower = path;
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::string_view name = lower;
+  if (name.ends_with(".parquet")) return CorpusFormat::parquet;
+  for (std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson") ? CorpusFormat::jsonl : CorpusFormat::unknown;
+}
+
+CorpusFiles find_table_files(const std::string& path, const std::string& format, const std::string& where) {
+  CorpusFiles corpus;
+  if (path == "-") {
+    if (format == "parquet") refuse("{}standard input is read as JSON lines; name a Parquet file", where);
+    return {{path}, CorpusFormat::jsonl};
+  }
+  corpus.files = expand_corpus_path(path);
+  if (corpus.files.empty()) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored))
+      refuse("{}{}: no .jsonl or .parquet file in this folder", where, path);
+    if (path.find_first_of("*?[") != std::string::npos) refuse("{}{}: no file matches", where, path);
+    refuse("{}{}: no such file", where, path);
+  }
+  if (format != "auto") {
+    corpus.format = format == "parquet" ? CorpusFormat::parquet : CorpusFormat::jsonl;
+    return corpus;
+  }
+  corpus.format = corpus_format(corpus.files.front());
+  for (const std::string& file : corpus.files) {
+    const CorpusFormat found = corpus_format(file);
+    if (found == CorpusFormat::unknown)
+      refuse("{}{}: the ending is neither .jsonl nor .parquet; say which with input.format", where, file);
+    if (found != corpus.format)
+      refuse("{}{} and {} are of different formats; name one kind in input.path or set input.format", where,
+             corpus.files.front(), file);
+  }
+  return corpus;
+}
+
+}  // namespace sheaf

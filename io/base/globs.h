@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace sheaf {
+
+/// The files a corpus path names, sorted by name: a file, a folder (the .jsonl and .parquet files in it) or a
+/// glob
+/// (* ? [a-z]). Empty where nothing matches.
+std::vector<std::string> expand_corpus_path(const std::string& path);
+
+enum class CorpusFormat { unknown, jsonl, parquet, dataset };
+
+/// Whether a look through a folder leaves out entries of that name: hidden ones, and those of the program
+/// that wrote the folder (_SUCCESS, _temporary).
+bool is_passed_over(const std::string& name);
+/// The folder and those in it that are looked through for corpus files.
+std::vector<std::string> corpus_folders(const std::string& path);
+
+/// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
+CorpusFormat corpus_format(const std::string& path);
+
+/// The files of a corpus and their one format.
+struct CorpusFiles {
+  std::vector<std::string> files;
+  CorpusFormat format = CorpusFormat::unknown;
+};
+/// Those of JSON lines or Parquet: `format` is auto, jsonl or parquet; "-" stands for standard input, which
+/// is JSON lines. Refuses a path that names no file, an unknown ending and a mix of formats; `where`
+/// ("job.yaml:3: ") begins the message.
+CorpusFiles find_table_files(const std::string& path, const std::string& format,
+                             const std::string& where = {});
+
+}  // namespace sheaf

@@ -1,0 +1,78 @@
+#include "io/base/json_file.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/text/json_reader.h"
+#include "io/base/mapped_file.h"
+
+namespace sheaf {
+
+using nlohmann::json;
+
+json parse_json(std::string_view text, const std::string& source, size_t depth) {
+  std::string trouble;
+  json value = read_json(text, {.depth = depth, .unique_keys = true}, &trouble);
+  if (!trouble.empty()) refuse("{}: {}", source, trouble);
+  return value;
+}
+
+json read_json_object(const std::string& path, size_t largest) {
+  const auto file = MappedFile::open(path);
+  if (file->bytes().size() > largest)
+    refuse("{}: has {} bytes, at most {} are read", path, file->bytes().size(), largest);
+  json object = parse_json(file->text(), path);
+  if (!object.is_object()) refuse("{}: is not a JSON object", path);
+  return object;
+}
+
+std::string shown_json(const json& value) {
+  constexpr size_t longest = 80;
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > longest) text = text.substr(0, longest) + "…";
+  return text;
+}
+
+const json* JsonFields::find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+const json& JsonFields::need(const char* key) const {
+  const json* found = find(key);
+  if (found == nullptr) refuse("{}: \"{}\" is missing", source_, key);
+  return *found;
+}
+
+void JsonFields::wrong(const char* key, const char* wanted) const {
+  refuse("{}: \"{}\" is {}, {} is needed", source_, key, shown_json(need(key)), wanted);
+}
+
+int64_t JsonFields::integer(const char* key) const {
+  const json& value = need(key);
+  if (!value.is_number_integer()) wrong(key, "a whole number");
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+    wrong(key, "a smaller number");
+  return value.get<int64_t>();
+}
+
+double JsonFields::number(const char* key) const {
+  const json& value = need(key);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) wrong(key, "a number");
+  return value.get<double>();
+}
+
+bool JsonFields::boolean(const char* key, bool fallback) const {
+  const json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (!value->is_boolean()) wrong(key, "true or false");
+  return value->get<bool>();
+}
+
+std::string JsonFields::text(const char* key) const {
+  const json& value = need(key);
+  if (!value.is_string()) wrong(key, "a text");
+  return value.get<std::string>();
+}
+
+}  // namespace sheaf

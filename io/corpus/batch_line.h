@@ -1,0 +1,13 @@
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "core/job/job.h"
+#include "core/task/item.h"
+
+namespace sheaf {
+
+/// Reads a line of an OpenAI batch, {"custom_id", "method", "url", "body": {"messages", "max_tokens", …}}.
+/// Throws BadRow, with the name of the key, for what would change the answer and is not done here.
+void map_batch_line(const nlohmann::json& cells, const Job::Method& method, Item& item);
+
+}  // namespace sheaf

@@ -1,0 +1,53 @@
+#include "io/corpus/cells.h"
+
+#include <cmath>
+
+#include "core/text/utf8.h"
+
+namespace sheaf {
+
+using nlohmann::json;
+
+std::string_view kind_of(const json& value) {
+  return value.is_number()    ? "a number"
+         : value.is_string()  ? "text"
+         : value.is_boolean() ? "a boolean"
+         : value.is_array()   ? "a list"
+         : value.is_null()    ? "null"
+                              : "an object";
+}
+
+const json& cell(const json& cells, std::string_view column) {
+  const auto found = cells.find(column);
+  if (found == cells.end()) reject("column \"{}\" is missing", column);
+  return *found;
+}
+
+std::string text_of(const json& value, std::string_view what) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  if (value.is_number()) return value.dump();
+  if (!value.is_string()) reject("{} is {}, not text", what, kind_of(value));
+  const auto& text = value.get_ref<const std::string&>();
+  if (const size_t good = valid_prefix(text); good < text.size())
+    reject("{} is not valid UTF-8 at byte {}", what, good + 1);
+  if (text.size() > kLongestDocument)
+    reject("{} has {} bytes; the most is {}", what, text.size(), kLongestDocument);
+  return text;
+}
+
+bool blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string::npos;
+}
+
+json id_of(const json& value, std::string_view what) {
+  if (value.is_string()) return text_of(value, what);
+  if (!value.is_number()) reject("{} is {}, not text or a number", what, kind_of(value));
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    reject("{} is not a finite number", what);
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p53)
+    reject("{} has more digits than a number can keep; write it as text", what);
+  return value;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,72 @@
+#include "io/corpus/corpus.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus_formats.h"
+#include "io/corpus/dataset_corpus.h"
+
+namespace sheaf {
+namespace {
+
+/// The first rows of another corpus, bad ones counted.
+class FirstRows : public Corpus {
+ public:
+  FirstRows(std::unique_ptr<Corpus> all, int64_t most) : all_(std::move(all)), most_(most) {}
+  std::optional<Row> next() override {
+    if (all_->position() >= most_) return std::nullopt;
+    return all_->next();
+  }
+  int64_t position() const override { return all_->position(); }
+  void skip_to(int64_t position) override { all_->skip_to(position); }
+  int64_t count_rows() override { return std::min(all_->count_rows(), most_); }
+  std::optional<double> share_read() const override {
+    const auto all = all_->share_read();
+    return all ? std::max(*all, static_cast<double>(position()) / static_cast<double>(most_)) : all;
+  }
+  std::optional<int64_t> rows_expected() const override {
+    const auto all = all_->rows_expected();
+    return all ? std::min(*all, most_) : all;
+  }
+
+ private:
+  std::unique_ptr<Corpus> all_;
+  int64_t most_;
+};
+
+std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RowMapper mapper) {
+  if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
+  if (corpus.format == CorpusFormat::parquet) return open_parquet_corpus(corpus.files, std::move(mapper));
+  return open_jsonl_corpus(corpus.files, std::move(mapper), job.input.standard_input.path);
+}
+
+}  // namespace
+
+void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
+                  const std::string& file) {
+  if (std::find(columns.begin(), columns.end(), column.name) == columns.end())
+    refuse("{}: {}: {} has no column \"{}\"{}", column.place, column.key, file, column.name,
+           suggest_spelling(column.name, columns));
+}
+
+std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
+  const CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
+  std::shared_ptr<const Contexts> contexts;
+  if (!job.input.context_id.empty()) {
+    const auto rows = open_format(job, corpus, RowMapper(job, schema));
+    contexts = gather_contexts(*rows, job.output.path);
+    if (contexts->empty() && rows->position() > 0)
+      refuse("{}: input.context: no row has a text in column \"{}\"", job.file, job.input.context);
+  }
+  auto rows = open_format(job, corpus, RowMapper(job, schema, contexts));
+  if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
+  return rows;
+}
+
+std::unique_ptr<Corpus> first_rows(std::unique_ptr<Corpus> corpus, int64_t end) {
+  return std::make_unique<FirstRows>(std::move(corpus), end);
+}
+
+}  // namespace sheaf

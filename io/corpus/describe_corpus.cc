@@ -1,0 +1,135 @@
+#include "io/corpus/describe_corpus.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "core/text/utf8.h"
+#include "io/base/json_line.h"
+#include "io/base/line_reader.h"
+#include "io/base/parquet_file.h"
+#include "io/corpus/corpus_files.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kShownText = 120;
+constexpr size_t kShownItems = 3;
+constexpr int kShownDepth = 4;
+constexpr int kProbedLines = 100;
+constexpr size_t kMostColumns = 1000;
+
+/// `value` with long texts and lists cut, and what is not UTF-8 left out.
+ordered_json shortened(const json& value, int depth = 0) {
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    return shorten_text(std::string_view(text).substr(0, valid_prefix(text)), kShownText);
+  }
+  if (!value.is_structured()) return value;
+  if (depth >= kShownDepth) return "…";
+  ordered_json cut = value.is_array() ? ordered_json::array() : ordered_json::object();
+  if (value.is_object()) {
+    auto& members = cut.get_ref<ordered_json::object_t&>();
+    for (const auto& [key, entry] : value.items()) {
+      if (members.size() == kMostColumns) break;
+      members.emplace_back(shorten_text(key, kShownText), shortened(entry, depth + 1));
+    }
+    return cut;
+  }
+  for (size_t i = 0; i < std::min(value.size(), kShownItems); ++i)
+    cut.push_back(shortened(value[i], depth + 1));
+  if (value.size() > kShownItems) cut.push_back(fmt::format("… {} more", value.size() - kShownItems));
+  return cut;
+}
+
+std::string type_name(const json& value) {
+  if (value.is_array()) return value.empty() ? "list" : "list of " + type_name(value.front());
+  return value.is_string()    ? "text"
+         : value.is_number()  ? "number"
+         : value.is_boolean() ? "boolean"
+         : value.is_object()  ? "object"
+                              : "null";
+}
+
+void describe_parquet(const std::vector<std::string>& files, ordered_json& about) {
+  int64_t rows = 0;
+  for (const std::string& path : files) {
+    ParquetFile file(path);
+    rows += file.rows();
+    if (!about["columns"].empty()) continue;
+    std::vector<std::string> names;
+    for (const ParquetFile::Column& column : file.columns()) {
+      about["columns"].push_back({{"name", column.name}, {"type", column.type}});
+      names.push_back(column.name);
+    }
+    file.select(names);
+    const auto batch = file.next();
+    if (batch && !batch->cells.empty()) about["first"] = shortened(batch->cells.front());
+  }
+  about["rows"] = rows;
+}
+
+/// Adds the columns of a row that were not seen before; null tells nothing of a type and is replaced by what
+/// does.
+void add_columns(const json& row, ordered_json& columns) {
+  size_t looked_at = 0;
+  for (const auto& [key, value] : row.items()) {
+    if (++looked_at > kMostColumns) break;
+    const auto known = std::find_if(columns.begin(), columns.end(),
+                                    [&name = key](const auto& c) { return c["name"] == name; });
+    if (known == columns.end()) {
+      if (columns.size() < kMostColumns) columns.push_back({{"name", key}, {"type", type_name(value)}});
+    } else if ((*known)["type"] == "null") {
+      (*known)["type"] = type_name(value);
+    }
+  }
+}
+
+void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) {
+  int64_t rows = 0;
+  int probed = 0;
+  for (const std::string& path : files) {
+    LineReader reader(path);
+    while (const auto line = reader.next()) {
+      if (!line->damage.empty()) {
+        about["damage"] = fmt::format("{}:{}: {}", path, line->number, line->damage);
+        continue;
+      }
+      if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      ++rows;
+      if (line->too_long || ++probed > kProbedLines) continue;
+      try {
+        const json row = parse_json_line(line->text, [](const std::string&) { return true; });
+        add_columns(row, about["columns"]);
+        if (about["first"].is_null()) about["first"] = shortened(row);
+      } catch (const BadText&) {
+        // not a row; `sheaf run` will reject it
+      }
+    }
+  }
+  about["rows"] = rows;
+}
+
+}  // namespace
+
+ordered_json describe_corpus(const std::string& path) {
+  const CorpusFiles corpus = find_corpus_files(path, "auto");
+  ordered_json about;
+  about["format"] = corpus.format == CorpusFormat::parquet ? "parquet" : "jsonl";
+  about["files"] = corpus.files.size();
+  about["rows"] = 0;
+  about["columns"] = ordered_json::array();
+  about["first"] = nullptr;
+  if (corpus.format == CorpusFormat::parquet) {
+    describe_parquet(corpus.files, about);
+  } else {
+    describe_jsonl(corpus.files, about);
+  }
+  return about;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,121 @@
+#include "io/corpus/row_documents.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "core/task/relevance.h"
+#include "io/corpus/cells.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostDocuments = 1'000;
+
+double score_of(const json& value, const std::string& kind, const std::string& what) {
+  if (!value.is_number()) reject("{} is {}, not a number", what, kind_of(value));
+  const double score = value.get<double>();
+  if (!std::isfinite(score)) reject("{} is not a finite number", what);
+  if (!is_possible(score_kind(kind), score)) reject("{} is {}, which is not {}", what, score, kind);
+  return normalized_score(score_kind(kind), score);
+}
+
+/// The relevances in a list column, one per document.
+std::vector<double> scores_of(const json& cells, const std::string& column, const std::string& kind,
+                              size_t documents) {
+  const json& list = cell(cells, column);
+  if (!list.is_array()) reject("column \"{}\" is {}, not a list of scores", column, kind_of(list));
+  if (list.size() != documents)
+    reject("column \"{}\" has {} scores for {} documents", column, list.size(), documents);
+  std::vector<double> scores;
+  for (const json& value : list)
+    scores.push_back(
+        score_of(value, kind, fmt::format("score {} of column \"{}\"", scores.size() + 1, column)));
+  return scores;
+}
+
+std::string document_of(const json& value, const std::string& what) {
+  if (!value.is_object()) return text_of(value, what);
+  const auto text = value.find("text"), title = value.find("title");
+  if (text == value.end()) reject("{} has no \"text\"", what);
+  std::string document;
+  if (title != value.end() && !title->is_null()) document = text_of(*title, "the title of " + what) + "\n";
+  return document + text_of(*text, what);
+}
+
+/// The scores that documents carry themselves: all of them or none.
+std::vector<double> own_scores(const json& list, const std::string& kind) {
+  std::vector<double> scores;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const bool scored = list[i].is_object() && list[i].contains("score") && !list[i]["score"].is_null();
+    if (scored ? scores.size() != i : !scores.empty())
+      reject("document {} has {} score, unlike those before it", i + 1, scored ? "a" : "no");
+    if (scored)
+      scores.push_back(score_of(list[i]["score"], kind, fmt::format("the score of document {}", i + 1)));
+  }
+  return scores;
+}
+
+/// Leaves the `count` documents that are most relevant to one of the questions, in the order they have.
+void keep_most_relevant(size_t count, Item& item) {
+  if (count >= item.documents.size()) return;
+  std::vector<double> best(item.documents.size(), 0);
+  for (const Question& question : item.questions)
+    for (size_t i = 0; i < best.size(); ++i) best[i] = std::max(best[i], question.relevance[i]);
+  std::vector<size_t> kept(best.size());
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  std::stable_sort(kept.begin(), kept.end(), [&](size_t a, size_t b) { return best[a] > best[b]; });
+  kept.resize(count);
+  std::sort(kept.begin(), kept.end());
+  const auto keep = [&](auto& list) {
+    for (size_t i = 0; i < count; ++i)
+      if (kept[i] != i) list[i] = std::move(list[kept[i]]);
+    list.resize(count);
+  };
+  keep(item.documents);
+  for (Question& question : item.questions) keep(question.relevance);
+}
+
+}  // namespace
+
+void map_documents(const json& cells, const Job::Input& input, Item& item) {
+  const json& list = cell(cells, input.documents);
+  if (!list.is_array())
+    reject("column \"{}\" is {}, not a list of documents", input.documents, kind_of(list));
+  if (list.empty()) reject("there are no documents");
+  if (list.size() > kMostDocuments)
+    reject("there are {} documents; the most is {}", list.size(), kMostDocuments);
+  size_t bytes = 0;
+  for (const json& entry : list) {
+    const std::string what = fmt::format("document {}", item.documents.size() + 1);
+    item.documents.push_back(document_of(entry, what));
+    bytes += item.documents.back().size();
+    if (blank(item.documents.back())) reject("{} is empty", what);
+  }
+  if (bytes > kLongestDocument)
+    reject("the documents have {} bytes together; the most is {}", bytes, kLongestDocument);
+
+  std::vector<double> scores = input.scores.empty()
+                                   ? own_scores(list, input.scores_are)
+                                   : scores_of(cells, input.scores, input.scores_are, list.size());
+  if (!input.rerank_scores.empty()) {
+    const auto rerank = scores_of(cells, input.rerank_scores, input.rerank_scores_are, list.size());
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] = joined_relevance(scores[i], rerank[i]);
+    if (scores.empty()) scores = rerank;
+  }
+  std::optional<LexicalScorer> scorer;
+  if (scores.empty()) scorer.emplace(item.documents);
+  for (Question& question : item.questions) {
+    question.relevance = scores;
+    if (scorer)
+      for (const double score : scorer->scores(question.text))
+        question.relevance.push_back(normalized_score(ScoreKind::sparse, score));
+    for (double& relevance : question.relevance) relevance = clipped_relevance(relevance);
+  }
+  if (input.top_documents > 0) keep_most_relevant(static_cast<size_t>(input.top_documents), item);
+}
+
+}  // namespace sheaf

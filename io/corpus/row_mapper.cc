@@ -1,0 +1,189 @@
+#include "io/corpus/row_mapper.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/corpus/batch_line.h"
+#include "io/corpus/cells.h"
+#include "io/corpus/row_documents.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostQuestions = 10'000;
+constexpr size_t kMostOptions = 1'000;
+
+std::vector<std::string> options_of(const json& value, std::string_view what) {
+  if (value.is_null()) return {};
+  if (!value.is_array()) reject("{} is {}, not a list", what, kind_of(value));
+  if (value.size() > kMostOptions)
+    reject("{} has {} entries; the most is {}", what, value.size(), kMostOptions);
+  std::vector<std::string> options;
+  for (const json& entry : value) {
+    options.push_back(text_of(entry, fmt::format("an entry of {}", what)));
+    if (blank(options.back())) reject("an entry of {} is empty", what);
+  }
+  return options;
+}
+
+Question question_of(const json& value) {
+  Question question;
+  if (value.is_object()) {
+    const auto text = value.find("question"), id = value.find("id"), options = value.find("options");
+    if (text == value.end()) reject("a question has no \"question\"");
+    question.text = text_of(*text, "a question");
+    if (id != value.end() && !id->is_null()) question.id = id_of(*id, "the id of a question");
+    if (options != value.end()) question.options = options_of(*options, "the options of a question");
+  } else {
+    question.text = text_of(value, "a question");
+  }
+  if (blank(question.text)) reject("a question is empty");
+  return question;
+}
+
+}  // namespace
+
+RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
+    : input_(job.input),
+      schema_(schema),
+      contexts_(std::move(contexts)),
+      method_(job.method),
+      batch_(job.task.kind == "chat"),
+      gathers_(!input_.context_id.empty() && !contexts_) {
+  const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
+    const auto place = input_.places.find(key);
+    if (!name.empty())
+      columns_.push_back(
+          {name, key, place == input_.places.end() ? job.file : place->second, list, optional});
+  };
+  if (batch_) {
+    for (const char* name : {"custom_id", "body"}) add(name, "input.format");
+    for (const char* name : {"method", "url"}) add(name, "input.format", false, true);
+    return;
+  }
+  add(input_.context_id, "input.context_id");
+  add(input_.context, "input.context", false, !input_.context_id.empty());
+  if (gathers_) return;
+  add(input_.id, "input.id");
+  add(input_.category, "input.category");
+  for (const std::string& column : input_.document) add(column, "input.document");
+  add(input_.documents, "input.documents", true);
+  add(input_.scores, "input.scores", true);
+  add(input_.rerank_scores, "input.rerank_scores", true);
+  add(input_.questions, "input.questions", true);
+  add(input_.question, "input.question");
+  add(input_.options, "input.options", true);
+  if (!schema_) return;
+  for (const Category& category : schema_->categories) {
+    category_names_.push_back(category.name);
+    categories_.insert(category.name);
+  }
+  if (input_.category.empty() && category_names_.size() != 1)
+    refuse("{}: the schema has {} categories; name the column that holds the category with input.category",
+           job.file, category_names_.size());
+}
+
+bool RowMapper::wants(std::string_view column) const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [&](const MappedColumn& c) { return c.name == column; });
+}
+
+Row RowMapper::map(Place place, const json& cells, int64_t number) const {
+  Item item;
+  item.place = std::move(place);
+  try {
+    if (batch_) {
+      map_batch_line(cells, method_, item);
+      return item;
+    }
+    if (gathers_) {
+      map_context(cells, item);
+      return item;
+    }
+    item.id = input_.id.empty() ? json(number)
+                                : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
+    if (schema_) map_category(cells, item);
+    if (!input_.context_id.empty())
+      map_context(cells, item);
+    else if (input_.documents.empty())
+      map_document(cells, item);
+    if (!schema_) map_questions(cells, item);
+    if (!input_.documents.empty()) map_documents(cells, input_, item);
+  } catch (const BadRow& bad) {
+    return Reject{std::move(item.place), std::move(item.id), bad.reason};
+  }
+  return item;
+}
+
+void RowMapper::map_category(const json& cells, Item& item) const {
+  if (input_.category.empty()) {
+    item.category = category_names_.front();
+    return;
+  }
+  item.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
+  if (!categories_.contains(item.category))
+    reject("category \"{}\" is not in the schema{}", shorten_text(item.category, 60),
+           suggest_spelling(item.category, category_names_));
+}
+
+void RowMapper::map_document(const json& cells, Item& item) const {
+  const auto append = [&](const std::string& column) {
+    const json& value = cell(cells, column);
+    if (value.is_null()) return;
+    const std::string text = text_of(value, fmt::format("column \"{}\"", column));
+    if (blank(text)) return;
+    if (!item.document.empty()) item.document += '\n';
+    item.document += text;
+  };
+  if (schema_) {
+    for (const std::string& column : input_.document) append(column);
+  } else {
+    append(input_.context);
+  }
+  if (item.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
+  if (item.document.size() > kLongestDocument)
+    reject("the document has {} bytes; the most is {}", item.document.size(), kLongestDocument);
+}
+
+void RowMapper::map_context(const json& cells, Item& item) const {
+  const json id = id_of(cell(cells, input_.context_id), fmt::format("column \"{}\"", input_.context_id));
+  std::string own;
+  if (const auto value = cells.find(input_.context); value != cells.end() && !value->is_null())
+    own = text_of(*value, fmt::format("column \"{}\"", input_.context));
+  if (blank(own)) own.clear();
+  if (gathers_) {
+    item.id = id;
+    item.document = std::move(own);
+    return;
+  }
+  const std::string name = shorten_text(id.dump(), 60);
+  auto found = contexts_->find(id);
+  if (!found) reject("no row has the text of context {}", name);
+  if (!own.empty() && own != found->text)
+    reject("context {} has another text in row {} of {}", name, found->place.row, found->place.file);
+  item.document = std::move(found->text);
+}
+
+void RowMapper::map_questions(const json& cells, Item& item) const {
+  if (!input_.question.empty()) {
+    Question question;
+    question.text = text_of(cell(cells, input_.question), fmt::format("column \"{}\"", input_.question));
+    if (blank(question.text)) reject("the question is empty");
+    if (const auto options = cells.find(input_.options); !input_.options.empty() && options != cells.end())
+      question.options = options_of(*options, fmt::format("column \"{}\"", input_.options));
+    item.questions.push_back(std::move(question));
+    return;
+  }
+  const json& list = cell(cells, input_.questions);
+  if (!list.is_array())
+    reject("column \"{}\" is {}, not a list of questions", input_.questions, kind_of(list));
+  if (list.empty()) reject("there are no questions");
+  if (list.size() > kMostQuestions)
+    reject("there are {} questions; the most is {}", list.size(), kMostQuestions);
+  for (const json& entry : list) item.questions.push_back(question_of(entry));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,213 @@
+#include "io/estimate/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/ranges.h>
+
+#include "core/base/error.h"
+#include "core/estimate/byte_tokenizer.h"
+#include "core/methods/method.h"
+#include "core/model/shapes.h"
+#include "core/text/spelling.h"
+#include "core/tokenizer/chat_template.h"
+#include "io/corpus/corpus.h"
+#include "io/files/job_file.h"
+#include "io/files/job_input.h"
+#include "io/files/schema_file.h"
+#include "io/jobs/bench_stacks.h"
+#include "io/model/hf_config.h"
+#include "io/model/model_files.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int32_t kUsualAnswer = 8;
+
+bool is_shape(const std::string& name) {
+  const std::vector<std::string> names = shape_names();
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// How a method's task words its prompts: methods of one way have the same tokens.
+std::string wording(const Job::Method& method, const std::string& kind) {
+  const Method& about = find_method(method.name);
+  if (kind == "extract") {
+    if (about.whole_object) return "object";
+    return about.skeleton && method.stacking == "joint" ? "joint" : "values";
+  }
+  if (about.experts) return "experts";
+  if (kind.empty()) return "";
+  return about.plain_text ? "plain" : "chat";
+}
+
+TooLong too_long_of(const std::string& text) {
+  return text == "split" ? TooLong::split : text == "truncate" ? TooLong::truncate : TooLong::refuse;
+}
+
+}  // namespace
+
+ModelConfig read_model_config(const std::string& path) {
+  if (is_shape(path)) return shape_by_name(path);
+  if (path.ends_with(".json") && fs::is_regular_file(path)) return read_hf_config(path).config;
+  if (fs::is_regular_file(fs::path(path) / "config.json"))
+    return read_hf_config((fs::path(path) / "config.json").string()).config;
+  if (fs::exists(path)) return load_model(path).config;
+  const std::string near = nearest_spelling(path, shape_names());
+  refuse("model {}: no such file or folder, nor a shape of that name{}; --model takes one of {}", path,
+         near.empty() ? "" : "; did you mean " + near + "?", fmt::join(shape_names(), ", "));
+}
+
+EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
+  const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
+  if (!asked.job.empty()) {
+    job_ = read_job(asked.job, asked.overrides, false);
+    packing_ = {job_.engine.window, too_long_of(job_.input.too_long), false};
+  } else {
+    const BenchPacking usual;
+    job_.method.name = usual.method;
+    job_.method.documents = usual.documents;
+    job_.method.prompt_tokens = usual.prompt_tokens;
+    packing_.like_bench = true;
+  }
+  if (!asked.method.empty()) job_.method.name = asked.method;
+  model_name_ = asked.model.empty() ? job_.model.path : asked.model;
+  if (asked.job.empty() && (model_name_.empty() || !lengths))
+    refuse(
+        "estimate: name a job, or a model and its rows: --model qwen3-8b with --document-tokens (and "
+        "--questions, "
+        "--rows) or --workload");
+  config_ = read_model_config(model_name_);
+  if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  if (!asked.workload.empty())
+    use_workload(asked);
+  else if (asked.statistics.document > 0)
+    make_up(asked);
+  else
+    read_corpus(asked);
+  rows_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
+    const std::vector<ReadyRow>& sample = worded(each.method).rows;
+    if (rows > std::ssize(sample))
+      return plan_rows(repeat_rows(sample, rows, each.config.vocab), each, memory, packing_);
+    return plan_rows(std::span(sample).first(static_cast<size_t>(rows)), each, memory, packing_);
+  };
+  rows_.error = [this](const EstimateCase& each) {
+    return sampling_error(worded(each.method).rows, rows_.whole, each, packing_,
+                          rows_.answer_tokens(each.method));
+  };
+}
+
+const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& method) const {
+  const std::lock_guard lock(wording_);
+  std::unique_ptr<WordedRows>& found = worded_[wording(method, job_.task.kind)];
+  if (found) return *found;
+  auto made = std::make_unique<WordedRows>();
+  made->job = job_;
+  made->job.method = method;
+  if (examples_) add_examples(made->job);
+  if (tokenizer_) made->task = make_task({*tokenizer_, chat_template(chat_name_), made->job}, schema_);
+  made->rows = make_rows_(method, made->task.get());
+  found = std::move(made);
+  return *found;
+}
+
+void EstimateInputs::open_tokenizer(double tokens_per_byte) {
+  std::string reason = "a shape has none";
+  for (const std::string& place : {model_name_, job_.model.path}) {
+    if (is_shape(place)) continue;
+    try {
+      LoadedTokenizer loaded = load_tokenizer(place);
+      chat_name_ = job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *loaded.tokenizer)
+                                             : job_.model.chat;
+      tokenizer_ = std::move(loaded.tokenizer);
+      notes_.push_back(fmt::format("tokens by the tokenizer of {}", place));
+      return;
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+  }
+  tokenizer_ = std::make_unique<ByteTokenizer>(tokens_per_byte, config_.vocab);
+  chat_name_ = job_.model.chat == "auto" ? chat_template_names().front() : job_.model.chat;
+  notes_.push_back(fmt::format("tokens guessed from bytes, {}: no tokenizer ({}); --tokens-per-byte sets it",
+                               tokenizer_->describe(), reason));
+}
+
+void EstimateInputs::assume_answers(const EstimateAsked& asked) {
+  const bool given = asked.answer_tokens > 0;
+  const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
+                         : job_.task.kind == "chat" ? 0
+                                                    : kUsualAnswer;
+  const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
+  const auto ended = std::ranges::count_if(items_, [&](const Item& item) {
+    return job_.task.kind == "chat" && item.max_tokens > 0 && item.max_tokens < answer;
+  });
+  if (ended > 0)
+    notes_.push_back(
+        fmt::format("free answers are taken to have {} tokens; {} of the {} rows looked at end "
+                    "theirs before, at their max_tokens",
+                    answer, ended, items_.size()));
+  else if (only_options())
+    notes_.emplace_back("answers are options, whose lengths are known");
+  else if (answer < wanted)
+    notes_.push_back(fmt::format("free answers end after {} token{} (method.max_value_tokens){}", answer,
+                                 answer == 1 ? "" : "s", given ? fmt::format(", not {}", wanted) : ""));
+  else if (answer == 0)
+    notes_.emplace_back(
+        "answers are taken to be as long as they may be; --answer-tokens says how long they are");
+  else
+    notes_.push_back(fmt::format("free answers are taken to have {} token{}{}", answer,
+                                 answer == 1 ? "" : "s",
+                                 given ? "" : "; --answer-tokens says how long they are"));
+  const int32_t object = job_.task.kind == "extract" ? object_tokens(answer) : answer;
+  rows_.answer_tokens = [=](const Job::Method& method) {
+    return find_method(method.name).whole_object ? object : answer;
+  };
+}
+
+/// Every question of the sample is one of multiple choice.
+bool EstimateInputs::only_options() const {
+  return job_.task.kind == "ask" && !items_.empty() && std::ranges::all_of(items_, [](const Item& item) {
+           return std::ranges::none_of(item.questions,
+                                       [](const Question& each) { return each.options.empty(); });
+         });
+}
+
+/// Mean tokens of an answer that holds all of a row's keys and values.
+int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
+  Job::Method method = job_.method;
+  method.name = "separate";
+  const std::vector<ReadyRow>& rows = worded(method).rows;
+  double tokens = 0, looked_at = 0;
+  for (const ReadyRow& row : std::span(rows).first(std::min<size_t>(rows.size(), 64))) {
+    if (!row.refused.empty()) continue;
+    looked_at += 1;
+    for (const QuestionParts& question : row.parts.questions()) {
+      tokens += static_cast<double>(question.tokens.size());
+      if (!question.allowed) {
+        tokens += value_tokens;
+        continue;
+      }
+      double options = 0;
+      for (const Tokens& answer : question.allowed->answers()) options += static_cast<double>(answer.size());
+      tokens += options / static_cast<double>(question.allowed->answers().size());
+    }
+  }
+  return std::max(1, static_cast<int32_t>(std::lround(tokens / std::max(1.0, looked_at))));
+}
+
+void EstimateInputs::use_workload(const EstimateAsked& asked) {
+  make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).skeleton)](
+                   const Job::Method&, Task*) {
+    std::vector<ReadyRow> rows;
+    for (size_t i = 0; i < workload.bins.size(); ++i)
+      for (const ItemParts& item : workload.bins[i]) rows.push_back({std::to_string(i), item});
+    return rows;
+  };
+  notes_.push_back("rows of " + asked.workload);
+  rows_.sample = static_cast<int64_t>(worded(job_.method).rows.size());
+  rows_.whole = asked.rows > 0 ? asked.rows : rows_.sample;
+}
+
+}  // namespace sheaf

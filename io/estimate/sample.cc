@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/methods/method.h"
+#include "io/corpus/corpus.h"
+#include "io/corpus/corpus_files.h"
+#include "io/estimate/inputs.h"
+#include "io/files/job_input.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kUsualSample = 512;
+constexpr int64_t kRuns = 16;  // of rows in a sample
+// Longer rows make a smaller sample: what it takes to plan and count them is bounded.
+constexpr int64_t kSampleTokens = int64_t{1} << 20;
+constexpr int64_t kSampleBytes = 4 * kSampleTokens;
+constexpr double kMostMadeUp = 4e8;  // tokens that are made up: a few GB
+
+int64_t bytes_of(const Item& item) {
+  size_t bytes = item.document.size();
+  for (const std::string& document : item.documents) bytes += document.size();
+  for (const Question& question : item.questions) bytes += question.text.size();
+  for (const std::string& turn : item.dialog.turns) bytes += turn.size();
+  return static_cast<int64_t>(bytes);
+}
+
+/// Rows of a corpus, in runs from all over it as far as its length is known.
+class CorpusSample {
+ public:
+  CorpusSample(Corpus& corpus, int64_t rows, int64_t whole, int64_t bytes) : corpus_(corpus), bytes_(bytes) {
+    const bool spread = whole > rows;
+    runs_.resize(static_cast<size_t>(spread ? std::min(kRuns, rows) : 1));
+    length_ = std::max<int64_t>(1, rows / count());
+    for (int64_t i = 0; i < count(); ++i) {
+      corpus_.skip_to(spread ? i * whole / count() : 0);
+      read_run(runs_[static_cast<size_t>(i)]);
+    }
+  }
+
+  int64_t read() const { return read_; }
+  int64_t rejects() const { return rejects_; }
+
+  /// In an order in which any first half is as long as the second: what the second costs more is what the
+  /// rest of the corpus is taken to cost. Runs are cut to one length, or short rows would count for more.
+  std::vector<Item> take() {
+    std::vector<Item> items;
+    constexpr size_t kOrder[kRuns] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+    for (const size_t i : kOrder) {
+      if (i >= runs_.size()) continue;
+      auto& run = runs_[i];
+      run.resize(std::min(run.size(), static_cast<size_t>(length_)));
+      std::ranges::move(run, std::back_inserter(items));
+    }
+    return items;
+  }
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(runs_.size()); }
+
+  void read_run(std::vector<Item>& run) {
+    const int64_t begin = corpus_.position();
+    int64_t bytes = 0;
+    while (corpus_.position() < begin + length_ && bytes < bytes_ / count()) {
+      auto row = corpus_.next();
+      if (!row) break;
+      if (auto* item = std::get_if<Item>(&*row)) {
+        bytes += bytes_of(*item);
+        run.push_back(std::move(*item));
+      } else {
+        ++rejects_;
+      }
+    }
+    read_ += corpus_.position() - begin;
+    if (bytes >= bytes_ / count()) length_ = std::max<int64_t>(1, corpus_.position() - begin);
+  }
+
+  Corpus& corpus_;
+  int64_t bytes_;  ///< most that is kept
+  int64_t length_ = 1;
+  std::vector<std::vector<Item>> runs_;
+  int64_t rejects_ = 0, read_ = 0;
+};
+
+/// Whether the method reads a row's documents one by one.
+bool apart(const Job::Method& method, const RowStatistics& statistics) {
+  if (!find_method(method.name).experts) return false;
+  if (!statistics.documents)
+    refuse(
+        "the method {} asks about a row's documents one by one; --documents-per-row says how many a row "
+        "has, each of --document-tokens",
+        method.name);
+  return true;
+}
+
+std::string document_text(const RowStatistics& statistics) {
+  return statistics.documents
+             ? fmt::format("{:g} documents of {:g}", *statistics.documents, statistics.document)
+             : fmt::format("{:g} of document", statistics.document);
+}
+
+std::string questions_text(const RowStatistics& statistics) {
+  const double count = statistics.questions.value_or(1);
+  return fmt::format("{:g} question{} of {:g} tokens", count, count == 1 ? "" : "s",
+                     statistics.question.value_or(12));
+}
+
+}  // namespace
+
+void EstimateInputs::read_corpus(const EstimateAsked& asked) {
+  if (job_.input.path == "-") refuse("estimate: standard input cannot be sampled; name a file");
+  try {
+    find_corpus_files(job_.input.path, job_.input.format, job_.file + ": input.path: ");
+  } catch (const Error& error) {
+    refuse("{}; where the data is elsewhere, --document-tokens and --questions say what its rows are like",
+           error.what());
+  }
+  examples_ = job_.input.dataset.shots > 0;
+  open_tokenizer(asked.tokens_per_byte);
+  const Schema* schema = job_.task.kind == "extract" ? &schema_ : nullptr;
+  const auto corpus = open_corpus(job_, schema);
+  int64_t whole = asked.rows;
+  if (whole == 0) {
+    const auto known = corpus->rows_expected();
+    whole = known ? *known : open_corpus(job_, schema)->count_rows();
+  }
+  const int64_t rows = asked.sample > 0 ? asked.sample : kUsualSample;
+  CorpusSample sample(*corpus, rows, asked.rows > 0 ? rows : whole,
+                      asked.sample > 0 ? INT64_MAX : kSampleBytes);
+  items_ = sample.take();
+  if (items_.empty())
+    refuse("{}: no row that can be used among the {} looked at", job_.input.path, sample.read());
+  rows_.sample = static_cast<int64_t>(items_.size());
+  const double usable = 1 - static_cast<double>(sample.rejects()) / static_cast<double>(sample.read());
+  rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
+  rows_.rejected = whole - rows_.whole;
+  make_rows_ = [this](const Job::Method&, Task* task) {
+    std::vector<ReadyRow> ready;
+    for (const Item& item : items_) {
+      ReadyRow row{task->bin_name(item), {}};
+      try {
+        row.parts = task->parts(item);
+      } catch (const Error& error) {
+        if (error.fault() != Fault::input) throw;
+        row.refused = error.what();
+      }
+      ready.push_back(std::move(row));
+    }
+    return ready;
+  };
+  if (examples_) worded(job_.method);  // examples that cannot be had are refused here
+  if (asked.rows > sample.read())
+    notes_.emplace_back(
+        "with --rows the sample is the first rows of the corpus; leave it out for rows from all over it");
+  notes_.push_back(fmt::format("a sample of {} row{}{}", rows_.sample, rows_.sample == 1 ? "" : "s",
+                               rows_.sample < std::min(kFewRows, rows_.whole) ? " says little" : ""));
+  assume_answers(asked);
+}
+
+void EstimateInputs::make_up(const EstimateAsked& asked) {
+  RowStatistics statistics = asked.statistics;
+  if (const int32_t top = job_.input.top_documents; top > 0 && statistics.documents)
+    statistics.documents = std::min<double>(*statistics.documents, top);
+  if (job_.task.kind == "chat") statistics.answer = job_.method.max_value_tokens;
+  if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
+  rows_.whole = asked.rows > 0 ? asked.rows : 1000;
+  const double row_tokens =
+      statistics.documents.value_or(1) * statistics.document +
+      statistics.questions.value_or(1) * (statistics.question.value_or(12) + statistics.answer);
+  const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / row_tokens);
+  rows_.sample =
+      std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
+  if (const double tokens = row_tokens * static_cast<double>(rows_.sample); tokens > kMostMadeUp)
+    refuse(
+        "estimate: {} rows of {:.0f} tokens are too many to make up; give shorter lengths or a smaller "
+        "--sample",
+        rows_.sample, row_tokens);
+  if (job_.task.kind.empty())
+    make_up_alone(statistics);
+  else
+    make_up_for_job(statistics, asked);
+  if (asked.rows == 0) notes_.emplace_back("for 1,000 rows; --rows says how many there are");
+}
+
+void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
+  auto bin = std::make_shared<BinParts>();
+  bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
+  make_rows_ = [=, this](const Job::Method& method, Task*) {
+    return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
+  };
+  notes_.push_back(fmt::format("rows made up: {} tokens of instruction, {}, {}, answers of {:g}",
+                               bin->instruction.size(), document_text(statistics), questions_text(statistics),
+                               statistics.answer));
+}
+
+void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
+  const bool extract = job_.task.kind == "extract";
+  if (extract && (statistics.questions || statistics.question))
+    refuse("estimate: {} says what is asked of a document; leave --questions and --question-tokens out",
+           job_.task.schema);
+  if (statistics.documents && job_.input.documents.empty())
+    refuse("estimate: a row of {} has one document; leave --documents-per-row out", job_.file);
+  const int32_t most = job_.method.max_value_tokens;
+  if (!statistics.instruction && job_.input.dataset.shots > 0) try {
+      Job copy = job_;
+      add_examples(copy);
+      examples_ = true;
+    } catch (const Error& error) {
+      if (error.fault() != Fault::input) throw;
+      notes_.push_back(
+          fmt::format("the examples of input.shots ({}) are not counted: {}; --instruction-tokens says how "
+                      "long it is with them",
+                      job_.input.dataset.shots, error.what()));
+    }
+  open_tokenizer(asked.tokens_per_byte);
+  std::vector<Item> heads(1);
+  heads[0].dialog.turns = {"?"};
+  if (extract) {
+    heads.clear();
+    for (const Category& category : schema_.categories) heads.emplace_back().category = category.name;
+  }
+  make_rows_ = [=, this](const Job::Method& method, Task* task) {
+    std::vector<RowHead> bins;
+    for (const Item& head : heads) {
+      auto bin = std::make_shared<BinParts>(*task->parts(head).bin);
+      if (statistics.instruction) bin->instruction = make_up_tokens(*statistics.instruction);
+      bins.emplace_back(task->bin_name(head), std::move(bin));
+    }
+    return make_up_rows(statistics, rows_.sample, bins, most, apart(method, statistics));
+  };
+  notes_.push_back(fmt::format(
+      "rows made up: {} tokens of instruction, {}, {}",
+      statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
+                             : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
+      document_text(statistics),
+      extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
+              : questions_text(statistics)));
+  if (extract) return assume_answers(asked);
+  notes_.push_back(statistics.answer > most
+                       ? fmt::format("answers of {:g} tokens, none longer than method.max_value_tokens, {}",
+                                     statistics.answer, most)
+                       : fmt::format("answers of {:g} tokens", statistics.answer));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,70 @@
+#include "io/eval/check.h"
+
+#include <fmt/ranges.h>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/text/json_reader.h"
+#include "io/base/file_layer.h"
+#include "io/base/list_changes.h"
+#include "io/model/model_files.h"
+#include "io/run_folder/fingerprint.h"
+#include "io/run_folder/run_folder.h"
+
+namespace sheaf {
+namespace {
+
+/// What the run in a folder was started as; null where there is none, or none that can be read.
+nlohmann::ordered_json started_as(const std::string& folder) {
+  const std::string journal = read_whole(folder + "/journal").value_or("");
+  const std::string head = journal.substr(0, journal.find('\n'));
+  const size_t json = head.find('{');  // after the line's checksum
+  if (json == std::string::npos) return nullptr;
+  const auto parsed = read_json<nlohmann::ordered_json>(head.substr(json));
+  return parsed.is_object() && parsed.contains("fingerprint") ? parsed["fingerprint"] : nullptr;
+}
+
+void check_folder(const Job& job) {
+  const nlohmann::ordered_json before = started_as(job.output.path);
+  if (!before.is_object()) return;
+  const bool gpu = before.value("device", "") == "cuda";
+  const std::vector<std::string> changes = list_changes(before, job_fingerprint(job, gpu, {}));
+  if (!changes.empty())
+    refuse(
+        "{}: holds the run of another job: {}; choose another folder with --output, or run everything again "
+        "with "
+        "--restart",
+        job.output.path, fmt::join(changes, "; "));
+}
+
+}  // namespace
+
+bool holds_other_corpus(const Job& job) {
+  const auto sums = [](const nlohmann::ordered_json& corpus) {
+    std::vector<std::string> found;
+    for (const auto& [file, about] : corpus.items()) found.push_back(about.value("sha256", ""));
+    return found;
+  };
+  const nlohmann::ordered_json before = started_as(job.output.path);
+  return before.is_object() &&
+         sums(before.value("corpus", nlohmann::ordered_json::object())) != sums(corpus_fingerprint(job));
+}
+
+void check_runs(const std::vector<EvalCell>& cells, bool restart) {
+  std::set<std::string> models;
+  for (const EvalCell& cell : cells) {
+    if (cell.lengths) {
+      if (!restart) measured_before(cell.job, *cell.lengths);
+      continue;
+    }
+    const bool finished = !restart && file_size(cell.job.output.path + "/_SUCCESS");
+    // Without its adapter: merging that takes longer than a check may.
+    if (!finished && models.insert(cell.job.model.path).second) {
+      load_model(cell.job.model.path);
+      load_tokenizer(cell.job.model.path);
+    }
+    if (!restart) check_folder(cell.job);
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,249 @@
+#include "io/eval/eval_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/metrics/metric.h"
+#include "core/text/spelling.h"
+#include "io/base/yaml_reader.h"
+#include "io/eval/choice.h"
+#include "io/eval/paper.h"
+
+namespace sheaf {
+namespace {
+
+/// A node as a line of YAML that reads as the same node.
+std::string yaml_line(const YamlNode& node) {
+  std::string line;
+  switch (node.kind) {
+    case YamlNode::Kind::null:
+      return "null";
+    case YamlNode::Kind::scalar:
+      // Text is described in quotes, numbers and booleans without.
+      return node.quoted || node.describe().starts_with('"') ? nlohmann::json(node.text).dump() : node.text;
+    case YamlNode::Kind::list:
+      for (const YamlPtr& item : node.items) line += (line.empty() ? "" : ", ") + yaml_line(*item);
+      return "[" + line + "]";
+    case YamlNode::Kind::map:
+      for (const YamlNode::Entry& entry : node.entries)
+        line +=
+            (line.empty() ? "" : ", ") + nlohmann::json(entry.key).dump() + ": " + yaml_line(*entry.value);
+      return "{" + line + "}";
+  }
+  return line;
+}
+
+JobChange change(const std::string& key, const YamlNode::Entry& entry) {
+  return {key + "=" + yaml_line(*entry.value), entry.place.text()};
+}
+
+/// The keys of `node` that are not `own`, as keys of the job's section.
+void take_section(const YamlNode& node, const std::string& section, const std::vector<std::string>& own,
+                  std::vector<JobChange>& changes) {
+  for (const YamlNode::Entry& entry : node.entries)
+    if (std::find(own.begin(), own.end(), entry.key) == own.end())
+      changes.push_back(change(section + "." + entry.key, entry));
+}
+
+void take_changes(const YamlPtr& set, const std::string& path, std::vector<JobChange>& changes) {
+  const YamlMap checked(set, path);  // refuses what is not a map
+  for (const YamlNode::Entry& entry : set->entries) changes.push_back(change(entry.key, entry));
+}
+
+void take_set(YamlMap& map, std::vector<JobChange>& changes) {
+  if (const YamlPtr set = map.node("set")) take_changes(set, map.path("set"), changes);
+}
+
+const std::vector<YamlPtr>& entries_of(YamlMap& map, const char* key) {
+  const YamlPtr list = map.node(key);
+  if (!list) refuse("{}: the key \"{}\" is missing; add it", map.where(), key);
+  if (list->kind != YamlNode::Kind::list || list->items.empty())
+    refuse("{}: {} must be a list of at least one entry, not {}", list->place.text(), key, list->describe());
+  return list->items;
+}
+
+/// Names are names of folders.
+void check_name(const std::string& name, const std::string& where, const std::string& what,
+                const std::vector<std::string>& before) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  };
+  if (name.empty()) refuse("{}: the {} is missing; add it", where, what);
+  if (name.starts_with('.') || name.size() > 100 || !std::all_of(name.begin(), name.end(), fits))
+    refuse("{}: {} \"{}\" names a folder: use letters, digits, ., _ and -", where, what,
+           shorten_text(name, 60));
+  if (std::find(before.begin(), before.end(), name) != before.end())
+    refuse("{}: {} \"{}\" appears twice; rename one", where, what, name);
+}
+
+Eval::Model read_model(const YamlPtr& node, const std::vector<std::string>& before) {
+  YamlMap map(node, "models");
+  Eval::Model model;
+  map.text("name", model.name);
+  map.text("path", model.path);
+  map.text_list("skip", model.skip);
+  check_name(model.name, map.where("name"), "model's name", before);
+  if (model.name == "all") refuse("{}: a model cannot be called \"all\"; rename it", map.where("name"));
+  if (model.path.empty()) refuse("{}: the key \"path\" of the model is missing; add it", map.where());
+  take_section(*node, "model", {"name", "skip", "set", "set_on"}, model.changes);
+  take_set(map, model.changes);
+  if (const YamlPtr sets = map.node("set_on")) {
+    const YamlMap checked(sets, map.path("set_on"));
+    for (const YamlNode::Entry& entry : sets->entries)
+      take_changes(entry.value, map.path("set_on." + entry.key), model.set_on[entry.key]);
+  }
+  return model;
+}
+
+void check_metric(const YamlMap& map, Eval::Dataset& dataset) {
+  if (dataset.metric.empty()) {
+    if (!dataset.value.empty()) refuse("{}: value needs the key \"metric\"", map.where("value"));
+    return;
+  }
+  std::vector<std::string> names, values;
+  for (const Metric& metric : all_metrics())
+    if (metric.name != "agreement" && metric.name != "llm-f1") names.emplace_back(metric.name);
+  if (std::find(names.begin(), names.end(), dataset.metric) == names.end())
+    refuse("{}: metric cannot be \"{}\"{}", map.where("metric"), shorten_text(dataset.metric, 60),
+           suggest_spelling(dataset.metric, names));
+  const Metric& metric = find_metric(dataset.metric);
+  std::string main(metric.main < 0 ? "" : metric.values[static_cast<size_t>(metric.main)].name);
+  for (const Metric::ValueName& value : metric.values) {
+    if (value.is_count) continue;
+    values.emplace_back(value.name);
+    if (main.empty() && value.name.ends_with("f1")) main = value.name;
+  }
+  if (dataset.value.empty()) dataset.value = main.empty() ? values.front() : main;
+  if (std::find(values.begin(), values.end(), dataset.value) == values.end())
+    refuse("{}: {} has no value \"{}\"{}", map.where("value"), dataset.metric,
+           shorten_text(dataset.value, 60), suggest_spelling(dataset.value, values));
+}
+
+Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
+                           const std::vector<std::string>& before) {
+  YamlMap map(node, "datasets");
+  Eval::Dataset dataset;
+  dataset.place = map.where();
+  std::string path, examples;
+  int64_t limit = 0;
+  map.text("name", dataset.name);
+  map.text("job", dataset.job);
+  map.text("metric", dataset.metric);
+  map.text("value", dataset.value);
+  map.text("gold", dataset.gold);
+  map.text("gold_format", dataset.gold_format);
+  map.text_list("no_answer", dataset.no_answer);
+  map.integer("limit", limit, {0, std::numeric_limits<int64_t>::max()});
+  map.text("path", path);
+  map.text("shots_from", examples);
+  YamlMap judge = map.map("judge");
+  judge.text("model", dataset.judge);
+  if (map.has("judge")) judge.require("model");
+  judge.finish();
+  take_set(map, dataset.changes);
+  const YamlPtr lengths = map.node("lengths");
+  if (!lengths) map.require("job");
+  map.finish();
+  if (lengths) {
+    for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format",
+                            "no_answer", "judge", "limit"})
+      if (map.has(key))
+        refuse("{}: {} is not for lengths, which are made up; remove one of them", map.where(key), key);
+    dataset.lengths = read_lengths(lengths);
+  }
+  check_name(dataset.name, map.where("name"), "dataset's name", before);
+  check_metric(map, dataset);
+  const auto in_data = [&](const std::string& name) {
+    return (std::filesystem::path(data) / name).string();  // an absolute one stays as it is
+  };
+  const auto add = [&](const char* key, const std::string& text, const char* written) {
+    dataset.changes.push_back({fmt::format("{}={}", key, text), map.where(written)});
+  };
+  if (!path.empty()) add("input.path", nlohmann::json(in_data(path)).dump(), "path");
+  if (!examples.empty()) add("input.shots_from", nlohmann::json(in_data(examples)).dump(), "shots_from");
+  if (limit > 0) add("input.limit", fmt::format("{}", limit), "limit");
+  if (!dataset.gold.empty()) dataset.gold = in_data(dataset.gold);
+  return dataset;
+}
+
+Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& before) {
+  YamlMap map(node, "methods");
+  Eval::Method method;
+  std::string name;
+  map.text("name", name);
+  if (name.empty()) refuse("{}: the key \"name\" of the method is missing; add it", map.where());
+  method.label = name;
+  map.text("label", method.label);
+  check_name(method.label, map.where(map.has("label") ? "label" : "name"), "method's label", before);
+  map.text_list("skip", method.skip);
+  take_section(*node, "method", {"label", "skip", "set"}, method.changes);
+  take_set(map, method.changes);
+  return method;
+}
+
+}  // namespace
+
+Eval read_eval(const std::string& path, const EvalChoice& choice) {
+  YamlMap map(read_yaml(path), "");
+  Eval eval;
+  eval.file = path;
+  std::string data;
+  map.text("name", eval.name);
+  map.text("baseline", eval.baseline);
+  map.text("data", data);
+  YamlMap output = map.map("output");
+  const YamlPtr cost_node = map.node("cost"), paper = map.node("paper");
+  const std::vector<YamlPtr>& models = entries_of(map, "models");
+  const std::vector<YamlPtr>& datasets = entries_of(map, "datasets");
+  const std::vector<YamlPtr>& methods = entries_of(map, "methods");
+  for (const char* key : {"name", "output"}) map.require(key);
+  map.finish();
+  output.text("path", eval.output);
+  output.require("path");
+  output.finish();
+  if (!choice.data.empty()) data = choice.data;
+  if (!choice.output.empty()) eval.output = choice.output;
+
+  for (const YamlPtr& node : models)
+    eval.models.push_back(read_model(node, names_of(eval.models, &Eval::Model::name)));
+  for (const YamlPtr& node : datasets)
+    eval.datasets.push_back(read_dataset(node, data, names_of(eval.datasets, &Eval::Dataset::name)));
+  for (const YamlPtr& node : methods)
+    eval.methods.push_back(read_method(node, names_of(eval.methods, &Eval::Method::label)));
+  if (cost_node) {
+    const YamlMap checked(cost_node, "cost");  // refuses what is not a map
+    take_section(*cost_node, "cost", {}, eval.cost);
+  }
+
+  const std::vector<std::string> labels = names_of(eval.methods, &Eval::Method::label),
+                                 known = names_of(eval.datasets, &Eval::Dataset::name);
+  if (eval.baseline.empty()) eval.baseline = labels.front();
+  if (std::find(labels.begin(), labels.end(), eval.baseline) == labels.end())
+    refuse("{}: baseline \"{}\" is no label of a method{}", map.where("baseline"),
+           shorten_text(eval.baseline, 60), suggest_spelling(eval.baseline, labels));
+  const auto check_datasets = [&](const YamlMap& of, const char* key, const std::vector<std::string>& names) {
+    for (const std::string& each : names)
+      if (std::find(known.begin(), known.end(), each) == known.end())
+        refuse("{}: {} \"{}\" is no dataset of this file{}", of.where(key), key, shorten_text(each, 60),
+               suggest_spelling(each, known));
+  };
+  for (size_t m = 0; m < models.size(); ++m) {
+    const YamlMap of(models[m], "models");
+    check_datasets(of, "skip", eval.models[m].skip);
+    std::vector<std::string> named;
+    for (const auto& [name, changes] : eval.models[m].set_on) named.push_back(name);
+    check_datasets(of, "set_on", named);
+  }
+  for (size_t m = 0; m < methods.size(); ++m)
+    check_datasets(YamlMap(methods[m], "methods"), "skip", eval.methods[m].skip);
+  if (paper) read_paper(YamlMap(paper, "paper"), eval);
+
+  choose(eval, choice);
+  return eval;
+}
+
+}  // namespace sheaf

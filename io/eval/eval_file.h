@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/eval/eval_table.h"
+#include "io/eval/lengths.h"
+
+namespace sheaf {
+
+/// A change to a job, as `--set` has it, and where it is written.
+struct JobChange {
+  std::string text;   ///< "method.documents=6"
+  std::string place;  ///< "eval.yaml:12"
+};
+
+/// An evaluation as its YAML file describes it: models × datasets × methods. docs/eval.md explains the keys.
+struct Eval {
+  std::string file, name, output, baseline;
+
+  struct Model {
+    std::string name, path;
+    std::vector<JobChange> changes;                        ///< its other keys, and its `set`
+    std::vector<std::string> skip;                         ///< datasets that it is not run on
+    std::map<std::string, std::vector<JobChange>> set_on;  ///< more changes, by dataset
+    bool replaced = false;                                 ///< by --model NAME=PATH
+  };
+  struct Dataset {
+    std::string name, place;
+    std::string job;                     ///< the job file; empty where there are lengths
+    std::optional<EvalLengths> lengths;  ///< rows are made up and timed
+    std::string metric, value;           ///< of `sheaf score`; empty: quality is not measured
+    std::string gold, gold_format;       ///< empty: the job's input
+    std::vector<std::string> no_answer;  ///< answers that mean there is none
+    std::string judge;                   ///< extract: path of the model that counts LLM-F1; empty: none
+    std::vector<JobChange> changes;
+  };
+  struct Method {
+    std::string label;
+    std::vector<JobChange> changes;
+    std::vector<std::string> skip;  ///< datasets that it is not run on
+  };
+  std::vector<Model> models;
+  std::vector<Dataset> datasets;
+  std::vector<Method> methods;
+  std::vector<JobChange> cost;
+
+  std::string paper;  ///< what the paper calls its table; empty: there is none
+  struct PaperRow {
+    std::string model, dataset, method;
+    EvalFigures figures;  ///< in our units
+    EvalDigits digits;    ///< as they are printed
+  };
+  std::vector<PaperRow> paper_rows;
+};
+
+/// What the command line chooses or changes.
+struct EvalChoice {
+  std::vector<std::string> models;    ///< "NAME", "NAME=PATH" or "all=PATH"
+  std::vector<std::string> datasets;  ///< names; empty: all
+  std::vector<std::string> methods;   ///< labels; empty: all
+  std::string data;                   ///< replaces the file's `data`
+  std::string output;                 ///< replaces output.path
+};
+
+template <class Entry>
+std::vector<std::string> names_of(const std::vector<Entry>& entries, std::string Entry::*name) {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries) names.push_back(entry.*name);
+  return names;
+}
+
+/// Refuses unknown keys, names that are not unique or do not fit a file name, and figures of a paper that
+/// belong to nothing, with file and line.
+Eval read_eval(const std::string& path, const EvalChoice& choice);
+
+}  // namespace sheaf

@@ -1,0 +1,260 @@
+#include "io/eval/evaluation.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/report/report.h"
+#include "core/text/json_reader.h"
+#include "io/base/write_together.h"
+#include "io/jobs/run_job.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kTableFiles[] = {"table.md", "table.csv", "table.json", "table.html",
+                                       "differences.html"};
+constexpr size_t kShownDifferences = 50;  // of a pair, in differences.html
+
+std::string name_of(const Eval& eval, const EvalCell& cell) {
+  return fmt::format("{}, {}, {}", eval.models[cell.model].name, eval.datasets[cell.dataset].name,
+                     eval.methods[cell.method].label);
+}
+
+}  // namespace
+
+int Evaluation::run() {
+  check_ours();
+  files_.make_folder(eval_.output);
+  const auto lock = files_.lock(eval_.output);
+  if (command_.restart) remove_table();
+  int exit_code = 0;
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    if (!quiet())
+      print_line(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])), Stream::err);
+    if (cells_[c].lengths) {
+      ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
+      if (timed.is_null()) {
+        print_note("interrupted; rerun the same command to resume");
+        return 130;
+      }
+      reports_.push_back(std::move(timed));
+      continue;
+    }
+    RunSettings settings;
+    settings.restart = command_.restart;
+    settings.quiet = quiet();
+    RunEnd end = run_job(cells_[c].job, settings);
+    if (end.exit_code == 130) return 130;
+    exit_code = std::max(exit_code, end.exit_code);
+    if (!end.report.is_object())
+      refuse("{}/report.json is missing; --restart runs everything again", cells_[c].job.output.path);
+    reports_.push_back(std::move(end.report));
+  }
+  if (!judge_runs()) return 130;
+  make_table();
+  write_table();
+  return exit_code;
+}
+
+void Evaluation::show_differences() {
+  for (const EvalCell& cell : cells_)
+    if (cell.lengths)
+      refuse(
+          "--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
+          eval_.datasets[cell.dataset].name);
+  ordered_json json = ordered_json::array();
+  for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) {
+    const EvalCell* sides[] = {nullptr, nullptr};
+    for (size_t c = begin; c < group_end(begin); ++c)
+      for (size_t s = 0; s < 2; ++s)
+        if (eval_.methods[cells_[c].method].label == command_.differences[s]) sides[s] = &cells_[c];
+    if (sides[0] == nullptr || sides[1] == nullptr) continue;  // one skips the dataset
+    std::optional<ScoredRun> runs[2];
+    for (size_t s = 0; s < 2; ++s) {
+      if (!file_size(sides[s]->job.output.path + "/_SUCCESS"))
+        refuse("{} is not finished; run it first: sheaf eval {}", sides[s]->job.output.path, command_.path);
+      runs[s] = score_run(eval_.datasets[sides[s]->dataset], *sides[s], gold_);
+      if (!runs[s]) refuse("{} has no rows to compare, only rejects", sides[s]->job.output.path);
+    }
+    const DifferencePair pair =
+        find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), command_.count);
+    const auto columns = static_cast<size_t>(terminal_columns());
+    if (!command_.json) print_text((begin > 0 ? "\n" : "") + differences_text(pair, columns));
+    json.push_back(differences_json(pair));
+  }
+  if (json.empty())
+    refuse("--differences: no dataset is run with both {} and {}", command_.differences[0],
+           command_.differences[1]);
+  if (command_.json) print_json(json);
+}
+
+/// The cells of one model and dataset stand side by side.
+size_t Evaluation::group_end(size_t begin) const {
+  size_t end = begin;
+  while (end < cells_.size() && cells_[end].model == cells_[begin].model &&
+         cells_[end].dataset == cells_[begin].dataset)
+    ++end;
+  return end;
+}
+
+const AskedItems& Evaluation::asked(const EvalCell& cell) {
+  const auto found = asked_.find(cell.dataset);
+  return found != asked_.end() ? found->second : asked_[cell.dataset] = read_asked(cell.job);
+}
+
+/// False where it was interrupted.
+bool Evaluation::judge_runs() {
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
+    if (dataset.judge.empty() || !has_rows(reports_[c])) continue;
+    if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
+    const auto judged =
+        judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
+    if (!judged) return false;
+    judgements_[c] = *judged;
+  }
+  return true;
+}
+
+void Evaluation::make_table() {
+  table_.name = eval_.name;
+  table_.baseline = eval_.baseline;
+  table_.paper = eval_.paper;
+  table_.differences = std::ranges::any_of(cells_, [](const EvalCell& cell) { return !cell.lengths; });
+  for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) add_group(begin, group_end(begin));
+  set_rates(table_);
+  add_notes();
+}
+
+void Evaluation::add_group(size_t begin, size_t end) {
+  if (cells_[begin].lengths) {
+    for (size_t c = begin; c < end; ++c) table_.rows.push_back(timed_row(eval_, cells_[c], reports_[c]));
+    return;
+  }
+  std::vector<std::optional<ScoredRun>> runs;
+  size_t base = end;
+  for (size_t c = begin; c < end; ++c) {
+    runs.push_back(score_run(eval_.datasets[cells_[c].dataset], cells_[c], gold_));
+    if (eval_.methods[cells_[c].method].label == eval_.baseline && runs.back()) base = c;
+  }
+  for (size_t c = begin; c < end; ++c) {
+    const std::optional<ScoredRun>& run = runs[c - begin];
+    const ScoredRun* baseline = base == end || base == c ? nullptr : &*runs[base - begin];
+    table_.rows.push_back(eval_row(eval_, cells_[c], reports_[c], run, baseline));
+    if (const auto judged = judgements_.find(c); judged != judgements_.end())
+      table_.rows.back().own.llm_f1 = judged->second.llm_f1;
+    if (run && command_.log_samples) write_samples(files_, cells_[c], *run, asked(cells_[c]));
+    if (run && baseline != nullptr)
+      pairs_.push_back(find_differences(eval_, cells_[base], *baseline, cells_[c], *run, asked(cells_[c]),
+                                        kShownDifferences));
+  }
+}
+
+void Evaluation::add_notes() {
+  auto& notes = table_.notes;
+  if (table_.differences)
+    notes.push_back(
+        fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
+                    "(paired); EM %: answers equal to those of {}.",
+                    eval_.baseline, eval_.baseline));
+  std::set<std::string> counts, decoding;
+  size_t timed = 0;
+  for (const EvalCell& cell : cells_) {
+    if (!cell.lengths) continue;
+    ++timed;
+    counts.insert(cell.lengths->count == "tokens" ? "tokens of answers" : cell.lengths->count);
+    if (cell.lengths->decoding_only) decoding.insert(eval_.datasets[cell.dataset].name);
+  }
+  if (timed > 0)
+    notes.push_back(
+        fmt::format("Rows of given lengths: timed, not answered{}. n, throughput and $/1k count {}.",
+                    std::ranges::any_of(
+                        reports_, [](const auto& report) { return report.value("weights", "") == "random"; })
+                        ? ", with random weights"
+                        : "",
+                    fmt::join(counts, " or ")));
+  if (!decoding.empty() && std::ranges::all_of(cells_, [](const EvalCell& cell) {
+        return cell.lengths && cell.lengths->decoding_only;
+      }))
+    notes.emplace_back("Decoding alone: the time of answers of one token is taken off.");
+  else if (!decoding.empty())
+    notes.push_back(fmt::format("Decoding alone, the time of answers of one token taken off: {}.",
+                                fmt::join(decoding, ", ")));
+  std::set<std::string> prices;
+  for (const EvalRow& row : table_.rows)
+    if (row.own.usd_per_1k) prices.insert(fmt::format("${:.2f}", row.usd_per_hour));
+  if (!prices.empty()) notes.push_back(fmt::format("Dollars at {} an hour.", fmt::join(prices, ", ")));
+  std::set<std::string> backends;
+  for (const ordered_json& report : reports_)
+    if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());
+  if (!backends.empty()) notes.push_back(fmt::format("Measured on {}.", fmt::join(backends, "; ")));
+  for (size_t c = 0; c < cells_.size(); ++c)
+    if (reports_[c].contains("not_measured"))
+      notes.push_back(fmt::format("{}: not measured: {}.", name_of(eval_, cells_[c]),
+                                  reports_[c].at("not_measured").get<std::string>()));
+  for (const Eval::Model& model : eval_.models)
+    if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
+  std::map<int64_t, std::set<std::string>> limits;
+  for (const EvalCell& cell : cells_)
+    if (const Eval::Dataset& dataset = eval_.datasets[cell.dataset]; cell.job.input.limit > 0)
+      if (!cell.lengths || cell.lengths->documents < dataset.lengths->documents)
+        limits[cell.job.input.limit].insert(dataset.name);
+  for (const auto& [limit, names] : limits)
+    notes.push_back(fmt::format("At most the first {} rows of {}.", limit, fmt::join(names, ", ")));
+  for (size_t c = 0; c < cells_.size(); ++c) {
+    const EvalRow& row = table_.rows[c];
+    if (row.rejects > 0 || row.missing > 0)
+      notes.push_back(fmt::format("{}: rejected rows: {}; without a prediction, scored as wrong: {}.",
+                                  name_of(eval_, cells_[c]), row.rejects, row.missing));
+    if (const auto judged = judgements_.find(c); judged != judgements_.end() && judged->second.unread > 0)
+      notes.push_back(
+          fmt::format("{}: the judge said nothing that can be read of {} of {} documents; LLM-F1 is of "
+                      "the rest.",
+                      name_of(eval_, cells_[c]), judged->second.unread, judged->second.asked));
+  }
+  if (!eval_.paper.empty()) notes.push_back(fmt::format("paper: {}.", eval_.paper));
+}
+
+/// A mistaken output must not cost somebody else's tables. Where an evaluation was begun, its lock is there.
+void Evaluation::check_ours() const {
+  if (file_size(eval_.output + "/.lock")) return;
+  const auto text = read_whole(eval_.output + "/table.json");
+  const ordered_json table = read_json<ordered_json>(text.value_or("{}"));
+  if (table.is_object() && table.contains("rows") && table.contains("name")) return;
+  for (const char* name : kTableFiles)
+    if (file_size(eval_.output + "/" + name))
+      refuse("{}: the folder holds {} and no evaluation; choose another one with --output", eval_.output,
+             name);
+}
+
+/// What it says is of runs that are about to go.
+void Evaluation::remove_table() const {
+  std::vector<FileText> gone;
+  for (const char* name : kTableFiles) gone.push_back({name, std::nullopt});
+  write_together(files_, eval_.output, gone);
+}
+
+void Evaluation::write_table() const {
+  const ordered_json json = eval_json(table_);
+  std::optional<std::string> differences;
+  if (table_.differences) differences = differences_html(eval_.name, pairs_);
+  write_together(files_, eval_.output,
+                 {{"table.md", eval_markdown(table_)},
+                  {"table.csv", eval_csv(table_)},
+                  {"table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"},
+                  {"table.html", eval_html(table_)},
+                  {"differences.html", std::move(differences)}});
+  if (command_.json) return print_json(json);
+  if (command_.quiet) return;
+  print_text(eval_text(table_));
+  print_line(fmt::format("table   {}/table.md, .csv, .json, .html", eval_.output));
+  if (table_.differences) print_line(fmt::format("differ  {}/differences.html", eval_.output));
+  if (!flush_output()) forgive_output();  // the result is in the folder
+}
+
+}  // namespace sheaf

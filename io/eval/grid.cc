@@ -1,0 +1,134 @@
+#include "io/eval/grid.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/corpus/corpus.h"
+#include "io/datasets/dataset.h"
+#include "io/files/job_file.h"
+#include "io/files/predictions.h"
+#include "io/files/schema_file.h"
+
+namespace sheaf {
+namespace {
+
+/// Says the line of the evaluation instead of the option that it was turned into.
+[[noreturn]] void refuse_job(const Error& error, const std::vector<JobChange>& changes,
+                             const Eval::Dataset& dataset) {
+  const std::string_view message = error.what();
+  for (const JobChange& change : changes) {
+    const std::string option = "--set " + shorten_text(change.text, 120);
+    if (message.starts_with(option + ":"))
+      throw Error(error.fault(), change.place + std::string(message.substr(option.size())));
+  }
+  throw Error(error.fault(), fmt::format("{}: dataset {}: {}", dataset.place, dataset.name, message));
+}
+
+Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options) {
+  const Eval::Model& model = eval.models[cell.model];
+  const Eval::Dataset& dataset = eval.datasets[cell.dataset];
+  const Eval::Method& method = eval.methods[cell.method];
+  std::vector<JobChange> changes;
+  for (const auto* some : {&dataset.changes, &model.changes, &method.changes, &eval.cost})
+    changes.insert(changes.end(), some->begin(), some->end());
+  if (const auto here = model.set_on.find(dataset.name); here != model.set_on.end())
+    changes.insert(changes.end(), here->second.begin(), here->second.end());
+  std::vector<std::string> overrides = names_of(changes, &JobChange::text);
+  if (!options.device.empty()) overrides.push_back("engine.device=\"" + options.device + "\"");
+  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
+  if (dataset.lengths) check_lengths_changes(dataset.place, overrides);
+  overrides.push_back(
+      "output.path=" +
+      nlohmann::json(fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label)).dump());
+  try {
+    if (dataset.lengths) {
+      Job job = lengths_job(eval.file, overrides);
+      job.input.limit = options.limit;
+      if (options.files) check_lengths_model(job.model.path);
+      return job;
+    }
+    Job job = read_job(dataset.job, overrides, options.files);
+    if (options.limit > 0) job.input.limit = options.limit;
+    if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
+    if (!dataset.judge.empty() && job.task.kind != "extract")
+      refuse("judge is only for task.kind extract, not {}; remove it", job.task.kind);
+    if (options.files && !dataset.judge.empty() && !std::filesystem::exists(dataset.judge))
+      refuse("judge.model: no such file or folder: {}", dataset.judge);
+    return job;
+  } catch (const Error& error) {
+    refuse_job(error, changes, dataset);
+  }
+}
+
+}  // namespace
+
+std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
+  std::vector<EvalCell> cells;
+  for (size_t m = 0; m < eval.models.size(); ++m) {
+    const std::vector<std::string>& skip = eval.models[m].skip;
+    for (size_t d = 0; d < eval.datasets.size(); ++d) {
+      if (std::find(skip.begin(), skip.end(), eval.datasets[d].name) != skip.end()) continue;
+      for (size_t k = 0; k < eval.methods.size(); ++k) {
+        const std::vector<std::string>& without = eval.methods[k].skip;
+        if (std::find(without.begin(), without.end(), eval.datasets[d].name) != without.end()) continue;
+        EvalCell cell{m, d, k, {}, eval.datasets[d].lengths};
+        cell.job = read_cell(eval, cell, options);
+        if (cell.lengths && options.limit > 0)
+          cell.lengths->documents =
+              static_cast<int32_t>(std::min<int64_t>(cell.lengths->documents, options.limit));
+        cells.push_back(std::move(cell));
+      }
+    }
+  }
+  if (cells.empty())
+    refuse("{}: every model or method skips every dataset that is left; nothing is to be run", eval.file);
+  return cells;
+}
+
+void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>& take) {
+  Schema schema;
+  const bool extract = job.task.kind == "extract";
+  if (extract) schema = read_schema(job.task.schema);
+  const auto corpus = open_corpus(job, extract ? &schema : nullptr);
+  while (const auto row = corpus->next()) {
+    const Item* item = std::get_if<Item>(&*row);
+    if (item == nullptr) continue;
+    const std::string row_id = id_text(item->id);
+    AskedItem asked{row_id, item->id, item->place, item->category, whole_document(*item), {}};
+    if (item->questions.empty() || !job.input.question.empty()) {
+      if (!item->questions.empty()) asked.question = item->questions.front().text;
+      if (!take(asked)) return;
+      continue;
+    }
+    for (size_t q = 0; q < item->questions.size(); ++q) {
+      const std::string own = id_text(item->questions[q].id);
+      asked.id = own.empty() ? fmt::format("{}/{}", row_id, q) : own;
+      asked.question = item->questions[q].text;
+      if (!take(asked)) return;
+    }
+  }
+}
+
+std::vector<GoldAnswer> read_asked_gold(const Eval::Dataset& dataset, const Job& job) {
+  if (job.task.kind == "chat" && dataset.gold.empty())
+    refuse("{}: dataset {}: requests carry no gold answers; name them with gold, or leave out metric",
+           dataset.place, dataset.name);
+  if (dataset.gold.empty() && job.input.dataset.split != "test")
+    refuse("{}: dataset {}: gold answers are those of the split test; leave out input.split or metric",
+           dataset.place, dataset.name);
+  const std::string path = dataset.gold.empty() ? job.input.path : dataset.gold;
+  std::string format = dataset.gold_format;
+  if (format.empty())
+    format = dataset.gold.empty() && find_dataset_format(job.input.format) ? job.input.format : "auto";
+  std::vector<GoldAnswer> gold = read_gold(format, path);
+  if (job.input.limit == 0) return gold;
+  // What lies beyond the limit was not asked; what a run did not answer of the rest is wrong.
+  std::unordered_set<std::string> asked;
+  for_each_asked(job, [&](const AskedItem& item) { return asked.insert(item.id), true; });
+  std::erase_if(gold, [&](const GoldAnswer& answer) { return !asked.contains(id_text(answer.id)); });
+  return gold;
+}
+
+}  // namespace sheaf

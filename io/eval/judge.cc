@@ -1,0 +1,110 @@
+#include "io/eval/judge.h"
+
+#include <fmt/ranges.h>
+
+#include "core/base/error.h"
+#include "core/metrics/judge.h"
+#include "core/report/report.h"
+#include "io/corpus/corpus.h"
+#include "io/eval/check.h"
+#include "io/files/predictions.h"
+#include "io/files/schema_file.h"
+#include "io/jobs/run_job.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int32_t kReplyTokens = 2048;  // the judge explains every value before it sums up
+
+/// The request to the judge about one document.
+std::string judge_request(const std::string& id, const Category& category, const std::string& document,
+                          const nlohmann::json& values) {
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<std::pair<std::string, std::optional<std::string>>> extracted;
+  for (const Attribute& attribute : category.attributes) {
+    attributes.emplace_back(attribute.name, attribute.description);
+    std::vector<std::string> texts;
+    if (const auto value = values.find(attribute.name); value != values.end()) texts = answer_texts(*value);
+    std::optional<std::string> text;
+    if (!texts.empty()) text = fmt::format("{}", fmt::join(texts, ", "));
+    extracted.emplace_back(attribute.name, std::move(text));
+  }
+  const ordered_json message{{"role", "user"}, {"content", judge_prompt(attributes, document, extracted)}};
+  const ordered_json request{{"custom_id", id},
+                             {"method", "POST"},
+                             {"url", "/v1/chat/completions"},
+                             {"body", {{"messages", {message}}, {"max_tokens", kReplyTokens}}}};
+  return request.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+Job judge_job(const std::string& judge_model, const EvalCell& cell, const std::string& requests) {
+  Job job;
+  job.file = cell.job.file;
+  job.model.path = judge_model;
+  job.input.path = requests;
+  job.input.format = "openai-batch";
+  job.input.id = "custom_id";
+  job.task.kind = "chat";
+  job.method.name = "prefix";
+  job.method.prompt_tokens = 32768;
+  job.method.max_value_tokens = kReplyTokens;
+  job.engine = cell.job.engine;
+  job.output.path = cell.job.output.path + "/judge/run";
+  return job;
+}
+
+}  // namespace
+
+Judgements count_replies(const std::string& folder, int64_t asked) {
+  Judgements judgements;
+  judgements.asked = asked;
+  const Predictions replies = read_predictions(folder);
+  std::vector<MetricItem> items;
+  for (const std::string& id : replies.ids) {
+    const nlohmann::json& reply = replies.by_id.at(id).at("answer");
+    try {
+      if (!reply.is_string()) throw BadText("no reply");
+      for (const auto& [attribute, word] : read_judgements(reply.get_ref<const std::string&>()))
+        items.push_back(
+            {fmt::format("{}/{}", id, attribute), id, {}, attribute, std::vector<std::string>{word}, {}});
+    } catch (const BadText&) {
+      ++judgements.unread;
+    }
+  }
+  judgements.unread += asked - static_cast<int64_t>(replies.ids.size());  // too long for the judge
+  if (items.empty()) return judgements;
+  judgements.llm_f1 = score_items(find_metric("llm-f1"), items, {0, 0}).values[0];
+  return judgements;
+}
+
+std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
+                                    const AskedItems& asked, bool restart, bool quiet) {
+  const Schema schema = read_schema(cell.job.task.schema);
+  const Predictions predictions = read_predictions(cell.job.output.path);
+  std::string lines;
+  for (const std::string& id : predictions.ids) {
+    const AskedItem& item = asked.at(id);
+    const Category* category =
+        item.category.empty() ? &schema.categories.front() : schema.find(item.category);
+    lines += judge_request(id, *category, item.context, predictions.by_id.at(id));
+  }
+  const std::string folder = cell.job.output.path + "/judge";
+  files.make_folder(folder);
+  // A large corpus is known by the time of its last change too.
+  if (read_whole(folder + "/requests.jsonl") != lines) write_whole(files, folder, "requests.jsonl", lines);
+  const Job job = judge_job(judge_model, cell, folder + "/requests.jsonl");
+  RunSettings settings;
+  settings.restart = restart || holds_other_corpus(job);
+  settings.quiet = quiet;
+  const RunEnd end = run_job(job, settings);
+  if (end.exit_code == 130) return std::nullopt;
+  if (!end.report.is_object())
+    refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
+  const auto count = static_cast<int64_t>(predictions.ids.size());
+  if (!has_rows(end.report)) return Judgements{std::nullopt, count, count};
+  return count_replies(job.output.path, count);
+}
+
+}  // namespace sheaf

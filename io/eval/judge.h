@@ -1,0 +1,28 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics/metric.h"
+#include "io/eval/samples.h"
+
+namespace sheaf {
+
+/// What a judge model says of the attribute values of a run.
+struct Judgements {
+  std::optional<double> llm_f1;  ///< nothing where no reply could be read
+  int64_t asked = 0;             ///< documents
+  int64_t unread = 0;            ///< of them: replies without judgements
+};
+
+/// Asks the judge about every document of a run (extract), as the HPD paper words it, and counts. The judge's
+/// own run lies in the folder judge of the run's folder and goes on where it stopped, unless it is of other
+/// values. Nothing where it was interrupted.
+std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
+                                    const AskedItems& asked, bool restart, bool quiet);
+
+/// The judgements in the rows that a judge wrote into `folder`.
+Judgements count_replies(const std::string& folder, int64_t asked);
+
+}  // namespace sheaf

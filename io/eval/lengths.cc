@@ -1,0 +1,288 @@
+#include "io/eval/lengths.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <initializer_list>
+#include <random>
+
+#include "app/signals.h"
+#include "core/base/error.h"
+#include "core/estimate/predict.h"
+#include "core/model/shapes.h"
+#include "core/text/json_reader.h"
+#include "core/text/spelling.h"
+#include "io/files/hardware_file.h"
+#include "io/files/job_file.h"
+#include "io/jobs/bench_backend.h"
+#include "io/jobs/bench_run.h"
+#include "io/jobs/bench_stacks.h"
+#include "io/jobs/workbench.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr Range<int64_t> kLength{1, 1 << 20};
+constexpr uint32_t kSeed = 7;
+
+const std::vector<std::string> kKeys = {"model.path",           "method.name",    "method.documents",
+                                        "method.prompt_tokens", "engine.device",  "engine.rows_per_step",
+                                        "engine.kv_memory_gb",  "engine.prompts", "engine.reproducible",
+                                        "cost.usd_per_hour",    "cost.devices"};
+
+constexpr const char* kFile = "timing.json";
+
+/// The rows of a workload whose answers have `answer_tokens`.
+Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vocab) {
+  std::mt19937 random(kSeed);
+  const auto tokens = [&](int32_t count) {
+    Tokens made;
+    for (int32_t i = 0; i < count; ++i)
+      made.push_back(static_cast<TokenId>(random() % static_cast<uint32_t>(vocab)));
+    return made;
+  };
+  Workload workload;
+  workload.name = "lengths";
+  workload.vocab = vocab;
+  workload.common = lengths.instruction_tokens;
+  workload.questions = int64_t{lengths.documents} * lengths.questions;
+  auto bin = std::make_shared<BinParts>();
+  bin->instruction = tokens(lengths.instruction_tokens);
+  std::vector<ItemParts> items;
+  for (int32_t d = 0; d < lengths.documents; ++d) {
+    ItemParts item;
+    item.bin = bin;
+    item.item = d;
+    item.stream = static_cast<uint64_t>(d);
+    item.document = tokens(lengths.document_tokens);
+    for (int32_t q = 0; q < lengths.questions; ++q)
+      item.own_questions.push_back({tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
+    items.push_back(std::move(item));
+  }
+  workload.bins.push_back(std::move(items));
+  return workload;
+}
+
+/// What a measurement is of. Another one is not taken in its place.
+ordered_json describe(const Job& job, const EvalLengths& lengths) {
+  return {{"model", job.model.path},
+          {"lengths",
+           {{"instruction_tokens", lengths.instruction_tokens},
+            {"documents", lengths.documents},
+            {"document_tokens", lengths.document_tokens},
+            {"questions", lengths.questions},
+            {"question_tokens", lengths.question_tokens},
+            {"answer_tokens", lengths.answer_tokens},
+            {"count", lengths.count},
+            {"decoding_only", lengths.decoding_only},
+            {"runs", lengths.runs}}},
+          {"method",
+           {{"name", job.method.name},
+            {"documents", job.method.documents},
+            {"prompt_tokens", job.method.prompt_tokens}}},
+          {"engine",
+           {{"device", job.engine.device},
+            {"rows_per_step", job.engine.rows_per_step},
+            {"kv_memory_gb", job.engine.kv_memory_gb},
+            {"prompts", job.engine.prompts},
+            {"reproducible", job.engine.reproducible}}}};
+}
+
+/// Whether what a file holds has every figure that a row of the table needs.
+bool is_measurement(const ordered_json& read) {
+  if (!read.is_object() || !read.contains("measured")) return false;
+  const auto all = [&](std::initializer_list<const char*> keys, auto&& fits) {
+    return std::ranges::all_of(keys, [&](const char* key) { return !read.contains(key) || fits(read[key]); });
+  };
+  return (read.contains("seconds") || read.contains("not_measured")) &&
+         all({"seconds", "predicted_seconds", "memory_gb"},
+             [](const ordered_json& value) { return value.is_number() && value.get<double>() > 0; }) &&
+         all({"not_measured", "backend", "weights"},
+             [](const ordered_json& value) { return value.is_string(); });
+}
+
+bool has_weights(const std::string& path) {
+  if (fs::path(path).extension() == ".gguf" || fs::path(path).extension() == ".safetensors")
+    return fs::is_regular_file(path);
+  if (!fs::is_directory(path)) return false;
+  const fs::directory_iterator files(path);
+  return std::any_of(begin(files), end(files), [](const fs::directory_entry& file) {
+    return file.path().extension() == ".safetensors";
+  });
+}
+
+}  // namespace
+
+int64_t EvalLengths::counted() const {
+  const int64_t asked = int64_t{documents} * questions;
+  return count == "documents" ? documents : count == "questions" ? asked : asked * answer_tokens;
+}
+
+EvalLengths read_lengths(const YamlPtr& node) {
+  YamlMap map(node, "datasets.lengths");
+  EvalLengths lengths;
+  map.integer("instruction_tokens", lengths.instruction_tokens, kLength);
+  map.integer("documents", lengths.documents, kLength);
+  map.integer("document_tokens", lengths.document_tokens, kLength);
+  map.integer("questions", lengths.questions, kLength);
+  map.integer("question_tokens", lengths.question_tokens, kLength);
+  map.integer("answer_tokens", lengths.answer_tokens, kLength);
+  map.choice("count", lengths.count, {"tokens", "questions", "documents"});
+  map.boolean("decoding_only", lengths.decoding_only);
+  map.integer("runs", lengths.runs, {1, 100});
+  for (const char* key : {"document_tokens", "answer_tokens"}) map.require(key);
+  map.finish();
+  if (lengths.decoding_only && lengths.answer_tokens == 1)
+    refuse("{}: decoding_only needs answer_tokens above 1: the first comes with the prompt",
+           map.where("decoding_only"));
+  return lengths;
+}
+
+void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes) {
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+      refuse("{}: {} says nothing where lengths are timed; of a job there are {}", place, key,
+             fmt::join(kKeys, ", "));
+  }
+}
+
+Job lengths_job(const std::string& file, const std::vector<std::string>& changes) {
+  const YamlPtr nothing =
+      parse_yaml(file,
+                 "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
+                 "task: {kind: ask}, method: {name: ippd, documents: 0, prompt_tokens: 1000000000}, "
+                 "output: {path: none}}",
+                 0);
+  return read_job(file, nothing, changes, false);
+}
+
+void check_lengths_model(const std::string& model) {
+  const std::vector<std::string> names = shape_names();
+  if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
+  const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
+  if (!config)
+    refuse("model {}: neither a model's files nor the name of a shape{}; there are {}",
+           shorten_text(model, 80), suggest_spelling(model, names), fmt::join(names, ", "));
+  read_shape(model);
+}
+
+ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
+  ordered_json before = read_json<ordered_json>(read_whole(job.output.path + "/" + kFile).value_or(""));
+  if (!is_measurement(before)) return nullptr;
+  if (before.value("measured", ordered_json()) != describe(job, lengths))
+    refuse(
+        "{}: holds another measurement; choose another folder with --output, or measure everything again "
+        "with --restart",
+        job.output.path);
+  return before;
+}
+
+LengthsBench::LengthsBench(FileLayer& files) : files_(files) {}
+LengthsBench::~LengthsBench() = default;
+
+void LengthsBench::open(const Job& job) {
+  const std::string key =
+      fmt::format("{}\n{}\n{}", job.model.path, job.engine.device, job.engine.reproducible);
+  if (backend_ && opened_ == key) return;
+  backend_.reset();  // its memory first
+  const bool weights = has_weights(job.model.path);
+  backend_ =
+      std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
+                                                job.engine.device, job.engine.reproducible, 0});
+  opened_ = key;
+  device_ = find_device_model(backend_->backend().describe());
+  kv_room_ = backend_->kv_room();
+  most_pages_ = 0;
+}
+
+/// The median of the runs that count.
+LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths& lengths,
+                                               int32_t answer_tokens) {
+  const ModelConfig& config = backend_->config();
+  Backend& backend = backend_->backend();
+  Timed timed;
+  const int32_t positions =
+      lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
+  if (positions > config.context) {
+    timed.trouble =
+        fmt::format("a prompt needs {} positions and the model has {}", positions, config.context);
+    return timed;
+  }
+  const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
+  const std::vector<Stack> stacks =
+      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
+  EngineOptions engine;
+  engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
+  engine.prompts = job.engine.prompts;
+  engine.interrupted = &interrupted;
+  const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;
+  const int64_t room = job.engine.kv_memory_gb > 0
+                           ? static_cast<int64_t>(job.engine.kv_memory_gb * 1024 * 1024 * 1024)
+                           : kv_room_;
+  const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
+  engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  for (const Stack& stack : stacks)
+    if (most_pages({stack}, engine.page_size) > engine.pages) {
+      timed.trouble = "a prompt does not fit the memory left for keys and values";
+      return timed;
+    }
+  std::vector<BenchRun> runs;
+  for (int32_t i = 0; i < lengths.runs; ++i) {
+    std::optional<PredictedBackend> predicted;
+    if (device_) predicted.emplace(backend, *device_);
+    runs.push_back(run_once(predicted ? *predicted : backend, engine, stacks));
+    if (predicted) timed.predicted = predicted->time().seconds();
+    if (interrupted) return timed;
+    const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
+    if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
+  }
+  if (runs.size() > 1) runs.erase(runs.begin());
+  std::ranges::sort(runs, {}, &BenchRun::seconds);
+  const BenchRun& median = runs[runs.size() / 2];
+  timed.seconds = median.seconds;
+  timed.steps = median.stats.steps;
+  // The pool only grows, so most of it may be of an earlier measurement.
+  most_pages_ = std::max(most_pages_, median.pages);
+  if (const int64_t taken = backend_->device_bytes(); taken > 0)
+    timed.memory_gb = static_cast<double>(taken - (most_pages_ - median.stats.peak_pages) * page_bytes) / 1e9;
+  return timed;
+}
+
+ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool restart) {
+  const std::string& folder = job.output.path;
+  if (!restart)
+    if (ordered_json before = measured_before(job, lengths); before.is_object()) return before;
+  ordered_json report{{"measured", describe(job, lengths)}};
+  try {
+    open(job);
+  } catch (const OutOfMemory& error) {
+    report["not_measured"] = fmt::format("the weights do not fit: {}", error.what());
+    return report;
+  }
+  const Timed whole = time_answers(job, lengths, lengths.answer_tokens);
+  const Timed first = lengths.decoding_only && whole.seconds > 0 ? time_answers(job, lengths, 1) : Timed();
+  if (interrupted) return nullptr;
+  report["backend"] = backend_->backend().describe();
+  report["weights"] = has_weights(job.model.path) ? "loaded" : "random";
+  if (!whole.trouble.empty()) {
+    report["not_measured"] = whole.trouble;
+  } else if (first.seconds >= whole.seconds) {
+    report["not_measured"] =
+        fmt::format("answers of one token took as long as those of {}", lengths.answer_tokens);
+  } else {
+    report["seconds"] = whole.seconds - first.seconds;
+    report["seconds_of_all"] = whole.seconds;
+    if (whole.predicted > 0) report["predicted_seconds"] = whole.predicted - first.predicted;
+    report["steps"] = whole.steps;
+    if (whole.memory_gb > 0) report["memory_gb"] = whole.memory_gb;
+  }
+  files_.make_folder(folder);
+  write_whole(files_, folder, kFile, report.dump(2) + "\n");
+  return report;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,78 @@
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/estimate/device_model.h"
+#include "core/job/job.h"
+#include "io/base/file_layer.h"
+#include "io/base/yaml_reader.h"
+
+namespace sheaf {
+
+class BenchBackend;
+
+/// A dataset of made-up rows, all of the same lengths: how long they take does not depend on what they say.
+struct EvalLengths {
+  int32_t instruction_tokens = 1;
+  int32_t documents = 1;
+  int32_t document_tokens = 1;
+  int32_t questions = 1;  ///< of each document
+  int32_t question_tokens = 1;
+  int32_t answer_tokens = 1;
+  std::string count = "tokens";  ///< of answers; or questions, documents: what throughput counts
+  bool decoding_only = false;    ///< the time that answers of one token take is taken off
+  int32_t runs = 3;              ///< the first of several warms up, the median of the others counts
+
+  int64_t counted() const;  ///< what throughput counts, of all rows
+};
+
+/// Refuses unknown keys and lengths that are none.
+EvalLengths read_lengths(const YamlPtr& node);
+
+/// Refuses changes to a job that say nothing where only lengths are timed. `changes` are "key=value".
+void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes);
+
+/// What a method and an engine are for rows of lengths: a job without corpus and task of its own.
+Job lengths_job(const std::string& file, const std::vector<std::string>& changes);
+
+/// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
+void check_lengths_model(const std::string& model);
+
+/// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
+/// Another one is refused.
+nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
+
+/// Times rows of given lengths with random weights of a shape, or a model's own.
+class LengthsBench {
+ public:
+  explicit LengthsBench(FileLayer& files);
+  ~LengthsBench();
+
+  /// What was measured, also in the job's output folder; `not_measured` says why not. Null
+  /// where it was interrupted. What the folder holds
+  /// already is not measured again, unless `restart`.
+  nlohmann::ordered_json time(const Job& job, const EvalLengths& lengths, bool restart);
+
+ private:
+  struct Timed {
+    std::string trouble;   ///< why it could not be done
+    double seconds = 0;    ///< 0: it could not be done, or was interrupted
+    double predicted = 0;  ///< seconds; 0: the device is not known
+    double memory_gb = 0;  ///< of the device at the peak; 0: not known
+    int64_t steps = 0;
+  };
+  void open(const Job& job);
+  Timed time_answers(const Job& job, const EvalLengths& lengths, int32_t answer_tokens);
+
+  FileLayer& files_;
+  std::string opened_;  ///< the model and device of `backend_`
+  std::unique_ptr<BenchBackend> backend_;
+  std::optional<DeviceModel> device_;  ///< as calibrated
+  int64_t kv_room_ = 0;                ///< bytes for keys and values, as found when it was opened
+  int32_t most_pages_ = 0;             ///< of the largest pool since
+};
+
+}  // namespace sheaf

@@ -1,0 +1,42 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/eval/eval_table.h"
+#include "io/eval/grid.h"
+#include "io/files/metric_items.h"
+
+namespace sheaf {
+
+/// The gold answers of each dataset of an evaluation, read once.
+class GoldAnswers {
+ public:
+  /// Refuses datasets whose gold answers cannot be read or do not fit their metric.
+  GoldAnswers(const Eval& eval, const std::vector<EvalCell>& cells);
+  const std::vector<GoldAnswer>& of(size_t dataset) const { return by_dataset_.at(dataset); }
+
+ private:
+  std::map<size_t, std::vector<GoldAnswer>> by_dataset_;
+};
+
+/// What a finished run answered, and what that is worth.
+struct ScoredRun {
+  Predictions predictions;
+  MetricItems joined;  ///< empty where the dataset has no metric
+  std::optional<Scores> scores;
+};
+
+/// Nothing where the run has no row at all.
+std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell& cell,
+                                   const GoldAnswers& gold);
+
+/// The row of a measurement of lengths.
+EvalRow timed_row(const Eval& eval, const EvalCell& cell, const nlohmann::ordered_json& report);
+
+/// The row of a run. `baseline` is null for the baseline itself and where there is none.
+EvalRow eval_row(const Eval& eval, const EvalCell& cell, const nlohmann::ordered_json& report,
+                 const std::optional<ScoredRun>& run, const ScoredRun* baseline);
+
+}  // namespace sheaf

@@ -1,0 +1,129 @@
+#include "io/files/calibration_file.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/model/shapes.h"
+#include "io/base/json_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr const char* kFormat = "sheaf calibration 1";
+constexpr size_t kLargestFile = size_t{16} << 20;
+constexpr int64_t kMostRows = 1 << 20;
+
+/// Microseconds with the digits that a clock can mean.
+double microseconds(double seconds) {
+  return std::round(seconds * 1e7) / 10;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  Calibration read() const {
+    const json root = read_json_object(path_, kLargestFile);
+    only(root, {"format", "device", "machine", "date", "version", "measurements"}, "");
+    const JsonFields fields(root, path_);
+    if (const std::string format = fields.text("format"); format != kFormat)
+      refuse("{}: format \"{}\" is not \"{}\"; write it anew with sheaf bench --calibrate", path_, format,
+             kFormat);
+    Calibration calibration{fields.text("device"), fields.text("date"), fields.text("version"), {}};
+    if (root.contains("machine")) calibration.machine = fields.text("machine");
+    const json* list = fields.find("measurements");
+    if (!list || !list->is_array() || list->empty())
+      refuse("{}: \"measurements\" is no list, or empty", path_);
+    for (size_t i = 0; i < list->size(); ++i) calibration.measurements.push_back(measurement((*list)[i], i));
+    return calibration;
+  }
+
+ private:
+  void only(const json& object, std::initializer_list<const char*> known, const std::string& where) const {
+    for (const auto& [key, value] : object.items())
+      if (std::ranges::find(known, key) == known.end())
+        refuse("{}: {}has an unknown key \"{}\"", path_, where, key);
+  }
+
+  Measurement measurement(const json& object, size_t index) const {
+    const std::string where = fmt::format("measurement {} ", index + 1);
+    if (!object.is_object()) refuse("{}: {}is no object", path_, where);
+    only(object, {"shape", "parts", "picks", "products", "attention", "rest", "pick", "host", "held_out"},
+         where);
+    const JsonFields fields(object, path_ + ": " + where);
+    Measurement measured;
+    measured.shape = fields.text("shape");
+    shape_by_name(measured.shape);
+    const int64_t picks = fields.integer("picks");
+    measured.probe.picks = static_cast<int32_t>(std::clamp<int64_t>(picks, 0, INT32_MAX));
+    const json* parts = fields.find("parts");
+    if (!parts || !parts->is_array() || parts->empty())
+      refuse("{}: {}: \"parts\" is no list, or empty", path_, where);
+    for (const json& each : *parts) measured.probe.parts.push_back(part(each, where));
+    if (measured.probe.rows() > kMostRows) refuse("{}: {}has more than {} rows", path_, where, kMostRows);
+    auto seconds = [&](const char* key) {
+      const double value = fields.number(key, 0) / 1e6;
+      if (!(value >= 0)) refuse("{}: {}: \"{}\" is below 0", path_, where, key);
+      return value;
+    };
+    measured.device = {seconds("products"), seconds("attention"), seconds("rest"), seconds("pick")};
+    measured.host = seconds("host");
+    measured.held_out = fields.boolean("held_out", false);
+    if (!(measured.device.total() > 0)) refuse("{}: {}took no time", path_, where);
+    return measured;
+  }
+
+  ProbePart part(const json& list, const std::string& where) const {
+    int32_t values[5] = {};
+    if (!list.is_array() || list.size() != std::size(values))
+      refuse("{}: {}: a part is [groups, trunk, runs, own, rows]", path_, where);
+    for (size_t i = 0; i < std::size(values); ++i) {
+      const bool from_zero = i == 1 || i == 3;
+      if (!list[i].is_number_unsigned() || list[i] > kMostRows || (!from_zero && list[i] == 0))
+        refuse("{}: {}: {} cannot be part of a step", path_, where, shown_json(list));
+      values[i] = list[i].get<int32_t>();
+    }
+    return {values[0], values[1], values[2], values[3], values[4]};
+  }
+
+  const std::string& path_;
+};
+
+}  // namespace
+
+std::string calibration_text(const Calibration& calibration) {
+  ordered_json head{{"format", kFormat}, {"device", calibration.device}};
+  if (!calibration.machine.empty()) head["machine"] = calibration.machine;
+  head.update({{"date", calibration.date}, {"version", calibration.version}});
+  std::string text = head.dump();
+  text.back() = ',';
+  text += "\n\"measurements\": [";
+  const char* separator = "\n";
+  for (const Measurement& measured : calibration.measurements) {
+    ordered_json parts = ordered_json::array();
+    for (const ProbePart& part : measured.probe.parts)
+      parts.push_back({part.groups, part.trunk, part.runs, part.own, part.rows});
+    ordered_json line{{"shape", measured.shape},
+                      {"parts", parts},
+                      {"picks", measured.probe.picks},
+                      {"products", microseconds(measured.device.products)},
+                      {"attention", microseconds(measured.device.attention)},
+                      {"rest", microseconds(measured.device.rest)},
+                      {"pick", microseconds(measured.device.pick)},
+                      {"host", microseconds(measured.host)}};
+    if (measured.held_out) line["held_out"] = true;
+    text += separator + line.dump();
+    separator = ",\n";
+  }
+  return text + "\n]}\n";
+}
+
+Calibration read_calibration(const std::string& path) {
+  return Reader(path).read();
+}
+
+}  // namespace sheaf

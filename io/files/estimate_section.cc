@@ -1,0 +1,137 @@
+#include "io/files/estimate_section.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/ranges.h>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+constexpr Range<int64_t> kCount{1, INT64_C(1) << 50};
+
+const std::vector<std::string>& sweep_keys() {
+  static const std::vector<std::string> keys = {"method",        "model",         "hardware", "documents",
+                                                "prompt_tokens", "rows_per_step", "prompts",  "devices"};
+  return keys;
+}
+
+void read_count(YamlMap& map, const char* key, std::optional<int64_t>& target) {
+  int64_t value = 1;
+  map.integer(key, value, kCount);
+  if (map.has(key)) target = value;
+}
+
+void read_number(YamlMap& map, const char* key, std::optional<double>& target, Range<double> range) {
+  double value = range.most;
+  map.number(key, value, range);
+  if (map.has(key)) target = value;
+}
+
+/// A value or a list of values; numbers need no quotes.
+std::vector<std::string> read_values(const YamlNode& node, const std::string& name) {
+  std::vector<std::string> values;
+  if (node.kind == YamlNode::Kind::list)
+    for (const YamlPtr& item : node.items) values.push_back(yaml_scalar(*item, name));
+  else
+    values.push_back(yaml_scalar(node, name));
+  if (values.empty()) refuse("{}: {} is an empty list; name a value", node.place.text(), name);
+  return values;
+}
+
+template <class Value>
+void take(std::optional<Value>& target, const std::optional<Value>& other) {
+  if (!target) target = other;
+}
+
+void take(std::string& target, const std::string& other) {
+  if (target.empty()) target = other;
+}
+
+}  // namespace
+
+SweepAxis parse_sweep(const std::string& text) {
+  const size_t equals = text.find('=');
+  SweepAxis axis{text.substr(0, equals), {}, "--sweep " + text.substr(0, equals)};
+  if (equals == std::string::npos || std::ranges::find(sweep_keys(), axis.key) == sweep_keys().end())
+    refuse("--sweep {}: write it as KEY=VALUE,VALUE with one of {}", text, fmt::join(sweep_keys(), ", "));
+  for (size_t begin = equals + 1; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    if (comma == begin) refuse("--sweep {}: a value is missing", text);
+    axis.values.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  if (axis.values.empty()) refuse("--sweep {}: a value is missing", text);
+  return axis;
+}
+
+double parse_duration(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const std::string unit(rest, end);
+  const double factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
+  if (error != std::errc() || factor == 0 || !(value > 0))
+    refuse("--within {}: write a time as 2h, 90m or 30s", text);
+  return value * factor;
+}
+
+void EstimateWishes::take_missing(const EstimateWishes& section, const std::vector<std::string>& settled) {
+  take(model, section.model);
+  if (hardware.empty()) hardware_from = section.hardware_from;
+  take(hardware, section.hardware);
+  take(within, section.within);
+  take(sample, section.sample);
+  take(rows, section.rows);
+  take(devices, section.devices);
+  take(answer_tokens, section.answer_tokens);
+  take(tokens_per_byte, section.tokens_per_byte);
+  take(document_tokens, section.document_tokens);
+  take(documents_per_row, section.documents_per_row);
+  take(questions, section.questions);
+  take(question_tokens, section.question_tokens);
+  take(instruction_tokens, section.instruction_tokens);
+  if (!sweep.empty()) return;
+  for (const SweepAxis& axis : section.sweep)
+    if (std::ranges::find(settled, axis.key) == settled.end()) sweep.push_back(axis);
+}
+
+EstimateWishes read_estimate_section(YamlMap map) {
+  EstimateWishes wishes;
+  map.text("model", wishes.model);
+  if (const YamlPtr hardware = map.node("hardware")) {
+    wishes.hardware_from = map.where("hardware") + ": " + map.path("hardware");
+    wishes.hardware = fmt::format("{}", fmt::join(read_values(*hardware, map.path("hardware")), ","));
+  }
+  if (const YamlPtr within = map.node("within")) {
+    wishes.within = yaml_scalar(*within, map.path("within"));
+    try {
+      parse_duration(wishes.within);
+    } catch (const Error&) {
+      refuse("{}: estimate.within must be a time such as 2h, 90m or 30s, not {}", map.where("within"),
+             within->describe());
+    }
+  }
+  read_count(map, "sample", wishes.sample);
+  read_count(map, "rows", wishes.rows);
+  read_count(map, "devices", wishes.devices);
+  read_number(map, "answer_tokens", wishes.answer_tokens, kLengths);
+  read_number(map, "tokens_per_byte", wishes.tokens_per_byte, {0.01, 4});
+  YamlMap statistics = map.map("statistics"), sweep = map.map("sweep");
+  map.finish();
+  read_number(statistics, "document_tokens", wishes.document_tokens, kLengths);
+  read_number(statistics, "documents_per_row", wishes.documents_per_row, kDocuments);
+  read_number(statistics, "questions", wishes.questions, kLengths);
+  read_number(statistics, "question_tokens", wishes.question_tokens, kLengths);
+  read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, kLengths.most});
+  statistics.finish();
+  for (const std::string& key : sweep_keys())
+    if (const YamlPtr values = sweep.node(key))
+      wishes.sweep.push_back(
+          {key, read_values(*values, sweep.path(key)), sweep.where(key) + ": " + sweep.path(key)});
+  sweep.finish();
+  return wishes;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,187 @@
+#include "io/files/hardware_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <map>
+
+#include "core/base/error.h"
+#include "io/base/processor_name.h"
+#include "io/base/yaml_reader.h"
+#include "io/files/calibration_file.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Added to what the calibration's own steps show: real steps differ from made-up ones.
+constexpr double kLeastError = 0.10;
+// Another device's efficiencies: kernels and clocks differ.
+constexpr double kBorrowedError = 0.40;
+constexpr Range<double> kPositive{1e-6, 1e12};
+
+Instance read_instance(const YamlPtr& node) {
+  YamlMap map(node, "instances");
+  Instance instance;
+  map.text("name", instance.name);
+  map.integer("devices", instance.devices, {1, 1024});
+  map.number("usd_per_hour", instance.usd_per_hour, {0, 1e6});
+  map.require("name");
+  map.require("usd_per_hour");
+  map.finish();
+  return instance;
+}
+
+/// A device as written, and where its efficiencies come from.
+struct Entry {
+  Hardware hardware;
+  std::string calibration, like;
+  std::string where;
+};
+
+Entry read_entry(const YamlNode::Entry& node) {
+  YamlMap map(node.value, node.key);
+  Entry entry;
+  Hardware& hardware = entry.hardware;
+  hardware.name = node.key;
+  std::string kind = "gpu";
+  double tflops = 0, bandwidth_gb = 0, memory_gb = 0, load_gb = 2;
+  map.text("title", hardware.title);
+  map.choice("kind", kind, {"gpu", "cpu"});
+  map.number("tflops", tflops, kPositive);
+  map.number("bandwidth_gb", bandwidth_gb, kPositive);
+  map.number("memory_gb", memory_gb, kPositive);
+  map.number("load_gb", load_gb, kPositive);
+  map.text("calibration", entry.calibration);
+  map.text("like", entry.like);
+  const YamlPtr instances = map.node("instances");
+  map.require("title");
+  map.require("memory_gb");
+  if (kind == "gpu") {
+    map.require("tflops");
+    map.require("bandwidth_gb");
+  }
+  map.finish();
+  if (entry.calibration.empty() == entry.like.empty())
+    refuse("{}: {} needs either a calibration or a device it is like", map.where(), node.key);
+  hardware.gpu = kind == "gpu";
+  hardware.flops = tflops * 1e12;
+  hardware.bandwidth = bandwidth_gb * 1e9;
+  hardware.memory = memory_gb * 1e9;
+  hardware.load_rate = load_gb * 1e9;
+  if (instances) {
+    if (instances->kind != YamlNode::Kind::list)
+      refuse("{}: {}.instances must be a list, not {}", instances->place.text(), node.key,
+             instances->describe());
+    for (const YamlPtr& item : instances->items) hardware.instances.push_back(read_instance(item));
+  }
+  entry.where = map.where(entry.like.empty() ? "calibration" : "like");
+  return entry;
+}
+
+Calibration calibration_of(const Entry& entry, const fs::path& folder) {
+  const std::string path = (folder / entry.calibration).string();
+  if (!fs::is_regular_file(path))
+    refuse("{}: {}: no such calibration: {}", entry.where, entry.hardware.name, path);
+  return read_calibration(path);
+}
+
+/// "NVIDIA H200 (cuda:0), bf16" is the same device under any number.
+std::string_view without_number(std::string_view backend) {
+  return backend.substr(0, backend.find(" (cuda:"));
+}
+
+void take_measured(Entry& entry, const fs::path& folder) {
+  const Calibration calibration = calibration_of(entry, folder);
+  Hardware& hardware = entry.hardware;
+  hardware.device = fit_device(calibration);
+  hardware.measured_on = calibration.machine.empty()
+                             ? calibration.device
+                             : fmt::format("{} ({})", calibration.device, calibration.machine);
+  hardware.measured = calibration.date;
+  hardware.error = std::max(kLeastError, hardware.device.error);
+}
+
+void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
+  const auto found =
+      std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
+  if (found == entries.end() || found->calibration.empty())
+    refuse("{}: {}: like {} is no device with a calibration of its own", entry.where, entry.hardware.name,
+           entry.like);
+  Hardware& hardware = entry.hardware;
+  const Hardware& other = found->hardware;
+  if (!hardware.gpu || !other.gpu)
+    refuse("{}: {}: only a GPU can be like another one; calibrate it", entry.where, hardware.name);
+  hardware.device = other.device.scaled(hardware.flops / other.flops, hardware.bandwidth / other.bandwidth);
+  hardware.measured_on = other.measured_on;
+  hardware.measured = other.measured;
+  hardware.borrowed = true;
+  hardware.error = std::max(kBorrowedError, other.error);
+}
+
+std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_of) {
+  YamlMap map(read_yaml(path), "");
+  map.text("prices_as_of", prices_as_of);
+  const YamlPtr node = map.node("hardware");
+  map.require("prices_as_of");
+  map.require("hardware");
+  map.finish();
+  if (node->kind != YamlNode::Kind::map || node->entries.empty())
+    refuse("{}: hardware must be a map of devices, not {}", node->place.text(), node->describe());
+  std::vector<Entry> entries;
+  for (const YamlNode::Entry& entry : node->entries) entries.push_back(read_entry(entry));
+  return entries;
+}
+
+}  // namespace
+
+HardwareList read_hardware(const std::string& path) {
+  HardwareList list;
+  list.path = path;
+  std::vector<Entry> entries = read_entries(path, list.prices_as_of);
+  const fs::path folder = fs::path(path).parent_path();
+  for (Entry& entry : entries)
+    if (!entry.calibration.empty()) take_measured(entry, folder);
+  for (Entry& entry : entries)
+    if (entry.calibration.empty()) take_borrowed(entry, entries);
+  for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
+  return list;
+}
+
+std::optional<DeviceModel> find_device_model(const std::string& backend) {
+  std::optional<DeviceModel> other;
+  try {
+    const std::string path = find_hardware_file();
+    std::string prices_as_of;
+    for (const Entry& entry : read_entries(path, prices_as_of)) {
+      if (entry.calibration.empty()) continue;
+      const Calibration calibration = calibration_of(entry, fs::path(path).parent_path());
+      if (without_number(calibration.device) != without_number(backend)) continue;
+      DeviceModel device = fit_device(calibration);
+      if (entry.hardware.gpu || calibration.machine == processor_and_cores()) return device;
+      device.error = std::max(kBorrowedError, device.error);
+      if (!other) other = std::move(device);
+    }
+  } catch (const Error&) {  // a job does not need the list
+  }
+  return other;
+}
+
+std::string find_hardware_file() {
+  std::error_code ignored;
+  std::vector<fs::path> places = {"configs/hardware.yaml"};
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    places.push_back(folder / "configs/hardware.yaml");
+    places.push_back(folder / "share/sheaf/hardware.yaml");
+  }
+  for (const fs::path& place : places)
+    if (fs::is_regular_file(place, ignored)) return place.string();
+  refuse(
+      "configs/hardware.yaml: not found from here, nor installed with the program "
+      "(share/sheaf/hardware.yaml); "
+      "name it with --hardware-file");
+}
+
+}  // namespace sheaf

@@ -1,0 +1,193 @@
+#include "io/files/job_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/methods/method.h"
+#include "core/text/spelling.h"
+#include "core/tokenizer/chat_template.h"
+#include "io/base/yaml_reader.h"
+#include "io/files/job_input.h"
+
+namespace sheaf {
+namespace {
+
+constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
+constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
+constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
+
+const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
+
+void read_model(YamlMap map, Job::ModelPart& model, bool files) {
+  std::vector<std::string> chats = chat_template_names();
+  chats.insert(chats.begin(), "auto");
+  map.text("path", model.path);
+  map.text("adapter", model.adapter);
+  map.choice("dtype", model.dtype, {"auto", "f32"});
+  map.choice("chat", model.chat, chats);
+  map.require("path");
+  map.finish();
+  if (!files) return;
+  check_exists(map, "path", model.path);
+  check_exists(map, "adapter", model.adapter);
+}
+
+void read_task(YamlMap& map, Job::Task& task) {
+  map.choice("kind", task.kind, kKinds);
+  map.text("schema", task.schema);
+  map.text("instruction", task.instruction);
+  map.require("kind");
+  map.finish();
+  if (task.kind == "extract") {
+    needs(map, "schema", "task.kind extract");
+    check_exists(map, "schema", task.schema);
+  } else {
+    only_for(map, {"schema"}, "task.kind extract");
+    if (task.kind == "chat") only_for(map, {"instruction"}, "task.kind extract and ask");
+  }
+}
+
+void check_method_fits(const YamlMap& map, const Job::Method& asked, const std::string& kind) {
+  const Method& method = find_method(asked.name);
+  if (!method.serves(kind))
+    refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
+           map.has("name") ? asked.name : asked.name + " (the default)", fmt::join(method.tasks, " and "),
+           kind, fmt::join(method_names(kind), ", "));
+  for (const Method& other : all_methods())
+    if (&other != &method)
+      for (const std::string_view key : other.settings)
+        only_for(map, {key}, fmt::format("method.name {}", other.name));
+  if (method.skeleton) return;
+  for (const auto& [key, value, own] :
+       {std::tuple{"values", asked.values, "positional"}, std::tuple{"stacking", asked.stacking, "joint"}})
+    if (value == own)
+      refuse("{}: method.{} {} is only for method.name hpd, not {}", map.where(key), key, own, asked.name);
+}
+
+void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
+  map.choice("name", method.name, method_names());
+  map.choice("values", method.values, {"independent", "positional"});
+  map.choice("stacking", method.stacking, {"isolated", "joint"});
+  map.integer("documents", method.documents, kFromZero);
+  map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
+  map.integer("max_value_tokens", method.max_value_tokens, {1, 4096});
+  if (const YamlPtr node = map.node("contrast"); node && node->text != "dynamic")
+    map.number("contrast", method.contrast, {0, 100});
+  map.number("prior_weight", method.prior_weight, {0, 100});
+  map.choice("aggregate", method.aggregate, {"max", "mixture", "product"});
+  map.number("temperature", method.temperature, {0, 1000});
+  map.integer("top_k", method.top_k, kFromZero);
+  map.number("top_p", method.top_p, {0, 1});
+  map.integer("seed", method.seed);
+  map.finish();
+  if (!(method.top_p > 0))
+    refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
+  check_method_fits(map, method, kind);
+}
+
+bool is_device(const std::string& device) {
+  if (device == "auto" || device == "cpu" || device == "cuda") return true;
+  constexpr std::string_view prefix = "cuda:";
+  if (!device.starts_with(prefix)) return false;
+  const char* end = device.data() + device.size();
+  uint16_t number = 0;
+  const auto [rest, error] = std::from_chars(device.data() + prefix.size(), end, number);
+  return error == std::errc() && rest == end;
+}
+
+void read_engine(YamlMap map, Job::Engine& engine) {
+  map.text("device", engine.device);
+  map.choice("kernels", engine.kernels, {"auto", "reference"});
+  map.boolean("reproducible", engine.reproducible);
+  map.integer("threads", engine.threads, {0, 4096});
+  map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
+  map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
+  map.integer("prompts", engine.prompts, kFromZero);
+  map.integer("window", engine.window, kFromOne);
+  map.finish();
+  if (!is_device(engine.device))
+    refuse("{}: engine.device cannot be \"{}\"; choose auto, cpu, cuda or cuda:N", map.where("device"),
+           shorten_text(engine.device, 60));
+}
+
+void read_output(YamlMap map, Job::Output& output) {
+  map.text("path", output.path);
+  map.choice("format", output.format, {"jsonl", "parquet"});
+  map.integer("rows_per_file", output.rows_per_file, kFromOne);
+  map.boolean("logprobs", output.logprobs);
+  map.boolean("raw", output.raw);
+  map.boolean("tokens", output.tokens);
+  map.boolean("timing", output.timing);
+  map.require("path");
+  map.finish();
+}
+
+void read_cost(YamlMap map, Job::Cost& cost) {
+  map.number("usd_per_hour", cost.usd_per_hour, kNotNegative);
+  map.integer("devices", cost.devices, kFromOne);
+  map.finish();
+}
+
+YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
+  const std::string source = "--set " + shorten_text(override_text, 120);
+  const size_t equals = override_text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    refuse("{}: write it as key.path=value, for example method.documents=4", source);
+  const std::string text = override_text.substr(equals + 1);
+  const YamlPtr value = parse_yaml(source, text == "-" ? "\"-\"" : text, 0);  // standard input, not a list
+  if (std::count(override_text.begin(), override_text.begin() + static_cast<ptrdiff_t>(equals), '.') > 8)
+    refuse("{}: the key has too many parts", source);
+  return replace_yaml(root, std::string_view(override_text).substr(0, equals), value);
+}
+
+YamlPtr overridden(YamlPtr root, const std::vector<std::string>& overrides) {
+  if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
+    for (const std::string& text : overrides) root = apply_override(root, text);
+  return root;
+}
+
+}  // namespace
+
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
+  return read_job(path, read_yaml(path), overrides, files);
+}
+
+Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files) {
+  Job job;
+  job.file = path;
+  YamlMap map(overridden(std::move(root), overrides), "");
+  YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
+          method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
+          cost = map.map("cost"), estimate = map.map("estimate");
+  for (std::string_view section : {"model", "input", "task", "output"}) map.require(section);
+  map.finish();
+  read_task(task, job.task);
+  read_method(std::move(method), job.method, job.task.kind);
+  read_engine(std::move(engine), job.engine);
+  read_output(std::move(output), job.output);
+  read_cost(std::move(cost), job.cost);
+  read_estimate_section(std::move(estimate));
+  read_input(std::move(input), job.input, job.task.kind, files);
+  read_model(std::move(model), job.model, files);
+  if (find_method(job.method.name).experts) {
+    if (job.input.documents.empty())
+      refuse(
+          "{}: method.name {} asks about several documents one by one; name their list column with "
+          "input.documents",
+          job.file, job.method.name);
+    if (job.input.too_long != "refuse")
+      refuse("{}: input.too_long: {}'s documents are not {}; leave it out", job.file, job.method.name,
+             job.input.too_long == "split" ? "split" : "truncated");
+  }
+  if (files) add_examples(job);
+  return job;
+}
+
+EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
+  return read_estimate_section(YamlMap(overridden(read_yaml(path), overrides), "").map("estimate"));
+}
+
+}  // namespace sheaf

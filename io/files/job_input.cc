@@ -1,0 +1,164 @@
+#include "io/files/job_input.h"
+
+#include <filesystem>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/methods/method.h"
+#include "io/corpus/corpus_files.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/examples.h"
+
+namespace sheaf {
+namespace {
+
+constexpr const char* kBatchFormat = "openai-batch";
+constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
+
+const std::vector<std::string> kScoreKinds = {"dense", "sparse", "probability", "logit"};
+
+std::vector<std::string> corpus_format_names() {
+  std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};
+  for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
+  return names;
+}
+
+/// The keys of a dataset that is read as it is downloaded, whose columns are known.
+void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind, bool files) {
+  Job::Input::Dataset& dataset = input.dataset;
+  map.choice("split", dataset.split, {"train", "valid", "test"});
+  map.integer("turns", dataset.turns, {0, 100});
+  map.integer("shots", dataset.shots, {0, 100});
+  map.text("shots_from", dataset.shots_from);
+  const DatasetFormat* format = find_dataset_format(input.format);
+  if (kind != "ask") only_for(map, {"shots", "shots_from"}, "task.kind ask");
+  if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
+    refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
+           map.where("shots"));
+  if (files) check_exists(map, "shots_from", dataset.shots_from);
+  if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
+  if (format->task != kind)
+    refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name, format->task);
+  if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
+  if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
+  only_for(map, {"context_id"}, "JSONL and Parquet");
+  if (kind == "extract") {
+    if (input.category.empty()) input.category = "category";
+    if (input.document.empty()) input.document = {"document"};
+  } else {
+    if (input.id.empty()) input.id = "id";
+    if (input.context.empty() && input.documents.empty())
+      (format->documents ? input.documents : input.context) = format->documents ? "documents" : "context";
+    if (input.questions.empty() && input.question.empty()) input.questions = "questions";
+  }
+}
+
+/// Requests name everything by themselves.
+void check_batch(const YamlMap& map, Job::Input& input) {
+  only_for(
+      map,
+      {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
+       "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options", "too_long"},
+      "task.kind extract and ask");
+  if (input.format != kBatchFormat)
+    refuse("{}: task.kind chat reads requests; write input.format: {}", map.where("format"), kBatchFormat);
+  input.id = "custom_id";
+}
+
+}  // namespace
+
+void check_exists(const YamlMap& map, std::string_view key, const std::string& path) {
+  if (path.empty()) return;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    refuse("{}: {}: no such file or folder: {}", map.where(key), map.path(key), path);
+}
+
+void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
+  for (std::string_view key : keys)
+    if (map.has(key)) refuse("{}: {} is only for {}; remove it", map.where(key), map.path(key), what);
+}
+
+void needs(const YamlMap& map, std::string_view key, std::string_view what) {
+  if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
+}
+
+void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool files) {
+  map.text("path", input.path);
+  map.choice("format", input.format, corpus_format_names());
+  map.integer("limit", input.limit, kFromZero);
+  map.choice("too_long", input.too_long, {"refuse", "truncate", "split"});
+  map.text("id", input.id);
+  map.text("category", input.category);
+  map.text_list("document", input.document);
+  map.text("context", input.context);
+  map.text("context_id", input.context_id);
+  map.text("documents", input.documents);
+  map.text("scores", input.scores);
+  map.choice("scores_are", input.scores_are, kScoreKinds);
+  map.text("rerank_scores", input.rerank_scores);
+  map.choice("rerank_scores_are", input.rerank_scores_are, kScoreKinds);
+  map.integer("top_documents", input.top_documents, {0, 1000});
+  map.text("questions", input.questions);
+  map.text("question", input.question);
+  map.text("options", input.options);
+  read_dataset(map, input, kind, files);
+  map.require("path");
+  map.finish();
+  for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
+                          "rerank_scores", "questions", "question", "options"})
+    input.places[map.path(key)] = map.where(key);
+  if (kind != "chat" && input.format == kBatchFormat)
+    refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);
+  if (kind == "chat") {
+    check_batch(map, input);
+  } else if (kind == "extract") {
+    if (input.document.empty()) needs(map, "document", "task.kind extract");
+    only_for(map,
+             {"context", "context_id", "documents", "scores", "scores_are", "rerank_scores",
+              "rerank_scores_are", "top_documents", "questions", "question", "options"},
+             "task.kind ask");
+  } else {
+    if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
+    if (!input.context.empty() && !input.documents.empty())
+      refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
+    if (!input.documents.empty()) only_for(map, {"context_id"}, "input.context");
+    if (input.documents.empty())
+      only_for(map, {"scores", "scores_are", "rerank_scores", "rerank_scores_are", "top_documents"},
+               "input.documents");
+    only_for(map, {"category", "document"}, "task.kind extract");
+    if (map.has("questions") && map.has("question"))
+      refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
+    if (!map.has("question")) {
+      only_for(map, {"options"}, "input.question");
+      if (input.questions.empty()) needs(map, "questions", "task.kind ask");
+    }
+  }
+  if (files) find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
+}
+
+void add_examples(Job& job) {
+  const Job::Input::Dataset& dataset = job.input.dataset;
+  if (dataset.shots == 0) return;
+  if (job.task.instruction.empty())
+    refuse("{}: input.shots needs task.instruction, the text that the examples follow", job.file);
+  DatasetOptions options = dataset;
+  options.split = "train";
+  const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
+  std::error_code ignored;
+  const bool same_file = std::filesystem::equivalent(path, job.input.path, ignored);
+  if (same_file && (job.input.format != "narrativeqa" || dataset.split == options.split))
+    refuse(
+        "{}: input.shots: the examples would be answered questions about the very documents that are asked "
+        "about; {}",
+        job.file,
+        job.input.format == "narrativeqa" ? "ask about another input.split"
+                                          : "name another input.shots_from");
+  const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
+                                                            : open_own_corpus(path);
+  const bool plain = find_method(job.method.name).plain_text;
+  job.task.instruction +=
+      "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
+}
+
+}  // namespace sheaf

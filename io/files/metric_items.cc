@@ -1,0 +1,223 @@
+#include "io/files/metric_items.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "core/base/error.h"
+#include "core/metrics/python_text.h"
+#include "core/text/utf8.h"
+#include "io/base/mapped_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+/// "None." means the same as "none".
+std::string folded(std::string_view text) {
+  text = python::strip(text);
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return python::lower(text);
+}
+
+std::string string_or_number(const json& value) {
+  const std::vector<std::string> texts = answer_texts(value);
+  return texts.empty() ? "" : texts[0];
+}
+
+class Answers {
+ public:
+  Answers(const Predictions& predictions, const JoinOptions& options) : predictions_(predictions) {
+    for (const std::string& text : options.no_answer) no_answer_.push_back(folded(text));
+  }
+
+  /// Whether `act` (yesno or followup) of QuAC was predicted rightly: false where this prediction does not
+  /// say and others do, as the official scorer has it; nothing where none of them does.
+  std::optional<bool> act(const char* act, const json* row, const std::string& gold) {
+    const auto says = [&](const auto& entry) { return entry.second.contains(act); };
+    auto& said = said_[act];
+    if (!said) said = std::any_of(predictions_.by_id.begin(), predictions_.by_id.end(), says);
+    if (!*said || gold.empty()) return std::nullopt;
+    return row != nullptr && string_or_number(row->value(act, json())) == gold;
+  }
+
+  const json* find(const std::string& id) const {
+    const auto found = predictions_.by_id.find(id);
+    return found == predictions_.by_id.end() ? nullptr : &found->second;
+  }
+
+  std::vector<std::string> texts(const json& answer) const {
+    std::vector<std::string> texts = answer_texts(answer);
+    if (texts.size() == 1 &&
+        std::find(no_answer_.begin(), no_answer_.end(), folded(texts[0])) != no_answer_.end())
+      texts.clear();
+    return texts;
+  }
+
+ private:
+  const Predictions& predictions_;
+  std::vector<std::string> no_answer_;
+  std::map<std::string, std::optional<bool>> said_;  // whether any prediction says it
+};
+
+/// A DROP answer as its script reads it: a number, else spans, else a date.
+std::vector<std::string> drop_spans(const json& answer) {
+  if (const std::string number = string_or_number(answer.value("number", json())); !number.empty())
+    return {number};
+  std::vector<std::string> spans;
+  for (const json& span : answer.value("spans", json::array())) spans.push_back(string_or_number(span));
+  if (!spans.empty()) return spans;
+  const json date = answer.value("date", json::object());
+  return {string_or_number(date.value("day", json())) + " " + string_or_number(date.value("month", json())) +
+          " " + string_or_number(date.value("year", json()))};
+}
+
+/// number, span, spans or date, as DROP's script names them.
+std::string drop_kind(const json& answer) {
+  if (!string_or_number(answer.value("number", json())).empty()) return "number";
+  const size_t spans = answer.value("spans", json::array()).size();
+  return spans == 0 ? "date" : spans == 1 ? "span" : "spans";
+}
+
+void add_references(const GoldAnswer& gold, MetricItem& item) {
+  if (gold.extra.is_object() && gold.extra.contains("answers")) {
+    for (const json& answer : gold.extra["answers"]) {
+      item.references.push_back(drop_spans(answer));
+      item.kinds.push_back(drop_kind(answer));
+    }
+  } else {
+    for (const std::string& text : gold.references) item.references.push_back({replace_invalid(text)});
+  }
+}
+
+std::string text_of(const json& extra, const char* key) {
+  return extra.is_object() ? string_or_number(extra.value(key, json())) : "";
+}
+
+MetricItem question_item(const GoldAnswer& gold, const std::string& id, const json* row, Answers& answers) {
+  MetricItem item;
+  item.id = id;
+  item.unit = text_of(gold.extra, "dialog");
+  item.category = text_of(gold.extra, "level");
+  add_references(gold, item);
+  if (!gold.option.empty()) item.references.push_back({gold.option});
+  item.yesno = answers.act("yesno", row, text_of(gold.extra, "yesno"));
+  item.followup = answers.act("followup", row, text_of(gold.extra, "followup"));
+  if (row != nullptr) {
+    item.prediction = answers.texts(row->at("answer"));
+    if (const json option = row->value("option", json()); option.is_string())
+      item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
+  }
+  return item;
+}
+
+void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
+                    std::vector<MetricItem>& items) {
+  for (const auto& [attribute, values] : extra.at("gold").items()) {
+    MetricItem item;
+    item.id = fmt::format("{}/{}", id, attribute);
+    item.unit = id;
+    item.category = text_of(extra, "category");
+    item.attribute = attribute;
+    for (const std::string& value : answer_texts(values)) item.references.push_back({value});
+    if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
+    items.push_back(std::move(item));
+  }
+}
+
+bool is_document(const GoldAnswer& gold) {
+  return gold.extra.is_object() && gold.extra.contains("gold");
+}
+
+void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, const Predictions& predictions) {
+  check_gold(metric, gold);
+  const bool documents = metric.name == "attributes";
+  if (predictions.documents != documents)
+    refuse("{}: holds {}; the metric {} needs {}", predictions.path,
+           documents ? "answers to questions" : "rows of an extract job", metric.name,
+           documents ? "rows of an extract job {\"id\", \"values\"}" : "answers to questions");
+}
+
+/// What was predicted and not asked for; refuses where nothing met.
+void find_unknown(const Predictions& predictions, const std::unordered_set<std::string>& known,
+                  const std::string& example, MetricItems& joined) {
+  for (const std::string& id : predictions.ids)
+    if (!known.contains(id)) joined.unknown.push_back(id);
+  if (joined.unknown.size() == predictions.ids.size())
+    refuse("{}: none of its ids, such as {}, is an id of the gold answers, such as {}", predictions.path,
+           shown(predictions.ids.front()), shown(example));
+}
+
+}  // namespace
+
+void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
+  if (gold.empty()) refuse("there is no gold answer to score against");
+  const bool documents = metric.name == "attributes";
+  if (is_document(gold.front()) != documents)
+    refuse("the metric {} needs {}, and the gold answers are {}{}", metric.name,
+           documents ? "attribute values" : "answers to questions",
+           documents ? "answers to questions" : "attribute values",
+           documents ? "" : "; use the metric attributes");
+  if (metric.name == "quac" && text_of(gold.front().extra, "dialog").empty())
+    refuse(
+        "the metric quac needs dialogues, and the gold answers are of questions alone; use the metric squad");
+}
+
+MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
+                      const Predictions& predictions, const JoinOptions& options) {
+  check_kinds(metric, gold, predictions);
+  Answers answers(predictions, options);
+  MetricItems joined;
+  std::unordered_set<std::string> known;
+  for (const GoldAnswer& one : gold) {
+    const std::string id = id_text(one.id);
+    if (!known.insert(id).second) refuse("the gold file has the id {} twice", shown(id));
+    const json* row = answers.find(id);
+    if (row == nullptr) joined.missing.push_back(id);
+    if (row == nullptr && options.skip_missing) continue;
+    if (predictions.documents && is_document(one))
+      add_attributes(one.extra, id, row, answers, joined.items);
+    else
+      joined.items.push_back(question_item(one, id, row, answers));
+  }
+  find_unknown(predictions, known, id_text(gold.front().id), joined);
+  return joined;
+}
+
+MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options) {
+  if (first.documents != second.documents)
+    refuse("{} and {} are rows of different kinds of jobs", first.path, second.path);
+  const Answers wanted(first, options), answers(second, options);
+  MetricItems joined;
+  const auto add = [&](MetricItem item, const json& reference, const json* prediction) {
+    if (std::vector<std::string> texts = wanted.texts(reference); !texts.empty())
+      item.references.push_back(std::move(texts));
+    if (prediction != nullptr) item.prediction = answers.texts(*prediction);
+    joined.items.push_back(std::move(item));
+  };
+  for (const std::string& id : first.ids) {
+    const json *reference = wanted.find(id), *row = answers.find(id);
+    if (row == nullptr) joined.missing.push_back(id);
+    if (row == nullptr && options.skip_missing) continue;
+    if (!first.documents) {
+      add({.id = id, .unit = {}, .category = {}, .attribute = {}, .prediction = {}, .references = {}},
+          reference->at("answer"), row == nullptr ? nullptr : &row->at("answer"));
+      continue;
+    }
+    for (const auto& [attribute, value] : reference->items()) {
+      const bool there = row != nullptr && row->contains(attribute);
+      add({.id = fmt::format("{}/{}", id, attribute),
+           .unit = id,
+           .category = {},
+           .attribute = attribute,
+           .prediction = {},
+           .references = {}},
+          value, there ? &(*row)[attribute] : nullptr);
+    }
+  }
+  find_unknown(second, {first.ids.begin(), first.ids.end()}, first.ids.front(), joined);
+  return joined;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,38 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/metrics/metric.h"
+#include "io/datasets/gold.h"
+#include "io/files/predictions.h"
+
+namespace sheaf {
+
+/// Gold answers side by side with predictions, and what did not meet.
+struct MetricItems {
+  std::vector<MetricItem> items;     ///< in the order of the gold answers
+  std::vector<std::string> missing;  ///< ids of questions or documents that have no prediction
+  std::vector<std::string> unknown;  ///< ids of predictions that have no gold answer
+};
+
+struct JoinOptions {
+  std::vector<std::string> no_answer;  ///< answers that mean there is none, beside null; case does not count
+  bool skip_missing = false;           ///< leave out what has no prediction
+};
+
+/// Refuses gold answers that are not of the metric's kind.
+void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold);
+
+/// Refuses gold answers and predictions that are not of the metric's kind, or that have no id in common.
+MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
+                      const Predictions& predictions, const JoinOptions& options = {});
+
+/// Two runs, the first in the place of the gold answers.
+MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options = {});
+
+/// The judgements of a file of JSON lines: {"id", "judgements": {attribute: word}}, or {"id", "reply"} with
+/// what the judge wrote; "category" may stand beside them. Replies that say nothing that can be read are
+/// `unknown`.
+MetricItems read_judged_items(const std::string& path);
+
+}  // namespace sheaf

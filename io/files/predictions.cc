@@ -1,0 +1,232 @@
+#include "io/files/predictions.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/text/utf8.h"
+#include "io/base/globs.h"
+#include "io/base/json_file.h"
+#include "io/base/json_line.h"
+#include "io/base/line_reader.h"
+#include "io/base/mapped_file.h"
+#include "io/base/parquet_file.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kForms =
+    "name a run's folder, its rows-*.jsonl or rows-*.parquet, or a .json file {id: answer}";
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) { predictions_.path = path; }
+
+  void read_object(const std::string& path) {
+    const auto file = MappedFile::open(path);
+    if (file->text().find_first_not_of(" \t\r\n") == std::string_view::npos)
+      refuse("{}: is empty; {}", path, kForms);
+    const json object = parse_json(file->text(), path);
+    if (!object.is_object() || object.empty()) refuse("{}: holds no object {{id: answer}}; {}", path, kForms);
+    place_ = path;
+    const auto nested = object.find("answer");  // HotpotQA's form has the supporting facts beside the answers
+    const bool hotpot = nested != object.end() && nested->is_object();
+    for (const auto& [id, answer] : (hotpot ? *nested : object).items()) {
+      if (answer.is_object()) refuse("{}: the answer to {} is an object; {}", path, shown(id), kForms);
+      add(id, {{"answer", answer}}, false);
+    }
+  }
+
+  void read_lines(const std::string& path) {
+    LineReader lines(path);
+    while (const auto line = lines.next()) {
+      place_ = fmt::format("{}:{}", path, line->number);
+      if (!line->damage.empty()) refuse("{}: cannot be read: {}", place_, line->damage);
+      if (line->too_long) refuse("{}: is longer than {} bytes", place_, LineReader::kLongestLine);
+      if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      try {
+        add_row(parse_json_line(line->text, [](const std::string& key) {
+          return key != "raw" && key != "notes" && key != "logprobs" && key != "context";
+        }));
+      } catch (const BadText& reason) {
+        refuse("{}: {}", place_, reason.what());
+      }
+    }
+  }
+
+  void read_parquet(const std::string& path) {
+    ParquetFile file(path);
+    const std::vector<std::string> columns = value_columns(file);
+    const auto has = [&](const char* name) {
+      return std::find(columns.begin(), columns.end(), name) != columns.end();
+    };
+    // Attributes are columns of their own, and "answer" may be one of them.
+    const bool documents =
+        (!has("answer") && !has("answers")) || (has("category") && file_has(file, "notes"));
+    file.select(columns);
+    std::vector<json> rows;
+    while (const auto batch = file.next()) {
+      if (!batch->error.empty()) refuse("{}: row {}: {}", path, batch->first_row, batch->error);
+      for (size_t i = 0; i < batch->cells.size(); ++i) {
+        place_ = fmt::format("{}: row {}", path, batch->first_row + static_cast<int64_t>(i));
+        if (documents)
+          rows.push_back(batch->cells[i]);
+        else
+          add_row(batch->cells[i]);
+      }
+    }
+    place_ = path;
+    add_documents(std::move(rows));
+  }
+
+  Predictions take() && {
+    if (predictions_.ids.empty()) refuse("{}: holds no predictions; {}", predictions_.path, kForms);
+    return std::move(predictions_);
+  }
+
+ private:
+  static bool file_has(const ParquetFile& file, std::string_view name) {
+    return std::any_of(file.columns().begin(), file.columns().end(),
+                       [&](const ParquetFile::Column& column) { return column.name == name; });
+  }
+
+  /// All but those that say something about a row (io/run_folder/row_columns.cc).
+  static std::vector<std::string> value_columns(const ParquetFile& file) {
+    constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "parts",
+                                          "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+    std::vector<std::string> columns;
+    for (const ParquetFile::Column& column : file.columns())
+      if (std::find(std::begin(about), std::end(about), column.name) == std::end(about))
+        columns.push_back(column.name);
+    return columns;
+  }
+
+  /// Rows of a table have every category's attributes; a category's own are those that some row of it has a
+  /// value for.
+  void add_documents(std::vector<json> rows) {
+    std::map<std::string, std::set<std::string>> own;
+    for (const json& row : rows)
+      for (const auto& [name, value] : row.items())
+        if (!value.is_null()) own[id_text(row.value("category", json()))].insert(name);
+    for (json& row : rows) {
+      const auto& kept = own[id_text(row.value("category", json()))];
+      json values = json::object();
+      for (const auto& [name, value] : row.items())
+        if (name != "id" && name != "category" && kept.contains(name)) values[name] = value;
+      add_row({{"id", row.value("id", json())}, {"values", std::move(values)}});
+    }
+  }
+
+  void add_row(const json& row) {
+    if (row.contains("qid") && row.contains("best_span_str")) return add_dialog(row);
+    const std::string id = id_text(row.value("id", json()));
+    if (id.empty()) refuse("{}: the row has no \"id\"; {}", place_, kForms);
+    if (const auto values = row.find("values"); values != row.end()) {
+      if (!values->is_object()) refuse("{}: \"values\" is no object of attributes", place_);
+      add(id, *values, true);
+    } else if (const auto answers = row.find("answers"); answers != row.end()) {
+      if (!answers->is_array()) refuse("{}: \"answers\" is no list of {{\"id\", \"answer\"}}", place_);
+      for (size_t i = 0; i < answers->size(); ++i) {
+        const json& answer = (*answers)[i];
+        if (!answer.is_object() || !answer.contains("answer"))
+          refuse("{}: answer {} is no {{\"id\", \"answer\"}}; {}", place_, i + 1, kForms);
+        const std::string own = id_text(answer.value("id", json()));
+        add(own.empty() ? fmt::format("{}/{}", id, i) : own, answer, false);
+      }
+    } else if (row.contains("answer")) {
+      add(id, row, false);
+    } else if (row.contains("predicted_answer")) {  // MuSiQue's
+      add(id, {{"answer", row["predicted_answer"]}}, false);
+    } else {
+      refuse("{}: the row has none of \"answer\", \"answers\" and \"values\"; {}", place_, kForms);
+    }
+  }
+
+  void add_dialog(const json& row) {
+    const json &ids = row["qid"], &spans = row["best_span_str"];
+    if (!ids.is_array() || !spans.is_array() || ids.size() != spans.size())
+      refuse("{}: \"qid\" and \"best_span_str\" are no lists of the same length", place_);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      json prediction{{"answer", spans[i]}};
+      for (const char* act : {"yesno", "followup"})
+        if (const auto said = row.find(act); said != row.end()) {
+          if (!said->is_array() || said->size() != ids.size())
+            refuse("{}: \"{}\" is no list as long as \"qid\"", place_, act);
+          prediction[act] = (*said)[i];
+        }
+      add(id_text(ids[i]), std::move(prediction), false);
+    }
+  }
+
+  static bool is_kept(const std::string& key) {
+    return key == "answer" || key == "option" || key == "yesno" || key == "followup";
+  }
+
+  void add(const std::string& id, json prediction, bool document) {
+    if (!predictions_.ids.empty() && document != predictions_.documents)
+      refuse("{}: rows of an extract job and answers to questions stand in one file", place_);
+    predictions_.documents = document;
+    if (!document)
+      for (auto key = prediction.begin(); key != prediction.end();)
+        key = is_kept(key.key()) ? std::next(key) : prediction.erase(key);
+    if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
+      refuse("{}: {} is answered a second time; keep one", place_, shown(id));
+    predictions_.ids.push_back(id);
+  }
+
+  Predictions predictions_;
+  std::string place_;
+};
+
+std::vector<std::string> rows_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const std::string& file :
+       expand_corpus_path(folder))  // its folders' files too, which are not of the run
+    if (fs::path(file).lexically_relative(folder).string().starts_with("rows-")) files.push_back(file);
+  if (files.empty()) refuse("{}: holds no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
+  return files;
+}
+
+}  // namespace
+
+Predictions read_predictions(const std::string& path) {
+  Reader reader(path);
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && path.ends_with(".json")) {
+    reader.read_object(path);
+    return std::move(reader).take();
+  }
+  const std::vector<std::string> files =
+      fs::is_directory(path, ignored) ? rows_files(path) : expand_corpus_path(path);
+  if (files.empty()) refuse("{}: no such file; {}", path, kForms);
+  for (const std::string& file : files) {
+    const CorpusFormat format = corpus_format(file);
+    if (format == CorpusFormat::unknown) refuse("{}: is no file of predictions; {}", file, kForms);
+    format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
+  }
+  return std::move(reader).take();
+}
+
+std::vector<std::string> answer_texts(const json& answer) {
+  if (answer.is_null()) return {};
+  if (answer.is_string()) return {replace_invalid(answer.get_ref<const std::string&>())};
+  if (answer.is_number_float())
+    return {fmt::format("{}", answer.get<double>())};  // 7 for 7.0, as Parquet has it
+  if (!answer.is_array()) return {answer.dump()};
+  std::vector<std::string> texts;
+  for (const json& part : answer)
+    for (std::string& text : answer_texts(part)) texts.push_back(std::move(text));
+  return texts;
+}
+
+std::string id_text(const json& id) {
+  if (id.is_null()) return {};
+  return id.is_string() ? id.get<std::string>() : id.dump();
+}
+
+}  // namespace sheaf

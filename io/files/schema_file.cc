@@ -1,0 +1,155 @@
+#include "io/files/schema_file.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/base/yaml_reader.h"
+#include "io/corpus/corpus.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that they share counted each time
+const std::vector<std::string> kTypes = {"text", "number", "enum", "list"};
+
+ValueType value_type(const std::string& name) {
+  if (name == "number") return ValueType::number;
+  if (name == "enum") return ValueType::enumeration;
+  return name == "list" ? ValueType::list : ValueType::text;
+}
+
+std::string checked_name(std::string name, const YamlPlace& place, std::string_view what) {
+  if (name.find_first_not_of(" \t\r\n") == std::string::npos)
+    refuse("{}: the {} has no name", place.text(), what);
+  if (name.size() > 200) refuse("{}: the name of the {} is longer than 200 bytes", place.text(), what);
+  return name;
+}
+
+void read_options(const YamlPtr& node, Attribute& attribute, const YamlMap& map) {
+  const bool is_enum = attribute.type == ValueType::enumeration;
+  if (!node) {
+    if (is_enum) refuse("{}: enum \"{}\" needs options: a list of its values", map.where(), attribute.name);
+    return;
+  }
+  if (!is_enum)
+    refuse("{}: attribute \"{}\" has options but is no enum; say type: enum or remove them",
+           map.where("options"), attribute.name);
+  if (node->kind != YamlNode::Kind::list || node->items.empty())
+    refuse("{}: the options of \"{}\" must be a list of at least one value, not {}", node->place.text(),
+           attribute.name,
+           node->items.empty() && node->kind == YamlNode::Kind::list ? "an empty one" : node->describe());
+  std::unordered_set<std::string> seen;
+  for (const YamlPtr& item : node->items) {
+    const std::string option = yaml_scalar(*item, fmt::format("an option of \"{}\"", attribute.name));
+    if (option.empty()) refuse("{}: an option of \"{}\" is empty", item->place.text(), attribute.name);
+    if (!seen.insert(option).second)
+      refuse("{}: option \"{}\" of \"{}\" appears twice; remove one", item->place.text(),
+             shorten_text(option, 60), attribute.name);
+    attribute.options.push_back(option);
+  }
+}
+
+/// Reads what defines an attribute; its name is a key of the map, or already known (`name` not empty).
+Attribute read_attribute(const YamlPtr& node, const std::string& name) {
+  YamlMap map(node, name.empty() ? "attribute" : name);
+  Attribute attribute;
+  attribute.name = name;
+  if (name.empty()) {
+    if (const YamlPtr given = map.node("name"))
+      attribute.name = checked_name(yaml_scalar(*given, "name"), given->place, "attribute");
+    map.require("name");
+  }
+  std::string type = "text";
+  map.text("description", attribute.description);
+  map.choice("type", type, kTypes);
+  const YamlPtr options = map.node("options");
+  map.finish();
+  attribute.type = value_type(type);
+  read_options(options, attribute, map);
+  return attribute;
+}
+
+struct Shared {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, Attribute> attributes;
+};
+
+Shared read_shared(const YamlPtr& node) {
+  Shared shared;
+  if (!node) return shared;
+  YamlMap check(node, "attributes");
+  for (const YamlNode::Entry& entry : node->entries) {
+    const std::string name = checked_name(entry.key, entry.place, "attribute");
+    shared.names.push_back(name);
+    shared.attributes.emplace(name, read_attribute(entry.value, name));
+  }
+  return shared;
+}
+
+Attribute listed_attribute(const YamlPtr& item, const Shared& shared) {
+  if (item->kind == YamlNode::Kind::map) return read_attribute(item, {});
+  const std::string name = yaml_scalar(*item, "an attribute");
+  const auto found = shared.attributes.find(name);
+  if (found != shared.attributes.end()) return found->second;
+  const std::string near = nearest_spelling(name, shared.names);
+  refuse("{}: attribute \"{}\" is not defined under attributes{}", item->place.text(), shorten_text(name, 60),
+         near.empty()
+             ? fmt::format("; define it there or write {{name: {}, type: text}}", shorten_text(name, 60))
+             : fmt::format("; did you mean \"{}\"?", near));
+}
+
+size_t bytes_of(const Attribute& attribute) {
+  size_t bytes = sizeof attribute + attribute.description.size();
+  for (const std::string& option : attribute.options) bytes += sizeof option + option.size();
+  return bytes;
+}
+
+/// Takes what the category takes up off `room`.
+Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_t& room) {
+  Category category;
+  category.name = checked_name(entry.key, entry.place, "category");
+  const YamlNode& list = *entry.value;
+  if (list.kind == YamlNode::Kind::null || (list.kind == YamlNode::Kind::list && list.items.empty()))
+    refuse("{}: category \"{}\" has no attributes; add one or remove the category", entry.place.text(),
+           category.name);
+  if (list.kind != YamlNode::Kind::list)
+    refuse("{}: category \"{}\" must be a list of attributes, not {}", list.place.text(), category.name,
+           list.describe());
+  std::unordered_set<std::string> seen;
+  for (const YamlPtr& item : list.items) {
+    Attribute attribute = listed_attribute(item, shared);
+    if (!seen.insert(attribute.name).second)
+      refuse("{}: attribute \"{}\" appears twice; remove one", item->place.text(), attribute.name);
+    if (bytes_of(attribute) > room)
+      refuse(
+          "{}: the categories so far take more than {} MB, each with the options of its attributes; split "
+          "the schema",
+          item->place.text(), kMostBytes >> 20);
+    room -= bytes_of(attribute);
+    category.attributes.push_back(std::move(attribute));
+  }
+  return category;
+}
+
+}  // namespace
+
+Schema read_schema(const std::string& path) {
+  YamlMap map(read_yaml(path), "");
+  const YamlPtr attributes = map.node("attributes");
+  const YamlPtr categories = map.node("categories");
+  map.require("categories");
+  map.finish();
+  const Shared shared = read_shared(attributes);
+  YamlMap check(categories, "categories");
+  if (categories->entries.empty()) refuse("{}: categories has no category", categories->place.text());
+  Schema schema;
+  size_t room = kMostBytes;
+  for (const YamlNode::Entry& entry : categories->entries)
+    schema.categories.push_back(read_category(entry, shared, room));
+  return schema;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,158 @@
+#include "io/files/workload.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/text/json_reader.h"
+#include "io/base/line_reader.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+class WorkloadReader {
+ public:
+  WorkloadReader(const std::string& path, bool slots) : path_(path), slots_(slots) {}
+
+  Workload read() {
+    LineReader lines(path_);
+    while (const auto line = lines.next()) {
+      line_ = line->number;
+      if (line->too_long)
+        refuse("{}:{}: a line of more than {} MB; split the context's questions over several lines", path_,
+               line_, LineReader::kLongestLine >> 20);
+      std::string trouble;
+      const json row = read_json(line->text, {}, &trouble);
+      if (!trouble.empty()) refuse("{}:{}: {}", path_, line_, trouble);
+      if (!row.is_object()) refuse("{}:{}: not a JSON object", path_, line_);
+      if (line_ == 1) {
+        workload_.name = name(row);
+        instruction_ = ids(row, "instruction_ids");
+        workload_.common = static_cast<int64_t>(instruction_.size());
+      } else {
+        add_context(row);
+      }
+    }
+    if (workload_.questions == 0) refuse("{}: a workload without questions", path_);
+    return std::move(workload_);
+  }
+
+ private:
+  std::string name(const json& row) const {
+    const auto at = row.find("name");
+    if (at == row.end()) return "workload";
+    if (!at->is_string()) refuse("{}:{}: \"name\" is no text", path_, line_);
+    return *at;
+  }
+
+  const json& member(const json& row, const char* key) const {
+    const auto at = row.is_object() ? row.find(key) : row.end();
+    if (at == row.end()) refuse("{}:{}: \"{}\" is missing", path_, line_, key);
+    return *at;
+  }
+
+  Tokens ids(const json& row, const char* key) {
+    const json& array = member(row, key);
+    Tokens tokens;
+    if (!array.is_array()) refuse("{}:{}: \"{}\" is not a list of ids", path_, line_, key);
+    for (const json& id : array) {
+      if (!id.is_number_unsigned() || id > INT32_MAX - 1)
+        refuse("{}:{}: \"{}\" holds what is no id", path_, line_, key);
+      tokens.push_back(id.get<TokenId>());
+      workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
+    }
+    return tokens;
+  }
+
+  /// Ids of a question or key: an answer must have something to follow.
+  Tokens prompt_ids(const json& row, const char* key) {
+    Tokens tokens = ids(row, key);
+    if (tokens.empty()) refuse("{}:{}: \"{}\" is empty", path_, line_, key);
+    return tokens;
+  }
+
+  const json& list(const json& row, const char* key) const {
+    const json& value = member(row, key);
+    if (!value.is_array() || value.empty()) refuse("{}:{}: \"{}\" is no list, or empty", path_, line_, key);
+    return value;
+  }
+
+  int32_t length(const json& row, const char* key) const {
+    const json& value = member(row, key);
+    if (!value.is_number_unsigned() || value < 1 || value > 100000)
+      refuse("{}:{}: \"{}\" is no length", path_, line_, key);
+    return value.get<int32_t>();
+  }
+
+  ItemParts item(std::shared_ptr<const BinParts> bin, Tokens document) {
+    ItemParts parts;
+    parts.bin = std::move(bin);
+    parts.item = static_cast<int32_t>(items_);
+    parts.stream = static_cast<uint64_t>(items_++);
+    parts.document = std::move(document);
+    return parts;
+  }
+
+  void add_context(const json& row) {
+    const Tokens context = ids(row, "context_ids");
+    auto bin = std::make_shared<BinParts>();
+    bin->instruction = instruction_;
+    if (slots_) append(bin->instruction, context);
+    std::vector<ItemParts> items;
+    if (!slots_) items.push_back(item(bin, context));
+    for (const json& question : list(row, "questions")) {
+      ++workload_.questions;
+      if (slots_) {
+        items.push_back(item(bin, ids(question, "ids")));
+        for (const json& slot : list(question, "slots"))
+          items.back().own_questions.push_back(
+              {prompt_ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
+      } else {
+        items.back().own_questions.push_back(
+            {prompt_ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
+      }
+    }
+    // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its
+    // own.
+    if (slots_ || workload_.bins.empty())
+      workload_.bins.push_back(std::move(items));
+    else
+      for (ItemParts& each : items) workload_.bins.back().push_back(std::move(each));
+  }
+
+  const std::string& path_;
+  bool slots_;
+  int64_t line_ = 0, items_ = 0;
+  Tokens instruction_;
+  Workload workload_;
+};
+
+}  // namespace
+
+Work least_work(const Workload& workload) {
+  Work work;
+  work.add_chain(0, workload.common);
+  for (const auto& bin : workload.bins) {
+    const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
+    work.add_chain(workload.common, head - workload.common);
+    for (const ItemParts& item : bin) {
+      const auto document = static_cast<int64_t>(item.document.size());
+      work.add_chain(head, document);
+      for (const QuestionParts& question : item.questions()) {
+        // The last token of an answer is picked and never computed.
+        work.add_chain(head + document,
+                       static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+        work.picks += question.max_tokens;
+      }
+    }
+  }
+  return work;
+}
+
+Workload read_workload(const std::string& path, bool slots) {
+  return WorkloadReader(path, slots).read();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,54 @@
+#include "io/jobs/bench_run.h"
+
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/stopwatch.h"
+
+namespace sheaf {
+namespace {
+
+using Stages = std::vector<std::pair<std::string, double>>;
+
+/// What `after` has more than `before`.
+Stages difference(const Stages& before, Stages after) {
+  for (auto& [name, seconds] : after)
+    for (const auto& [old_name, old_seconds] : before)
+      if (name == old_name) seconds -= old_seconds;
+  return after;
+}
+
+}  // namespace
+
+BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<Stack> stacks) {
+  BenchRun run;
+  const StopRules rules(backend.config().vocab, {});
+  std::optional<Engine> engine;
+  {
+    const Stopwatch watch(run.engine_seconds);
+    engine.emplace(backend, rules, options);
+  }
+  for (const Stack& stack : stacks)
+    if (!engine->fits(stack))
+      refuse(
+          "a prompt of {} tokens does not fit the memory left for keys and values; pack less with "
+          "--prompt-tokens or --documents",
+          stack.prompt_tokens());
+  const Stages before = backend.stage_seconds();
+  {
+    const Stopwatch watch(run.seconds);
+    size_t next = 0;
+    engine->run(
+        [&]() -> std::optional<Stack> {
+          if (next == stacks.size()) return std::nullopt;
+          return std::move(stacks[next++]);
+        },
+        [](Stack&&, std::vector<Answer>&&) {});
+  }
+  run.stats = engine->stats();
+  run.pages = engine->pages();
+  run.stages = difference(before, backend.stage_seconds());
+  return run;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,109 @@
+#include "io/jobs/run_count.h"
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+#include "core/report/add_reports.h"
+#include "io/run_folder/report_file.h"
+
+namespace sheaf {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::ordered_json;
+
+constexpr auto kBetweenSaves = 10s;
+
+}  // namespace
+
+RunCount::RunCount(Report about, RunFolder& folder) : folder_(folder), session_(std::move(about)) {
+  rows_ = rows_uncounted_ = folder.rows();
+  rejects_ = rejects_uncounted_ = folder.rejects();
+  if (folder.saved_progress().empty()) return;
+  try {
+    SavedReport saved = read_saved_report(folder.saved_progress(), "progress.json");
+    // Where the folder had to go back behind what was counted, the count is of no use.
+    if (saved.rows > folder.rows() || saved.rejects > folder.rejects()) return;
+    earlier_ = std::move(saved.report);
+    rows_uncounted_ -= saved.rows;
+    rejects_uncounted_ -= saved.rejects;
+  } catch (const Error& error) {
+    // It holds statistics, not rows: no reason to stop.
+    notice_ = fmt::format("the report will not cover earlier sessions of this run: {}", error.what());
+  }
+}
+
+void RunCount::start(double open_seconds) {
+  const std::lock_guard lock(mutex_);
+  session_.open_seconds = open_seconds;
+  start_ = Clock::now();
+  session_.statistics.start();
+}
+
+void RunCount::step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
+                    bool last) {
+  const std::lock_guard lock(mutex_);
+  session_.statistics.step(engine, pipeline);
+  if (!last && Clock::now() - asked_at_ < 1s) return;
+  asked_at_ = Clock::now();
+  session_.device_seconds = backend.stage_seconds();
+}
+
+void RunCount::predict(double seconds, double error) {
+  const std::lock_guard lock(mutex_);
+  session_.predicted_seconds = seconds;
+  session_.predicted_error = error;
+}
+
+void RunCount::row(const ordered_json& row, const Outcome& outcome) {
+  const std::lock_guard lock(mutex_);
+  session_.statistics.row(row, outcome.answers);
+}
+
+void RunCount::reject(const Reject& reject) {
+  const std::lock_guard lock(mutex_);
+  session_.statistics.reject(reject);
+}
+
+void RunCount::committed(const PipelineStats& pipeline) {
+  {
+    const std::lock_guard lock(mutex_);
+    bring_up_to_date(pipeline);
+    committed_ = session_;
+    rows_ = folder_.rows();
+    rejects_ = folder_.rejects();
+  }
+  if (Clock::now() - saved_at_ >= kBetweenSaves) save();
+}
+
+void RunCount::save() {
+  saved_at_ = Clock::now();
+  ordered_json so_far;
+  {
+    const std::lock_guard lock(mutex_);
+    so_far = {{"rows", rows_}, {"rejects", rejects_}, {"report", all_sessions(committed_)}};
+  }
+  folder_.save_progress(so_far.dump() + "\n");
+}
+
+ordered_json RunCount::report(const PipelineStats& pipeline) {
+  const std::lock_guard lock(mutex_);
+  bring_up_to_date(pipeline);
+  return all_sessions(session_);
+}
+
+void RunCount::bring_up_to_date(const PipelineStats& pipeline) {
+  session_.engine = session_.statistics.engine();
+  session_.pipeline = pipeline;
+  session_.total_seconds =
+      session_.open_seconds + std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+ordered_json RunCount::all_sessions(const Report& session) const {
+  ordered_json whole = report_json(session);
+  whole["rows_uncounted"] = rows_uncounted_;
+  whole["rejects_uncounted"] = rejects_uncounted_;
+  return earlier_ ? add_reports(*earlier_, whole) : whole;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,145 @@
+#include "io/jobs/workbench.h"
+
+#include <algorithm>
+#include <thread>
+#include <unistd.h>
+
+#include "app/signals.h"
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/base/stopwatch.h"
+#include "io/files/schema_file.h"
+#ifdef SHEAF_WITH_CUDA
+#include "cuda/base/devices.h"
+#include "cuda/cuda_backend.h"
+#endif
+#include "io/corpus/corpus.h"
+#include "io/corpus/standard_input.h"
+#include "io/model/model_files.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int32_t kPageSize = 16;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+/// The CUDA device to use, -1 for the CPU.
+int choose_device(const std::string& asked, const std::string& dtype) {
+  if (asked == "cpu") return -1;
+#ifdef SHEAF_WITH_CUDA
+  if (dtype == "f32") {
+    if (asked == "auto") return -1;
+    refuse("model.dtype: f32 is computed on the CPU only; leave it out, or use engine.device: cpu");
+  }
+  if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
+    if (asked != "auto") refuse("engine.device: {}; or use cpu", trouble);
+    print_note(trouble + "; computing on the CPU");
+  }
+  const auto devices = static_cast<int>(cuda_devices().size());
+  if (asked == "auto" && devices == 0) return -1;
+  const int number = asked == "auto" || asked == "cuda" ? 0 : std::stoi(asked.substr(5));
+  if (number >= devices)
+    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked,
+           devices, devices == 1 ? "" : "s");
+  if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
+    refuse("engine.device: {}; or use cpu", trouble);
+  return number;
+#else
+  static_cast<void>(dtype);
+  if (asked == "auto") return -1;
+  refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto", asked);
+#endif
+}
+
+/// A quarter of the machine's memory, at most 4 GiB.
+int64_t automatic_kv_bytes() {
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::min(memory / 4, 4 * kGiB);
+}
+
+}  // namespace
+
+Workbench::Workbench(Job job) : job_(std::move(job)) {
+  const Stopwatch watch(open_seconds_);
+  device_ = choose_device(job_.engine.device, job_.model.dtype);
+  if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  model_ = load_model(job_.model.path, job_.model.adapter);
+  LoadedTokenizer loaded = load_tokenizer(job_.model.path);
+  tokenizer_ = std::move(loaded.tokenizer);
+  if (tokenizer_->vocab_size() > model_.config.vocab)
+    refuse("{}: the tokenizer has {} tokens and the model {}; they do not belong together", job_.model.path,
+           tokenizer_->vocab_size(), model_.config.vocab);
+  chat_name_ =
+      job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
+}
+
+const StopRules& Workbench::stop_rules() {
+  if (!stop_rules_) stop_rules_ = std::make_unique<StopRules>(*tokenizer_, model_.config.vocab);
+  return *stop_rules_;
+}
+
+bool Workbench::take_input() {
+  if (job_.input.path != "-") return true;
+  standard_input_ = copy_standard_input(job_, interrupted);
+  if (!standard_input_) print_note("interrupted while reading standard input");
+  return standard_input_ != nullptr;
+}
+
+std::unique_ptr<Corpus> Workbench::corpus() const {
+  return open_corpus(job_, job_.task.kind == "extract" ? &schema_ : nullptr);
+}
+
+std::unique_ptr<Backend> Workbench::backend() const {
+#ifdef SHEAF_WITH_CUDA
+  if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
+#endif
+  if (job_.engine.kernels == "reference") return make_reference_backend(model_);
+  const int threads =
+      job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
+  return make_quick_backend(model_, std::max(1, threads));
+}
+
+BackendNeeds Workbench::backend_needs() const {
+#ifdef SHEAF_WITH_CUDA
+  if (device_ >= 0) return cuda_needs(model_.config);
+#endif
+  return job_.engine.kernels == "reference" ? reference_needs(model_.config) : quick_needs(model_.config);
+}
+
+std::unique_ptr<Task> Workbench::task(const Job& job) const {
+  return make_task({*tokenizer_, chat_template(chat_name_), job}, schema_);
+}
+
+EngineOptions Workbench::engine_options(const Backend& backend) const {
+  EngineOptions options;
+  options.page_size = kPageSize;
+  options.rows_per_step =
+      job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
+  const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
+  int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
+#ifdef SHEAF_WITH_CUDA
+  // What is free once the weights are there, less room for activations.
+  if (device_ >= 0 && asked <= 0) bytes = cuda_free_bytes(device_) / 10 * 8;
+#endif
+  const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
+  // Slot numbers are 32-bit.
+  options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));
+  options.prompts = job_.engine.prompts;
+  options.temperature = job_.method.temperature;
+  options.top_k = job_.method.top_k;
+  options.top_p = job_.method.top_p;
+  options.seed = job_.method.seed;
+  options.interrupted = &interrupted;
+  return options;
+}
+
+PlanLimits Workbench::limits(const Engine& engine) const {
+  const std::string& too_long = job_.input.too_long;
+  return {model_.config.context, job_.method.prompt_tokens,
+          [&engine](const Stack& stack) { return engine.fits(stack); },
+          too_long == "split"      ? TooLong::split
+          : too_long == "truncate" ? TooLong::truncate
+                                   : TooLong::refuse};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,53 @@
+#pragma once
+#include <memory>
+
+#include "core/engine/engine.h"
+#include "core/job/job.h"
+#include "core/model/model.h"
+#include "core/plan/planner.h"
+#include "core/task/schema.h"
+#include "core/task/task.h"
+#include "core/tokenizer/tokenizer.h"
+#include "cpu/cpu_backend.h"
+#include "io/base/scratch_file.h"
+
+namespace sheaf {
+
+/// Everything a job needs laid out: model, tokenizer, task. Made once per command.
+class Workbench {
+ public:
+  explicit Workbench(Job job);
+
+  const Job& job() const { return job_; }
+  const Model& model() const { return model_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const Schema& schema() const { return schema_; }
+  const std::string& chat_name() const { return chat_name_; }
+  bool on_gpu() const { return device_ >= 0; }
+  const StopRules& stop_rules();
+
+  /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
+  bool take_input();
+  std::unique_ptr<Corpus> corpus() const;
+  std::unique_ptr<Backend> backend() const;
+  BackendNeeds backend_needs() const;
+  /// The task as `job` words it: this job, or a variant of it.
+  std::unique_ptr<Task> task(const Job& job) const;
+  EngineOptions engine_options(const Backend& backend) const;
+  PlanLimits limits(const Engine& engine) const;
+
+  double open_seconds() const { return open_seconds_; }
+
+ private:
+  Job job_;
+  int device_ = -1;  ///< CUDA device, -1: the CPU
+  double open_seconds_ = 0;
+  Model model_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::string chat_name_;
+  Schema schema_;
+  std::unique_ptr<StopRules> stop_rules_;
+  std::unique_ptr<ScratchFile> standard_input_;
+};
+
+}  // namespace sheaf

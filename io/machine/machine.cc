@@ -1,0 +1,127 @@
+#include "io/machine/machine.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+#include "app/version.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kGB = 1e9;
+
+/// The number in a control group's file; -1 where there is none or no limit.
+int64_t group_limit(const char* path) {
+  std::ifstream file(path);
+  int64_t value = -1;
+  return file >> value ? value : -1;
+}
+
+/// "MemAvailable" of /proc/meminfo in bytes; 0 where it is not said.
+int64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key, unit; file >> key;) {
+    int64_t kilobytes = 0;
+    file >> kilobytes;
+    std::getline(file, unit);
+    if (key == "MemAvailable:") return kilobytes * 1024;
+  }
+  return 0;
+}
+
+MachineFact examine_cores() {
+  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  MachineFact fact{"cores", fmt::format("{} for this process", cores), "", {{"cores", cores}}};
+  // "max 100000" or "200000 100000": microseconds in each period
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (file >> quota >> period && period > 0) {
+    fact.details["limit"] = quota / period;
+    fact.text += fmt::format(", held to the time of {:.1f} by its control group", quota / period);
+    if (quota / period < cores - 0.5)
+      fact.fix = fmt::format("use --threads {:.0f}, or more threads than have time get into each other's way",
+                             std::max(1.0, quota / period));
+  }
+  return fact;
+}
+
+MachineFact examine_memory() {
+  const int64_t total = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE),
+                available = available_memory();
+  MachineFact fact{"memory",
+                   fmt::format("{:.1f} GB, {:.1f} GB available", static_cast<double>(total) / kGB,
+                               static_cast<double>(available) / kGB),
+                   "",
+                   {{"bytes", total}, {"available_bytes", available}}};
+  int64_t least = available;
+  if (const int64_t limit = group_limit("/sys/fs/cgroup/memory.max"); limit > 0) {
+    fact.details["limit_bytes"] = limit;
+    fact.text += fmt::format(", held to {:.1f} GB by its control group", static_cast<double>(limit) / kGB);
+    least = std::min(least, limit);
+  }
+  if (least < int64_t{2} << 30)
+    fact.fix =
+        "under 2 GB: use a small model, and set engine.kv_memory_gb in the job so that keys and values fit";
+  return fact;
+}
+
+/// The folder itself or the nearest one above it that is there: a run makes its output folder.
+fs::path nearest_folder(const std::string& folder) {
+  std::error_code ignored;
+  fs::path path = fs::absolute(folder.empty() ? "." : folder, ignored).lexically_normal();
+  while (!fs::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
+MachineFact examine_disk(const std::string& output) {
+  const std::string shown = output == "." ? "the current folder" : output;
+  const fs::path folder = nearest_folder(output);
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error) return {"disk", fmt::format("the space in {} is unknown: {}", shown, error.message()), "", {}};
+  const auto available = static_cast<double>(space.available);
+  const bool writable = fs::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0;
+  MachineFact fact{"disk",
+                   fmt::format("{:.1f} GB free in {}", available / kGB, shown),
+                   "",
+                   {{"folder", output}, {"free_bytes", space.available}, {"writable", writable}}};
+  if (available < kGB) fact.fix = "under 1 GB: put output.path of your jobs on a larger disk";
+  if (!writable)
+    fact.fix = fmt::format("{} cannot be written; set output.path of your jobs to a folder that can", shown);
+  return fact;
+}
+
+MachineFact examine_default_model() {
+  const std::string path = "build/models/smollm2.gguf";
+  const bool there = fs::is_regular_file(path);
+  return {"default model",
+          there ? path : "not here",
+          there ? ""
+                : "the demo needs it: run tools/setup in the project's root, or name a model of your own in "
+                  "model.path",
+          {{"path", path}, {"present", there}}};
+}
+
+}  // namespace
+
+std::vector<MachineFact> examine_machine(const std::string& output) {
+  std::vector<MachineFact> facts = {{"program", version_text(), "", {{"version", SHEAF_VERSION}}}};
+  if (const size_t end = facts[0].text.find('\n'); end != std::string::npos)
+    facts[0].text.replace(end, 1, "; ");
+  facts.push_back(examine_processor());
+  facts.push_back(examine_cores());
+  facts.push_back(examine_memory());
+  facts.push_back(examine_disk(output));
+  for (MachineFact& gpu : examine_gpus()) facts.push_back(std::move(gpu));
+  facts.push_back(examine_libraries());
+  facts.push_back(examine_default_model());
+  return facts;
+}
+
+}  // namespace sheaf

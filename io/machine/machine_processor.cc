@@ -1,0 +1,61 @@
+#include "cpu/kernels/kernels.h"
+#include "io/base/processor_name.h"
+#include "io/machine/machine.h"
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+namespace sheaf {
+namespace {
+
+using Features = std::vector<std::pair<const char*, bool>>;
+
+Features processor_features() {
+#if defined(__x86_64__)
+  return {{"avx2", __builtin_cpu_supports("avx2") != 0},
+          {"fma", __builtin_cpu_supports("fma") != 0},
+          {"avx512f", __builtin_cpu_supports("avx512f") != 0}};
+#elif defined(__aarch64__)
+  // The numbers of Linux's hwcap.h, which older ones do not name.
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  return {{"neon", (first >> 1 & 1) != 0},     {"fp16", (first >> 10 & 1) != 0},
+          {"dotprod", (first >> 20 & 1) != 0}, {"sve", (first >> 22 & 1) != 0},
+          {"i8mm", (second >> 13 & 1) != 0},   {"bf16", (second >> 14 & 1) != 0}};
+#else
+  return {};
+#endif
+}
+
+const char* architecture() {
+#if defined(__x86_64__)
+  return "x86_64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "unknown architecture";
+#endif
+}
+
+}  // namespace
+
+MachineFact examine_processor() {
+  MachineFact fact{"processor", processor_name(), "", {}};
+  if (fact.text.empty()) fact.text = architecture();
+  const std::string kernels = best_kernels().name;
+  auto& features = fact.details["features"] = nlohmann::ordered_json::object();
+  std::string has;
+  for (const auto& [name, there] : processor_features()) {
+    features[name] = there;
+    if (there) has += (has.empty() ? " with " : " ") + std::string(name);
+  }
+  fact.text += has + "; the CPU backend uses " + kernels;
+  fact.details["architecture"] = architecture();
+  fact.details["kernels"] = kernels;
+#if defined(__x86_64__)
+  if (&best_kernels() == &base_kernels())
+    fact.fix = "without AVX2 and FMA the CPU backend is several times slower; use a newer machine or a GPU";
+#endif
+  return fact;
+}
+
+}  // namespace sheaf

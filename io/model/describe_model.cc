@@ -1,0 +1,125 @@
+#include "io/model/describe_model.h"
+
+#include <map>
+
+#include "core/tokenizer/chat_template.h"
+#include "io/model/model_files.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct TensorCount {
+  int64_t tensors = 0;
+  int64_t bytes = 0;
+};
+
+/// The model's tensors by type, each tensor of the file once: parts of a fused one share a name before the
+/// colon, a tied output is the embedding.
+class TensorCounter {
+ public:
+  explicit TensorCounter(const Model& model) {
+    add(model.embedding);
+    add(model.final_norm);
+    if (!model.config.tied_output) add(model.output);
+    for (const LayerWeights& layer : model.layers) {
+      for (const Matrix* matrix :
+           {&layer.attention_norm, &layer.q, &layer.k, &layer.v, &layer.q_bias, &layer.k_bias, &layer.v_bias,
+            &layer.q_norm, &layer.k_norm, &layer.o, &layer.mlp_norm, &layer.gate, &layer.up, &layer.down}) {
+        add(*matrix);
+      }
+    }
+  }
+
+  int64_t parameters() const { return parameters_; }
+  ordered_json by_type() const {
+    ordered_json list = ordered_json::array();
+    for (const auto& [type, count] : types_)
+      list.push_back({{"type", type}, {"tensors", count.tensors}, {"bytes", count.bytes}});
+    return list;
+  }
+
+ private:
+  void add(const Matrix& matrix) {
+    if (matrix.empty()) return;
+    TensorCount& count = types_[dtype_name(matrix.dtype)];
+    std::string name = matrix.name.substr(0, matrix.name.rfind(':'));
+    if (name != last_) ++count.tensors;
+    last_ = std::move(name);
+    count.bytes += matrix.rows * matrix.row_bytes();
+    parameters_ += matrix.rows * matrix.cols;
+  }
+
+  std::map<std::string, TensorCount> types_;
+  std::string last_;
+  int64_t parameters_ = 0;
+};
+
+const char* qk_norm_name(QkNorm norm) {
+  switch (norm) {
+    case QkNorm::per_head:
+      return "per head";
+    case QkNorm::whole:
+      return "whole";
+    case QkNorm::none:
+      break;
+  }
+  return "none";
+}
+
+ordered_json token(const Tokenizer& tokenizer, TokenId id) {
+  return {{"id", id}, {"text", tokenizer.decode({&id, 1}, false)}};
+}
+
+}  // namespace
+
+ordered_json describe_model(const std::string& path) {
+  const Model model = load_model(path);
+  const ModelConfig& config = model.config;
+  const TensorCounter tensors(model);
+  return {
+      {"family", config.family},
+      {"layers", config.layers},
+      {"hidden", config.hidden},
+      {"ffn", config.ffn},
+      {"heads", config.heads},
+      {"kv_heads", config.kv_heads},
+      {"head_dim", config.head_dim},
+      {"rotary_dim", config.rotary_dim},
+      {"vocab", config.vocab},
+      {"context", config.context},
+      {"qk_norm", qk_norm_name(config.qk_norm)},
+      {"post_norm", config.post_norm},
+      {"tied_output", config.tied_output},
+      {"parameters", tensors.parameters()},
+      {"tensor_types", tensors.by_type()},
+      {"kv_bytes_per_token", config.kv_floats_per_token() * int64_t{sizeof(float)}},
+      {"fp32_bytes", tensors.parameters() * int64_t{sizeof(float)}},
+  };
+}
+
+ordered_json describe_tokenizer(const std::string& path) {
+  const LoadedTokenizer loaded = load_tokenizer(path);
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  constexpr size_t shown_specials = 8;
+  ordered_json about{{"kind", tokenizer.describe()}, {"vocab", tokenizer.vocab_size()}};
+  about["bos"] = tokenizer.bos ? token(tokenizer, *tokenizer.bos) : ordered_json();
+  about["eos"] = tokenizer.eos ? token(tokenizer, *tokenizer.eos) : ordered_json();
+  about["starts_with_bos"] = tokenizer.starts_with_bos;
+  about["end_tokens"] = ordered_json::array();
+  for (const TokenId id : tokenizer.end_tokens) about["end_tokens"].push_back(token(tokenizer, id));
+  int64_t specials = 0;
+  about["specials"] = 0;
+  about["first_specials"] = ordered_json::array();
+  for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (!tokenizer.is_special(id)) continue;
+    if (++specials <= static_cast<int64_t>(shown_specials))
+      about["first_specials"].push_back(token(tokenizer, id));
+  }
+  about["specials"] = specials;
+  about["chat_template"] = detect_chat_template(loaded.chat_template, tokenizer);
+  return about;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,226 @@
+#include "io/model/gguf.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "core/base/error.h"
+#include "io/model/ggml_types.h"
+
+namespace sheaf {
+
+static_assert(std::endian::native == std::endian::little, "GGUF is read as it lies: little-endian");
+
+namespace {
+
+template <class T>
+T load(const std::byte* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+std::string ggml_type_name(uint32_t type) {
+  const GgmlType* known = find_ggml_type(type);
+  return known ? known->name : fmt::format("type {}", type);
+}
+
+/// Walks the header; nothing is read or allocated before it is known to lie inside the file.
+class GgufFile::Reader {
+ public:
+  explicit Reader(GgufFile& out) : out_(out), bytes_(out.file_->bytes()) {}
+
+  void read() {
+    read_start();
+    for (uint64_t i = 0; i < value_count_; ++i) read_value();
+    for (uint64_t i = 0; i < tensor_count_; ++i) read_tensor();
+    place_tensors();
+  }
+
+ private:
+  const std::string& path() const { return out_.file_->path(); }
+  uint64_t left() const { return bytes_.size() - at_; }
+
+  const std::byte* take(uint64_t size, const char* what) {
+    if (size > left()) {
+      refuse("{}: ends inside {} ({} bytes wanted at byte {}, {} left); the file is cut short or damaged",
+             path(), what, size, at_, left());
+    }
+    const std::byte* data = bytes_.data() + at_;
+    at_ += size;
+    return data;
+  }
+  template <class T>
+  T number(const char* what) {
+    return load<T>(take(sizeof(T), what));
+  }
+  std::string_view text(const char* what, uint64_t longest) {
+    const auto length = number<uint64_t>(what);
+    if (length > longest)
+      refuse("{}: {} at byte {} has {} bytes, at most {} are allowed", path(), what, at_, length, longest);
+    return {reinterpret_cast<const char*>(take(length, what)), length};
+  }
+
+  void read_start() {
+    if (bytes_.size() < 8 || std::memcmp(bytes_.data(), "GGUF", 4) != 0)
+      refuse("{}: not a GGUF file", path());
+    at_ = 4;
+    const auto version = number<uint32_t>("the header");
+    if ((version & 0xffffU) == 0 && version != 0)
+      refuse("{}: is a big-endian GGUF file; only little-endian is read", path());
+    if (version == 1)
+      refuse("{}: is GGUF version 1; convert it again with a present-day tool (2 and 3 are read)", path());
+    if (version != 2 && version != 3) refuse("{}: is GGUF version {}; 2 and 3 are read", path(), version);
+    out_.version_ = version;
+    tensor_count_ = number<uint64_t>("the header");
+    value_count_ = number<uint64_t>("the header");
+    constexpr uint64_t smallest_value = 8 + 4 + 1;
+    constexpr uint64_t smallest_tensor = 8 + 4 + 8 + 4 + 8;
+    if (value_count_ > left() / smallest_value)
+      refuse("{}: claims {} metadata values, more than the file can hold", path(), value_count_);
+    if (tensor_count_ > left() / smallest_tensor)
+      refuse("{}: claims {} tensors, more than the file can hold", path(), tensor_count_);
+  }
+
+  Kind kind(std::string_view key) {
+    const auto number_of_kind = number<uint32_t>("a metadata value");
+    if (number_of_kind > static_cast<uint32_t>(Kind::f64))
+      refuse("{}: metadata {} has unknown type {}", path(), shown(key), number_of_kind);
+    return static_cast<Kind>(number_of_kind);
+  }
+
+  void read_value() {
+    const std::string_view key = text("a metadata key", 65535);
+    Value value;
+    value.kind = kind(key);
+    if (value.kind == Kind::string) {
+      value.count = number<uint64_t>("a metadata string");
+      value.data = take(value.count, "a metadata string");
+    } else if (value.kind == Kind::array) {
+      read_array(key, value);
+    } else {
+      value.data = take(kind_bytes(value.kind), "a metadata value");
+      if (value.kind == Kind::boolean && load<uint8_t>(value.data) > 1)
+        refuse("{}: metadata {} is neither true nor false", path(), shown(key));
+    }
+    if (!out_.values_.emplace(key, value).second) refuse("{}: metadata {} appears twice", path(), shown(key));
+  }
+
+  void read_array(std::string_view key, Value& value) {
+    value.element = kind(key);
+    value.count = number<uint64_t>("a metadata array");
+    if (value.element == Kind::array)
+      refuse("{}: metadata {} is an array of arrays, which is not read", path(), shown(key));
+    value.data = bytes_.data() + at_;
+    if (value.element == Kind::string) {
+      if (value.count > left() / 8)
+        refuse("{}: metadata {} claims {} strings, more than the file can hold", path(), shown(key),
+               value.count);
+      for (uint64_t i = 0; i < value.count; ++i)
+        take(number<uint64_t>("a metadata string"), "a metadata string");
+    } else {
+      const uint64_t size = kind_bytes(value.element);
+      if (value.count > left() / size)
+        refuse("{}: metadata {} claims {} values, more than the file can hold", path(), shown(key),
+               value.count);
+      take(value.count * size, "a metadata array");
+    }
+  }
+
+  void read_tensor() {
+    GgufTensor tensor;
+    tensor.name = text("a tensor name", 1024);
+    const auto dimensions = number<uint32_t>("a tensor description");
+    if (dimensions > 4)
+      refuse("{}: tensor {} has {} dimensions, at most 4 are allowed", path(), shown(tensor.name),
+             dimensions);
+    int64_t values = 1;
+    for (uint32_t i = 0; i < dimensions; ++i) {
+      const auto size = number<uint64_t>("a tensor description");
+      if (size == 0) refuse("{}: tensor {} has an empty dimension", path(), shown(tensor.name));
+      if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / values))
+        refuse("{}: tensor {} has more values than can be counted", path(), shown(tensor.name));
+      values *= static_cast<int64_t>(size);
+      tensor.shape.insert(tensor.shape.begin(), static_cast<int64_t>(size));
+    }
+    tensor.type = number<uint32_t>("a tensor description");
+    tensor.offset = number<uint64_t>("a tensor description");
+    if (const GgmlType* type = find_ggml_type(tensor.type)) {
+      const int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
+      if (row % type->block_values != 0) {
+        refuse("{}: tensor {} has rows of {} values, {} needs a multiple of {}", path(), shown(tensor.name),
+               row, type->name, type->block_values);
+      }
+      const int64_t blocks = values / type->block_values;
+      if (blocks > std::numeric_limits<int64_t>::max() / type->block_bytes)
+        refuse("{}: tensor {} has more bytes than can be counted", path(), shown(tensor.name));
+      tensor.size = static_cast<uint64_t>(blocks * type->block_bytes);
+      tensor.dtype = type->dtype;
+    }
+    if (!out_.tensor_index_.emplace(tensor.name, out_.tensors_.size()).second)
+      refuse("{}: tensor {} appears twice", path(), shown(tensor.name));
+    out_.tensors_.push_back(std::move(tensor));
+  }
+
+  void place_tensors() {
+    const uint64_t alignment = out_.uint("general.alignment", 32);
+    if (alignment < 8 || alignment > 65536 || !std::has_single_bit(alignment)) {
+      refuse("{}: general.alignment is {}, a power of two between 8 and 65536 is needed", path(), alignment);
+    }
+    const uint64_t start = (at_ + alignment - 1) / alignment * alignment;
+    if (out_.tensors_.empty()) return;  // a vocabulary only
+    std::vector<const GgufTensor*> order;
+    for (GgufTensor& tensor : out_.tensors_) {
+      if (tensor.offset % alignment != 0)
+        refuse("{}: tensor {} starts at offset {}, not a multiple of {}", path(), shown(tensor.name),
+               tensor.offset, alignment);
+      const uint64_t room = start <= bytes_.size() ? bytes_.size() - start : 0;
+      if (tensor.offset > room || tensor.size > room - tensor.offset) {
+        refuse(
+            "{}: tensor {} ends past the file (offset {} + {} bytes, {} available); the file is cut short or "
+            "damaged",
+            path(), shown(tensor.name), tensor.offset, tensor.size, room);
+      }
+      tensor.offset += start;
+      tensor.data = bytes_.data() + tensor.offset;
+      if (tensor.size > 0) order.push_back(&tensor);
+    }
+    std::ranges::sort(order, {}, &GgufTensor::offset);
+    for (size_t i = 1; i < order.size(); ++i) {
+      if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
+        refuse("{}: tensors {} and {} overlap", path(), shown(order[i - 1]->name), shown(order[i]->name));
+      }
+    }
+  }
+
+  GgufFile& out_;
+  std::span<const std::byte> bytes_;
+  uint64_t at_ = 0;
+  uint64_t tensor_count_ = 0;
+  uint64_t value_count_ = 0;
+};
+
+GgufFile GgufFile::open(const std::string& path) {
+  GgufFile gguf;
+  gguf.file_ = MappedFile::open(path);
+  Reader(gguf).read();
+  return gguf;
+}
+
+std::vector<std::string> GgufFile::keys() const {
+  std::vector<std::string> names;
+  names.reserve(values_.size());
+  for (const auto& [key, value] : values_) names.push_back(key);
+  return names;
+}
+
+const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
+  const auto found = tensor_index_.find(name);
+  return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
+}
+
+}  // namespace sheaf

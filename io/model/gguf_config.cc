@@ -1,0 +1,177 @@
+#include "io/model/gguf_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/model/rope.h"
+
+namespace sheaf {
+namespace {
+
+/// The keys of one architecture: "llama.block_count".
+class ArchFields {
+ public:
+  ArchFields(const GgufFile& gguf, std::string_view arch) : gguf_(gguf), prefix_(std::string(arch) + ".") {}
+
+  std::string key(const char* name) const { return prefix_ + name; }
+  bool has(const char* name) const { return gguf_.has(key(name)); }
+  int32_t count(const char* name) const {
+    const uint64_t value = gguf_.uint(key(name));
+    if (value < 1 || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+      refuse("{}: metadata {} is {}, a positive number is needed", gguf_.path(), key(name), value);
+    }
+    return static_cast<int32_t>(value);
+  }
+  int32_t count(const char* name, int32_t fallback) const { return has(name) ? count(name) : fallback; }
+  double positive(const char* name) const {
+    const double value = gguf_.number(key(name));
+    if (!(value > 0) || !std::isfinite(value))
+      refuse("{}: metadata {} is {}, a positive number is needed", gguf_.path(), key(name), value);
+    return value;
+  }
+  double positive(const char* name, double fallback) const { return has(name) ? positive(name) : fallback; }
+  std::string text(const char* name, const char* fallback) const {
+    return std::string(gguf_.string(key(name), fallback));
+  }
+  [[noreturn]] void refuse_key(const char* name) const {
+    refuse("{}: metadata {} is not supported", gguf_.path(), key(name));
+  }
+  void refuse_unless(const char* name, double neutral) const {
+    if (has(name) && gguf_.number(key(name)) != neutral) {
+      refuse("{}: metadata {} is {}, which is not supported", gguf_.path(), key(name),
+             gguf_.number(key(name)));
+    }
+  }
+
+ private:
+  const GgufFile& gguf_;
+  std::string prefix_;
+};
+
+void refuse_unsupported(const ArchFields& fields) {
+  for (const char* name : {"expert_count", "attn_logit_softcapping", "final_logit_softcapping",
+                           "attention.clamp_kqv", "attention.max_alibi_bias", "attention.scale"}) {
+    fields.refuse_unless(name, 0);
+  }
+  for (const char* name : {"logit_scale", "embedding_scale", "residual_scale"}) fields.refuse_unless(name, 1);
+  for (const char* name :
+       {"rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier",
+        "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
+    if (fields.has(name)) fields.refuse_key(name);
+  }
+}
+
+/// A tensor of one divisor per rotating pair, or nothing.
+std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pairs) {
+  const GgufTensor* tensor = gguf.find_tensor(name);
+  if (tensor == nullptr) return {};
+  if (tensor->dtype != DType::f32)
+    refuse("{}: tensor {} is {}, F32 is needed", gguf.path(), name, ggml_type_name(tensor->type));
+  if (tensor->shape != std::vector<int64_t>{pairs})
+    refuse("{}: tensor {} has another shape than the [{}] needed", gguf.path(), name, pairs);
+  std::vector<float> values(static_cast<size_t>(pairs));
+  to_f32(DType::f32, tensor->data, pairs, values.data());
+  for (const float value : values) {
+    if (!(value > 0) || !std::isfinite(value))
+      refuse("{}: tensor {} holds {}, positive numbers are needed", gguf.path(), name, value);
+  }
+  return values;
+}
+
+RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig& config) {
+  const int32_t dim = config.rotary_dim;
+  const double base = fields.positive("rope.freq_base", 10000);
+  if (!(base > 1))
+    refuse("{}: metadata {} is {}, a number above 1 is needed", gguf.path(), fields.key("rope.freq_base"),
+           base);
+  const std::string type = fields.text("rope.scaling.type", "none");
+  const double factor = fields.positive("rope.scaling.factor", fields.positive("rope.scale_linear", 1));
+  const double original = fields.positive("rope.scaling.original_context_length", config.context);
+  const double attention_factor = fields.positive("rope.scaling.attn_factor", 1);
+
+  if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
+    RopeTable table = divided_rope(base, dim, shorter);
+    table.scale = static_cast<float>(attention_factor);
+    // The long factors belong to prompts past the original context, which the context excludes.
+    if (original < config.context) config.context = static_cast<int32_t>(original);
+    return table;
+  }
+  const auto per_pair = divisors(gguf, "rope_freqs.weight", dim / 2);
+  if (type == "yarn" && per_pair.empty()) {
+    const double scale = yarn_attention_factor(factor) * attention_factor;
+    return yarn_rope(base, dim, {.factor = factor, .original_context = original, .attention_factor = scale});
+  }
+  if (type != "none" && type != "linear") {
+    refuse(
+        "{}: rope scaling {} is not supported here (supported: none, linear, yarn, and longrope with its "
+        "factors)",
+        gguf.path(), shown(type));
+  }
+  RopeTable table = per_pair.empty() ? plain_rope(base, dim) : divided_rope(base, dim, per_pair);
+  table.scale = static_cast<float>(attention_factor);
+  if (type == "linear" || !fields.has("rope.scaling.type")) {
+    for (float& frequency : table.freqs) frequency /= static_cast<float>(factor);
+  }
+  return table;
+}
+
+}  // namespace
+
+FileConfig read_gguf_config(const GgufFile& gguf) {
+  const std::string_view arch = gguf.string("general.architecture");
+  const Family* family = find_gguf_family(arch);
+  if (family == nullptr) {
+    refuse("{}: architecture {} is not supported (supported: {})", gguf.path(), shown(arch),
+           gguf_family_names());
+  }
+  if (gguf.uint("split.count", 1) > 1) {
+    refuse("{}: is one part of {}; merge the parts into one file first (llama-gguf-split --merge)",
+           gguf.path(), gguf.uint("split.count"));
+  }
+  const ArchFields fields(gguf, arch);
+  refuse_unsupported(fields);
+  ModelConfig config;
+  config.family = family->name;
+  config.layers = fields.count("block_count");
+  config.hidden = fields.count("embedding_length");
+  config.ffn = fields.count("feed_forward_length");
+  config.heads = fields.count("attention.head_count");
+  config.kv_heads = fields.count("attention.head_count_kv", config.heads);
+  config.head_dim = fields.count("attention.key_length", std::max(config.hidden / config.heads, 1));
+  const int32_t value_dim = fields.count("attention.value_length", config.head_dim);
+  if (value_dim != config.head_dim)
+    refuse("{}: keys have {} dimensions and values {}; only equal sizes are supported", gguf.path(),
+           config.head_dim, value_dim);
+  if (config.head_dim > 4096)
+    refuse("{}: heads of {} dimensions, at most 4096 are supported", gguf.path(), config.head_dim);
+  config.context = fields.count("context_length");
+  config.norm_eps = static_cast<float>(fields.positive("attention.layer_norm_rms_epsilon"));
+  config.qk_norm = family->qk_norm;
+  config.post_norm = family->post_norm;
+  config.tied_output = gguf.find_tensor("output.weight") == nullptr;
+  const GgufTensor* embedding = gguf.find_tensor("token_embd.weight");
+  if (embedding == nullptr)
+    refuse("{}: has no tensor token_embd.weight; it holds a vocabulary only or is damaged", gguf.path());
+  if (embedding->shape.size() != 2 || embedding->shape[0] > std::numeric_limits<int32_t>::max()) {
+    refuse("{}: tensor token_embd.weight is not a matrix of a plausible size", gguf.path());
+  }
+  config.vocab = static_cast<int32_t>(embedding->shape[0]);
+  config.rotary_dim = fields.count("rope.dimension_count", config.head_dim);
+  if (config.rotary_dim > config.head_dim || config.rotary_dim % 2 != 0 ||
+      (family->paired_gguf && config.rotary_dim != config.head_dim)) {
+    refuse("{}: {} of {} dimensions rotate, which is not supported for {}", gguf.path(), config.rotary_dim,
+           config.head_dim, arch);
+  }
+  RopeTable table = read_rope(gguf, fields, config);
+  config.rope_freqs = std::move(table.freqs);
+  config.rope_scale = table.scale;
+  const uint64_t window = gguf.uint(fields.key("attention.sliding_window"), 0);
+  if (window > 0 && window < static_cast<uint64_t>(config.context))
+    config.context = static_cast<int32_t>(window);
+  check_config(config, gguf.path());
+  return {config, family};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,126 @@
+#include "io/model/lora.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "io/base/json_file.h"
+#include "io/model/safetensors.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+bool is_neutral(const json& value) {
+  return value.is_null() || value == false || value == "none" ||
+         ((value.is_array() || value.is_object()) && value.empty());
+}
+
+void refuse_unless_neutral(const JsonFields& fields, const std::string& key, const json& value) {
+  if (!is_neutral(value))
+    refuse("{}: {}: {} is not supported", fields.source(), shown(key), shown_json(value));
+}
+
+void refuse_unsupported(const JsonFields& fields, const json& object) {
+  const std::string kind = fields.text("peft_type");
+  if (kind != "LORA") refuse("{}: adapter type {} is not supported (LORA is)", fields.source(), shown(kind));
+  for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save",
+                          "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layer_replication",
+                          "target_parameters", "trainable_token_indices", "alora_invocation_tokens"}) {
+    if (const json* value = fields.find(key)) refuse_unless_neutral(fields, key, *value);
+  }
+  // Every variant of LoRA brings a section of its own.
+  for (const auto& [key, value] : object.items()) {
+    if (key.ends_with("_config") && key != "megatron_config") refuse_unless_neutral(fields, key, value);
+  }
+  // Other ways to start change the base weights too, so B A alone would not be the difference.
+  if (const json* start = fields.find("init_lora_weights")) {
+    if (!start->is_boolean() && *start != "gaussian" && *start != "orthogonal") {
+      refuse("{}: \"init_lora_weights\": {} is not supported", fields.source(), shown_json(*start));
+    }
+  }
+}
+
+std::vector<float> read_floats(const std::string& path, const std::string& name, const FileTensor& tensor) {
+  if (!tensor.dtype)
+    refuse("{}: tensor {} has type {}, which is not supported (supported: {})", path, shown(name),
+           tensor.type, readable_safetensors_types());
+  int64_t values = 1;
+  for (const int64_t size : tensor.shape) values *= size;
+  std::vector<float> out(static_cast<size_t>(values));
+  to_f32(*tensor.dtype, tensor.data, values, out.data());
+  return out;
+}
+
+}  // namespace
+
+Adapter Adapter::open(const std::string& folder) {
+  constexpr size_t largest = 1 << 20;
+  const std::filesystem::path base(folder);
+  const std::string config_path = (base / "adapter_config.json").string();
+  const std::string weights_path = (base / "adapter_model.safetensors").string();
+  const json object = read_json_object(config_path, largest);
+  const JsonFields fields(object, config_path);
+  refuse_unsupported(fields, object);
+  const int64_t rank = fields.integer("r");
+  if (rank < 1 || rank > 65536) refuse("{}: \"r\" is {}, a positive rank is needed", config_path, rank);
+  const double alpha = fields.number("lora_alpha");
+  const bool root = fields.boolean("use_rslora", false);
+  const double scale = alpha / (root ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
+
+  Adapter adapter;
+  adapter.folder_ = folder;
+  const SafetensorsFile file = SafetensorsFile::open(weights_path);
+  constexpr std::string_view prefix = "base_model.model.";
+  constexpr std::string_view a_ending = ".lora_A.weight";
+  constexpr std::string_view b_ending = ".lora_B.weight";
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (!name.starts_with(prefix) || !(name.ends_with(a_ending) || name.ends_with(b_ending))) {
+      refuse("{}: tensor {} is not a lora_A or lora_B weight of a linear layer, which is what is supported",
+             weights_path, shown(name));
+    }
+    if (name.ends_with(b_ending)) continue;
+    const std::string module = name.substr(prefix.size(), name.size() - prefix.size() - a_ending.size());
+    const std::string b_name = std::string(prefix) + module + std::string(b_ending);
+    const auto b = file.tensors().find(b_name);
+    if (b == file.tensors().end()) refuse("{}: tensor {} is missing", weights_path, shown(b_name));
+    if (tensor.shape.size() != 2 || tensor.shape[0] != rank || b->second.shape.size() != 2 ||
+        b->second.shape[1] != rank) {
+      refuse("{}: module {}: its lora_A must be [{}, in] and its lora_B [out, {}]", weights_path,
+             shown(module), rank, rank);
+    }
+    auto delta = std::make_shared<LowRank>();
+    delta->a = read_floats(weights_path, name, tensor);
+    delta->b = read_floats(weights_path, b_name, b->second);
+    delta->rank = static_cast<int32_t>(rank);
+    delta->scale = static_cast<float>(scale);
+    adapter.modules_[module] = {std::move(delta), b->second.shape[0], tensor.shape[1], false};
+  }
+  if (file.tensors().size() != 2 * adapter.modules_.size())
+    refuse("{}: a lora_B weight has no lora_A", weights_path);
+  if (adapter.modules_.empty()) refuse("{}: holds no weights", weights_path);
+  return adapter;
+}
+
+void Adapter::attach(const std::string& module, Matrix& weight) {
+  const auto found = modules_.find(module);
+  if (found == modules_.end()) return;
+  Module& delta = found->second;
+  if (delta.rows != weight.rows || delta.cols != weight.cols) {
+    refuse("{}: module {} is for a weight of shape [{}, {}], the model's is [{}, {}]", folder_, shown(module),
+           delta.rows, delta.cols, weight.rows, weight.cols);
+  }
+  weight.adapter = delta.delta;
+  delta.used = true;
+}
+
+void Adapter::refuse_unused() const {
+  for (const auto& [name, module] : modules_) {
+    if (!module.used)
+      refuse("{}: module {} is not a linear layer of this model that an adapter may change", folder_,
+             shown(name));
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,168 @@
+#include "io/run_folder/fingerprint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/text/printable.h"
+#include "io/base/descriptor.h"
+#include "io/base/sha256.h"
+#include "io/corpus/corpus_files.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int64_t kWholeFile = 64 << 20;
+constexpr int64_t kEnds = 1 << 20;
+constexpr int64_t kSample = 64 << 10;
+constexpr int64_t kSamples = 256;
+
+void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int64_t at, int64_t size) {
+  std::string bytes(static_cast<size_t>(size), '\0');
+  for (int64_t done = 0; done < size;) {
+    const ssize_t count =
+        ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) refuse("{}: cannot be read: {}", path, count < 0 ? std::strerror(errno) : "it shrank");
+    done += count;
+  }
+  sum.add(bytes);
+}
+
+/// The files beside a model that decide what it does: weights, configuration and tokenizer.
+bool belongs_to_model(const fs::path& path) {
+  static const std::vector<std::string> endings = {".gguf",  ".safetensors", ".json",    ".model",
+                                                   ".jinja", ".txt",         ".tiktoken"};
+  return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
+}
+
+ordered_json model_files(const std::string& path) {
+  ordered_json files = ordered_json::object();
+  if (path.empty()) return nullptr;
+  const bool folder = fs::is_directory(path), alone = fs::path(path).extension() == ".gguf";
+  std::vector<fs::path> found;
+  if (!folder) found.emplace_back(path);
+  // A safetensors file has its configuration and tokenizer beside it.
+  if (folder || !alone)
+    for (const auto& entry :
+         fs::directory_iterator(folder ? fs::path(path) : fs::path(path).parent_path() / "."))
+      if (entry.is_regular_file() && belongs_to_model(entry.path()) &&
+          (folder || entry.path().extension() != ".safetensors"))
+        found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  for (const fs::path& file : found)
+    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), false);
+  return files;
+}
+
+ordered_json settings(const Job& job) {
+  const ordered_json contrast =
+      job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
+  return {{"model", {{"dtype", job.model.dtype}, {"chat", job.model.chat}}},
+          {"input",
+           {{"format", job.input.format},
+            {"split", job.input.dataset.split},
+            {"turns", job.input.dataset.turns},
+            {"limit", job.input.limit},
+            {"too_long", job.input.too_long},
+            {"id", job.input.id},
+            {"category", job.input.category},
+            {"document", job.input.document},
+            {"context", job.input.context},
+            {"context_id", job.input.context_id},
+            {"documents", job.input.documents},
+            {"scores", {job.input.scores, job.input.scores_are}},
+            {"rerank_scores", {job.input.rerank_scores, job.input.rerank_scores_are}},
+            {"top_documents", job.input.top_documents},
+            {"questions", job.input.questions},
+            {"question", job.input.question},
+            {"options", job.input.options}}},
+          {"task", {{"kind", job.task.kind}, {"instruction", job.task.instruction}}},
+          {"method",
+           {{"name", job.method.name},
+            {"values", job.method.values},
+            {"stacking", job.method.stacking},
+            {"documents", job.method.documents},
+            {"prompt_tokens", job.method.prompt_tokens},
+            {"max_value_tokens", job.method.max_value_tokens},
+            {"contrast", contrast},
+            {"prior_weight", job.method.prior_weight},
+            {"aggregate", job.method.aggregate},
+            {"temperature", job.method.temperature},
+            {"top_k", job.method.top_k},
+            {"top_p", job.method.top_p},
+            {"seed", job.method.seed}}},
+          {"engine",
+           {{"kernels", job.engine.kernels},
+            {"reproducible", job.engine.reproducible},
+            {"kv_memory_gb", job.engine.kv_memory_gb},
+            {"window", job.engine.window}}},
+          {"output",
+           {{"format", job.output.format},
+            {"rows_per_file", job.output.rows_per_file},
+            {"logprobs", job.output.logprobs},
+            {"raw", job.output.raw},
+            {"tokens", job.output.tokens},
+            {"timing", job.output.timing}}}};
+}
+
+}  // namespace
+
+ordered_json file_fingerprint(const std::string& path, bool dated) {
+  const Descriptor file = open_regular(path, O_RDONLY);
+  struct stat found {};
+  if (file.number() < 0 || ::fstat(file.number(), &found) != 0)
+    refuse("{}: cannot be read: {}", path, std::strerror(errno));
+  const auto size = static_cast<int64_t>(found.st_size);
+  Sha256 sum;
+  if (size <= kWholeFile) {
+    for (int64_t at = 0; at < size; at += kEnds) add_bytes(sum, file, path, at, std::min(kEnds, size - at));
+    return {{"bytes", size}, {"sha256", sum.hex()}};
+  }
+  add_bytes(sum, file, path, 0, kEnds);
+  const int64_t step = (size - 2 * kEnds - kSample) / kSamples;
+  for (int64_t i = 0; i < kSamples; ++i) add_bytes(sum, file, path, kEnds + i * step, kSample);
+  add_bytes(sum, file, path, size - kEnds, kEnds);
+  ordered_json about{{"bytes", size}, {"sampled_sha256", sum.hex()}};
+  if (dated)
+    about["changed"] =
+        std::chrono::duration_cast<std::chrono::microseconds>(fs::last_write_time(path).time_since_epoch())
+            .count();
+  return about;
+}
+
+ordered_json corpus_fingerprint(const Job& job) {
+  // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
+  ordered_json::object_t corpus;
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
+    corpus.emplace_back(printable_line(file), file == "-"
+                                                  ? ordered_json{{"bytes", job.input.standard_input.bytes},
+                                                                 {"sha256", job.input.standard_input.sha256}}
+                                                  : file_fingerprint(file, true));
+  return corpus;
+}
+
+ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
+  ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
+  print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
+  print["model"] = model_files(job.model.path);
+  print["adapter"] = model_files(job.model.adapter);
+  print["corpus"] = corpus_fingerprint(job);
+  print["shard"] = nullptr;
+  if (shard.count > 1)
+    print["shard"] = {
+        {"index", shard.index}, {"count", shard.count}, {"first", shard.first}, {"end", shard.end}};
+  return print;
+}
+
+}  // namespace sheaf

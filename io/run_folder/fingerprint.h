@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/job/job.h"
+
+namespace sheaf {
+
+/// A part of a corpus: shard `index` of `count`, its rows [first, end).
+struct Shard {
+  int32_t index = 0, count = 1;
+  int64_t first = 0, end = 0;
+};
+
+/// Everything that decides what the rows of a job are: its settings (not its threads, step size, price or
+/// output folder), its files, the kind of device and the version of the program.
+nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
+
+/// The part of it that tells the corpus: its files, by name.
+nlohmann::ordered_json corpus_fingerprint(const Job& job);
+
+/// Size and SHA-256 of a file. Over 64 MiB the sum is taken over 1 MiB at each end and 64 KiB at 256 places
+/// between, and a corpus file (`dated`) also tells when it was changed last.
+nlohmann::ordered_json file_fingerprint(const std::string& path, bool dated);
+
+}  // namespace sheaf

@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/base/file_layer.h"
+
+namespace sheaf {
+
+struct Merged {
+  int64_t rows = 0, rejects = 0, files = 0;
+  std::string notice;         ///< what is wrong with the shards' reports; empty: nothing
+  bool was_finished = false;  ///< the folder held this very merge before; nothing was written
+};
+
+inline constexpr const char* kMergeMark = ".merging";  ///< in a folder whose merge is not done
+
+/// Joins the run folders of all shards of one job, given in any order: their rows files are copied in input
+/// order and numbered anew, their rejects follow one another. Refuses shards that are not finished, of
+/// another job, given twice or missing, and files whose bytes are no longer those of the manifest. A merge
+/// that was cut off is begun again; a folder with anything else in it is refused.
+Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& paths);
+
+}  // namespace sheaf

@@ -1,0 +1,88 @@
+#include "io/run_folder/output_place.h"
+
+#include <filesystem>
+#include <fnmatch.h>
+#include <set>
+
+#include "core/base/error.h"
+#include "io/base/named_output.h"
+#include "io/corpus/corpus_files.h"
+#include "io/run_folder/manifest.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Without links, as far as the path exists.
+fs::path real_path(const fs::path& path) {
+  std::error_code ignored;
+  fs::path real = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  if (real.empty()) return path;
+  return real.has_filename() ? real : real.parent_path();
+}
+
+/// Whether a look through `folder` comes to `out`; hidden folders are passed over.
+bool is_found_in(const fs::path& folder, const fs::path& out) {
+  auto at = out.begin();
+  for (const fs::path& part : folder) {
+    if (at == out.end() || *at != part) return false;
+    ++at;
+  }
+  for (; at != out.end(); ++at)
+    if (is_passed_over(at->string())) return false;
+  return true;
+}
+
+/// Whether a file that a run writes into `out` matches the pattern.
+bool is_matched(const std::string& pattern, const fs::path& out) {
+  fs::path fixed, rest;  // up to the first wildcard, and from there on
+  for (const fs::path& part : fs::path(pattern))
+    if (rest.empty() && part.string().find_first_of("*?[") == std::string::npos)
+      fixed /= part;
+    else
+      rest /= part;
+  const std::string whole = (real_path(fixed.empty() ? "." : fixed) / rest).string();
+  for (const char* name : {"rows-00000.jsonl", "rows-00000.parquet", "rejects.jsonl"})
+    if (::fnmatch(whole.c_str(), (out / name).c_str(), FNM_PATHNAME | FNM_PERIOD) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_output_apart(const Job& job) {
+  if (job.input.path == "-") return;
+  const fs::path out = real_path(job.output.path);
+  const auto refuse_place = [&](const std::string& where) {
+    refuse("output.path: {} is where the corpus is looked for ({}); choose a folder outside of it",
+           job.output.path, where);
+  };
+  std::error_code ignored;
+  if (fs::is_directory(job.input.path, ignored)) {
+    for (const std::string& folder : corpus_folders(job.input.path))
+      if (is_found_in(real_path(folder), out)) refuse_place(folder);
+  } else if (!fs::exists(job.input.path, ignored) && is_matched(job.input.path, out)) {
+    refuse_place(job.input.path);
+  }
+  std::set<std::string> seen;
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files) {
+    // Links lead to rows of the folder itself, which a restart would delete.
+    if (fs::is_symlink(file, ignored) && real_path(file).parent_path() == out) refuse_place(file);
+    const fs::path folder = fs::path(file).parent_path();
+    if (seen.insert(folder.string()).second && real_path(folder.empty() ? "." : folder) == out)
+      refuse_place(file);
+  }
+}
+
+void check_log_apart(const std::string& log, const Job& job) {
+  check_not_read(log, {job.file, job.input.path, job.task.schema, job.model.path, job.model.adapter});
+  const fs::path path(log), folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    refuse("--log: sheaf cannot write {}: the folder {} does not exist; create it first", log,
+           folder.string());
+  if (is_run_file(path.filename().string()) && real_path(folder) == real_path(job.output.path))
+    refuse("--log: the run itself writes {}; name another file", log);
+}
+
+}  // namespace sheaf

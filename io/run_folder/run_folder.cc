@@ -1,0 +1,416 @@
+#include "io/run_folder/run_folder.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "io/base/list_changes.h"
+#include "io/run_folder/merge_shards.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kJournalVersion = 1;
+constexpr size_t kChangesShown = 5;
+constexpr int64_t kLargestJournal = int64_t{4} << 30;
+constexpr const char* kMend = "begin again with --restart, or choose another output.path";
+constexpr const char* kNotOurs = "choose a new or empty folder as output.path";
+
+std::string dump_line(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+/// The sums of the first `sizes[i]` bytes of a file, ascending; those past its end are left out.
+std::vector<Sha256> prefix_sums(const std::string& path, const std::vector<int64_t>& sizes) {
+  std::vector<Sha256> sums;
+  Sha256 sum;
+  int64_t done = 0;
+  const auto take_ended = [&] {
+    while (sums.size() < sizes.size() && sizes[sums.size()] == done) sums.push_back(sum);
+  };
+  take_ended();
+  read_pieces(path, [&](std::string_view piece) {
+    while (!piece.empty() && sums.size() < sizes.size()) {
+      const auto part =
+          static_cast<size_t>(std::min(static_cast<int64_t>(piece.size()), sizes[sums.size()] - done));
+      sum.add(piece.substr(0, part));
+      done += static_cast<int64_t>(part);
+      piece.remove_prefix(part);
+      take_ended();
+    }
+  });
+  return sums;
+}
+
+/// Whether a file begins as a journal does, as far as it goes; zeros are what a power loss may leave of it.
+bool begins_as_journal(const std::string& path, size_t least) {
+  std::string head = read_beginning(path, 28).value_or("");
+  head.resize(head.find_last_not_of('\0') + 1);
+  constexpr std::string_view rest = " {\"journal\":";
+  const size_t digits = std::min<size_t>(head.size(), 16);
+  return head.size() >= least &&
+         std::string_view(head).substr(0, digits).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos &&
+         rest.starts_with(std::string_view(head).substr(digits));
+}
+
+}  // namespace
+
+RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
+    : files_(files), options_(std::move(options)) {
+  if (options_.path.empty()) refuse("output.path is empty");
+  options_.path = settle_path(options_.path);
+  if (check_finished()) return;
+  check_ours();  // first, so that nothing of this run is left in a folder that it refuses
+  files_.make_folder(options_.path);
+  lock_ = files_.lock(options_.path);
+  notice_ = lock_->notice();
+  if (check_finished()) return;  // by another process meanwhile
+  check_ours();
+  open_folder();
+}
+
+void RunFolder::open_folder() {
+  if (options_.restart) {
+    // The journal says first that nothing else here counts any more, whatever happens before all is gone.
+    write_whole(files_, options_.path, "journal",
+                journal_line({{"journal", kJournalVersion}, {"empty", true}}, ""));
+    begin();
+    return;
+  }
+  const auto journal = read_whole(path("journal"), kLargestJournal);
+  if (!journal) return begin();
+  resume(*journal);
+  saved_progress_ = read_whole(path("progress.json")).value_or("");
+}
+
+/// A mistaken output.path must not cost somebody else's files, whatever their names are.
+void RunFolder::check_ours() const {
+  const std::string journal = path("journal");
+  if (begins_as_journal(journal, 28)) return;
+  // A damaged one is known by the lock that every run leaves beside it.
+  if (file_size(journal) && file_size(path(".lock"))) return;
+  std::string stranger;
+  for (const std::string& name : list_folder(options_.path)) {
+    // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
+    const bool ours = name == "journal.part" ? begins_as_journal(path(name), 0)
+                                             : name.starts_with('.') && name != kMergeMark;
+    if (!ours && stranger.empty()) stranger = name;
+  }
+  if (stranger.empty()) return;
+  if (options_.restart && file_size(path("_SUCCESS")) && file_size(path("manifest.json"))) {
+    read_manifest(options_.path, kNotOurs);  // of a merge, which has no journal
+    return;
+  }
+  refuse("{}: the folder holds {} and no journal of a run; {}", options_.path, stranger, kNotOurs);
+}
+
+std::string RunFolder::rows_name(int64_t file) const {
+  return fmt::format("rows-{:05}{}", file, options_.ending);
+}
+
+std::string RunFolder::staged_rows(int64_t file) const {
+  return fmt::format("rows-{:05}.jsonl.part", file);
+}
+
+bool RunFolder::check_finished() {
+  if (options_.restart || !file_size(path("_SUCCESS"))) return false;
+  const Manifest manifest = read_manifest(options_.path, kMend);
+  check_same(manifest.fingerprint);
+  for (const PublishedFile& file : manifest.files)
+    if (file_size(path(file.name)) != file.bytes)
+      refuse("{}: the run is finished, but {} is gone or no longer has its {} bytes; {}", options_.path,
+             file.name, file.bytes, kMend);
+  at_.rows = manifest.rows;
+  at_.rejects = manifest.rejects;
+  finished_ = true;
+  return true;
+}
+
+void RunFolder::check_same(const ordered_json& fingerprint) const {
+  std::vector<std::string> changes = list_changes(fingerprint, options_.fingerprint);
+  if (changes.empty()) return;
+  const size_t all = changes.size();
+  changes.resize(std::min(all, kChangesShown));
+  if (all > kChangesShown) changes.push_back(fmt::format("{} more", all - kChangesShown));
+  refuse("{}: holds the run of another job: {}; run that job as it was to go on, {}", options_.path,
+         fmt::join(changes, ", "), kMend);
+}
+
+void RunFolder::begin() {
+  at_.position = options_.first_row;
+  remove_files(0);
+  const ordered_json head{
+      {"journal", kJournalVersion}, {"first_row", options_.first_row}, {"fingerprint", options_.fingerprint}};
+  const std::string line = journal_line(head, "");
+  write_whole(files_, options_.path, "journal", line);
+  journal_ = std::make_unique<JournalWriter>(files_, path("journal"), read_journal(line).lines.front());
+}
+
+/// The rows files from a number on; from 0 on everything of a run but its journal.
+void RunFolder::remove_files(int64_t first_rows_file) {
+  bool any = false;
+  for (const std::string& name : list_folder(options_.path)) {
+    const std::string whole = name.ends_with(".part") ? name.substr(0, name.size() - 5) : name;
+    const bool ours =
+        is_rows_name(whole)
+            ? std::stoll(whole.substr(5)) >= first_rows_file
+            : name == "journal.part" || (first_rows_file == 0 && name != "journal" && is_run_file(name));
+    if (!ours) continue;
+    files_.remove(path(name));
+    any = true;
+  }
+  if (any) files_.sync_folder(options_.path);
+}
+
+void RunFolder::resume(const std::string& text) {
+  const JournalText journal = read_journal(text);
+  if (journal.lines.empty() || journal.lines[0].record.value("journal", ordered_json()) != kJournalVersion)
+    refuse("{}: the journal does not begin as one; {}", options_.path, kMend);
+  const ordered_json& head = journal.lines[0].record;
+  if (head.contains("empty")) return begin();  // a restart got no further
+  std::vector<Progress> places;
+  try {
+    check_same(head.at("fingerprint"));
+    places = read_places(journal);
+  } catch (const ordered_json::exception&) {
+    refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
+  }
+  const int64_t last_position = places.back().position;
+  forget_damaged(places);
+  const int64_t file = places.back().file;
+  take_back(staged_rows(file), options_.convert ? "" : rows_name(file));
+  take_back("rejects.jsonl.part", "rejects.jsonl");
+
+  size_t first = places.size() - 1;  // of those in the rows file being filled
+  while (first > 0 && places[first - 1].file == file) --first;
+  std::vector<int64_t> rows_sizes, rejects_sizes;
+  for (size_t i = first; i < places.size(); ++i) {
+    rows_sizes.push_back(places[i].file_bytes);
+    rejects_sizes.push_back(places[i].rejects_bytes);
+  }
+  const std::vector<Sha256> rows_sums = prefix_sums(path(staged_rows(file)), rows_sizes);
+  const std::vector<Sha256> rejects_sums = prefix_sums(path("rejects.jsonl.part"), rejects_sizes);
+  size_t found = std::min(rows_sums.size(), rejects_sums.size());
+  while (found > 0 && (rows_sums[found - 1].hex() != places[first + found - 1].file_sha256 ||
+                       rejects_sums[found - 1].hex() != places[first + found - 1].rejects_sha256))
+    --found;
+  if (found == 0) refuse("{}: rejects.jsonl no longer holds what the journal says; {}", options_.path, kMend);
+  at_ = places[first + found - 1];
+  file_sum_ = rows_sums[found - 1];
+  rejects_sum_ = rejects_sums[found - 1];
+  if (at_.position < last_position)
+    notice_ += fmt::format("files in {} were damaged; rows {} to {} of the corpus are done again",
+                           options_.path, at_.position + 1, last_position);
+  else if (!journal.whole)
+    notice_ +=
+        fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
+
+  journal_ = std::make_unique<JournalWriter>(files_, path("journal"), journal.lines[first + found - 1]);
+  if (options_.convert && file > 0) files_.remove(path(staged_rows(file - 1)));
+  remove_files(file + 1);
+  const auto cut = [&](std::unique_ptr<OutputFile>& target, const std::string& name, int64_t size) {
+    const auto has = file_size(path(name));
+    if (!has) return;
+    target = files_.open(path(name));
+    if (*has == size) return;
+    target->truncate(size);
+    target->sync();
+  };
+  cut(rows_file_, staged_rows(file), at_.file_bytes);
+  cut(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes);
+  if (at_.file_rows >= options_.rows_per_file) publish();
+}
+
+/// Every line is a place where the run could go on, as long as the files hold what it says. The sums of the
+/// lines keep out damage, not somebody who computes them anew.
+std::vector<RunFolder::Progress> RunFolder::read_places(const JournalText& journal) {
+  const auto check = [&](bool right) {
+    if (!right) refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
+  };
+  std::vector<Progress> places(1);
+  places[0].position = journal.lines[0].record.at("first_row");
+  check(places[0].position == options_.first_row);
+  for (size_t i = 1; i < journal.lines.size(); ++i) {
+    const ordered_json& line = journal.lines[i].record;
+    const Progress& before = places.back();
+    Progress place = before;
+    if (line.contains("published")) {
+      published_.push_back({line.at("published"), line.at("rows"), line.at("bytes"), line.at("sha256")});
+      check(published_.back().name == rows_name(place.file));
+      ++place.file;
+      place.file_rows = place.file_bytes = 0;
+      place.file_sha256 = sha256("");
+    } else {
+      place.position = line.at("position");
+      place.rows = line.at("rows");
+      place.rejects = line.at("rejects");
+      place.file_rows = line.at("file_rows");
+      place.file_bytes = line.at("file_bytes");
+      place.file_sha256 = line.at("file_sha256");
+      place.rejects_bytes = line.at("rejects_bytes");
+      place.rejects_sha256 = line.at("rejects_sha256");
+      check(place.position >= before.position && place.rows >= before.rows &&
+            place.rejects >= before.rejects && place.file_rows >= before.file_rows &&
+            place.file_bytes >= before.file_bytes && place.rejects_bytes >= before.rejects_bytes);
+    }
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+/// A file that got its name and may have to grow again gets its staged one back.
+void RunFolder::take_back(const std::string& staged, const std::string& name) {
+  if (name.empty() || file_size(path(staged)) || !file_size(path(name))) return;
+  files_.rename(path(name), path(staged));
+  files_.sync_folder(options_.path);
+}
+
+/// Goes back to before the first rows file that no longer holds what the journal says.
+void RunFolder::forget_damaged(std::vector<Progress>& places) {
+  for (size_t i = 0; i < published_.size(); ++i) {
+    Sha256 sum;
+    const bool there = read_pieces(path(published_[i].name), [&](std::string_view piece) { sum.add(piece); });
+    if (there && sum.hex() == published_[i].sha256) continue;
+    if (options_.convert) files_.remove(path(published_[i].name));
+    published_.resize(i);
+    std::erase_if(places, [&](const Progress& place) {
+      return place.file > static_cast<int64_t>(i) ||
+             (place.file == static_cast<int64_t>(i) && place.file_rows > 0);
+    });
+    return;
+  }
+}
+
+void RunFolder::row(const ordered_json& row) {
+  group_rows_ += dump_line(row);
+  ++group_row_count_;
+}
+
+void RunFolder::reject(const Reject& reject) {
+  group_rejects_ += dump_line(
+      {{"file", reject.place.file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}});
+  ++group_reject_count_;
+}
+
+void RunFolder::append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
+                       const std::string& text) {
+  if (!file) {
+    file = files_.open(path(staged));
+    if (fresh) file->truncate(0);
+    files_.sync_folder(options_.path);
+  }
+  file->append(text);
+  file->sync();
+}
+
+void RunFolder::commit(int64_t position) {
+  if (position == at_.position && group_rows_.empty() && group_rejects_.empty()) return;
+  lock_->check();
+  if (!group_rows_.empty()) append(rows_file_, staged_rows(at_.file), at_.file_bytes == 0, group_rows_);
+  if (!group_rejects_.empty())
+    append(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes == 0, group_rejects_);
+  at_.position = position;
+  at_.rows += group_row_count_;
+  at_.rejects += group_reject_count_;
+  at_.file_rows += group_row_count_;
+  at_.file_bytes += static_cast<int64_t>(group_rows_.size());
+  at_.rejects_bytes += static_cast<int64_t>(group_rejects_.size());
+  at_.file_sha256 = file_sum_.add(group_rows_).hex();
+  at_.rejects_sha256 = rejects_sum_.add(group_rejects_).hex();
+  group_rows_.clear();
+  group_rejects_.clear();
+  group_row_count_ = group_reject_count_ = 0;
+  journal_->append({{"position", at_.position},
+                    {"rows", at_.rows},
+                    {"rejects", at_.rejects},
+                    {"file_rows", at_.file_rows},
+                    {"file_bytes", at_.file_bytes},
+                    {"file_sha256", at_.file_sha256},
+                    {"rejects_bytes", at_.rejects_bytes},
+                    {"rejects_sha256", at_.rejects_sha256}});
+  if (at_.file_rows >= options_.rows_per_file) publish();
+}
+
+/// Gives the rows file its name and begins the next.
+void RunFolder::publish() {
+  const std::string staged = staged_rows(at_.file), name = rows_name(at_.file);
+  lock_->check();
+  const auto size = file_size(path(staged));
+  if (size != at_.file_bytes || (rows_file_ && !rows_file_->is_at(path(staged))))
+    refuse(
+        "{}: somebody changed it while the run was writing it; leave it alone and rerun the same command to "
+        "resume",
+        path(staged));
+  PublishedFile file{name, at_.file_rows, at_.file_bytes, at_.file_sha256};
+  if (options_.convert) {
+    Sha256 sum;
+    file.bytes = 0;
+    {
+      const auto target = files_.open(path(name + ".part"));
+      target->truncate(0);
+      options_.convert(path(staged), *target);
+      target->sync();
+    }
+    read_pieces(path(name + ".part"), [&](std::string_view piece) {
+      sum.add(piece);
+      file.bytes += static_cast<int64_t>(piece.size());
+    });
+    file.sha256 = sum.hex();
+    lock_->check();
+    files_.rename(path(name + ".part"), path(name));
+  } else {
+    lock_->check();
+    files_.rename(path(staged), path(name));
+  }
+  files_.sync_folder(options_.path);
+  journal_->append(
+      {{"published", file.name}, {"rows", file.rows}, {"bytes", file.bytes}, {"sha256", file.sha256}});
+  rows_file_.reset();
+  if (options_.convert) files_.remove(path(staged));
+  published_.push_back(std::move(file));
+  ++at_.file;
+  at_.file_rows = at_.file_bytes = 0;
+  file_sum_ = {};
+  at_.file_sha256 = file_sum_.hex();
+}
+
+Manifest RunFolder::manifest() const {
+  Manifest manifest{at_.rows,     at_.rejects, options_.first_row,
+                    at_.position, published_,  options_.fingerprint};
+  manifest.files.push_back({"rejects.jsonl", at_.rejects, at_.rejects_bytes, at_.rejects_sha256});
+  return manifest;
+}
+
+/// Not into a folder that another run has made in the place of this one's.
+void RunFolder::write_file(const std::string& name, std::string_view text) {
+  lock_->check();
+  write_whole(files_, options_.path, name, text);
+}
+
+void RunFolder::save_progress(const std::string& text) {
+  write_file("progress.json", text);
+}
+
+void RunFolder::finish(const std::string& report, const std::string& page) {
+  // A job without rows still has a rows file.
+  if (at_.file_rows > 0 || published_.empty()) {
+    if (!rows_file_) append(rows_file_, staged_rows(at_.file), true, "");
+    publish();
+  }
+  if (!rejects_file_) append(rejects_file_, "rejects.jsonl.part", true, "");
+  lock_->check();
+  files_.rename(path("rejects.jsonl.part"), path("rejects.jsonl"));
+  files_.sync_folder(options_.path);
+  remove_files(at_.file);
+  write_file("manifest.json", manifest_json(manifest()).dump(2) + "\n");
+  write_file("report.json", report);
+  if (!page.empty()) write_file("report.html", page);
+  files_.remove(path("progress.json"));
+  write_file("_SUCCESS", "");
+  lock_->check();
+  finished_ = true;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/task/item.h"
+#include "io/base/file_layer.h"
+#include "io/base/sha256.h"
+#include "io/run_folder/journal.h"
+#include "io/run_folder/manifest.h"
+
+namespace sheaf {
+
+struct RunFolderOptions {
+  std::string path;
+  int64_t rows_per_file = 1000000;  ///< a rows file ends with the group that reaches it
+  /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
+  nlohmann::ordered_json fingerprint;
+  int64_t first_row = 0;  ///< of the corpus: where the run begins
+  bool restart = false;   ///< throw away what is there
+
+  std::string ending = ".jsonl";  ///< of the rows files
+  /// Turns staged JSON lines into a rows file of that ending; empty: they are the rows file.
+  std::function<void(const std::string& lines, OutputFile& target)> convert;
+};
+
+/// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
+/// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
+/// durable and a journal line says so; a folder opened again goes on after its last committed group. Files
+/// that may still grow end in .part. An object that threw is of no more use; the folder is.
+class RunFolder {
+ public:
+  RunFolder(FileLayer& files, RunFolderOptions options);
+
+  /// Whether the run was finished before; then nothing may be written.
+  bool finished() const { return finished_; }
+  /// The corpus row that comes after the last committed group.
+  int64_t position() const { return at_.position; }
+  int64_t rows() const { return at_.rows; }        ///< committed
+  int64_t rejects() const { return at_.rejects; }  ///< committed
+  /// What was found wrong and mended when the folder was opened; empty: nothing.
+  const std::string& notice() const { return notice_; }
+
+  /// Text that is not UTF-8 is written with replacement characters.
+  void row(const nlohmann::ordered_json& row);
+  void reject(const Reject& reject);
+  /// Ends a group: the corpus was read up to row `position`.
+  void commit(int64_t position);
+  /// Keeps what the session counted, for the next one should this one be killed. Not part of a group.
+  void save_progress(const std::string& text);
+  /// What an earlier session saved; empty: nothing.
+  const std::string& saved_progress() const { return saved_progress_; }
+  /// Publishes every file and marks the run as finished. `page`: report.html; empty: none.
+  void finish(const std::string& report, const std::string& page = "");
+
+ private:
+  /// How far the run is.
+  struct Progress {
+    int64_t position = 0, rows = 0, rejects = 0;
+    int64_t file = 0, file_rows = 0, file_bytes = 0;  // the rows file being filled
+    int64_t rejects_bytes = 0;
+    std::string file_sha256 = sha256(""), rejects_sha256 = sha256("");
+  };
+
+  std::string path(const std::string& name) const { return options_.path + "/" + name; }
+  std::string rows_name(int64_t file) const;
+  std::string staged_rows(int64_t file) const;
+  bool check_finished();
+  void check_ours() const;
+  void open_folder();
+  void check_same(const nlohmann::ordered_json& fingerprint) const;
+  void begin();
+  void resume(const std::string& text);
+  std::vector<Progress> read_places(const JournalText& journal);
+  void take_back(const std::string& staged, const std::string& name);
+  void forget_damaged(std::vector<Progress>& places);
+  void remove_files(int64_t first_rows_file);
+  void append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
+              const std::string& text);
+  void publish();
+  void write_file(const std::string& name, std::string_view text);
+  Manifest manifest() const;
+
+  FileLayer& files_;
+  RunFolderOptions options_;
+  bool finished_ = false;
+  std::string notice_, saved_progress_;
+  std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<JournalWriter> journal_;
+  Progress at_;
+  std::vector<PublishedFile> published_;
+  Sha256 file_sum_, rejects_sum_;
+
+  std::unique_ptr<OutputFile> rows_file_, rejects_file_;
+  std::string group_rows_, group_rejects_;  // of the group that is being filled
+  int64_t group_row_count_ = 0, group_reject_count_ = 0;
+};
+
+}  // namespace sheaf
