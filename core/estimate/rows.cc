@@ -21,7 +21,7 @@ class ReadyTask final : public Task {
     if (!row.refused.empty()) refuse("{}", row.refused);
     return row.parts;
   }
-  nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override {
+  Row row(const Item&, const std::vector<Answer>&) const override {
     fail("an estimate has no answers to make a row of");
   }
 

@@ -18,8 +18,8 @@
 #include "io/jobs/workbench.h"
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/output_place.h"
+#include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/report_file.h"
-#include "io/run_folder/row_table.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
@@ -51,10 +51,8 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   folder_options.restart = settings.restart;
   if (job.output.format == "parquet") {
     folder_options.ending = ".parquet";
-    folder_options.convert = [columns = row_columns(job, bench.schema(), has_integer_ids(job))](
-                                 const std::string& lines, OutputFile& target) {
-      write_parquet_rows(lines, columns, target);
-    };
+    folder_options.writer = [columns = row_columns(job, bench.schema(), has_integer_ids(job))](
+                                OutputFile& target) { return write_parquet_rows(columns, target); };
   }
   RunFolder folder(real_files(), std::move(folder_options));
   if (folder.finished()) {
@@ -118,7 +116,7 @@ RunEnd run_job(const Job& asked, const RunSettings& settings) {
   const auto work = [&] {
     return pipeline.run(
         [&](const Item& item, const Outcome& outcome) {
-          const nlohmann::ordered_json row = item_row(*task, item, outcome, job.output);
+          const Row row = item_row(*task, item, outcome, job.output);
           count.row(row, outcome);
           folder.row(row);
         },
