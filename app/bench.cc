@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/progress.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
@@ -165,7 +166,8 @@ std::vector<std::string> timed_methods() {
 void write_calibration(const BenchOptions& options) {
   for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
   const NamedOutput file(options.calibration);
-  file.write(calibration_text(calibrate(options.model.device, options.shapes)));
+  const auto left_out = [](const std::string& text) { print_line(text, Stream::err); };
+  file.write(calibration_text(calibrate(options.model.device, options.shapes, left_out, rewrite_line)));
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/utf8.h"
 #include "io/eval/check.h"
 #include "io/eval/evaluation.h"
-#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
@@ -28,6 +28,36 @@ void check_text(const EvalChoice& choice) {
   check("--output", choice.output);
 }
 
+/// What `sheaf eval` is asked to do.
+struct EvalCommand {
+  std::string path;
+  EvalChoice choice;
+  GridOptions grid;
+  EvalSettings settings;
+  std::vector<std::string> differences;  ///< two labels, or none
+  size_t count = 10;                     ///< of differences shown
+  bool check = false, json = false, quiet = false;
+};
+
+void show_differences(const EvalCommand& command, const std::vector<DifferencePair>& pairs) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const auto columns = static_cast<size_t>(terminal_columns());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (!command.json) print_text((i > 0 ? "\n" : "") + differences_text(pairs[i], columns));
+    json.push_back(differences_json(pairs[i]));
+  }
+  if (command.json) print_json(json);
+}
+
+void show_table(const EvalCommand& command, const EvalTable& table, const std::string& folder) {
+  if (command.json) return print_json(eval_json(table));
+  if (command.quiet) return;
+  print_text(eval_text(table));
+  print_line(fmt::format("table   {}/table.md, .csv, .json, .html", folder));
+  if (table.differences) print_line(fmt::format("differ  {}/differences.html", folder));
+  if (!flush_output()) forgive_output();  // the result is in the folder
+}
+
 int evaluate(EvalCommand& command) {
   check_text(command.choice);
   if (!command.differences.empty()) command.choice.methods = command.differences;
@@ -41,17 +71,24 @@ int evaluate(EvalCommand& command) {
                              counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
     return 0;
   }
-  Evaluation evaluation(real_files(), command, eval, std::move(cells));
-  if (command.differences.empty()) {
-    check_runs(evaluation.cells(), command.restart);
-    stop_in_order();
-    outlive_readers();
-    return evaluation.run();
+  ShownRun shown(command.quiet || command.json);
+  Evaluation evaluation(real_files(), command.settings, eval, std::move(cells), shown);
+  if (!command.differences.empty()) {
+    if (command.differences[0] == command.differences[1])
+      refuse("--differences {} {}: name two methods", command.differences[0], command.differences[1]);
+    show_differences(command,
+                     evaluation.differences(command.differences[0], command.differences[1], command.count));
+    return 0;
   }
-  if (command.differences[0] == command.differences[1])
-    refuse("--differences {} {}: name two methods", command.differences[0], command.differences[1]);
-  evaluation.show_differences();
-  return 0;
+  check_runs(evaluation.cells(), command.settings.restart);
+  stop_in_order();
+  outlive_readers();
+  const EvalEnd end = evaluation.run();
+  if (end.exit_code == 130)
+    print_note(end.interrupted);
+  else
+    show_table(command, evaluation.table(), eval.output);
+  return end.exit_code;
 }
 
 }  // namespace
@@ -88,7 +125,7 @@ void add_eval_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
   command->add_option("--device", options->grid.device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
-  command->add_flag("--log-samples", options->log_samples,
+  command->add_flag("--log-samples", options->settings.log_samples,
                     "samples.jsonl beside the rows of each run: question, references, prediction, scores");
   command
       ->add_option("--differences", options->differences,
@@ -98,7 +135,8 @@ void add_eval_command(CLI::App& app, int& exit_code) {
   command->add_option("--count", options->count, "How many differences to show")->capture_default_str();
   command->add_flag("--check", options->check,
                     "Run nothing; check the file and the keys of its jobs, without models or data");
-  command->add_flag("--restart", options->restart, "Throw away the runs that the output folder holds");
+  command->add_flag("--restart", options->settings.restart,
+                    "Throw away the runs that the output folder holds");
   command->add_flag("--json", options->json, "Print the table as JSON on standard output");
   command->add_flag("--quiet,-q", options->quiet, "No progress and no table on the terminal");
   command->footer(

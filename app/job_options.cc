@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/terminal.h"
 #include "io/files/job_file.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 
@@ -31,6 +33,13 @@ Job JobOptions::read() const {
   if (reproducible) job.engine.reproducible = true;
   if (threads >= 0) job.engine.threads = threads;
   return job;
+}
+
+bool take_input(Workbench& bench) {
+  for (const std::string& notice : bench.notices()) print_note(notice);
+  if (bench.take_input()) return true;
+  print_note("interrupted while reading standard input");
+  return false;
 }
 
 }  // namespace sheaf

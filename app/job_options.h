@@ -27,4 +27,9 @@ struct JobOptions {
   Job read() const;
 };
 
+class Workbench;
+/// Says what the workbench has to say and takes in standard input where that is the corpus. False when
+/// interrupted.
+bool take_input(Workbench& bench);
+
 }  // namespace sheaf

@@ -11,9 +11,9 @@
 #include "app/exit_codes.h"
 #include "app/signals.h"
 #include "app/terminal.h"
-#include "app/version.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/machine/version.h"
 
 namespace {
 

@@ -25,7 +25,7 @@ struct PlanOptions : JobOptions {
 int plan(const PlanOptions& options) {
   stop_in_order();
   Workbench bench(options.read());
-  if (!bench.take_input()) return 130;
+  if (!take_input(bench)) return 130;
   const Job& job = bench.job();
   const BackendNeeds needs = bench.backend_needs();
   CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_rows);

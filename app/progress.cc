@@ -125,4 +125,12 @@ void Progress::close() {
   log_.reset();
 }
 
+void ShownRun::note(const std::string& text) {
+  if (!quiet_) print_note(text);
+}
+
+void ShownRun::heading(const std::string& text) {
+  if (!quiet_) print_line(text, Stream::err);
+}
+
 }  // namespace sheaf

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "io/jobs/run_listener.h"
+
 namespace sheaf {
 
 /// "12 of 40 items, 1.9/s, 0:14 left, 2 rejects, $0.0021".
@@ -49,6 +51,27 @@ class Progress {
   size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped
   int64_t items_ = 0, rejects_ = 0;
   double usd_per_second_ = 0;
+};
+
+/// Shows a run on standard error.
+class ShownRun : public RunListener {
+ public:
+  /// `quiet`: only the log is written, where there is one.
+  explicit ShownRun(bool quiet, std::string log = "") : quiet_(quiet), log_(std::move(log)) {}
+
+  void note(const std::string& text) override;
+  void heading(const std::string& text) override;
+  void started(std::optional<int64_t> rows) override { progress_.emplace(quiet_, rows, log_); }
+  void guess(int64_t rows) override { progress_->guess(rows); }
+  void step(int64_t items, int64_t rejects, double usd_per_second) override {
+    progress_->update(items, rejects, usd_per_second);
+  }
+  void ended() override { progress_.reset(); }
+
+ private:
+  bool quiet_;
+  std::string log_;
+  std::optional<Progress> progress_;
 };
 
 }  // namespace sheaf

@@ -4,11 +4,11 @@
 
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/report/report.h"
 #include "io/jobs/run_job.h"
-#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
@@ -24,8 +24,9 @@ int run(const RunOptions& options) {
   stop_in_order();
   outlive_readers();
   const Job job = options.read();
-  const RunEnd end = run_job(
-      job, {options.restart, options.quiet || options.json, options.shard, options.log, options.max_rejects});
+  ShownRun shown(options.quiet || options.json, options.log);
+  const RunEnd end = run_job(job, {options.restart, options.shard, options.log, options.max_rejects}, shown);
+  if (!end.interrupted.empty()) print_note(end.interrupted);
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
   if (end.was_finished || end.report.is_null()) return end.exit_code;

@@ -1,5 +1,6 @@
 #include "app/signals.h"
 
+#include <atomic>
 #include <csignal>
 #include <initializer_list>
 #include <sys/resource.h>
@@ -7,11 +8,10 @@
 
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
-
-std::atomic<bool> interrupted = false;
 
 namespace {
 

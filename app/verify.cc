@@ -67,7 +67,7 @@ int verify(const JobOptions& options) {
   Job sample = options.read();
   if (options.limit == 0 && (sample.input.limit == 0 || sample.input.limit > 20)) sample.input.limit = 20;
   Workbench bench(sample);
-  if (!bench.take_input()) return 130;
+  if (!take_input(bench)) return 130;
   const bool quiet = options.quiet || options.json;
 
   // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without

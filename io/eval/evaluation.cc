@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <set>
 
-#include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/report/report.h"
 #include "core/text/json_reader.h"
@@ -27,70 +26,62 @@ std::string name_of(const Eval& eval, const EvalCell& cell) {
 
 }  // namespace
 
-int Evaluation::run() {
+EvalEnd Evaluation::run() {
   check_ours();
   files_.make_folder(eval_.output);
   const auto lock = files_.lock(eval_.output);
-  if (command_.restart) remove_table();
+  if (settings_.restart) remove_table();
   int exit_code = 0;
   for (size_t c = 0; c < cells_.size(); ++c) {
-    if (!quiet())
-      print_line(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])), Stream::err);
+    listener_.heading(fmt::format("[{}/{}] {}", c + 1, cells_.size(), name_of(eval_, cells_[c])));
     if (cells_[c].lengths) {
-      ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, command_.restart);
-      if (timed.is_null()) {
-        print_note("interrupted; rerun the same command to resume");
-        return 130;
-      }
+      ordered_json timed = lengths_.time(cells_[c].job, *cells_[c].lengths, settings_.restart);
+      if (timed.is_null()) return {130, "interrupted; rerun the same command to resume"};
       reports_.push_back(std::move(timed));
       continue;
     }
     RunSettings settings;
-    settings.restart = command_.restart;
-    settings.quiet = quiet();
-    RunEnd end = run_job(cells_[c].job, settings);
-    if (end.exit_code == 130) return 130;
+    settings.restart = settings_.restart;
+    RunEnd end = run_job(cells_[c].job, settings, listener_);
+    if (end.exit_code == 130) return {130, end.interrupted};
     exit_code = std::max(exit_code, end.exit_code);
     if (!end.report.is_object())
       refuse("{}/report.json is missing; --restart runs everything again", cells_[c].job.output.path);
     reports_.push_back(std::move(end.report));
   }
-  if (!judge_runs()) return 130;
+  if (std::optional<EvalEnd> end = judge_runs()) return *std::move(end);
   make_table();
   write_table();
-  return exit_code;
+  return {exit_code, {}};
 }
 
-void Evaluation::show_differences() {
+std::vector<DifferencePair> Evaluation::differences(const std::string& first, const std::string& second,
+                                                    size_t count) {
   for (const EvalCell& cell : cells_)
     if (cell.lengths)
       refuse(
           "--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
           eval_.datasets[cell.dataset].name);
-  ordered_json json = ordered_json::array();
+  const std::string* labels[] = {&first, &second};
+  std::vector<DifferencePair> pairs;
   for (size_t begin = 0; begin < cells_.size(); begin = group_end(begin)) {
     const EvalCell* sides[] = {nullptr, nullptr};
     for (size_t c = begin; c < group_end(begin); ++c)
       for (size_t s = 0; s < 2; ++s)
-        if (eval_.methods[cells_[c].method].label == command_.differences[s]) sides[s] = &cells_[c];
+        if (eval_.methods[cells_[c].method].label == *labels[s]) sides[s] = &cells_[c];
     if (sides[0] == nullptr || sides[1] == nullptr) continue;  // one skips the dataset
     std::optional<ScoredRun> runs[2];
     for (size_t s = 0; s < 2; ++s) {
       if (!file_size(sides[s]->job.output.path + "/_SUCCESS"))
-        refuse("{} is not finished; run it first: sheaf eval {}", sides[s]->job.output.path, command_.path);
+        refuse("{} is not finished; run it first: sheaf eval {}", sides[s]->job.output.path, eval_.file);
       runs[s] = score_run(eval_.datasets[sides[s]->dataset], *sides[s], gold_);
       if (!runs[s]) refuse("{} has no rows to compare, only rejects", sides[s]->job.output.path);
     }
-    const DifferencePair pair =
-        find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), command_.count);
-    const auto columns = static_cast<size_t>(terminal_columns());
-    if (!command_.json) print_text((begin > 0 ? "\n" : "") + differences_text(pair, columns));
-    json.push_back(differences_json(pair));
+    pairs.push_back(
+        find_differences(eval_, *sides[0], *runs[0], *sides[1], *runs[1], asked(*sides[0]), count));
   }
-  if (json.empty())
-    refuse("--differences: no dataset is run with both {} and {}", command_.differences[0],
-           command_.differences[1]);
-  if (command_.json) print_json(json);
+  if (pairs.empty()) refuse("--differences: no dataset is run with both {} and {}", first, second);
+  return pairs;
 }
 
 /// The cells of one model and dataset stand side by side.
@@ -107,18 +98,18 @@ const AskedItems& Evaluation::asked(const EvalCell& cell) {
   return found != asked_.end() ? found->second : asked_[cell.dataset] = read_asked(cell.job);
 }
 
-/// False where it was interrupted.
-bool Evaluation::judge_runs() {
+/// An end where it was interrupted.
+std::optional<EvalEnd> Evaluation::judge_runs() {
   for (size_t c = 0; c < cells_.size(); ++c) {
     const Eval::Dataset& dataset = eval_.datasets[cells_[c].dataset];
     if (dataset.judge.empty() || !has_rows(reports_[c])) continue;
-    if (!quiet()) print_line("judging " + name_of(eval_, cells_[c]), Stream::err);
-    const auto judged =
-        judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), command_.restart, quiet());
-    if (!judged) return false;
-    judgements_[c] = *judged;
+    listener_.heading("judging " + name_of(eval_, cells_[c]));
+    JudgedRun judged =
+        judge_run(files_, dataset.judge, cells_[c], asked(cells_[c]), settings_.restart, listener_);
+    if (!judged.judgements) return EvalEnd{130, judged.interrupted};
+    judgements_[c] = *std::move(judged.judgements);
   }
-  return true;
+  return std::nullopt;
 }
 
 void Evaluation::make_table() {
@@ -148,7 +139,7 @@ void Evaluation::add_group(size_t begin, size_t end) {
     table_.rows.push_back(eval_row(eval_, cells_[c], reports_[c], run, baseline));
     if (const auto judged = judgements_.find(c); judged != judgements_.end())
       table_.rows.back().own.llm_f1 = judged->second.llm_f1;
-    if (run && command_.log_samples) write_samples(files_, cells_[c], *run, asked(cells_[c]));
+    if (run && settings_.log_samples) write_samples(files_, cells_[c], *run, asked(cells_[c]));
     if (run && baseline != nullptr)
       pairs_.push_back(find_differences(eval_, cells_[base], *baseline, cells_[c], *run, asked(cells_[c]),
                                         kShownDifferences));
@@ -249,12 +240,6 @@ void Evaluation::write_table() const {
                   {"table.json", json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n"},
                   {"table.html", eval_html(table_)},
                   {"differences.html", std::move(differences)}});
-  if (command_.json) return print_json(json);
-  if (command_.quiet) return;
-  print_text(eval_text(table_));
-  print_line(fmt::format("table   {}/table.md, .csv, .json, .html", eval_.output));
-  if (table_.differences) print_line(fmt::format("differ  {}/differences.html", eval_.output));
-  if (!flush_output()) forgive_output();  // the result is in the folder
 }
 
 }  // namespace sheaf

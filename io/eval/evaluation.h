@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,39 +10,42 @@
 
 namespace sheaf {
 
-/// What `sheaf eval` is asked to do.
-struct EvalCommand {
-  std::string path;
-  EvalChoice choice;
-  GridOptions grid;
-  std::vector<std::string> differences;  ///< two labels, or none
-  size_t count = 10;                     ///< of differences shown
-  bool log_samples = false, restart = false, check = false, json = false, quiet = false;
+struct EvalSettings {
+  bool restart = false;      ///< throw away the runs that the output folder holds
+  bool log_samples = false;  ///< write samples.jsonl beside the rows of each run
+};
+
+struct EvalEnd {
+  int exit_code = 0;        ///< 1 where rows were rejected, 130 where it was interrupted
+  std::string interrupted;  ///< what to tell the user then; no table was written
 };
 
 /// The runs of an evaluation and the table that comes of them. Making one reads all gold answers.
 class Evaluation {
  public:
-  Evaluation(FileLayer& files, const EvalCommand& command, const Eval& eval, std::vector<EvalCell> cells)
+  Evaluation(FileLayer& files, const EvalSettings& settings, const Eval& eval, std::vector<EvalCell> cells,
+             RunListener& listener)
       : files_(files),
-        command_(command),
+        settings_(settings),
         eval_(eval),
+        listener_(listener),
         cells_(std::move(cells)),
         gold_(eval, cells_),
         lengths_(files) {}
 
   const std::vector<EvalCell>& cells() const { return cells_; }
-  /// Runs what is not finished and writes the table. The exit code: 1 where rows were rejected, 130 where it
-  /// was interrupted.
-  int run();
-  /// Shows where two methods differ, from runs that are finished.
-  void show_differences();
+  /// Runs what is not finished and writes the table.
+  EvalEnd run();
+  /// What run() wrote.
+  const EvalTable& table() const { return table_; }
+  /// Where two methods differ, one pair a model and dataset, at most `count` of each with their texts. The
+  /// runs must be finished.
+  std::vector<DifferencePair> differences(const std::string& first, const std::string& second, size_t count);
 
  private:
-  bool quiet() const { return command_.quiet || command_.json; }
   size_t group_end(size_t begin) const;
   const AskedItems& asked(const EvalCell& cell);
-  bool judge_runs();
+  std::optional<EvalEnd> judge_runs();
   void make_table();
   void add_group(size_t begin, size_t end);
   void add_notes();
@@ -50,8 +54,9 @@ class Evaluation {
   void write_table() const;
 
   FileLayer& files_;
-  const EvalCommand& command_;
+  const EvalSettings& settings_;
   const Eval& eval_;
+  RunListener& listener_;
   std::vector<EvalCell> cells_;
   GoldAnswers gold_;
   std::map<size_t, AskedItems> asked_;           ///< by dataset

@@ -79,8 +79,8 @@ Judgements count_replies(const std::string& folder, int64_t asked) {
   return judgements;
 }
 
-std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
-                                    const AskedItems& asked, bool restart, bool quiet) {
+JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
+                    const AskedItems& asked, bool restart, RunListener& listener) {
   const Schema schema = read_schema(cell.job.task.schema);
   const Predictions predictions = read_predictions(cell.job.output.path);
   std::string lines;
@@ -97,14 +97,13 @@ std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_m
   const Job job = judge_job(judge_model, cell, folder + "/requests.jsonl");
   RunSettings settings;
   settings.restart = restart || holds_other_corpus(job);
-  settings.quiet = quiet;
-  const RunEnd end = run_job(job, settings);
-  if (end.exit_code == 130) return std::nullopt;
+  const RunEnd end = run_job(job, settings, listener);
+  if (end.exit_code == 130) return {std::nullopt, end.interrupted};
   if (!end.report.is_object())
     refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
   const auto count = static_cast<int64_t>(predictions.ids.size());
-  if (!has_rows(end.report)) return Judgements{std::nullopt, count, count};
-  return count_replies(job.output.path, count);
+  if (!has_rows(end.report)) return {Judgements{std::nullopt, count, count}, {}};
+  return {count_replies(job.output.path, count), {}};
 }
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 
 #include "core/metrics/metric.h"
 #include "io/eval/samples.h"
+#include "io/jobs/run_listener.h"
 
 namespace sheaf {
 
@@ -16,11 +17,16 @@ struct Judgements {
   int64_t unread = 0;            ///< of them: replies without judgements
 };
 
+struct JudgedRun {
+  std::optional<Judgements> judgements;  ///< none where it was interrupted
+  std::string interrupted;               ///< what to tell the user then
+};
+
 /// Asks the judge about every document of a run (extract), as the HPD paper words it, and counts. The judge's
 /// own run lies in the folder judge of the run's folder and goes on where it stopped, unless it is of other
-/// values. Nothing where it was interrupted.
-std::optional<Judgements> judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
-                                    const AskedItems& asked, bool restart, bool quiet);
+/// values.
+JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const EvalCell& cell,
+                    const AskedItems& asked, bool restart, RunListener& listener);
 
 /// The judgements in the rows that a judge wrote into `folder`.
 Judgements count_replies(const std::string& folder, int64_t asked);

@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <random>
 
-#include "app/signals.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/estimate/predict.h"
 #include "core/model/shapes.h"
 #include "core/text/json_reader.h"

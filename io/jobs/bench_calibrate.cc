@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <thread>
 
-#include "app/progress.h"
-#include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
@@ -164,13 +162,11 @@ std::string today() {
   return text;
 }
 
-void say(const std::string& shape, const ProbeList& list, size_t at) {
-  rewrite_line(fmt::format("{}: {} of {} steps", shape, at, list.size()), at == list.size());
-}
-
 }  // namespace
 
-Calibration calibrate(const std::string& device, std::vector<std::string> shapes) {
+Calibration calibrate(const std::string& device, std::vector<std::string> shapes,
+                      const std::function<void(const std::string& text)>& left_out,
+                      const std::function<void(const std::string& text, bool last)>& progress) {
   const bool cpu = device == "cpu";
   if (shapes.empty()) {
     if (cpu)
@@ -194,7 +190,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
       else
         timer = std::make_unique<ProbeTimer>(model, 0);
     } catch (const OutOfMemory& error) {
-      print_line(fmt::format("{}: left out: {}", shape, error.what()), Stream::err);
+      left_out(fmt::format("{}: left out: {}", shape, error.what()));
       continue;
     }
     for (size_t i = 0; i < list.size(); ++i) {
@@ -210,7 +206,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
         measured.host = std::max(0.0, step.wall - step.device.total());
       }
       calibration.measurements.push_back(std::move(measured));
-      say(shape, list, i + 1);
+      progress(fmt::format("{}: {} of {} steps", shape, i + 1, list.size()), i + 1 == list.size());
     }
     calibration.device = timer ? timer->describe() : differences->describe();
   }

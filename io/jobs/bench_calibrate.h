@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -7,7 +8,9 @@
 namespace sheaf {
 
 /// Times made-up steps of the given shapes with random weights on a device; none given: shapes that suit it.
-/// Takes a minute or two; says on standard error how far it is.
-Calibration calibrate(const std::string& device, std::vector<std::string> shapes);
+/// Takes a minute or two. `left_out` is told of a shape that does not fit, `progress` how far it is with one.
+Calibration calibrate(const std::string& device, std::vector<std::string> shapes,
+                      const std::function<void(const std::string& text)>& left_out,
+                      const std::function<void(const std::string& text, bool last)>& progress);
 
 }  // namespace sheaf

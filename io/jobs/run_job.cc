@@ -2,15 +2,15 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 
-#include "app/progress.h"
-#include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
 #include "core/report/report_html.h"
 #include "core/task/item_row.h"
+#include "io/base/file_layer.h"
 #include "io/corpus/corpus.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/run_count.h"
@@ -25,136 +25,196 @@
 namespace sheaf {
 namespace {
 
-void say(const RunSettings& settings, const std::string& text) {
-  if (!settings.quiet) print_note(text);
+/// One session of a run: open what it reads and writes, wire what computes, run, finish.
+class JobRun {
+ public:
+  JobRun(const Job& asked, const RunSettings& settings, RunListener& listener)
+      : settings_(settings), listener_(listener), most_rejects_(settings.max_rejects), bench_(asked) {
+    for (const std::string& notice : bench_.notices()) listener_.note(notice);
+  }
+
+  /// The end of the run where nothing is left to do.
+  std::optional<RunEnd> open();
+  void wire();
+  /// False where it was interrupted.
+  bool run();
+  RunEnd finish();
+  RunEnd interrupted();
+
+ private:
+  const Job& job() const { return bench_.job(); }
+  RunFolderOptions folder_options() const;
+  Report describe_run(const EngineOptions& options) const;
+  void count_step(const EngineStats& stats);
+
+  const RunSettings& settings_;
+  RunListener& listener_;
+  const MostRejects most_rejects_;
+  Workbench bench_;
+
+  std::unique_ptr<Corpus> corpus_;
+  Shard shard_;
+  nlohmann::ordered_json fingerprint_;
+  std::optional<RunFolder> folder_;
+  int64_t position_before_ = 0;  ///< where earlier sessions came to
+
+  std::unique_ptr<Backend> backend_;
+  std::optional<DeviceModel> device_;
+  std::optional<PredictedBackend> predicted_;
+  std::optional<RunCount> count_;
+  std::optional<Engine> engine_;
+  std::unique_ptr<Task> task_;
+  std::optional<Planner> planner_;
+  std::optional<Pipeline> pipeline_;
+  std::optional<int64_t> rows_to_come_;
+};
+
+RunFolderOptions JobRun::folder_options() const {
+  RunFolderOptions options;
+  options.path = job().output.path;
+  options.rows_per_file = job().output.rows_per_file;
+  options.fingerprint = fingerprint_;
+  options.first_row = shard_.first;
+  options.restart = settings_.restart;
+  if (job().output.format == "parquet") {
+    options.ending = ".parquet";
+    options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job()))](
+                         OutputFile& target) { return write_parquet_rows(columns, target); };
+  }
+  return options;
 }
 
-}  // namespace
+std::optional<RunEnd> JobRun::open() {
+  if (!bench_.take_input()) return RunEnd{130, false, nullptr, "interrupted while reading standard input"};
+  corpus_ = bench_.corpus();
+  shard_ = choose_shard(settings_.shard, *corpus_, job().engine.window);
+  if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
 
-RunEnd run_job(const Job& asked, const RunSettings& settings) {
-  const MostRejects most_rejects(settings.max_rejects);
-  Workbench bench(asked);
-  if (!bench.take_input()) return {130, false, nullptr};
-  const Job& job = bench.job();
-  auto corpus = bench.corpus();
-  const Shard shard = choose_shard(settings.shard, *corpus, job.engine.window);
-  if (shard.count > 1) corpus = first_rows(std::move(corpus), shard.end);
-
-  check_output_apart(job);
-  if (!settings.log.empty()) check_log_apart(settings.log, job);
-  RunFolderOptions folder_options;
-  folder_options.path = job.output.path;
-  folder_options.rows_per_file = job.output.rows_per_file;
-  const nlohmann::ordered_json fingerprint = job_fingerprint(job, bench.on_gpu(), shard);
-  folder_options.fingerprint = fingerprint;
-  folder_options.first_row = shard.first;
-  folder_options.restart = settings.restart;
-  if (job.output.format == "parquet") {
-    folder_options.ending = ".parquet";
-    folder_options.writer = [columns = row_columns(job, bench.schema(), has_integer_ids(job))](
-                                OutputFile& target) { return write_parquet_rows(columns, target); };
+  check_output_apart(job());
+  if (!settings_.log.empty()) check_log_apart(settings_.log, job());
+  fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
+  folder_.emplace(real_files(), folder_options());
+  if (folder_->finished()) {
+    listener_.note(fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
+                               job().output.path, folder_->rows(), folder_->rejects()));
+    const std::string path = job().output.path + "/report.json";
+    return RunEnd{folder_->rejects() > 0 ? 1 : 0,
+                  true,
+                  file_size(path) ? read_report_file(path) : nlohmann::ordered_json(),
+                  {}};
   }
-  RunFolder folder(real_files(), std::move(folder_options));
-  if (folder.finished()) {
-    say(settings, fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
-                              job.output.path, folder.rows(), folder.rejects()));
-    const std::string path = job.output.path + "/report.json";
-    return {folder.rejects() > 0 ? 1 : 0, true,
-            file_size(path) ? read_report_file(path) : nlohmann::ordered_json()};
-  }
-  if (!folder.notice().empty()) say(settings, folder.notice());
-  const int64_t rows_before = folder.rows(), position_before = folder.position();
-  if (position_before > shard.first)
-    say(settings, fmt::format("going on after {} rows and {} rejects in {}", rows_before, folder.rejects(),
-                              job.output.path));
+  if (!folder_->notice().empty()) listener_.note(folder_->notice());
+  position_before_ = folder_->position();
+  if (position_before_ > shard_.first)
+    listener_.note(fmt::format("resuming after {} rows and {} rejects in {}", folder_->rows(),
+                               folder_->rejects(), job().output.path));
+  return std::nullopt;
+}
 
+Report JobRun::describe_run(const EngineOptions& options) const {
+  Report about;
+  about.job = job().file;
+  about.model = job().model.path;
+  about.backend = backend_->describe();
+  about.method = job().method.name;
+  about.page_size = options.page_size;
+  about.kv_bytes_per_token = backend_->kv_bytes_per_token();
+  about.usd_per_hour = job().cost.usd_per_hour;
+  about.devices = job().cost.devices;
+  return about;
+}
+
+void JobRun::wire() {
   double open_seconds = 0;
-  std::unique_ptr<Backend> backend;
   {
     const Stopwatch watch(open_seconds);
-    backend = bench.backend();
+    backend_ = bench_.backend();
   }
-  const EngineOptions engine_options = bench.engine_options(*backend);
-  Report about;
-  about.job = job.file;
-  about.model = job.model.path;
-  about.backend = backend->describe();
-  about.method = job.method.name;
-  about.page_size = engine_options.page_size;
-  about.kv_bytes_per_token = backend->kv_bytes_per_token();
-  about.usd_per_hour = job.cost.usd_per_hour;
-  about.devices = job.cost.devices;
-  RunCount count(std::move(about), folder);
-  if (!count.notice().empty()) say(settings, count.notice());
-  count.start(open_seconds + bench.open_seconds());
-  std::optional<PredictedBackend> predicted;
-  const std::optional<DeviceModel> device = find_device_model(backend->describe());
-  if (device) predicted.emplace(*backend, *device);
-  Engine engine(predicted ? *predicted : *backend, bench.stop_rules(), engine_options);
-  const auto task = bench.task(job);
-  Planner planner(*task, make_builder(job.method), bench.limits(engine));
-  corpus->skip_to(position_before);
-  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
-  pipeline.on_window = [&](int64_t position) {
-    folder.commit(position);
-    count.committed(pipeline.stats());
-    most_rejects.check(folder.rejects(), position - shard.first, job.output.path);
+  const EngineOptions options = bench_.engine_options(*backend_);
+  count_.emplace(describe_run(options), *folder_);
+  if (!count_->notice().empty()) listener_.note(count_->notice());
+  count_->start(open_seconds + bench_.open_seconds());
+  device_ = find_device_model(backend_->describe());
+  if (device_) predicted_.emplace(*backend_, *device_);
+  engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
+  task_ = bench_.task(job());
+  planner_.emplace(*task_, make_builder(job().method), bench_.limits(*engine_));
+  corpus_->skip_to(position_before_);
+  pipeline_.emplace(*corpus_, *planner_, *engine_, job().engine.window);
+  pipeline_->on_window = [this](int64_t position) {
+    folder_->commit(position);
+    count_->committed(pipeline_->stats());
+    most_rejects_.check(folder_->rejects(), position - shard_.first, job().output.path);
   };
+  engine_->on_step = [this](const EngineStats& stats) { count_step(stats); };
+  rows_to_come_ = corpus_->rows_expected();
+  if (rows_to_come_) *rows_to_come_ -= position_before_;
+}
 
-  std::optional<int64_t> rows_to_come = corpus->rows_expected();
-  if (rows_to_come) *rows_to_come -= position_before;
-  Progress progress(settings.quiet, rows_to_come, settings.log);
-  engine.on_step = [&](const EngineStats& stats) {
-    const PipelineStats done = pipeline.stats();
-    count.step(stats, done, *backend);
-    if (predicted)
-      count.predict(predicted->time().seconds(), device->widened(device->error, backend->config()));
-    if (!rows_to_come && done.share_read.value_or(0) > 0)
-      progress.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before);
-    progress.update(done.decoded, done.rejects, job.cost.usd_per_hour * job.cost.devices / 3600);
-  };
-  const auto work = [&] {
-    return pipeline.run(
-        [&](const Item& item, const Outcome& outcome) {
-          const Row row = item_row(*task, item, outcome, job.output);
-          count.row(row, outcome);
-          folder.row(row);
-        },
-        [&](const Reject& reject) {
-          count.reject(reject);
-          folder.reject(reject);
-        });
-  };
+void JobRun::count_step(const EngineStats& stats) {
+  const PipelineStats done = pipeline_->stats();
+  count_->step(stats, done, *backend_);
+  if (predicted_)
+    count_->predict(predicted_->time().seconds(), device_->widened(device_->error, backend_->config()));
+  if (!rows_to_come_ && done.share_read.value_or(0) > 0)
+    listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
+  listener_.step(done.decoded, done.rejects, job().cost.usd_per_hour * job().cost.devices / 3600);
+}
+
+bool JobRun::run() {
+  listener_.started(rows_to_come_);
   bool finished = false;
   try {
-    finished = work();
+    finished = pipeline_->run(
+        [this](const Item& item, const Outcome& outcome) {
+          const Row row = item_row(*task_, item, outcome, job().output);
+          count_->row(row, outcome);
+          folder_->row(row);
+        },
+        [this](const Reject& reject) {
+          count_->reject(reject);
+          folder_->reject(reject);
+        });
   } catch (...) {
-    progress.close();
+    listener_.ended();
     try {
-      count.save();
+      count_->save();
     } catch (const std::exception&) {  // what stopped the run is the one to report
     }
     throw;
   }
-  count.step(engine.stats(), pipeline.stats(), *backend, true);
-  progress.close();
-  if (!finished) {
-    count.save();
-    print_note(fmt::format("interrupted; {} rows are safe in {}; rerun the same command to resume",
-                           folder.rows(), job.output.path));
-    return {130, false, nullptr};
-  }
-  if (corpus_fingerprint(job) != fingerprint.at("corpus"))
+  count_->step(engine_->stats(), pipeline_->stats(), *backend_, true);
+  listener_.ended();
+  return finished;
+}
+
+RunEnd JobRun::interrupted() {
+  count_->save();
+  return {130, false, nullptr,
+          fmt::format("interrupted; {} rows are safe in {}; rerun the same command to resume",
+                      folder_->rows(), job().output.path)};
+}
+
+RunEnd JobRun::finish() {
+  if (corpus_fingerprint(job()) != fingerprint_.at("corpus"))
     refuse(
         "{}: its files were changed while they were read, so the rows would be of neither the old ones nor "
-        "the "
-        "new ones; leave them alone and begin again with --restart",
-        job.input.path);
-  if (folder.rows() + folder.rejects() == 0)
-    say(settings, fmt::format("{}: there was no row in it", job.input.path));
-  nlohmann::ordered_json report = count.report(pipeline.stats());
-  folder.finish(report.dump(2) + "\n", report_html(report));
-  return {folder.rejects() > 0 ? 1 : 0, false, std::move(report)};
+        "the new ones; leave them alone and begin again with --restart",
+        job().input.path);
+  if (folder_->rows() + folder_->rejects() == 0)
+    listener_.note(fmt::format("{}: there was no row in it", job().input.path));
+  nlohmann::ordered_json report = count_->report(pipeline_->stats());
+  folder_->finish(report.dump(2) + "\n", report_html(report));
+  return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
+}
+
+}  // namespace
+
+RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener) {
+  JobRun run(asked, settings, listener);
+  if (std::optional<RunEnd> end = run.open()) return *std::move(end);
+  run.wire();
+  return run.run() ? run.finish() : run.interrupted();
 }
 
 }  // namespace sheaf

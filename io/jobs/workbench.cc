@@ -4,9 +4,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "app/signals.h"
-#include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "io/files/schema_file.h"
 #ifdef SHEAF_WITH_CUDA
@@ -23,8 +22,8 @@ namespace {
 constexpr int32_t kPageSize = 16;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-/// The CUDA device to use, -1 for the CPU.
-int choose_device(const std::string& asked, const std::string& dtype) {
+/// The CUDA device to use, -1 for the CPU; adds to `notices` what the user should know of the choice.
+int choose_device(const std::string& asked, const std::string& dtype, std::vector<std::string>& notices) {
   if (asked == "cpu") return -1;
 #ifdef SHEAF_WITH_CUDA
   if (dtype == "f32") {
@@ -33,7 +32,7 @@ int choose_device(const std::string& asked, const std::string& dtype) {
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
     if (asked != "auto") refuse("engine.device: {}; or use cpu", trouble);
-    print_note(trouble + "; computing on the CPU");
+    notices.push_back(trouble + "; computing on the CPU");
   }
   const auto devices = static_cast<int>(cuda_devices().size());
   if (asked == "auto" && devices == 0) return -1;
@@ -45,7 +44,7 @@ int choose_device(const std::string& asked, const std::string& dtype) {
     refuse("engine.device: {}; or use cpu", trouble);
   return number;
 #else
-  static_cast<void>(dtype);
+  static_cast<void>(dtype), static_cast<void>(notices);
   if (asked == "auto") return -1;
   refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto", asked);
 #endif
@@ -61,7 +60,7 @@ int64_t automatic_kv_bytes() {
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
-  device_ = choose_device(job_.engine.device, job_.model.dtype);
+  device_ = choose_device(job_.engine.device, job_.model.dtype, notices_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
@@ -81,7 +80,6 @@ const StopRules& Workbench::stop_rules() {
 bool Workbench::take_input() {
   if (job_.input.path != "-") return true;
   standard_input_ = copy_standard_input(job_, interrupted);
-  if (!standard_input_) print_note("interrupted while reading standard input");
   return standard_input_ != nullptr;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/job/job.h"
@@ -25,6 +27,8 @@ class Workbench {
   const std::string& chat_name() const { return chat_name_; }
   bool on_gpu() const { return device_ >= 0; }
   const StopRules& stop_rules();
+  /// What the user should know of how it was laid out.
+  const std::vector<std::string>& notices() const { return notices_; }
 
   /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
   bool take_input();
@@ -42,6 +46,7 @@ class Workbench {
   Job job_;
   int device_ = -1;  ///< CUDA device, -1: the CPU
   double open_seconds_ = 0;
+  std::vector<std::string> notices_;
   Model model_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::string chat_name_;

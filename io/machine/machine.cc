@@ -7,7 +7,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "app/version.h"
+#include "io/machine/version.h"
 
 namespace sheaf {
 namespace {

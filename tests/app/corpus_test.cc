@@ -131,7 +131,7 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   EXPECT_NE(other.err.find("corpus.-.bytes was"), std::string::npos) << other.err;
   const Ran again = run_with(file, command + " --set output.path=" + scratch_.file("stopped"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.err.find("going on after"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("resuming after"), std::string::npos) << again.err;
   EXPECT_EQ(rows("stopped"), rows("whole"));
 }
 

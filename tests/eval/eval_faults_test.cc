@@ -31,14 +31,12 @@ class EvalFaults : public testing::Test {
 
   /// The exit code; nothing where it was killed or its disk was full.
   std::optional<int> evaluate(FileLayer& files, bool restart = false) const {
-    sheaf::EvalCommand command;
-    command.path = scratch_.file("eval.yaml");
-    command.log_samples = command.quiet = true;
-    command.restart = restart;
-    const Eval eval = read_eval(command.path, command.choice);
-    Evaluation evaluation(files, command, eval, read_grid(eval, command.grid));
+    const EvalSettings settings{.restart = restart, .log_samples = true};
+    const Eval eval = read_eval(scratch_.file("eval.yaml"), {});
+    RunListener nobody;
+    Evaluation evaluation(files, settings, eval, read_grid(eval, {}), nobody);
     try {
-      return evaluation.run();
+      return evaluation.run().exit_code;
     } catch (const Killed&) {
     } catch (const Error& error) {
       EXPECT_EQ(error.fault(), Fault::fatal) << error.what();

@@ -1,4 +1,4 @@
-#include "app/version.h"
+#include "io/machine/version.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,7 @@
+#include "core/base/interrupted.h"
+
+namespace sheaf {
+
+std::atomic<bool> interrupted = false;
+
+}  // namespace sheaf
