@@ -75,39 +75,36 @@ void RunStatistics::step(double seconds, const EngineStats& engine, const Pipeli
   last_items_ = pipeline.decoded;
 }
 
-void RunStatistics::row(const ordered_json& row, const std::vector<Answer>& answers) {
+void RunStatistics::row(const Row& row, const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     value_tokens_.add(static_cast<int64_t>(answer.tokens.size()));
     ++endings_[static_cast<size_t>(answer.ending)];
   }
-  if (row.contains("values")) {
-    extracted(row);
-  } else if (const auto list = row.find("answers"); list != row.end()) {
-    for (const ordered_json& answer : *list) answered(answer);
-  } else {
-    answered(row);
-  }
+  if (const auto* values = std::get_if<ExtractedValues>(&row.content))
+    extracted(*values);
+  else if (const auto* list = std::get_if<std::vector<QuestionAnswer>>(&row.content))
+    for (const QuestionAnswer& question : *list) answered(question.answer);
+  else
+    answered(std::get<RowAnswer>(row.content));
 }
 
-void RunStatistics::extracted(const ordered_json& row) {
-  const ordered_json& values = row["values"];
-  const auto& name = row["category"].get_ref<const std::string&>();
-  auto at = categories_.find(name);
+void RunStatistics::extracted(const ExtractedValues& extracted) {
+  auto at = categories_.find(extracted.category);
   if (at == categories_.end()) {
-    at = categories_.emplace(name, CategoryCount{}).first;
-    for (const auto& [attribute, value] : values.items()) at->second.attributes.push_back({attribute, {}});
+    at = categories_.emplace(extracted.category, CategoryCount{}).first;
+    for (const AttributeValue& value : extracted.values) at->second.attributes.push_back({value.name, {}});
   }
   CategoryCount& category = at->second;
   ++category.items;
-  const auto notes = row.find("notes");
-  size_t i = 0;
-  for (auto value = values.begin(); value != values.end() && i < category.attributes.size(); ++value, ++i)
-    category.attributes[i].count.add(is_found(*value), notes != row.end() && notes->contains(value.key()));
+  const size_t count = std::min(extracted.values.size(), category.attributes.size());
+  for (size_t i = 0; i < count; ++i) {
+    const RowAnswer& answer = extracted.values[i].answer;
+    category.attributes[i].count.add(is_found(answer.value), !answer.note.empty());
+  }
 }
 
-void RunStatistics::answered(const ordered_json& answer) {
-  const auto value = answer.find("answer");
-  if (value != answer.end()) questions_.add(!value->is_null(), answer.contains("note"));
+void RunStatistics::answered(const RowAnswer& answer) {
+  questions_.add(is_found(answer.value), !answer.note.empty());
 }
 
 void RunStatistics::reject(const Reject& reject) {

@@ -12,6 +12,7 @@
 #include "core/plan/pipeline.h"
 #include "core/report/throughput.h"
 #include "core/task/item.h"
+#include "core/task/row.h"
 
 namespace sheaf {
 
@@ -25,7 +26,7 @@ class RunStatistics {
   void step(const EngineStats& engine, const PipelineStats& pipeline);
   void step(double seconds, const EngineStats& engine, const PipelineStats& pipeline);
   /// A row as it is written, with the answers it was made from.
-  void row(const nlohmann::ordered_json& row, const std::vector<Answer>& answers);
+  void row(const Row& row, const std::vector<Answer>& answers);
   void reject(const Reject& reject);
 
   /// As of the last step.
@@ -57,8 +58,8 @@ class RunStatistics {
     std::string example;  ///< the first of its kind
   };
 
-  void extracted(const nlohmann::ordered_json& row);
-  void answered(const nlohmann::ordered_json& answer);
+  void extracted(const ExtractedValues& extracted);
+  void answered(const RowAnswer& answer);
 
   using Clock = std::chrono::steady_clock;
   Clock::time_point start_{};

@@ -52,18 +52,17 @@ class AskTask : public Task {
     return parts;
   }
 
-  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
-    nlohmann::ordered_json row{{"id", item.id}};
-    if (!job_.input.question.empty()) {
-      row.update(answer_json(item.questions[0], answers[0]));
-      return row;
+  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+    std::vector<QuestionAnswer> list;
+    for (size_t i = 0; i < item.questions.size(); ++i) {
+      const Question& question = item.questions[i];
+      list.push_back({question.id, i < answers.size() ? read_answer(question, answers[i]) : no_answer()});
     }
-    auto& list = row["answers"] = nlohmann::ordered_json::array();
-    for (size_t i = 0; i < answers.size(); ++i) {
-      nlohmann::ordered_json entry{{"id", item.questions[i].id}};
-      entry.update(answer_json(item.questions[i], answers[i]));
-      list.push_back(std::move(entry));
-    }
+    Row row{item.id};
+    if (job_.input.question.empty())
+      row.content = std::move(list);
+    else
+      row.content = std::move(list.at(0).answer);
     return row;
   }
 
@@ -109,21 +108,19 @@ class AskTask : public Task {
     return parts;
   }
 
-  nlohmann::ordered_json answer_json(const Question& question, const Answer& answer) const {
-    nlohmann::ordered_json out;
+  RowAnswer read_answer(const Question& question, const Answer& answer) const {
+    RowAnswer out;
     const std::string text = tokenizer_.decode(answer.tokens);
     if (!question.options.empty()) {
       const int32_t option = letters_[question.options.size() - 1]->find(answer.tokens);
       if (option < 0) fail("an answer outside its options was decoded");
-      out["answer"] = letter(static_cast<size_t>(option));
-      out["option"] = question.options[static_cast<size_t>(option)];
+      out.value = letter(static_cast<size_t>(option));
+      out.option = question.options[static_cast<size_t>(option)];
     } else {
-      Value value = read_line(text, answer.ending == Ending::length);
-      out["answer"] = value.json;
-      if (!value.note.empty()) out["note"] = std::move(value.note);
+      out = read_line(text, answer.ending == Ending::length);
     }
-    if (job_.output.logprobs) out["logprob"] = answer.logprob;
-    if (job_.output.raw) out["raw"] = valid_utf8(text);
+    if (job_.output.logprobs) out.logprob = answer.logprob;
+    if (job_.output.raw) out.raw = valid_utf8(text);
     return out;
   }
 

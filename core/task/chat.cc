@@ -46,14 +46,14 @@ class ChatTask : public Task {
     return parts;
   }
 
-  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
+  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+    if (answers.empty()) return {item.id, no_answer()};
     const Answer& answer = answers[0];
-    const std::string text = valid_utf8(tokenizer_.decode(answer.tokens));
-    nlohmann::ordered_json row{
-        {"id", item.id}, {"answer", text}, {"finish", answer.ending == Ending::length ? "length" : "stop"}};
-    if (job_.output.logprobs) row["logprob"] = answer.logprob;
-    if (job_.output.raw) row["raw"] = valid_utf8(tokenizer_.decode(answer.tokens, false));
-    return row;
+    RowAnswer out{valid_utf8(tokenizer_.decode(answer.tokens))};
+    out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
+    if (job_.output.logprobs) out.logprob = answer.logprob;
+    if (job_.output.raw) out.raw = valid_utf8(tokenizer_.decode(answer.tokens, false));
+    return {item.id, std::move(out)};
   }
 
  private:

@@ -70,34 +70,23 @@ class ExtractTask : public Task {
     return parts;
   }
 
-  nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
+  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+    ExtractedValues out{item.category};
     const Category& category = category_of(item);
-    nlohmann::ordered_json row{{"id", item.id}, {"category", item.category}};
-    auto& values = row["values"] = nlohmann::ordered_json::object();
-    nlohmann::ordered_json notes, logprobs, raw;
-    const json object = whole_ ? read_object(tokenizer_.decode(answers[0].tokens)) : json();
-    for (size_t i = 0; i < category.attributes.size(); ++i) {
-      const Attribute& attribute = category.attributes[i];
-      Value value;
-      if (whole_) {
-        value = read_from_object(attribute, object);
-      } else {
-        const std::string text = tokenizer_.decode(answers[i].tokens);
-        value = read_value(attribute, text, answers[i].ending == Ending::length);
-        logprobs[attribute.name] = answers[i].logprob;
-        raw[attribute.name] = valid_utf8(text);
-      }
-      values[attribute.name] = value.json;
-      if (!value.note.empty()) notes[attribute.name] = value.note;
+    if (!whole_ || answers.empty()) {
+      for (size_t i = 0; i < category.attributes.size(); ++i)
+        out.values.push_back({category.attributes[i].name, i < answers.size()
+                                                               ? read_own(category.attributes[i], answers[i])
+                                                               : no_answer()});
+      return {item.id, std::move(out)};
     }
-    if (whole_) {
-      logprobs = answers[0].logprob;
-      raw = valid_utf8(tokenizer_.decode(answers[0].tokens));
-    }
-    if (!notes.empty()) row["notes"] = std::move(notes);
-    if (job_.output.logprobs) row["logprobs"] = std::move(logprobs);
-    if (job_.output.raw) row["raw"] = std::move(raw);
-    return row;
+    const std::string text = tokenizer_.decode(answers[0].tokens);
+    const json object = read_object(text);
+    for (const Attribute& attribute : category.attributes)
+      out.values.push_back({attribute.name, read_from_object(attribute, object)});
+    if (job_.output.logprobs) out.logprob = answers[0].logprob;
+    if (job_.output.raw) out.raw = valid_utf8(text);
+    return {item.id, std::move(out)};
   }
 
  private:
@@ -163,7 +152,16 @@ class ExtractTask : public Task {
     return question;
   }
 
-  static Value read_from_object(const Attribute& attribute, const json& object) {
+  /// The value from an answer of its own.
+  RowAnswer read_own(const Attribute& attribute, const Answer& answer) const {
+    const std::string text = tokenizer_.decode(answer.tokens);
+    RowAnswer out = read_value(attribute, text, answer.ending == Ending::length);
+    if (job_.output.logprobs) out.logprob = answer.logprob;
+    if (job_.output.raw) out.raw = valid_utf8(text);
+    return out;
+  }
+
+  static RowAnswer read_from_object(const Attribute& attribute, const json& object) {
     const auto at = object.find(attribute.name);
     if (at == object.end()) return {nullptr, "the model left it out"};
     return coerce_value(attribute, *at);

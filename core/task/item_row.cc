@@ -3,95 +3,86 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/task/value.h"
-
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-using Rows = std::vector<ordered_json>;
+using Texts = std::vector<std::string>;
 using Scores = std::vector<std::vector<double>>;
 
+/// One answer may hold those to several questions; then its score is theirs.
+double score_of(const std::vector<double>& scores, size_t question) {
+  return scores.empty() ? 0 : scores[std::min(question, scores.size() - 1)];
+}
+
 /// The part with the best answer to a question: of those that found one, or the first.
-size_t best_part(const Scores& scores, size_t question, const std::function<bool(size_t part)>& found) {
+size_t best_part(const Scores& scores, size_t question,
+                 const std::function<const RowAnswer&(size_t part)>& answer) {
   size_t best = 0;
   bool any = false;
   for (size_t part = 0; part < scores.size(); ++part) {
-    if (!found(part) || (any && scores[part][question] <= scores[best][question])) continue;
+    if (!is_found(answer(part).value)) continue;
+    if (any && score_of(scores[part], question) <= score_of(scores[best], question)) continue;
     best = part;
     any = true;
   }
   return best;
 }
 
-void copy_member(const ordered_json& from, ordered_json& to, const char* object, const std::string& key) {
-  if (from.contains(object) && from[object].contains(key)) to[object][key] = from[object][key];
-}
-
-ordered_json joined_lists(const Rows& rows, const std::string& name) {
-  ordered_json all = ordered_json::array();
-  for (const ordered_json& row : rows) {
-    const ordered_json& list = row["values"][name];
-    if (!list.is_array()) continue;
-    for (const ordered_json& entry : list)
-      if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(entry);
+ExtractedValues merge_values(const std::vector<const ExtractedValues*>& parts, const Scores& scores) {
+  ExtractedValues merged = *parts[0];
+  for (size_t i = 0; i < merged.values.size(); ++i) {
+    const auto answer = [&](size_t part) -> const RowAnswer& { return parts[part]->values[i].answer; };
+    RowAnswer& best = merged.values[i].answer = answer(best_part(scores, i, answer));
+    auto* joined = std::get_if<Texts>(&best.value);
+    if (!joined) continue;
+    joined->clear();
+    for (size_t part = 0; part < parts.size(); ++part)
+      if (const auto* list = std::get_if<Texts>(&answer(part).value))
+        for (const std::string& text : *list)
+          if (std::find(joined->begin(), joined->end(), text) == joined->end()) joined->push_back(text);
   }
-  return all;
-}
-
-ordered_json merge_values(const Rows& rows, const Scores& scores) {
-  ordered_json merged{{"id", rows[0]["id"]}, {"category", rows[0]["category"]}};
-  merged["values"] = ordered_json::object();
-  // One answer holds every value, and what is said of it is said once.
-  const auto once = [&](const char* key) { return rows[0].contains(key) && !rows[0][key].is_object(); };
-  const bool whole = scores[0].size() == 1;
-  size_t question = 0;
-  for (const auto& [key, _] : rows[0]["values"].items()) {
-    const std::string& name = key;
-    const auto found = [&](size_t part) { return is_found(rows[part]["values"][name]); };
-    const size_t part = best_part(scores, whole ? 0 : question, found);
-    const ordered_json& value = rows[part]["values"][name];
-    merged["values"][name] = value.is_array() ? joined_lists(rows, name) : value;
-    copy_member(rows[part], merged, "notes", name);
-    for (const char* about : {"logprobs", "raw"})
-      if (!once(about)) copy_member(rows[part], merged, about, name);
-    ++question;
-  }
-  for (const char* key : {"logprobs", "raw"}) {
-    if (!once(key)) continue;
-    merged[key] = rows[0][key];
-    for (size_t part = 1; part < rows.size(); ++part) {
-      if (merged[key].is_number())
-        merged[key] = merged[key].get<double>() + rows[part][key].get<double>();
-      else
-        merged[key] = merged[key].get<std::string>() + "\n" + rows[part][key].get<std::string>();
-    }
+  for (size_t part = 1; part < parts.size(); ++part) {
+    if (merged.logprob) *merged.logprob += parts[part]->logprob.value_or(0);
+    if (merged.raw) *merged.raw += "\n" + parts[part]->raw.value_or("");
   }
   return merged;
+}
+
+/// What each row holds, which is of one kind in all of them.
+template <class Content>
+std::vector<const Content*> contents(const std::vector<Row>& rows) {
+  std::vector<const Content*> all;
+  for (const Row& row : rows) all.push_back(&std::get<Content>(row.content));
+  return all;
 }
 
 }  // namespace
 
-ordered_json merge_part_rows(const Rows& rows, const Scores& scores) {
-  if (rows[0].contains("values")) return merge_values(rows, scores);
-  if (!rows[0].contains("answers"))
-    return rows[best_part(scores, 0, [&](size_t part) { return is_found(rows[part]["answer"]); })];
-  ordered_json merged{{"id", rows[0]["id"]}, {"answers", ordered_json::array()}};
-  for (size_t question = 0; question < rows[0]["answers"].size(); ++question) {
-    const auto answer = [&](size_t part) -> const ordered_json& { return rows[part]["answers"][question]; };
-    merged["answers"].push_back(
-        answer(best_part(scores, question, [&](size_t part) { return is_found(answer(part)["answer"]); })));
+Row merge_part_rows(const std::vector<Row>& rows, const Scores& scores) {
+  Row merged = rows[0];
+  if (std::holds_alternative<ExtractedValues>(merged.content)) {
+    merged.content = merge_values(contents<ExtractedValues>(rows), scores);
+  } else if (auto* answers = std::get_if<std::vector<QuestionAnswer>>(&merged.content)) {
+    const auto parts = contents<std::vector<QuestionAnswer>>(rows);
+    for (size_t i = 0; i < answers->size(); ++i) {
+      const auto answer = [&](size_t part) -> const RowAnswer& { return (*parts[part])[i].answer; };
+      (*answers)[i].answer = answer(best_part(scores, i, answer));
+    }
+  } else {
+    const auto parts = contents<RowAnswer>(rows);
+    const auto answer = [&](size_t part) -> const RowAnswer& { return *parts[part]; };
+    merged.content = answer(best_part(scores, 0, answer));
   }
   return merged;
 }
 
-ordered_json item_row(const Task& task, const Item& item, const Outcome& outcome, const Job::Output& output) {
-  ordered_json row;
+Row item_row(const Task& task, const Item& item, const Outcome& outcome, const Job::Output& output) {
+  Row row;
   const auto parts = static_cast<size_t>(outcome.parts);
   if (parts == 1) {
     row = task.row(item, outcome.answers);
   } else {
-    Rows rows;
+    std::vector<Row> rows;
     Scores scores(parts);
     const size_t questions = outcome.answers.size() / parts;
     for (size_t part = 0; part < parts; ++part) {
@@ -102,16 +93,16 @@ ordered_json item_row(const Task& task, const Item& item, const Outcome& outcome
       rows.push_back(task.row(item, answers));
     }
     row = merge_part_rows(rows, scores);
-    row["parts"] = outcome.parts;
+    row.parts = outcome.parts;
   }
-  if (outcome.cut_tokens > 0) row["cut_tokens"] = outcome.cut_tokens;
+  row.cut_tokens = outcome.cut_tokens;
   if (output.tokens) {
     int64_t tokens = 0;
     for (const Answer& answer : outcome.answers) tokens += static_cast<int64_t>(answer.tokens.size());
-    row["document_tokens"] = outcome.document_tokens;
-    row["answer_tokens"] = tokens;
+    row.document_tokens = outcome.document_tokens;
+    row.answer_tokens = tokens;
   }
-  if (output.timing) row["seconds"] = outcome.seconds;
+  if (output.timing) row.seconds = outcome.seconds;
   return row;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "core/job/job.h"
 #include "core/methods/parts.h"
 #include "core/task/item.h"
+#include "core/task/row.h"
 #include "core/task/schema.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
@@ -25,8 +25,8 @@ class Task {
   /// The tokens of an item. `item.item` and `item.stream` are left to the caller.
   virtual ItemParts parts(const Item& item) = 0;
   /// The output row of an item from its answers, one per question of its parts. Always valid, whatever the
-  /// model wrote.
-  virtual nlohmann::ordered_json row(const Item& item, const std::vector<Answer>& answers) const = 0;
+  /// model wrote; what has no answer is null with a note.
+  virtual Row row(const Item& item, const std::vector<Answer>& answers) const = 0;
 };
 
 struct TaskContext {

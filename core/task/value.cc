@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/ranges.h>
 
 #include "core/engine/stop_rules.h"
 #include "core/text/json_reader.h"
@@ -37,7 +38,7 @@ std::string in_quotes(std::string_view text) {
   return '"' + valid_utf8(text.substr(0, 60)) + '"';
 }
 
-Value null_for(std::string_view text) {
+RowAnswer null_for(std::string_view text) {
   return {nullptr, in_quotes(trim(text)) + " taken for null"};
 }
 
@@ -47,7 +48,7 @@ bool is_digit(char c) {
 
 /// The one number in a text: "12 oz" is 12, "1,200" is 1200; null where there is none, or where it is not
 /// clear which: "1,5", "8,9,10", "1/2", "10-20".
-json only_number(std::string_view text) {
+RowValue only_number(std::string_view text) {
   const size_t at = text.find_first_of("0123456789");
   if (at == std::string_view::npos) return nullptr;
   std::string digits;
@@ -84,11 +85,11 @@ std::string text_of(const json& part) {
   return part.is_string() ? part.get<std::string>() : part.dump();
 }
 
-/// The texts of a list, or of a single text or number; null where something else is in it.
-json texts_of(const json& raw) {
-  json texts = json::array();
+/// The texts of a list, or of a single text or number; none where something else is in it.
+std::optional<std::vector<std::string>> texts_of(const json& raw) {
+  std::vector<std::string> texts;
   for (const json& part : raw.is_array() ? raw : json::array({raw})) {
-    if (!part.is_string() && !part.is_number()) return nullptr;
+    if (!part.is_string() && !part.is_number()) return std::nullopt;
     const std::string text = text_of(part);
     if (!same_letters(trim(text), "null") && !stands_for_null(text)) texts.push_back(valid_utf8(trim(text)));
   }
@@ -131,17 +132,13 @@ json closed_list(std::string_view text) {
 
 }  // namespace
 
-bool is_found(const nlohmann::ordered_json& value) {
-  return !value.is_null() && !(value.is_array() && value.empty());
-}
-
 std::string valid_utf8(std::string_view text) {
   // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
   const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
   return read_json(written).get<std::string>();
 }
 
-Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
+RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
   text = text.substr(0, text.find('\n'));
   const size_t end = literal_end(text);
   text = trim(text.substr(0, end));
@@ -161,7 +158,7 @@ Value read_value(const Attribute& attribute, std::string_view text, bool cut) {
     if (!text.empty() && text.back() == '"') text.remove_suffix(1);
     parsed = valid_utf8(trim(text));
   }
-  Value value = coerce_value(attribute, parsed);
+  RowAnswer value = coerce_value(attribute, parsed);
   if (value.note.empty()) value.note = broken;
   return value;
 }
@@ -183,7 +180,7 @@ json read_object(std::string_view written) {
   return object.is_object() ? object : json::object();
 }
 
-Value read_line(std::string_view text, bool cut) {
+RowAnswer read_line(std::string_view text, bool cut) {
   text = trim(text.substr(0, text.find('\n')));
   if (text.empty()) return {nullptr, "the model wrote nothing"};
   const std::string note = cut ? "cut at the length limit" : "";
@@ -191,38 +188,40 @@ Value read_line(std::string_view text, bool cut) {
   return {valid_utf8(text), note};
 }
 
-Value coerce_value(const Attribute& attribute, const json& raw) {
+RowAnswer no_answer() {
+  return {nullptr, "the model gave no answer"};
+}
+
+RowAnswer coerce_value(const Attribute& attribute, const json& raw) {
   const std::string text =
       raw.is_string() ? raw.get<std::string>() : raw.dump(-1, ' ', false, json::error_handler_t::replace);
   // An option may itself be "none", so options come before the words for null.
   if (attribute.type == ValueType::enumeration)
     for (const std::string& option : attribute.options)
-      if (same_letters(trim(text), option)) return {option, {}};
-  if (raw.is_null() || (raw.is_string() && same_letters(trim(text), "null"))) return {nullptr, {}};
+      if (same_letters(trim(text), option)) return {option};
+  if (raw.is_null() || (raw.is_string() && same_letters(trim(text), "null"))) return {};
   if (raw.is_string() && stands_for_null(text)) return null_for(text);
 
   switch (attribute.type) {
     case ValueType::text: {
-      const json texts = texts_of(raw);
-      if (texts.is_null()) return {nullptr, "not a text: " + in_quotes(text)};
-      if (texts.empty()) return null_for(text);
-      std::string joined;
-      for (const json& part : texts) joined += (joined.empty() ? "" : ", ") + part.get<std::string>();
-      return {joined, {}};
+      const auto texts = texts_of(raw);
+      if (!texts) return {nullptr, "not a text: " + in_quotes(text)};
+      if (texts->empty()) return null_for(text);
+      return {fmt::format("{}", fmt::join(*texts, ", "))};
     }
     case ValueType::number: {
-      if (raw.is_number()) return {raw, {}};
-      json number = raw.is_string() ? only_number(text) : json();
-      if (number.is_null()) return {nullptr, "not a number: " + in_quotes(text)};
-      return {std::move(number), {}};
+      if (raw.is_number()) return {row_number(raw)};
+      RowValue number = raw.is_string() ? only_number(text) : nullptr;
+      if (!is_found(number)) return {nullptr, "not a number: " + in_quotes(text)};
+      return {std::move(number)};
     }
     case ValueType::enumeration:
       return {nullptr, "not one of the options: " + in_quotes(text)};
     case ValueType::list: {
-      json texts = texts_of(raw);
-      if (texts.is_null()) return {nullptr, "not a list of texts: " + in_quotes(text)};
-      if (texts.empty()) return raw.is_array() && raw.empty() ? Value{nullptr, {}} : null_for(text);
-      return {std::move(texts), {}};
+      auto texts = texts_of(raw);
+      if (!texts) return {nullptr, "not a list of texts: " + in_quotes(text)};
+      if (texts->empty()) return raw.is_array() && raw.empty() ? RowAnswer{} : null_for(text);
+      return {std::move(*texts)};
     }
   }
   return {nullptr, "unknown type"};

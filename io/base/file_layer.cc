@@ -180,6 +180,18 @@ bool read_pieces(const std::string& path, const std::function<void(std::string_v
   });
 }
 
+void read_lines(const std::string& path, const std::function<void(const std::string& line)>& take) {
+  std::string line;
+  read_pieces(path, [&](std::string_view piece) {
+    for (size_t end; (end = piece.find('\n')) != std::string_view::npos; piece.remove_prefix(end + 1)) {
+      line += piece.substr(0, end);
+      take(line);
+      line.clear();
+    }
+    line += piece;
+  });
+}
+
 std::optional<std::string> read_beginning(const std::string& path, size_t size) {
   std::string text;
   const bool there = read_while(path, size, [&](std::string_view piece) {

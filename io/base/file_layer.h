@@ -59,6 +59,8 @@ std::optional<std::string> read_whole(const std::string& path, int64_t most = in
 std::optional<std::string> read_beginning(const std::string& path, size_t size);
 /// Hands the file over piece by piece; false where there is none.
 bool read_pieces(const std::string& path, const std::function<void(std::string_view)>& take);
+/// Hands the lines of the file over without their ends; a last one that has none is left out.
+void read_lines(const std::string& path, const std::function<void(const std::string& line)>& take);
 std::optional<int64_t> file_size(const std::string& path);
 /// A path that leads up again (a/../b) without the part that it leaves, which need not be there.
 std::string settle_path(const std::string& path);

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "io/base/globs.h"
-#include "io/run_folder/row_table.h"
+#include "io/base/parquet_lines.h"
 
 namespace sheaf {
 namespace {
@@ -43,17 +43,15 @@ void CorpusWriter::add(const nlohmann::ordered_json& row) {
 void CorpusWriter::write_parquet(const std::string& target) const {
   std::vector<TableColumn> columns;
   if (task_ == "extract") {
-    columns = {{"id", Type::integer, false},
-               {"category", Type::text, false},
-               {"document", Type::text, false},
-               {"gold", Type::text, false}};
+    columns = {
+        {"id", Type::integer}, {"category", Type::text}, {"document", Type::text}, {"gold", Type::text}};
   } else {
-    columns = {{"id", Type::text, false}, {"context", Type::text, false}};
-    if (documents_) columns.push_back({"documents", Type::texts, false});
-    columns.push_back({"questions", Type::questions, false});
+    columns = {{"id", Type::text}, {"context", Type::text}};
+    if (documents_) columns.push_back({"documents", Type::texts});
+    columns.push_back({"questions", Type::questions});
   }
   real_files().remove(target);
-  write_parquet_rows(lines_path_, columns, *real_files().open(target));
+  write_parquet_lines(lines_path_, columns, *real_files().open(target));
 }
 
 void CorpusWriter::finish() {

@@ -55,7 +55,7 @@ void RunCount::predict(double seconds, double error) {
   session_.predicted_error = error;
 }
 
-void RunCount::row(const ordered_json& row, const Outcome& outcome) {
+void RunCount::row(const Row& row, const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
   session_.statistics.row(row, outcome.answers);
 }

@@ -26,7 +26,7 @@ class RunCount {
             bool last = false);
   /// The time that the steps so far were predicted to take, and how far off that may be, as a share.
   void predict(double seconds, double error);
-  void row(const nlohmann::ordered_json& row, const Outcome& outcome);
+  void row(const Row& row, const Outcome& outcome);
   void reject(const Reject& reject);
   /// After a group was committed; saves the count now and then.
   void committed(const PipelineStats& pipeline);

@@ -18,8 +18,8 @@
 #include "io/jobs/workbench.h"
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/output_place.h"
+#include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/report_file.h"
-#include "io/run_folder/row_table.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
@@ -78,10 +78,8 @@ RunFolderOptions JobRun::folder_options() const {
   options.restart = settings_.restart;
   if (job().output.format == "parquet") {
     options.ending = ".parquet";
-    options.convert = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job()))](
-                          const std::string& lines, OutputFile& target) {
-      write_parquet_rows(lines, columns, target);
-    };
+    options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job()))](
+                         OutputFile& target) { return write_parquet_rows(columns, target); };
   }
   return options;
 }
@@ -169,7 +167,7 @@ bool JobRun::run() {
   try {
     finished = pipeline_->run(
         [this](const Item& item, const Outcome& outcome) {
-          const nlohmann::ordered_json row = item_row(*task_, item, outcome, job().output);
+          const Row row = item_row(*task_, item, outcome, job().output);
           count_->row(row, outcome);
           folder_->row(row);
         },

@@ -1,210 +1,198 @@
-#include <arrow/builder.h>
-#include <arrow/io/interfaces.h>
-#include <arrow/record_batch.h>
-#include <arrow/table.h>
-#include <arrow/table_builder.h>
-#include <exception>
-#include <nlohmann/json.hpp>
-#include <parquet/arrow/writer.h>
+#include "io/run_folder/parquet_rows.h"
 
-#include "core/base/error.h"
-#include "core/text/json_reader.h"
-#include "io/run_folder/row_table.h"
+#include <cmath>
+
+#include "core/task/value.h"
+#include "core/text/utf8.h"
+#include "io/base/table_cells.h"
 
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
-using Type = TableColumn::Type;
+using Texts = std::vector<std::string>;
 
-constexpr int64_t kRowsPerGroup = 1 << 16;
-constexpr int64_t kBytesPerGroup = 64 << 20;  // of JSON lines: raw text may make rows large
-
-void check(const arrow::Status& status) {
-  if (!status.ok()) fail("a rows file cannot be written as Parquet: {}", status.ToString());
+/// Text as a line of JSON would have it, so that rows which are read back from lines give the same bytes.
+void append_valid(arrow::ArrayBuilder& cell, const std::string& text) {
+  append_text(cell, valid_prefix(text) == text.size() ? text : valid_utf8(text));
 }
 
-template <class Value>
-Value check(arrow::Result<Value> result) {
-  check(result.status());
-  return std::move(result).ValueUnsafe();
+void append_finite(arrow::ArrayBuilder& cell, double number) {
+  std::isfinite(number) ? append_number(cell, number) : append_null(cell);
 }
 
-/// Arrow's way to our file layer.
-class TargetStream : public arrow::io::OutputStream {
- public:
-  explicit TargetStream(OutputFile& target) : target_(target) {}
-  arrow::Status Close() override {
-    closed_ = true;
-    return arrow::Status::OK();
-  }
-  bool closed() const override { return closed_; }
-  arrow::Result<int64_t> Tell() const override { return size_; }
-  arrow::Status Write(const void* data, int64_t size) override {
-    // An exception must not pass through Arrow, nor may anything be written after it, as a writer that is
-    // destroyed would.
-    if (failure_) return arrow::Status::IOError("written before");
-    try {
-      target_.append({static_cast<const char*>(data), static_cast<size_t>(size)});
-    } catch (...) {
-      failure_ = std::current_exception();
-      return arrow::Status::IOError("not written");
+void append_id(arrow::ArrayBuilder& cell, const nlohmann::json& id) {
+  if (cell.type()->id() == arrow::Type::INT64)
+    id.is_number_integer() ? append_integer(cell, id.get<int64_t>()) : append_null(cell);
+  else if (id.is_null())
+    append_null(cell);
+  else
+    append_valid(cell, id.is_string() ? id.get<std::string>() : id.dump());
+}
+
+template <class Value, class Append>
+void append_optional(arrow::ArrayBuilder& cell, const std::optional<Value>& value, const Append& append) {
+  value ? append(cell, *value) : append_null(cell);
+}
+
+void append_note(arrow::ArrayBuilder& cell, const std::string& note) {
+  note.empty() ? append_null(cell) : append_valid(cell, note);
+}
+
+/// What the column cannot hold is null; text takes anything.
+void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
+  const auto type = cell.type()->id();
+  const auto append = [&](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::nullptr_t>) {
+      append_null(cell);
+    } else if (type == arrow::Type::STRING) {
+      if constexpr (std::is_same_v<Held, std::string>)
+        append_valid(cell, held);
+      else
+        append_text(cell, nlohmann::json(held).dump());
+    } else if constexpr (std::is_arithmetic_v<Held>) {
+      type == arrow::Type::DOUBLE ? append_finite(cell, static_cast<double>(held)) : append_null(cell);
+    } else if constexpr (std::is_same_v<Held, Texts>) {
+      if (type != arrow::Type::LIST) return append_null(cell);
+      arrow::ArrayBuilder& entries = append_list(cell);
+      for (const std::string& text : held) append_valid(entries, text);
+    } else {
+      append_null(cell);
     }
-    size_ += size;
-    return arrow::Status::OK();
+  };
+  std::visit(append, value);
+}
+
+/// Names of attributes with what `append` puts beside them, of those that `has` it; null where none has.
+template <class Has, class Append>
+void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, const Has& has,
+                  const Append& append) {
+  arrow::MapBuilder* map = nullptr;
+  for (const auto& [name, answer] : extracted.values) {
+    if (!has(answer)) continue;
+    if (!map) map = &append_map(cell);
+    append_valid(*map->key_builder(), name);
+    append(*map->item_builder(), answer);
   }
-  /// Throws what kept the target from being written, if anything did.
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
+  if (!map) append_null(cell);
+}
+
+void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>& answers) {
+  arrow::ArrayBuilder& entries = append_list(cell);
+  for (const auto& [id, answer] : answers) {
+    arrow::StructBuilder& entry = append_struct(entries);
+    append_id(*entry.field_builder(0), id);
+    append_value(*entry.field_builder(1), answer.value);
+    append_optional(*entry.field_builder(2), answer.option, append_valid);
+    append_note(*entry.field_builder(3), answer.note);
+    append_optional(*entry.field_builder(4), answer.logprob, append_finite);
+    append_optional(*entry.field_builder(5), answer.raw, append_valid);
   }
+}
+
+class ParquetRows : public RowsWriter {
+ public:
+  ParquetRows(const std::vector<RowColumn>& columns, OutputFile& target)
+      : columns_(columns), table_(table_columns(columns), target) {}
+
+  void add(const Row& row, int64_t bytes) override {
+    for (size_t i = 0; i < columns_.size(); ++i) append(table_.cell(i), columns_[i], row);
+    table_.end_row(bytes);
+  }
+
+  void close() override { table_.close(); }
 
  private:
-  OutputFile& target_;
-  int64_t size_ = 0;
-  bool closed_ = false;
-  std::exception_ptr failure_;
+  static std::vector<TableColumn> table_columns(const std::vector<RowColumn>& columns) {
+    std::vector<TableColumn> tables;
+    for (const RowColumn& column : columns) tables.push_back(column.table);
+    return tables;
+  }
+
+  static void append(arrow::ArrayBuilder& cell, const RowColumn& column, const Row& row) {
+    switch (column.field) {
+      case RowField::id:
+        return append_id(cell, row.id);
+      case RowField::parts:
+        return row.parts > 1 ? append_integer(cell, row.parts) : append_null(cell);
+      case RowField::cut_tokens:
+        return row.cut_tokens > 0 ? append_integer(cell, row.cut_tokens) : append_null(cell);
+      case RowField::document_tokens:
+        return append_optional(cell, row.document_tokens, append_integer);
+      case RowField::answer_tokens:
+        return append_optional(cell, row.answer_tokens, append_integer);
+      case RowField::seconds:
+        return append_optional(cell, row.seconds, append_finite);
+      default:
+        break;
+    }
+    if (const auto* extracted = std::get_if<ExtractedValues>(&row.content))
+      append_extracted(cell, column, *extracted);
+    else if (const auto* answer = std::get_if<RowAnswer>(&row.content))
+      append_answer(cell, column, *answer);
+    else if (column.field == RowField::answers)
+      append_answers(cell, std::get<std::vector<QuestionAnswer>>(row.content));
+    else
+      append_null(cell);
+  }
+
+  static void append_extracted(arrow::ArrayBuilder& cell, const RowColumn& column,
+                               const ExtractedValues& extracted) {
+    switch (column.field) {
+      case RowField::category:
+        return append_valid(cell, extracted.category);
+      case RowField::attribute:
+        for (const auto& [name, answer] : extracted.values)
+          if (name == column.table.name) return append_value(cell, answer.value);
+        return append_null(cell);
+      case RowField::notes:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return !answer.note.empty(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, answer.note); });
+      case RowField::logprobs:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.logprob.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_finite(item, *answer.logprob); });
+      case RowField::raws:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.raw.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, *answer.raw); });
+      case RowField::logprob:
+        return append_optional(cell, extracted.logprob, append_finite);
+      case RowField::raw:
+        return append_optional(cell, extracted.raw, append_valid);
+      default:
+        return append_null(cell);
+    }
+  }
+
+  static void append_answer(arrow::ArrayBuilder& cell, const RowColumn& column, const RowAnswer& answer) {
+    switch (column.field) {
+      case RowField::answer:
+        return append_value(cell, answer.value);
+      case RowField::option:
+        return append_optional(cell, answer.option, append_valid);
+      case RowField::note:
+        return append_note(cell, answer.note);
+      case RowField::finish:
+        return answer.finish ? append_text(cell, finish_name(*answer.finish)) : append_null(cell);
+      case RowField::logprob:
+        return append_optional(cell, answer.logprob, append_finite);
+      case RowField::raw:
+        return append_optional(cell, answer.raw, append_valid);
+      default:
+        return append_null(cell);
+    }
+  }
+
+  std::vector<RowColumn> columns_;
+  ParquetTable table_;
 };
-
-std::shared_ptr<arrow::DataType> arrow_type(Type type) {
-  switch (type) {
-    case Type::text:
-      return arrow::utf8();
-    case Type::integer:
-      return arrow::int64();
-    case Type::number:
-      return arrow::float64();
-    case Type::texts:
-      return arrow::list(arrow::utf8());
-    case Type::text_map:
-      return arrow::map(arrow::utf8(), arrow::utf8());
-    case Type::number_map:
-      return arrow::map(arrow::utf8(), arrow::float64());
-    case Type::answers:
-      return arrow::list(
-          arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
-                          arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
-                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8())}));
-    case Type::questions:
-      return arrow::list(arrow::struct_(
-          {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),
-           arrow::field("options", arrow::list(arrow::utf8())),
-           arrow::field("answers", arrow::list(arrow::utf8())), arrow::field("extra", arrow::utf8())}));
-  }
-  fail("a column without a type");
-}
-
-/// Appends a JSON value as what the builder wants; what cannot be that is null, text takes anything.
-void append_value(arrow::ArrayBuilder& builder, const ordered_json& value) {
-  const auto null = [&] { check(builder.AppendNull()); };
-  switch (builder.type()->id()) {
-    case arrow::Type::STRING: {
-      auto& texts = static_cast<arrow::StringBuilder&>(builder);
-      if (value.is_null()) return null();
-      return check(texts.Append(value.is_string() ? value.get<std::string>() : value.dump()));
-    }
-    case arrow::Type::INT64:
-      if (!value.is_number_integer()) return null();
-      return check(static_cast<arrow::Int64Builder&>(builder).Append(value.get<int64_t>()));
-    case arrow::Type::DOUBLE:
-      if (!value.is_number()) return null();
-      return check(static_cast<arrow::DoubleBuilder&>(builder).Append(value.get<double>()));
-    case arrow::Type::LIST: {
-      if (!value.is_array()) return null();
-      auto& list = static_cast<arrow::ListBuilder&>(builder);
-      check(list.Append());
-      for (const ordered_json& part : value) append_value(*list.value_builder(), part);
-      return;
-    }
-    case arrow::Type::MAP: {
-      if (!value.is_object()) return null();
-      auto& map = static_cast<arrow::MapBuilder&>(builder);
-      check(map.Append());
-      for (const auto& [key, part] : value.items()) {
-        append_value(*map.key_builder(), key);
-        append_value(*map.item_builder(), part);
-      }
-      return;
-    }
-    case arrow::Type::STRUCT: {
-      auto& record = static_cast<arrow::StructBuilder&>(builder);
-      check(record.Append());
-      for (int i = 0; i < record.num_fields(); ++i) {
-        const auto at = value.find(record.type()->field(i)->name());
-        append_value(*record.field_builder(i), at == value.end() ? ordered_json() : *at);
-      }
-      return;
-    }
-    default:
-      fail("a column of a type that rows do not have");
-  }
-}
-
-const ordered_json& cell_of(const ordered_json& row, const TableColumn& column) {
-  static const ordered_json none;
-  const ordered_json* place = &row;
-  if (column.in_values) {
-    const auto values = row.find("values");
-    if (values == row.end()) return none;
-    place = &*values;
-  }
-  const auto at = place->find(column.name);
-  return at == place->end() ? none : *at;
-}
-
-void write_table(const std::string& lines, const std::vector<TableColumn>& columns,
-                 const std::shared_ptr<TargetStream>& stream) {
-  arrow::FieldVector fields;
-  for (const TableColumn& column : columns)
-    fields.push_back(arrow::field(column.name, arrow_type(column.type)));
-  const auto schema = arrow::schema(fields);
-  const auto properties = parquet::WriterProperties::Builder()
-                              .compression(arrow::Compression::ZSTD)
-                              ->enable_page_checksum()
-                              ->max_row_group_length(kRowsPerGroup)
-                              ->build();
-  const auto writer =
-      check(parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), stream, properties));
-  const auto builder = check(arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool()));
-  int64_t rows = 0, bytes = 0;
-  const auto write_group = [&] {
-    const auto batch = check(builder->Flush());
-    check(writer->WriteTable(*check(arrow::Table::FromRecordBatches({batch})), kRowsPerGroup));
-    rows = bytes = 0;
-  };
-  const auto add_row = [&](const std::string& line) {
-    std::string trouble;
-    const ordered_json row = read_json<ordered_json>(line, {}, &trouble);
-    if (!trouble.empty()) fail("{}: a line is {}", lines, trouble);
-    for (size_t i = 0; i < columns.size(); ++i)
-      append_value(*builder->GetField(static_cast<int>(i)), cell_of(row, columns[i]));
-    ++rows;
-    bytes += static_cast<int64_t>(line.size());
-    if (rows == kRowsPerGroup || bytes >= kBytesPerGroup) write_group();
-  };
-  std::string line;
-  read_pieces(lines, [&](std::string_view piece) {
-    for (size_t end; (end = piece.find('\n')) != std::string_view::npos; piece.remove_prefix(end + 1)) {
-      line += piece.substr(0, end);
-      add_row(line);
-      line.clear();
-    }
-    line += piece;
-  });
-  if (rows > 0) write_group();
-  check(writer->Close());
-}
 
 }  // namespace
 
-void write_parquet_rows(const std::string& lines, const std::vector<TableColumn>& columns,
-                        OutputFile& target) {
-  const auto stream = std::make_shared<TargetStream>(target);
-  try {
-    write_table(lines, columns, stream);
-  } catch (...) {
-    stream->rethrow();
-    throw;
-  }
+std::unique_ptr<RowsWriter> write_parquet_rows(const std::vector<RowColumn>& columns, OutputFile& target) {
+  return std::make_unique<ParquetRows>(columns, target);
 }
 
 }  // namespace sheaf

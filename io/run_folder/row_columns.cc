@@ -1,14 +1,16 @@
+#include "io/run_folder/row_columns.h"
+
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/base/parquet_file.h"
 #include "io/corpus/corpus_files.h"
-#include "io/run_folder/row_table.h"
 
 namespace sheaf {
 namespace {
 
+using Field = RowField;
 using Type = TableColumn::Type;
 
 Type column_type(ValueType type) {
@@ -16,20 +18,21 @@ Type column_type(ValueType type) {
   return type == ValueType::list ? Type::texts : Type::text;
 }
 
-void add_attributes(const Schema& schema, const std::string& file, std::vector<TableColumn>& columns) {
+void add_attributes(const Schema& schema, const std::string& file, std::vector<RowColumn>& columns) {
   for (const Category& category : schema.categories) {
     for (const Attribute& attribute : category.attributes) {
-      const TableColumn column{attribute.name, column_type(attribute.type), true};
-      const auto other = std::find_if(columns.begin(), columns.end(),
-                                      [&](const TableColumn& known) { return known.name == column.name; });
+      const RowColumn column{Field::attribute, {attribute.name, column_type(attribute.type)}};
+      const auto other = std::find_if(columns.begin(), columns.end(), [&](const RowColumn& known) {
+        return known.table.name == attribute.name;
+      });
       if (other == columns.end())
         columns.push_back(column);
-      else if (!other->in_values)
+      else if (other->field != Field::attribute)
         refuse(
             "{}: attribute \"{}\" has the name of a column of every row; rename it, or use output.format "
             "jsonl",
             file, attribute.name);
-      else if (other->type != column.type)
+      else if (other->table.type != column.table.type)
         refuse(
             "{}: attribute \"{}\" has one type in category \"{}\" and another elsewhere; give them one, or "
             "use "
@@ -55,40 +58,50 @@ bool has_integer_ids(const Job& job) {
   });
 }
 
-std::vector<TableColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids) {
-  std::vector<TableColumn> columns{{"id", integer_ids ? Type::integer : Type::text, false}};
+std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids) {
+  std::vector<RowColumn> columns{{Field::id, {"id", integer_ids ? Type::integer : Type::text}}};
   const bool logprobs = job.output.logprobs, raw = job.output.raw;
-  std::vector<TableColumn> facts;  // about the row as a whole
-  if (job.input.too_long == "split") facts.push_back({"parts", Type::integer, false});
-  if (job.input.too_long == "truncate") facts.push_back({"cut_tokens", Type::integer, false});
-  if (job.output.tokens)
-    for (const char* name : {"document_tokens", "answer_tokens"})
-      facts.push_back({name, Type::integer, false});
-  if (job.output.timing) facts.push_back({"seconds", Type::number, false});
-  if (job.task.kind == "extract") {
+  const bool extract = job.task.kind == "extract", chat = job.task.kind == "chat";
+  std::vector<RowColumn> facts;  // about the row as a whole
+  if (job.input.too_long == "split") facts.push_back({Field::parts, {"parts", Type::integer}});
+  if (job.input.too_long == "truncate") facts.push_back({Field::cut_tokens, {"cut_tokens", Type::integer}});
+  if (job.output.tokens) {
+    facts.push_back({Field::document_tokens, {"document_tokens", Type::integer}});
+    facts.push_back({Field::answer_tokens, {"answer_tokens", Type::integer}});
+  }
+  if (job.output.timing) facts.push_back({Field::seconds, {"seconds", Type::number}});
+  if (extract) {
     const bool whole = find_method(job.method.name).whole_object;
-    std::vector<TableColumn> after{{"notes", Type::text_map, false}};
-    if (logprobs) after.push_back({"logprobs", whole ? Type::number : Type::number_map, false});
-    if (raw) after.push_back({"raw", whole ? Type::text : Type::text_map, false});
+    std::vector<RowColumn> after{{Field::notes, {"notes", Type::text_map}}};
+    if (logprobs)
+      after.push_back(whole ? RowColumn{Field::logprob, {"logprobs", Type::number}}
+                            : RowColumn{Field::logprobs, {"logprobs", Type::number_map}});
+    if (raw)
+      after.push_back(whole ? RowColumn{Field::raw, {"raw", Type::text}}
+                            : RowColumn{Field::raws, {"raw", Type::text_map}});
     after.insert(after.end(), facts.begin(), facts.end());
-    columns.push_back({"category", Type::text, false});
+    columns.push_back({Field::category, {"category", Type::text}});
     columns.insert(columns.end(), after.begin(), after.end());
     add_attributes(schema, job.task.schema, columns);
     // The values stand before what is said about them.
     std::rotate(columns.begin() + 2, columns.begin() + 2 + static_cast<ptrdiff_t>(after.size()),
                 columns.end());
-  } else if (job.task.kind == "ask" && job.input.question.empty()) {
-    columns.push_back({"answers", Type::answers, false});
-  } else {
-    columns.push_back({"answer", Type::text, false});
-    if (job.task.kind == "chat")
-      columns.push_back({"finish", Type::text, false});
-    else
-      for (const char* name : {"option", "note"}) columns.push_back({name, Type::text, false});
-    if (logprobs) columns.push_back({"logprob", Type::number, false});
-    if (raw) columns.push_back({"raw", Type::text, false});
+    return columns;
   }
-  if (job.task.kind != "extract") columns.insert(columns.end(), facts.begin(), facts.end());
+  if (!chat && job.input.question.empty()) {
+    columns.push_back({Field::answers, {"answers", Type::answers}});
+  } else {
+    columns.push_back({Field::answer, {"answer", Type::text}});
+    if (chat) {
+      columns.push_back({Field::finish, {"finish", Type::text}});
+    } else {
+      columns.push_back({Field::option, {"option", Type::text}});
+      columns.push_back({Field::note, {"note", Type::text}});
+    }
+    if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
+    if (raw) columns.push_back({Field::raw, {"raw", Type::text}});
+  }
+  columns.insert(columns.end(), facts.begin(), facts.end());
   return columns;
 }
 

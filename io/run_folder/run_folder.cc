@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/base/list_changes.h"
 #include "io/run_folder/merge_shards.h"
+#include "io/run_folder/row_line.h"
 
 namespace sheaf {
 namespace {
@@ -41,6 +42,14 @@ std::vector<Sha256> prefix_sums(const std::string& path, const std::vector<int64
     }
   });
   return sums;
+}
+
+void check_untouched(const std::string& path, bool untouched) {
+  if (!untouched)
+    refuse(
+        "{}: somebody changed it while the run was writing it; leave it alone and rerun the same command to "
+        "resume",
+        path);
 }
 
 /// Whether a file begins as a journal does, as far as it goes; zeros are what a power loss may leave of it.
@@ -180,7 +189,7 @@ void RunFolder::resume(const std::string& text) {
   const int64_t last_position = places.back().position;
   forget_damaged(places);
   const int64_t file = places.back().file;
-  take_back(staged_rows(file), options_.convert ? "" : rows_name(file));
+  take_back(staged_rows(file), options_.writer ? "" : rows_name(file));
   take_back("rejects.jsonl.part", "rejects.jsonl");
 
   size_t first = places.size() - 1;  // of those in the rows file being filled
@@ -208,7 +217,7 @@ void RunFolder::resume(const std::string& text) {
         fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
 
   journal_ = std::make_unique<JournalWriter>(files_, path("journal"), journal.lines[first + found - 1]);
-  if (options_.convert && file > 0) files_.remove(path(staged_rows(file - 1)));
+  if (options_.writer && file > 0) files_.remove(path(staged_rows(file - 1)));
   remove_files(file + 1);
   const auto cut = [&](std::unique_ptr<OutputFile>& target, const std::string& name, int64_t size) {
     const auto has = file_size(path(name));
@@ -273,7 +282,7 @@ void RunFolder::forget_damaged(std::vector<Progress>& places) {
     Sha256 sum;
     const bool there = read_pieces(path(published_[i].name), [&](std::string_view piece) { sum.add(piece); });
     if (there && sum.hex() == published_[i].sha256) continue;
-    if (options_.convert) files_.remove(path(published_[i].name));
+    if (options_.writer) files_.remove(path(published_[i].name));
     published_.resize(i);
     std::erase_if(places, [&](const Progress& place) {
       return place.file > static_cast<int64_t>(i) ||
@@ -283,8 +292,13 @@ void RunFolder::forget_damaged(std::vector<Progress>& places) {
   }
 }
 
-void RunFolder::row(const ordered_json& row) {
-  group_rows_ += dump_line(row);
+void RunFolder::row(const Row& row) {
+  const std::string line = row_line(row);
+  if (options_.writer) {
+    open_writer();
+    writer_->add(row, static_cast<int64_t>(line.size()));
+  }
+  group_rows_ += line + '\n';
   ++group_row_count_;
 }
 
@@ -333,42 +347,58 @@ void RunFolder::commit(int64_t position) {
   if (at_.file_rows >= options_.rows_per_file) publish();
 }
 
+/// A file of another format than lines, such as Parquet, cannot grow again after a kill. So every row is
+/// staged as a line too, which is what a group commits, and is read back only where a run is resumed in the
+/// midst of a file: the file is then written again from its beginning.
+void RunFolder::open_writer() {
+  if (writer_) return;
+  lock_->check();
+  written_file_ = files_.open(path(rows_name(at_.file) + ".part"));
+  written_file_->truncate(0);
+  writer_ = options_.writer(*written_file_);
+  if (at_.file_rows == 0) return;
+  const std::string staged = path(staged_rows(at_.file));
+  read_lines(staged, [&](const std::string& line) {
+    const std::optional<Row> row = read_row(line);
+    if (!row) refuse("{}: a line was not written by sheaf; {}", staged, kMend);
+    writer_->add(*row, static_cast<int64_t>(line.size()));
+  });
+}
+
+/// The whole file, still under its staged name.
+PublishedFile RunFolder::close_writer() {
+  open_writer();
+  const std::string name = rows_name(at_.file), staged = path(name + ".part");
+  writer_->close();
+  written_file_->sync();
+  check_untouched(staged, written_file_->is_at(staged));
+  writer_.reset();
+  written_file_.reset();
+  PublishedFile file{name, at_.file_rows, 0, ""};
+  Sha256 sum;
+  read_pieces(staged, [&](std::string_view piece) {
+    sum.add(piece);
+    file.bytes += static_cast<int64_t>(piece.size());
+  });
+  file.sha256 = sum.hex();
+  return file;
+}
+
 /// Gives the rows file its name and begins the next.
 void RunFolder::publish() {
   const std::string staged = staged_rows(at_.file), name = rows_name(at_.file);
   lock_->check();
-  const auto size = file_size(path(staged));
-  if (size != at_.file_bytes || (rows_file_ && !rows_file_->is_at(path(staged))))
-    refuse(
-        "{}: somebody changed it while the run was writing it; leave it alone and rerun the same command to "
-        "resume",
-        path(staged));
+  check_untouched(path(staged), file_size(path(staged)) == at_.file_bytes &&
+                                    (!rows_file_ || rows_file_->is_at(path(staged))));
   PublishedFile file{name, at_.file_rows, at_.file_bytes, at_.file_sha256};
-  if (options_.convert) {
-    Sha256 sum;
-    file.bytes = 0;
-    {
-      const auto target = files_.open(path(name + ".part"));
-      target->truncate(0);
-      options_.convert(path(staged), *target);
-      target->sync();
-    }
-    read_pieces(path(name + ".part"), [&](std::string_view piece) {
-      sum.add(piece);
-      file.bytes += static_cast<int64_t>(piece.size());
-    });
-    file.sha256 = sum.hex();
-    lock_->check();
-    files_.rename(path(name + ".part"), path(name));
-  } else {
-    lock_->check();
-    files_.rename(path(staged), path(name));
-  }
+  if (options_.writer) file = close_writer();
+  lock_->check();
+  files_.rename(path(options_.writer ? name + ".part" : staged), path(name));
   files_.sync_folder(options_.path);
   journal_->append(
       {{"published", file.name}, {"rows", file.rows}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   rows_file_.reset();
-  if (options_.convert) files_.remove(path(staged));
+  if (options_.writer) files_.remove(path(staged));
   published_.push_back(std::move(file));
   ++at_.file;
   at_.file_rows = at_.file_bytes = 0;

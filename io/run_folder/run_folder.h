@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "core/task/item.h"
+#include "core/task/row.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/journal.h"
 #include "io/run_folder/manifest.h"
+#include "io/run_folder/rows_writer.h"
 
 namespace sheaf {
 
@@ -23,8 +25,8 @@ struct RunFolderOptions {
   bool restart = false;   ///< throw away what is there
 
   std::string ending = ".jsonl";  ///< of the rows files
-  /// Turns staged JSON lines into a rows file of that ending; empty: they are the rows file.
-  std::function<void(const std::string& lines, OutputFile& target)> convert;
+  /// Makes the writer of a rows file of that ending; empty: the rows file is JSON lines.
+  std::function<std::unique_ptr<RowsWriter>(OutputFile& target)> writer;
 };
 
 /// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
@@ -45,7 +47,7 @@ class RunFolder {
   const std::string& notice() const { return notice_; }
 
   /// Text that is not UTF-8 is written with replacement characters.
-  void row(const nlohmann::ordered_json& row);
+  void row(const Row& row);
   void reject(const Reject& reject);
   /// Ends a group: the corpus was read up to row `position`.
   void commit(int64_t position);
@@ -80,6 +82,8 @@ class RunFolder {
   void remove_files(int64_t first_rows_file);
   void append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,
               const std::string& text);
+  void open_writer();
+  PublishedFile close_writer();
   void publish();
   void write_file(const std::string& name, std::string_view text);
   Manifest manifest() const;
@@ -95,6 +99,8 @@ class RunFolder {
   Sha256 file_sum_, rejects_sum_;
 
   std::unique_ptr<OutputFile> rows_file_, rejects_file_;
+  std::unique_ptr<OutputFile> written_file_;  // by the writer: the rows file that the staged lines stand for
+  std::unique_ptr<RowsWriter> writer_;
   std::string group_rows_, group_rejects_;  // of the group that is being filled
   int64_t group_row_count_ = 0, group_reject_count_ = 0;
 };

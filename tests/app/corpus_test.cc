@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "io/base/file_layer.h"
-#include "io/run_folder/row_table.h"
+#include "io/base/parquet_lines.h"
 #include "tests/app/program.h"
 #include "tests/packed_text.h"
 
@@ -251,7 +251,7 @@ TEST_F(CorpusRun, DamagedFilesNeverCrashAndHurtNoOtherRow) {
   {
     using Type = TableColumn::Type;
     const auto target = real_files().open(scratch_.file("good.parquet"));
-    write_parquet_rows(source, {{"n", Type::integer}, {"c", Type::text}, {"q", Type::text}}, *target);
+    write_parquet_lines(source, {{"n", Type::integer}, {"c", Type::text}, {"q", Type::text}}, *target);
   }
   files["parquet"] = read_text(scratch_.file("good.parquet"));
 

@@ -43,7 +43,7 @@ void work(RunFolder& folder, int64_t end) {
     if (at % 4 == 3)
       folder.reject({});
     else
-      folder.row({{"id", at}});
+      folder.row({at});
     folder.commit(at + 1);
   }
 }

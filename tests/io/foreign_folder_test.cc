@@ -31,8 +31,8 @@ std::string open_error(RunFolderOptions options) {
 void make_run(const RunFolderOptions& options, bool finish) {
   RunFolder folder(real_files(), options);
   for (int i = 0; i < 4; i += 2) {
-    folder.row({{"id", i}});
-    folder.row({{"id", i + 1}});
+    folder.row({i});
+    folder.row({i + 1});
     if (i == 0) folder.reject({});
     folder.commit(i + 2);
   }
@@ -87,7 +87,7 @@ TEST(ForeignFolder, AFolderThatWasReplacedIsLeftToItsNewOwner) {
     const TempFolder folder;
     const std::string path = folder.path("out");
     RunFolder first(real_files(), options_for(path));
-    first.row({{"id", 0}});
+    first.row({0});
     first.commit(1);
     std::filesystem::remove_all(path);
     if (anew) make_run(options_for(path), false);
@@ -96,7 +96,7 @@ TEST(ForeignFolder, AFolderThatWasReplacedIsLeftToItsNewOwner) {
       const std::string error = error_of(act);
       EXPECT_NE(error.find("deleted or replaced"), std::string::npos) << error;
     };
-    first.row({{"id", 1}});
+    first.row({1});
     expect_refusal([&] { first.commit(2); });
     expect_refusal([&] { first.save_progress("{}"); });
     expect_refusal([&] { first.finish("{}\n"); });

@@ -45,7 +45,7 @@ class MergeFaults : public testing::Test {
         if (i % 10 == 7)
           run.reject({});
         else
-          run.row({{"id", i}});
+          run.row({i});
       }
       run.commit(row + 5);
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
+#include "io/run_folder/row_line.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/temp_folder.h"
 
@@ -31,7 +32,7 @@ std::string make_shard(const TempFolder& folder, const std::string& name, int in
         reject.id = i;
         run.reject(reject);
       } else {
-        run.row({{"id", i}});
+        run.row({i});
       }
     }
     run.commit(row + 5);
@@ -65,7 +66,7 @@ TEST(Merge, JoinsInInputOrder) {
   for (const auto& [name, text] : files)
     if (name.starts_with("rows-")) rows += text;
   for (int i = 0; i < 30; ++i)
-    if (i % 10 != 7) expected += "{\"id\":" + std::to_string(i) + "}\n";
+    if (i % 10 != 7) expected += row_line({i}) + "\n";
   EXPECT_EQ(rows, expected);
   const json manifest = json::parse(files.at("manifest.json"));
   for (const json& file : manifest["files"]) {

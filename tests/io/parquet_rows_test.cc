@@ -1,7 +1,8 @@
+#include "io/run_folder/parquet_rows.h"
+
 #include <gtest/gtest.h>
 
 #include "io/base/parquet_file.h"
-#include "io/run_folder/row_table.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -23,10 +24,10 @@ Job make_job(const std::string& kind) {
   return job;
 }
 
-std::vector<json> read_table(const std::string& path, const std::vector<TableColumn>& columns) {
+std::vector<json> read_table(const std::string& path, const std::vector<RowColumn>& columns) {
   ParquetFile file(path);
   std::vector<std::string> names;
-  for (const TableColumn& column : columns) names.push_back(column.name);
+  for (const RowColumn& column : columns) names.push_back(column.table.name);
   file.select(names);
   std::vector<json> rows;
   while (const auto batch = file.next()) {
@@ -34,6 +35,14 @@ std::vector<json> read_table(const std::string& path, const std::vector<TableCol
     rows.insert(rows.end(), batch->cells.begin(), batch->cells.end());
   }
   return rows;
+}
+
+void write_table(const std::vector<Row>& rows, const std::vector<RowColumn>& columns,
+                 const std::string& path) {
+  const auto file = real_files().open(path);
+  const auto writer = write_parquet_rows(columns, *file);
+  for (const Row& row : rows) writer->add(row, 100);
+  writer->close();
 }
 
 std::string column_types(const std::string& path) {
@@ -45,15 +54,13 @@ std::string column_types(const std::string& path) {
 
 TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
   const TempFolder folder;
-  const std::string lines = folder.write(
-      "rows.jsonl",
-      R"({"id":"a","category":"Tea","values":{"Brand":"Ü","Weight":12}})"
-      "\n"
-      R"({"id":7,"category":"Shoes","values":{"Brand":null,"Sizes":["8","9"]},"notes":{"Brand":"cut"}})"
-      "\n");
+  const std::vector<Row> written = {
+      {"a", ExtractedValues{"Tea", {{"Brand", {"Ü"}}, {"Weight", {12}}}}},
+      {7, ExtractedValues{"Shoes",
+                          {{"Brand", {nullptr, "cut"}}, {"Sizes", {std::vector<std::string>{"8", "9"}}}}}}};
   const auto columns = row_columns(make_job("extract"), make_schema(), false);
-  write_parquet_rows(lines, columns, *real_files().open(folder.path("a.parquet")));
-  write_parquet_rows(lines, columns, *real_files().open(folder.path("b.parquet")));
+  write_table(written, columns, folder.path("a.parquet"));
+  write_table(written, columns, folder.path("b.parquet"));
   EXPECT_EQ(read_file(folder.path("a.parquet")), read_file(folder.path("b.parquet")));
   EXPECT_TRUE(column_types(folder.path("a.parquet"))
                   .starts_with(
@@ -74,12 +81,11 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
 
 TEST(ParquetRows, AnswersAreAListOfStructs) {
   const TempFolder folder;
-  const std::string lines = folder.write(
-      "rows.jsonl",
-      R"({"id":3,"answers":[{"id":"q1","answer":"B","option":"two"},{"id":5,"answer":null,"note":"cut"}]})"
-      "\n");
+  RowAnswer chosen{"B"};
+  chosen.option = "two";
+  const std::vector<Row> written = {{3, std::vector<QuestionAnswer>{{"q1", chosen}, {5, {nullptr, "cut"}}}}};
   const auto columns = row_columns(make_job("ask"), {}, true);
-  write_parquet_rows(lines, columns, *real_files().open(folder.path("a.parquet")));
+  write_table(written, columns, folder.path("a.parquet"));
   const auto rows = read_table(folder.path("a.parquet"), columns);
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["id"], 3);
@@ -91,7 +97,7 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
 TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {
   const TempFolder folder;
   const auto columns = row_columns(make_job("ask"), {}, true);
-  write_parquet_rows(folder.write("rows.jsonl", ""), columns, *real_files().open(folder.path("a.parquet")));
+  write_table({}, columns, folder.path("a.parquet"));
   EXPECT_EQ(ParquetFile(folder.path("a.parquet")).rows(), 0);
   EXPECT_EQ(ParquetFile(folder.path("a.parquet")).columns().size(), 2u);
 }
@@ -123,14 +129,22 @@ class FullFile : public OutputFile {
 };
 
 TEST(ParquetRows, AFailingFileIsTold) {
-  const TempFolder folder;
   FullFile full;
-  EXPECT_EQ(error_of([&] {
-              write_parquet_rows(folder.write("rows.jsonl", "{\"id\":1}\n"),
-                                 row_columns(make_job("ask"), {}, true), full);
-            }),
-            "full");
+  const auto writer = write_parquet_rows(row_columns(make_job("ask"), {}, true), full);
+  writer->add({1, std::vector<QuestionAnswer>{}}, 10);
+  EXPECT_EQ(error_of([&] { writer->close(); }), "full");
   EXPECT_EQ(full.writes, 2) << "nothing is written after a failure";
+}
+
+TEST(ParquetRows, AWriterThatIsNotClosedWritesNothingMore) {
+  const TempFolder folder;
+  const std::string path = folder.path("a.parquet");
+  {
+    const auto file = real_files().open(path);
+    const auto writer = write_parquet_rows(row_columns(make_job("ask"), {}, true), *file);
+    writer->add({1, std::vector<QuestionAnswer>{}}, 10);
+  }
+  EXPECT_EQ(read_file(path), "PAR1");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "io/run_folder/parquet_rows.h"
+#include "io/run_folder/row_line.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/temp_folder.h"
 
@@ -18,19 +20,39 @@ using Folder = std::map<std::string, std::string>;
 constexpr int64_t kCorpusRows = 23;
 constexpr int64_t kGroup = 3;
 
-RunFolderOptions make_options(const std::string& path, bool converted) {
+enum Format { kLines, kEchoed, kParquet };
+
+/// Writes what it is given at once, so that every row is an operation that may fail.
+class EchoWriter : public RowsWriter {
+ public:
+  explicit EchoWriter(OutputFile& target) : target_(target) { target_.append("BEGIN\n"); }
+  void add(const Row& row, int64_t bytes) override {
+    target_.append(fmt::format("{} of {}\n", row_line(row), bytes));
+  }
+  void close() override { target_.append("END\n"); }
+
+ private:
+  OutputFile& target_;
+};
+
+RunFolderOptions make_options(const std::string& path, Format format) {
   RunFolderOptions options;
   options.path = path;
   options.rows_per_file = 6;
   options.fingerprint = {{"job", {{"method", {{"documents", 6}}}}}, {"corpus", {{"a/b.jsonl", 12}}}};
-  if (converted) {
-    options.ending = ".parquet";
-    options.convert = [](const std::string& lines, OutputFile& target) {
-      target.append("BEGIN\n");
-      target.append(*read_whole(lines));
-      target.append("END\n");
-    };
-  }
+  if (format == kLines) return options;
+  options.ending = ".parquet";
+  options.writer = [format](OutputFile& target) -> std::unique_ptr<RowsWriter> {
+    if (format == kEchoed) return std::make_unique<EchoWriter>(target);
+    using Type = TableColumn::Type;
+    return write_parquet_rows({{RowField::id, {"id", Type::integer}},
+                               {RowField::attribute, {"Brand", Type::text}},
+                               {RowField::attribute, {"Weight", Type::number}},
+                               {RowField::attribute, {"Sizes", Type::texts}},
+                               {RowField::notes, {"notes", Type::text_map}},
+                               {RowField::logprobs, {"logprobs", Type::number_map}}},
+                              target);
+  };
   return options;
 }
 
@@ -43,13 +65,24 @@ Reject make_reject(const std::string& file, int64_t row, const json& id, const s
   return reject;
 }
 
+/// Of every kind of value, also of those that JSON cannot tell.
+Row make_row(int64_t at) {
+  RowAnswer brand{"b" + std::to_string(at * at)}, weight{static_cast<double>(at) / 3}, sizes;
+  if (at % 5 == 1) brand = {"\xff", "not \xc3"};
+  if (at % 2 == 1) brand.logprob = at % 3 == 0 ? -INFINITY : -1.0 / static_cast<double>(at);
+  if (at % 4 == 1) weight = {uint64_t{1} << 63};
+  if (at % 4 == 2) weight = {at};
+  if (at % 3 == 1) sizes = {std::vector<std::string>{"a", "b"}};
+  return {at, ExtractedValues{"Tea", {{"Brand", brand}, {"Weight", weight}, {"Sizes", sizes}}}};
+}
+
 /// The outcome of corpus rows [at, end), the same every time.
 void fill_group(RunFolder& folder, int64_t at, int64_t end) {
   for (; at < end; ++at) {
     if (at % 7 == 4 || (at >= 12 && at < 15))
       folder.reject(make_reject("corpus.jsonl", at + 1, at, "bad"));
     else
-      folder.row({{"id", at}, {"values", {{"Brand", "b" + std::to_string(at * at)}}}});
+      folder.row(make_row(at));
   }
   folder.commit(end);
 }
@@ -76,7 +109,7 @@ Folder contents(const std::string& path) {
   return files;
 }
 
-class RunFolderTest : public testing::TestWithParam<bool> {
+class RunFolderTest : public testing::TestWithParam<Format> {
  protected:
   RunFolderOptions options() const { return make_options(folder_.path("out"), GetParam()); }
   Folder undisturbed() const {
@@ -91,8 +124,12 @@ class RunFolderTest : public testing::TestWithParam<bool> {
   TempFolder folder_{quick_place()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Formats, RunFolderTest, testing::Bool(),
-                         [](const auto& param) { return param.param ? "Converted" : "Lines"; });
+INSTANTIATE_TEST_SUITE_P(Formats, RunFolderTest, testing::Values(kLines, kEchoed, kParquet),
+                         [](const auto& param) {
+                           return param.param == kLines    ? "Lines"
+                                  : param.param == kEchoed ? "Echoed"
+                                                           : "Parquet";
+                         });
 
 TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
   const Folder files = undisturbed();
@@ -174,7 +211,7 @@ TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
       ++runs;
       work(quick_files(), options());
       ASSERT_EQ(contents(options().path), expected) << "operations " << first << " and " << second;
-      second += 2;  // every third: the pairs are many
+      second += GetParam() == kParquet ? 20 : 2;  // the pairs are many
     }
     if (!stopped) break;
   }
@@ -396,19 +433,19 @@ TEST_P(RunFolderTest, RowsWithoutAJournalAreRefused) {
 
 TEST(RunFolder, AJobWithoutRowsHasAnEmptyRowsFile) {
   const TempFolder folder;
-  RunFolder(quick_files(), make_options(folder.path("deep/er/out"), false)).finish("{}\n");
+  RunFolder(quick_files(), make_options(folder.path("deep/er/out"), kLines)).finish("{}\n");
   EXPECT_EQ(read_file(folder.path("deep/er/out/rows-00000.jsonl")), "");
   EXPECT_TRUE(std::filesystem::exists(folder.path("deep/er/out/_SUCCESS")));
 }
 
 TEST(RunFolder, WritesTextThatIsNotUtf8) {
   const TempFolder folder;
-  RunFolder run(real_files(), make_options(folder.path("out"), false));
-  run.row({{"a", "x\xff y"}});
+  RunFolder run(real_files(), make_options(folder.path("out"), kLines));
+  run.row({1, RowAnswer{"x\xff y"}});
   run.reject(make_reject("f", 1, "\xc3", "bad \xf0"));
   run.commit(2);
   run.finish("{}\n");
-  EXPECT_EQ(json::parse(read_file(folder.path("out/rows-00000.jsonl")))["a"], "x\uFFFD y");
+  EXPECT_EQ(json::parse(read_file(folder.path("out/rows-00000.jsonl")))["answer"], "x\uFFFD y");
   EXPECT_EQ(json::parse(read_file(folder.path("out/rejects.jsonl")))["reason"], "bad \uFFFD");
 }
 
@@ -416,7 +453,7 @@ TEST(RunFolder, PathsThatCannotBeWritten) {
   const TempFolder folder;
   folder.write("file", "x");
   const auto open = [&](const std::string& name) {
-    return [path = folder.path(name)] { RunFolder(quick_files(), make_options(path, false)); };
+    return [path = folder.path(name)] { RunFolder(quick_files(), make_options(path, kLines)); };
   };
   EXPECT_NE(error_of(open("file")).find("a file of that name is in the way"), std::string::npos);
   EXPECT_NE(error_of(open("file/out")).find("cannot be made"), std::string::npos);
@@ -433,7 +470,7 @@ TEST(RunFolder, AFolderThatMayOnlyBeRead) {
   if (child == 0) {
     if (getuid() == 0 && setuid(65534) != 0) _exit(9);
     try {
-      const RunFolder run(real_files(), make_options(folder.path("out"), false));
+      const RunFolder run(real_files(), make_options(folder.path("out"), kLines));
     } catch (const Error& error) {
       const std::string text = error.what();
       _exit(error.fault() == Fault::fatal && text.find("Permission denied") != std::string::npos &&

@@ -1,5 +1,5 @@
 // The forms in which `sheaf score` takes its files, and what each metric says of them.
-#include "io/run_folder/row_table.h"
+#include "io/base/parquet_lines.h"
 #include "tests/metrics/score_command.h"
 
 namespace sheaf {
@@ -73,7 +73,7 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
   using Type = TableColumn::Type;
   const auto parquet = [&](const std::string& name, const std::string& lines,
                            const std::vector<TableColumn>& columns) {
-    write_parquet_rows(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.file(name)));
+    write_parquet_lines(write(name + ".jsonl", lines), columns, *real_files().open(scratch_.file(name)));
     return scratch_.file(name);
   };
   const std::string nested =
@@ -81,14 +81,13 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
       "Mill\"},{\"id\":\"q2\",\"answer\":null,\"note\":"
       "\"cut\"}]}\n{\"id\":\"r\",\"answers\":[{\"id\":\"4\",\"answer\":\"Ann\"}]}\n";
   const json rows = score(squad() + write("nested.jsonl", nested));
-  EXPECT_EQ(score(squad() + parquet("nested.parquet", nested,
-                                    {{"id", Type::text, false}, {"answers", Type::answers, false}})),
-            rows);
+  EXPECT_EQ(
+      score(squad() + parquet("nested.parquet", nested, {{"id", Type::text}, {"answers", Type::answers}})),
+      rows);
   EXPECT_DOUBLE_EQ(rows["exact"], 50) << "of four, one of them without a prediction";
 
   const std::string flat = "{\"id\":\"q1\",\"answer\":\"a mill\",\"note\":null}\n";
-  EXPECT_EQ(score(squad() +
-                  parquet("flat.parquet", flat, {{"id", Type::text, false}, {"answer", Type::text, false}})),
+  EXPECT_EQ(score(squad() + parquet("flat.parquet", flat, {{"id", Type::text}, {"answer", Type::text}})),
             score(squad() + write("flat.jsonl", flat)));
 
   const std::string gold = write(
@@ -100,24 +99,27 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
 {"id":2,"category":"Rope","values":{"Color":"Blue","Length":7},"seconds":1}
 )";
   const std::string lines = write("values.jsonl", values);
-  const std::string table = parquet("values.parquet", values,
-                                    {{"id", Type::integer, false},
-                                     {"category", Type::text, false},
-                                     {"Brand", Type::text, true},
-                                     {"answer", Type::text, true},
-                                     {"Color", Type::text, true},
-                                     {"Length", Type::number, true},
-                                     {"notes", Type::text_map, false},
-                                     {"seconds", Type::number, false}});
+  const std::string cells = R"({"id":1,"category":"Tea","Brand":"Otter","answer":null}
+{"id":2,"category":"Rope","Color":"Blue","Length":7,"seconds":1}
+)";
+  const std::string table = parquet("values.parquet", cells,
+                                    {{"id", Type::integer},
+                                     {"category", Type::text},
+                                     {"Brand", Type::text},
+                                     {"answer", Type::text},
+                                     {"Color", Type::text},
+                                     {"Length", Type::number},
+                                     {"notes", Type::text_map},
+                                     {"seconds", Type::number}});
   const std::string metric = "--metric attributes --gold " + gold + " --pred ";
   EXPECT_EQ(score(metric + table), score(metric + lines));
   EXPECT_EQ(score(metric + table)["vc"], 2);
   // A table cannot tell an attribute that is null throughout from one of another category.
   EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + table)["total"], 3);
   EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + lines)["exact_match"], 1);
-  expect_refusal(squad() + parquet("twice.parquet", flat + flat,
-                                   {{"id", Type::text, false}, {"answer", Type::text, false}}),
-                 "twice.parquet: row 2: \"q1\" is answered a second time");
+  expect_refusal(
+      squad() + parquet("twice.parquet", flat + flat, {{"id", Type::text}, {"answer", Type::text}}),
+      "twice.parquet: row 2: \"q1\" is answered a second time");
 }
 
 TEST_F(ScoreCommand, CountsAttributesByCategory) {

@@ -32,7 +32,7 @@ class CountTask : public Task {
         Tokens(static_cast<size_t>(std::stoi(item.document)), static_cast<TokenId>(item.id.get<int>() % 10));
     return parts;
   }
-  nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override { return {}; }
+  Row row(const Item&, const std::vector<Answer>&) const override { return {}; }
 
  private:
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
@@ -230,7 +230,7 @@ class WideTask : public Task {
     parts.document = {2};
     return parts;
   }
-  nlohmann::ordered_json row(const Item&, const std::vector<Answer>&) const override { return {}; }
+  Row row(const Item&, const std::vector<Answer>&) const override { return {}; }
 };
 
 // Each key of a chain lists all before it: twenty gigabytes, were the chain built to see that it is too long.

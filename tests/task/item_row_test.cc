@@ -6,61 +6,66 @@
 namespace sheaf {
 namespace {
 
-using nlohmann::ordered_json;
+using Texts = std::vector<std::string>;
+
+Row tea(std::vector<AttributeValue> values) {
+  return {1, ExtractedValues{"Tea", std::move(values)}};
+}
 
 TEST(PartRows, AValueIsThatOfThePartThatFoundItBest) {
-  const std::vector<ordered_json> rows = {
-      {{"id", 1},
-       {"category", "Tea"},
-       {"values", {{"Brand", nullptr}, {"Weight", 2}, {"Flavours", {"mint"}}, {"Origin", nullptr}}},
-       {"notes", {{"Brand", "cut"}, {"Origin", "first"}}}},
-      {{"id", 1},
-       {"category", "Tea"},
-       {"values", {{"Brand", "Oak"}, {"Weight", 3}, {"Flavours", {"lime", "mint"}}, {"Origin", nullptr}}},
-       {"notes", {{"Weight", "rounded"}}}},
-      {{"id", 1},
-       {"category", "Tea"},
-       {"values",
-        {{"Brand", "Elm"}, {"Weight", nullptr}, {"Flavours", ordered_json::array()}, {"Origin", nullptr}}}}};
+  const std::vector<Row> rows = {
+      tea({{"Brand", {nullptr, "cut"}},
+           {"Weight", {2}},
+           {"Flavours", {Texts{"mint"}}},
+           {"Origin", {nullptr, "first"}}}),
+      tea({{"Brand", {"Oak"}},
+           {"Weight", {3, "rounded"}},
+           {"Flavours", {Texts{"lime", "mint"}}},
+           {"Origin", {}}}),
+      tea({{"Brand", {"Elm"}}, {"Weight", {}}, {"Flavours", {Texts{}}}, {"Origin", {}}})};
   const std::vector<std::vector<double>> scores = {
       {-0.1, -0.5, -1, -1}, {-0.9, -0.2, -2, -0.1}, {-0.3, -0.1, -0.1, -0.1}};
-  EXPECT_EQ(
-      merge_part_rows(rows, scores),
-      (ordered_json{
-          {"id", 1},
-          {"category", "Tea"},
-          {"values", {{"Brand", "Elm"}, {"Weight", 3}, {"Flavours", {"mint", "lime"}}, {"Origin", nullptr}}},
-          {"notes", {{"Weight", "rounded"}, {"Origin", "first"}}}}));
+  EXPECT_TRUE(merge_part_rows(rows, scores) == tea({{"Brand", {"Elm"}},
+                                                    {"Weight", {3, "rounded"}},
+                                                    {"Flavours", {Texts{"mint", "lime"}}},
+                                                    {"Origin", {nullptr, "first"}}}));
 }
 
 TEST(PartRows, WhatIsSaidOfValuesGoesWithThem) {
-  const auto row = [](const char* brand, const ordered_json& logprobs, const ordered_json& raw) {
-    return ordered_json{{"id", 1},
-                        {"category", "Tea"},
-                        {"values", {{"Brand", brand ? ordered_json(brand) : ordered_json()}}},
-                        {"logprobs", logprobs},
-                        {"raw", raw}};
-  };
   // One attribute, an answer of its own.
-  const std::vector<ordered_json> own = {row(nullptr, {{"Brand", -1.0}}, {{"Brand", " null"}}),
-                                         row("Oak", {{"Brand", -2.0}}, {{"Brand", " \"Oak\""}})};
-  EXPECT_EQ(merge_part_rows(own, {{-0.1}, {-0.2}}), own[1]);
+  const auto own = [](const RowValue& brand, double logprob, const char* raw) {
+    RowAnswer answer{brand};
+    answer.logprob = logprob;
+    answer.raw = raw;
+    return tea({{"Brand", answer}});
+  };
+  const std::vector<Row> rows = {own(nullptr, -1, " null"), own("Oak", -2, " \"Oak\"")};
+  EXPECT_TRUE(merge_part_rows(rows, {{-0.1}, {-0.2}}) == rows[1]);
   // Whole objects.
-  EXPECT_EQ(merge_part_rows({row(nullptr, -1.0, "a"), row("Oak", -2.0, "b")}, {{-0.1}, {-0.2}}),
-            row("Oak", -3.0, "a\nb"));
+  const auto whole = [](const RowValue& brand, double logprob, const char* raw) {
+    return Row{1, ExtractedValues{"Tea", {{"Brand", {brand}}}, logprob, raw}};
+  };
+  EXPECT_TRUE(merge_part_rows({whole(nullptr, -1, "a"), whole("Oak", -2, "b")}, {{-0.1}, {-0.2}}) ==
+              whole("Oak", -3, "a\nb"));
 }
 
 TEST(PartRows, AnAnswerIsThatOfThePartThatFoundItBest) {
-  const auto row = [](const char* first, const char* second) {
-    const auto text = [](const char* answer) { return answer ? ordered_json(answer) : ordered_json(); };
-    return ordered_json{
-        {"id", 7},
-        {"answers", {{{"id", "a"}, {"answer", text(first)}}, {{"id", "b"}, {"answer", text(second)}}}}};
+  const auto row = [](const RowValue& first, const RowValue& second) {
+    return Row{7, std::vector<QuestionAnswer>{{"a", {first}}, {"b", {second}}}};
   };
-  const std::vector<ordered_json> rows = {row(nullptr, "Rome"), row("1066", "Oslo")};
-  EXPECT_EQ(merge_part_rows(rows, {{-0.1, -0.2}, {-3, -0.4}}), row("1066", "Rome"));
-  const std::vector<ordered_json> flat = {{{"id", 7}, {"answer", nullptr}}, {{"id", 7}, {"answer", "1066"}}};
-  EXPECT_EQ(merge_part_rows(flat, {{-0.1}, {-3}}), flat[1]);
+  const std::vector<Row> rows = {row(nullptr, "Rome"), row("1066", "Oslo")};
+  EXPECT_TRUE(merge_part_rows(rows, {{-0.1, -0.2}, {-3, -0.4}}) == row("1066", "Rome"));
+  const std::vector<Row> flat = {{7, RowAnswer{}}, {7, RowAnswer{"1066"}}};
+  EXPECT_TRUE(merge_part_rows(flat, {{-0.1}, {-3}}) == flat[1]);
+}
+
+TEST(PartRows, OneScoreServesAllAnswersThatItIsOf) {
+  const auto row = [](const RowValue& first, const RowValue& second) {
+    return Row{7, std::vector<QuestionAnswer>{{"a", {first}}, {"b", {second}}}};
+  };
+  const std::vector<Row> rows = {row("x", "Rome"), row("1066", "Oslo")};
+  EXPECT_TRUE(merge_part_rows(rows, {{-0.3}, {-0.1}}) == rows[1]);
+  EXPECT_TRUE(merge_part_rows(rows, {{}, {}}) == rows[0]);
 }
 
 /// Writes how many answers it got and what they begin with.
@@ -68,12 +73,18 @@ class EchoTask : public Task {
  public:
   std::string bin_name(const Item&) const override { return ""; }
   ItemParts parts(const Item&) override { return {}; }
-  ordered_json row(const Item& item, const std::vector<Answer>& answers) const override {
-    ordered_json row{{"id", item.id}, {"answers", ordered_json::array()}};
-    for (const Answer& answer : answers) row["answers"].push_back({{"answer", answer.tokens[0]}});
-    return row;
+  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+    std::vector<QuestionAnswer> list;
+    for (const Answer& answer : answers) list.push_back({nullptr, {int64_t{answer.tokens[0]}}});
+    return {item.id, std::move(list)};
   }
 };
+
+Row echoed(const std::vector<int64_t>& tokens) {
+  std::vector<QuestionAnswer> list;
+  for (const int64_t token : tokens) list.push_back({nullptr, {token}});
+  return {"x", std::move(list)};
+}
 
 TEST(ItemRow, AddsWhatTheJobAsksFor) {
   Item item;
@@ -84,22 +95,21 @@ TEST(ItemRow, AddsWhatTheJobAsksFor) {
   for (const TokenId token : {5, 6, 7, 8})
     outcome.answers.push_back({{token, 1}, Ending::delimiter, -token * 0.5});
   Job::Output output;
-  const ordered_json plain{{"id", "x"},
-                           {"answers", {{{"answer", 5}}, {{"answer", 6}}, {{"answer", 7}}, {{"answer", 8}}}}};
-  EXPECT_EQ(item_row(EchoTask(), item, outcome, output), plain);
+  const Row plain = echoed({5, 6, 7, 8});
+  EXPECT_TRUE(item_row(EchoTask(), item, outcome, output) == plain);
   output.tokens = output.timing = true;
   outcome.cut_tokens = 30;
-  ordered_json more = plain;
-  more["cut_tokens"] = 30;
-  more["document_tokens"] = 90;
-  more["answer_tokens"] = 8;
-  more["seconds"] = 1.5;
-  EXPECT_EQ(item_row(EchoTask(), item, outcome, output), more);
+  Row more = plain;
+  more.cut_tokens = 30;
+  more.document_tokens = 90;
+  more.answer_tokens = 8;
+  more.seconds = 1.5;
+  EXPECT_TRUE(item_row(EchoTask(), item, outcome, output) == more);
   outcome.parts = 2;
   outcome.cut_tokens = 0;
-  const ordered_json merged = item_row(EchoTask(), item, outcome, {});
-  EXPECT_EQ(merged,
-            (ordered_json{{"id", "x"}, {"answers", {{{"answer", 5}}, {{"answer", 6}}}}, {"parts", 2}}));
+  Row merged = echoed({5, 6});
+  merged.parts = 2;
+  EXPECT_TRUE(item_row(EchoTask(), item, outcome, {}) == merged);
 }
 
 }  // namespace

@@ -37,11 +37,8 @@ inline Report made_up_report(int steps, const std::string& category = "Shoes") {
     ++pipeline.items;
     ++pipeline.decoded;
     report.statistics.step(0.5 * (i + 1), engine, pipeline);
-    nlohmann::ordered_json row{
-        {"id", i},
-        {"category", category},
-        {"values", {{"Colour", i % 4 ? nlohmann::ordered_json("red") : nullptr}, {"Size", 42}}}};
-    if (i % 4 == 0) row["notes"] = {{"Colour", "cut"}};
+    const RowAnswer colour = i % 4 ? RowAnswer{"red"} : RowAnswer{nullptr, "cut"};
+    const Row row{i, ExtractedValues{category, {{"Colour", colour}, {"Size", {42}}}}};
     report.statistics.row(row, {answer_of(4), answer_of(8, i % 4 ? Ending::delimiter : Ending::length)});
   }
   report.total_seconds = 1 + 0.5 * steps;

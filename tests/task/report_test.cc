@@ -120,9 +120,8 @@ TEST(Report, CountsValuesByCategoryAndAttribute) {
 
 TEST(Report, CountsAnswersOfNestedAndSingleQuestions) {
   RunStatistics statistics;
-  statistics.row({{"id", 1}, {"answers", {{{"id", 1}, {"answer", "yes"}}, {{"id", 2}, {"answer", nullptr}}}}},
-                 {answer_of(1), answer_of(2)});
-  statistics.row({{"id", 2}, {"answer", nullptr}, {"note", "cut"}}, {answer_of(3)});
+  statistics.row({1, std::vector<QuestionAnswer>{{1, {"yes"}}, {2, {}}}}, {answer_of(1), answer_of(2)});
+  statistics.row({2, RowAnswer{nullptr, "cut"}}, {answer_of(3)});
   ordered_json json;
   statistics.add_to(json);
   EXPECT_EQ(json["questions"], ordered_json({{"asked", 3}, {"answered", 1}, {"noted", 1}}));

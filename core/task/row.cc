@@ -1,0 +1,23 @@
+#include "core/task/row.h"
+
+#include <limits>
+
+namespace sheaf {
+
+const char* finish_name(Finish finish) {
+  return finish == Finish::length ? "length" : "stop";
+}
+
+bool is_found(const RowValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return !list->empty();
+  return !std::holds_alternative<std::nullptr_t>(value);
+}
+
+RowValue row_number(const nlohmann::json& number) {
+  if (number.is_number_float()) return number.get<double>();
+  constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (number.is_number_unsigned() && number.get<uint64_t>() > most) return number.get<uint64_t>();
+  return number.get<int64_t>();
+}
+
+}  // namespace sheaf

@@ -1,0 +1,76 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sheaf {
+
+/// What was found: nothing, a text, a number or a list of texts.
+using RowValue =
+    std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, std::vector<std::string>>;
+
+/// Why the answer to a dialog ended.
+enum class Finish : uint8_t { stop, length };
+
+/// An answer or an attribute's value, and what is said about it.
+struct RowAnswer {
+  RowValue value = nullptr;
+  std::string note = {};                   ///< what was wrong with it; empty: nothing
+  std::optional<std::string> option = {};  ///< multiple choice: the text of the letter in `value`
+  std::optional<Finish> finish = {};       ///< chat only
+  std::optional<double> logprob = {};      ///< where the job asks for it
+  std::optional<std::string> raw = {};     ///< where the job asks for it: what the model wrote
+
+  bool operator==(const RowAnswer&) const = default;
+};
+
+struct AttributeValue {
+  std::string name;
+  RowAnswer answer;
+
+  bool operator==(const AttributeValue&) const = default;
+};
+
+/// The values of all attributes of a category, in the schema's order.
+struct ExtractedValues {
+  std::string category;
+  std::vector<AttributeValue> values = {};
+  std::optional<double> logprob = {};   ///< where one answer holds all values: of that answer
+  std::optional<std::string> raw = {};  ///< likewise
+
+  bool operator==(const ExtractedValues&) const = default;
+};
+
+struct QuestionAnswer {
+  nlohmann::json id;  ///< of the question; null where the corpus has none
+  RowAnswer answer;
+
+  bool operator==(const QuestionAnswer&) const = default;
+};
+
+/// The output of one item.
+struct Row {
+  nlohmann::json id;  ///< of the item: string or number
+  std::variant<ExtractedValues, RowAnswer, std::vector<QuestionAnswer>> content = {};
+  int32_t parts = 1;       ///< that its document was split into
+  int32_t cut_tokens = 0;  ///< that were left out at its document's end
+  std::optional<int64_t> document_tokens = {}, answer_tokens = {};  ///< where the job asks for them
+  std::optional<double> seconds = {};                               ///< where the job asks for it
+
+  bool operator==(const Row&) const = default;
+};
+
+/// "stop" or "length".
+const char* finish_name(Finish finish);
+
+/// Whether a value says something: not null and no empty list.
+bool is_found(const RowValue& value);
+
+/// A number of JSON as a value.
+RowValue row_number(const nlohmann::json& number);
+
+}  // namespace sheaf

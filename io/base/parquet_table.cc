@@ -1,0 +1,156 @@
+#include "io/base/parquet_table.h"
+
+#include <arrow/io/interfaces.h>
+#include <arrow/record_batch.h>
+#include <arrow/table.h>
+#include <arrow/table_builder.h>
+#include <exception>
+#include <parquet/arrow/writer.h>
+
+#include "io/base/table_cells.h"
+
+namespace sheaf {
+namespace {
+
+using Type = TableColumn::Type;
+
+constexpr int64_t kRowsPerGroup = 1 << 16;
+constexpr int64_t kBytesPerGroup = 64 << 20;  // raw text may make rows large
+
+std::shared_ptr<arrow::DataType> arrow_type(Type type) {
+  switch (type) {
+    case Type::text:
+      return arrow::utf8();
+    case Type::integer:
+      return arrow::int64();
+    case Type::number:
+      return arrow::float64();
+    case Type::texts:
+      return arrow::list(arrow::utf8());
+    case Type::text_map:
+      return arrow::map(arrow::utf8(), arrow::utf8());
+    case Type::number_map:
+      return arrow::map(arrow::utf8(), arrow::float64());
+    case Type::answers:
+      return arrow::list(
+          arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
+                          arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
+                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8())}));
+    case Type::questions:
+      return arrow::list(arrow::struct_(
+          {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),
+           arrow::field("options", arrow::list(arrow::utf8())),
+           arrow::field("answers", arrow::list(arrow::utf8())), arrow::field("extra", arrow::utf8())}));
+  }
+  fail("a column without a type");
+}
+
+std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<TableColumn>& columns) {
+  arrow::FieldVector fields;
+  for (const TableColumn& column : columns)
+    fields.push_back(arrow::field(column.name, arrow_type(column.type)));
+  return arrow::schema(fields);
+}
+
+}  // namespace
+
+/// Arrow's way to our file layer.
+class ParquetTable::Target : public arrow::io::OutputStream {
+ public:
+  explicit Target(OutputFile& file) : file_(file) {}
+  arrow::Status Close() override {
+    closed_ = true;
+    return arrow::Status::OK();
+  }
+  bool closed() const override { return closed_; }
+  arrow::Result<int64_t> Tell() const override { return size_; }
+  arrow::Status Write(const void* data, int64_t size) override {
+    // An exception must not pass through Arrow, nor may anything be written after it, as a writer that is
+    // destroyed would.
+    if (stopped_) return arrow::Status::IOError("written before");
+    try {
+      file_.append({static_cast<const char*>(data), static_cast<size_t>(size)});
+    } catch (...) {
+      failure_ = std::current_exception();
+      stopped_ = true;
+      return arrow::Status::IOError("not written");
+    }
+    size_ += size;
+    return arrow::Status::OK();
+  }
+  void stop() { stopped_ = true; }
+  /// Throws what kept the file from being written, if anything did.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  OutputFile& file_;
+  int64_t size_ = 0;
+  bool closed_ = false, stopped_ = false;
+  std::exception_ptr failure_;
+};
+
+struct ParquetTable::State {
+  std::shared_ptr<Target> target;
+  std::unique_ptr<arrow::RecordBatchBuilder> builder;
+  std::unique_ptr<parquet::arrow::FileWriter> writer;
+  int64_t rows = 0, bytes = 0;  // of the group being filled
+  ~State() { target->stop(); }
+};
+
+ParquetTable::ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target)
+    : state_(new State{std::make_shared<Target>(target), {}, {}}) {
+  const auto schema = arrow_schema(columns);
+  const auto properties = parquet::WriterProperties::Builder()
+                              .compression(arrow::Compression::ZSTD)
+                              ->enable_page_checksum()
+                              ->max_row_group_length(kRowsPerGroup)
+                              ->build();
+  state_->builder = check(arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool()));
+  write([&] {
+    state_->writer = check(
+        parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), state_->target, properties));
+  });
+}
+
+ParquetTable::~ParquetTable() = default;
+
+size_t ParquetTable::columns() const {
+  return static_cast<size_t>(state_->builder->num_fields());
+}
+
+arrow::ArrayBuilder& ParquetTable::cell(size_t column) {
+  return *state_->builder->GetField(static_cast<int>(column));
+}
+
+void ParquetTable::end_row(int64_t bytes) {
+  ++state_->rows;
+  state_->bytes += bytes;
+  if (state_->rows == kRowsPerGroup || state_->bytes >= kBytesPerGroup) write([&] { write_group(); });
+}
+
+void ParquetTable::close() {
+  write([&] {
+    if (state_->rows > 0) write_group();
+    check(state_->writer->Close());
+  });
+}
+
+void ParquetTable::write_group() {
+  const auto batch = check(state_->builder->Flush());
+  check(state_->writer->WriteTable(*check(arrow::Table::FromRecordBatches({batch})), kRowsPerGroup));
+  state_->rows = state_->bytes = 0;
+}
+
+template <class Work>
+void ParquetTable::write(const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    state_->target->rethrow();
+    throw;
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,47 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/base/file_layer.h"
+
+namespace arrow {
+class ArrayBuilder;
+}
+
+namespace sheaf {
+
+struct TableColumn {
+  enum class Type : uint8_t { text, integer, number, texts, text_map, number_map, answers, questions };
+  std::string name;
+  Type type = Type::text;
+};
+
+/// A Parquet file being written row by row, zstd-compressed. Equal rows give equal bytes. One that is
+/// destroyed before it was closed writes nothing more.
+class ParquetTable {
+ public:
+  ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target);
+  ~ParquetTable();
+  ParquetTable(const ParquetTable&) = delete;
+  ParquetTable& operator=(const ParquetTable&) = delete;
+
+  size_t columns() const;
+  /// Where the next cell of a column goes (io/base/table_cells.h).
+  arrow::ArrayBuilder& cell(size_t column);
+  /// After one cell for every column. `bytes`: about how large the row is; rows are written in groups.
+  void end_row(int64_t bytes);
+  void close();
+
+ private:
+  class Target;
+  struct State;
+  template <class Work>
+  void write(const Work& work);
+  void write_group();
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sheaf

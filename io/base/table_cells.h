@@ -1,0 +1,58 @@
+#pragma once
+#include <arrow/builder.h>
+#include <string_view>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+
+inline void check(const arrow::Status& status) {
+  if (!status.ok()) fail("a rows file cannot be written as Parquet: {}", status.ToString());
+}
+
+template <class Value>
+Value check(arrow::Result<Value> result) {
+  check(result.status());
+  return std::move(result).ValueUnsafe();
+}
+
+// Cells for the builders of a ParquetTable. The builder is of the type that the function's name says.
+
+inline void append_null(arrow::ArrayBuilder& cell) {
+  check(cell.AppendNull());
+}
+
+inline void append_text(arrow::ArrayBuilder& cell, std::string_view text) {
+  check(static_cast<arrow::StringBuilder&>(cell).Append(text));
+}
+
+inline void append_integer(arrow::ArrayBuilder& cell, int64_t integer) {
+  check(static_cast<arrow::Int64Builder&>(cell).Append(integer));
+}
+
+inline void append_number(arrow::ArrayBuilder& cell, double number) {
+  check(static_cast<arrow::DoubleBuilder&>(cell).Append(number));
+}
+
+/// Begins a list; its entries go where the result says.
+inline arrow::ArrayBuilder& append_list(arrow::ArrayBuilder& cell) {
+  auto& list = static_cast<arrow::ListBuilder&>(cell);
+  check(list.Append());
+  return *list.value_builder();
+}
+
+/// Begins a map; its keys and values go into the builders that it has.
+inline arrow::MapBuilder& append_map(arrow::ArrayBuilder& cell) {
+  auto& map = static_cast<arrow::MapBuilder&>(cell);
+  check(map.Append());
+  return map;
+}
+
+/// Begins a struct; each of its fields gets a cell.
+inline arrow::StructBuilder& append_struct(arrow::ArrayBuilder& cell) {
+  auto& record = static_cast<arrow::StructBuilder&>(cell);
+  check(record.Append());
+  return record;
+}
+
+}  // namespace sheaf

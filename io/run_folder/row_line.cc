@@ -1,0 +1,148 @@
+#include "io/run_folder/row_line.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text/json_reader.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json value_json(const RowValue& value) {
+  return std::visit([](const auto& held) { return ordered_json(held); }, value);
+}
+
+void add_answer(const RowAnswer& answer, ordered_json& out) {
+  out["answer"] = value_json(answer.value);
+  if (answer.option) out["option"] = *answer.option;
+  if (!answer.note.empty()) out["note"] = answer.note;
+  if (answer.finish) out["finish"] = finish_name(*answer.finish);
+  if (answer.logprob) out["logprob"] = *answer.logprob;
+  if (answer.raw) out["raw"] = *answer.raw;
+}
+
+void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
+  out["category"] = extracted.category;
+  ordered_json& values = out["values"] = ordered_json::object();
+  for (const auto& [name, answer] : extracted.values) values[name] = value_json(answer.value);
+  // Notes stand first; of a split document they stand where the first value that has one puts them.
+  const bool noted = std::any_of(extracted.values.begin(), extracted.values.end(),
+                                 [](const AttributeValue& value) { return !value.answer.note.empty(); });
+  if (noted && row.parts == 1) out["notes"] = ordered_json::object();
+  for (const auto& [name, answer] : extracted.values) {
+    if (!answer.note.empty()) out["notes"][name] = answer.note;
+    if (answer.logprob) out["logprobs"][name] = *answer.logprob;
+    if (answer.raw) out["raw"][name] = *answer.raw;
+  }
+  if (extracted.logprob) out["logprobs"] = *extracted.logprob;
+  if (extracted.raw) out["raw"] = *extracted.raw;
+}
+
+// Reading back. A wrong type throws the JSON library's exception, which read_row() catches.
+
+RowValue read_value(const ordered_json& value) {
+  if (value.is_null()) return nullptr;
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number()) return row_number(value);
+  return value.get<std::vector<std::string>>();
+}
+
+template <class Value>
+std::optional<Value> read_member(const ordered_json& object, const std::string& key) {
+  const auto at = object.find(key);
+  if (at == object.end()) return std::nullopt;
+  if constexpr (std::is_same_v<Value, double>)
+    if (at->is_null()) return std::numeric_limits<double>::quiet_NaN();  // JSON has no number for it
+  return at->get<Value>();
+}
+
+RowAnswer read_answer(const ordered_json& from) {
+  RowAnswer answer;
+  answer.value = read_value(from.at("answer"));
+  answer.option = read_member<std::string>(from, "option");
+  answer.note = read_member<std::string>(from, "note").value_or("");
+  if (const auto finish = read_member<std::string>(from, "finish"))
+    answer.finish = *finish == "length" ? Finish::length : Finish::stop;
+  answer.logprob = read_member<double>(from, "logprob");
+  answer.raw = read_member<std::string>(from, "raw");
+  return answer;
+}
+
+ExtractedValues read_values(const ordered_json& from) {
+  ExtractedValues extracted;
+  extracted.category = from.at("category").get<std::string>();
+  const ordered_json none = ordered_json::object();
+  const auto about = [&](const char* key) -> const ordered_json& {
+    const auto at = from.find(key);
+    return at == from.end() ? none : *at;
+  };
+  const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw");
+  for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
+    RowAnswer answer{read_value(value)};
+    answer.note = read_member<std::string>(notes, name).value_or("");
+    if (logprobs.is_object()) answer.logprob = read_member<double>(logprobs, name);
+    if (raw.is_object()) answer.raw = read_member<std::string>(raw, name);
+    extracted.values.push_back({name, std::move(answer)});
+  }
+  if (!logprobs.is_object()) extracted.logprob = read_member<double>(from, "logprobs");
+  if (!raw.is_object()) extracted.raw = raw.get<std::string>();
+  return extracted;
+}
+
+Row read_members(const ordered_json& from) {
+  Row row;
+  row.id = from.at("id");
+  if (from.contains("values")) {
+    row.content = read_values(from);
+  } else if (from.contains("answers")) {
+    std::vector<QuestionAnswer> answers;
+    for (const ordered_json& answer : from.at("answers").get_ref<const ordered_json::array_t&>())
+      answers.push_back({answer.at("id"), read_answer(answer)});
+    row.content = std::move(answers);
+  } else {
+    row.content = read_answer(from);
+  }
+  row.parts = read_member<int32_t>(from, "parts").value_or(1);
+  row.cut_tokens = read_member<int32_t>(from, "cut_tokens").value_or(0);
+  row.document_tokens = read_member<int64_t>(from, "document_tokens");
+  row.answer_tokens = read_member<int64_t>(from, "answer_tokens");
+  row.seconds = read_member<double>(from, "seconds");
+  return row;
+}
+
+}  // namespace
+
+std::string row_line(const Row& row) {
+  ordered_json out{{"id", row.id}};
+  if (const auto* extracted = std::get_if<ExtractedValues>(&row.content)) {
+    add_values(row, *extracted, out);
+  } else if (const auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
+    ordered_json& list = out["answers"] = ordered_json::array();
+    for (const QuestionAnswer& question : *answers) {
+      list.push_back({{"id", question.id}});
+      add_answer(question.answer, list.back());
+    }
+  } else {
+    add_answer(std::get<RowAnswer>(row.content), out);
+  }
+  if (row.parts > 1) out["parts"] = row.parts;
+  if (row.cut_tokens > 0) out["cut_tokens"] = row.cut_tokens;
+  if (row.document_tokens) out["document_tokens"] = *row.document_tokens;
+  if (row.answer_tokens) out["answer_tokens"] = *row.answer_tokens;
+  if (row.seconds) out["seconds"] = *row.seconds;
+  return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::optional<Row> read_row(std::string_view line) {
+  const auto read = read_json<ordered_json>(line);
+  if (read.is_discarded()) return std::nullopt;
+  try {
+    return read_members(read);
+  } catch (const ordered_json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace sheaf

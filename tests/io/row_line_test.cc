@@ -1,0 +1,106 @@
+#include "io/run_folder/row_line.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace sheaf {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+RowAnswer full_answer() {
+  RowAnswer answer{"B", "cut"};
+  answer.option = "two";
+  answer.logprob = -0.5;
+  answer.raw = " B\n";
+  return answer;
+}
+
+struct Case {
+  Row row;
+  std::string line;
+};
+
+std::vector<Case> make_cases() {
+  RowAnswer turn{"Hello"};
+  turn.finish = Finish::length;
+  RowAnswer brand{"Oak"}, weight{2.5, "rounded"};
+  brand.logprob = weight.logprob = -1;
+  brand.raw = weight.raw = "r";
+  ExtractedValues whole{"Tea", {{"Sizes", {Texts{"8", "9"}}}, {"Weight", {int64_t{-3}}}}};
+  whole.logprob = -4;
+  whole.raw = "{}";
+  Row facts{"x", RowAnswer{}};
+  facts.parts = 2;
+  facts.cut_tokens = 3;
+  facts.document_tokens = 40;
+  facts.answer_tokens = 5;
+  facts.seconds = 0.25;
+  Row split{1, ExtractedValues{"Tea", {{"Brand", brand}, {"Weight", weight}}}};
+  split.parts = 2;
+  return {
+      {{7, full_answer()},
+       R"({"id":7,"answer":"B","option":"two","note":"cut","logprob":-0.5,"raw":" B\n"})"},
+      {{"d", turn}, R"({"id":"d","answer":"Hello","finish":"length"})"},
+      {{1, std::vector<QuestionAnswer>{{"q", {"yes"}}, {nullptr, {}}}},
+       R"({"id":1,"answers":[{"id":"q","answer":"yes"},{"id":null,"answer":null}]})"},
+      {{1, ExtractedValues{"Tea", {{"Brand", brand}, {"Weight", weight}}}},
+       R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Weight":2.5},"notes":{"Weight":"rounded"},)"
+       R"("logprobs":{"Brand":-1.0,"Weight":-1.0},"raw":{"Brand":"r","Weight":"r"}})"},
+      {split, R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Weight":2.5},"logprobs":{"Brand":-1.0,)"
+              R"("Weight":-1.0},"raw":{"Brand":"r","Weight":"r"},"notes":{"Weight":"rounded"},"parts":2})"},
+      {{1, whole},
+       R"({"id":1,"category":"Tea","values":{"Sizes":["8","9"],"Weight":-3},"logprobs":-4.0,"raw":"{}"})"},
+      {facts, R"({"id":"x","answer":null,"parts":2,"cut_tokens":3,"document_tokens":40,"answer_tokens":5,)"
+              R"("seconds":0.25})"},
+      {{1, RowAnswer{uint64_t{1} << 63}}, R"({"id":1,"answer":9223372036854775808})"},
+  };
+}
+
+TEST(RowLine, HasWhatTheRowHasAndIsReadBack) {
+  for (const Case& c : make_cases()) {
+    EXPECT_EQ(row_line(c.row), c.line);
+    const auto read = read_row(c.line);
+    ASSERT_TRUE(read) << c.line;
+    EXPECT_TRUE(*read == c.row) << c.line;
+  }
+}
+
+TEST(RowLine, WhatJsonCannotTellIsReplaced) {
+  RowAnswer answer{"x\xff"};
+  answer.logprob = -INFINITY;
+  const std::string line = row_line({1, answer});
+  EXPECT_EQ(line, "{\"id\":1,\"answer\":\"x\uFFFD\",\"logprob\":null}");
+  const auto read = read_row(line);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(row_line(*read), line);
+}
+
+TEST(RowLine, OtherLinesAreNoRows) {
+  for (const char* line : {
+           "",
+           "{",
+           "7",
+           "[]",
+           "null",
+           R"({"answer":"a"})",
+           R"({"id":1})",
+           R"({"id":1,"answer":{}})",
+           R"({"id":1,"answer":true})",
+           R"({"id":1,"answer":[1]})",
+           R"({"id":1,"answer":"a","note":1})",
+           R"({"id":1,"answer":"a","logprob":"x"})",
+           R"({"id":1,"answers":{}})",
+           R"({"id":1,"answers":[7]})",
+           R"({"id":1,"answers":[{"answer":"a"}]})",
+           R"({"id":1,"values":{"a":1}})",
+           R"({"id":1,"category":"c","values":[]})",
+           R"({"id":1,"category":"c","values":{"a":1},"notes":{"a":1}})",
+           R"({"id":1,"category":"c","values":{"a":1},"raw":7})",
+           R"({"id":1,"answer":"a","parts":"2"})",
+       })
+    EXPECT_FALSE(read_row(line)) << line;
+}
+
+}  // namespace
+}  // namespace sheaf
