@@ -104,7 +104,7 @@ class Bench {
  private:
   static Workload read(const BenchOptions& options, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(options.workload, find_method(options.packing.method).skeleton);
+    return read_workload(options.workload, find_method(options.packing.method).wording.skeleton);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
@@ -159,7 +159,7 @@ class Bench {
 std::vector<std::string> timed_methods() {
   std::vector<std::string> names;
   for (const Method& method : all_methods())
-    if (!method.experts) names.emplace_back(method.name);
+    if (!method.wording.experts) names.emplace_back(method.name);
   return names;
 }
 

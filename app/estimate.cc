@@ -106,8 +106,8 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
   const auto count = [&](auto&& is) {
     return std::ranges::count_if(methods, [&](const std::string& name) { return is(find_method(name)); });
   };
-  const bool experts = count([](const Method& method) { return method.experts; }) > 0;
-  if (const auto slots = count([](const Method& method) { return method.skeleton; });
+  const bool experts = count([](const Method& method) { return method.wording.experts; }) > 0;
+  if (const auto slots = count([](const Method& method) { return method.wording.skeleton; });
       !options.workload.empty() && slots > 0 && slots < std::ssize(methods))
     refuse(
         "--workload: a row is a document with its slots for hpd and a context with its questions for the "

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "core/methods/parts.h"
+#include "core/task/parts.h"
 
 namespace sheaf::test {
 

@@ -51,7 +51,7 @@ struct Stretch {
   if (planned.longest <= asked.config.context)
     refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
-  const bool experts = find_method(asked.method.name).experts;
+  const bool experts = find_method(asked.method.name).wording.experts;
   refuse(
       "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; {}take a "
       "model "

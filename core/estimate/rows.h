@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/estimate/estimate.h"
-#include "core/methods/parts.h"
 #include "core/plan/planner.h"
 
 namespace sheaf {

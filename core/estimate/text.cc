@@ -31,7 +31,9 @@ std::string dollars(const Estimate& each, double usd) {
 std::string packing_text(const Job::Method& method) {
   const int32_t documents = make_builder(method).documents;
   const Method& about = find_method(method.name);
-  if (about.experts) return "one question, a chain for each document";
+  if (about.wording.experts) return "one question, a chain for each document";
+  if (about.wording.answers == Answers::list)
+    return "all questions of a document in one list, one list a prompt";
   if (about.one_question) return "one question a prompt";
   return fmt::format("{} a prompt of at most {} tokens",
                      documents == 0   ? "as many documents as fit"
@@ -120,8 +122,8 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
         "too long  {} more, which no prompt of {} positions holds: neither answered nor priced; {} would ask "
         "them\n",
         rows_text(longer), number_text(asked.config.context),
-        find_method(asked.method.name).experts ? "a model with a longer context or shorter documents"
-                                               : "input.too_long: truncate or split");
+        find_method(asked.method.name).wording.experts ? "a model with a longer context or shorter documents"
+                                                       : "input.too_long: truncate or split");
   if (each.unheld > 0)
     text += fmt::format(
         "too long  {} more, whose keys and values do not fit the {} for them: neither answered nor priced; "

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/job/job.h"
-#include "core/methods/parts.h"
 #include "core/segments/stack.h"
+#include "core/task/parts.h"
 
 namespace sheaf {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/task/choices.h"
 
 namespace sheaf {
 namespace {
@@ -46,7 +47,7 @@ const std::vector<Method>& table() {
   static const std::vector<Method> methods = {
       {.name = "hpd",
        .tasks = {"extract"},
-       .skeleton = true,
+       .wording = {.skeleton = true},
        .takes_documents = true,
        .builder = skeleton,
        .separate_builder = separate},
@@ -57,12 +58,12 @@ const std::vector<Method>& table() {
        .separate_builder = separate},
       {.name = "parallel-prompting",
        .tasks = {"ask"},
-       .plain_text = true,
+       .wording = {.plain_text = true},
        .builder = tree,
        .separate_builder = separate},
       {.name = "standard",
        .tasks = {"extract", "ask", "chat"},
-       .whole_object = true,
+       .wording = {.answers = Answers::object},
        .one_question = true,
        .shares = false,
        .builder = separate,
@@ -75,18 +76,25 @@ const std::vector<Method>& table() {
        .separate_builder = separate},
       {.name = "prefix",
        .tasks = {"extract", "ask", "chat"},
-       .whole_object = true,
+       .wording = {.answers = Answers::object},
        .one_question = true,
        .builder = prefix,
        .separate_builder = separate},
       {.name = "pced",
        .tasks = {"ask"},
        .settings = {"contrast", "prior_weight", "aggregate"},
-       .experts = true,
+       .wording = {.experts = true},
        .one_question = true,
        .baseline = "one prompt per question and document",
        .builder = shared_experts,
        .separate_builder = separate_experts},
+      {.name = "seqbatch",
+       .tasks = {"extract", "ask"},
+       .wording = {.answers = Answers::list},
+       .one_question = true,
+       .verified_as = "separate",
+       .builder = prefix,
+       .separate_builder = separate},
   };
   return methods;
 }
@@ -113,6 +121,15 @@ std::vector<std::string> method_names(std::string_view task) {
   for (const Method& method : table())
     if (task.empty() || method.serves(task)) names.emplace_back(method.name);
   return names;
+}
+
+std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
+                                const Schema& schema) {
+  const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording};
+  if (job.task.kind == "chat") return make_chat_task(context);
+  check_tokenizer(context);
+  if (context.wording.answers == Answers::list) return make_list_task(context, schema);
+  return job.task.kind == "ask" ? make_ask_task(context) : make_extract_task(context, schema);
 }
 
 Builder make_builder(const Job::Method& method) {

@@ -1,10 +1,13 @@
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/methods/builder.h"
+#include "core/task/task.h"
+#include "core/task/wording.h"
 
 namespace sheaf {
 
@@ -15,11 +18,7 @@ struct Method {
   std::vector<std::string_view> tasks;          ///< task.kind that it serves: extract, ask, chat
   std::vector<std::string_view> settings = {};  ///< keys of `method` that no other method has
 
-  // How prompts are worded.
-  bool whole_object = false;  ///< extract: one answer holds all of a row's values, as one JSON object
-  bool plain_text = false;    ///< ask: document, question, answer, without the model's chat turns
-  bool skeleton = false;  ///< values stand under given keys; method.values and method.stacking are its own
-  bool experts = false;   ///< ask: a row's documents are read one by one, each in a chain of its own
+  Wording wording = {};
 
   // How they are packed.
   bool one_question = false;     ///< every prompt has one question
@@ -27,6 +26,7 @@ struct Method {
   bool shares = true;            ///< equal parts of prompts are computed once
 
   std::string_view baseline = "one prompt per question";  ///< what it is verified against, in words
+  std::string_view verified_as = {};  ///< the method that words the baseline's prompts; empty: this one
   Builder (*builder)(const Job::Method& method);
   Builder (*separate_builder)(const Job::Method& method);  ///< of the baseline
 
@@ -38,5 +38,9 @@ std::span<const Method> all_methods();
 const Method& find_method(std::string_view name);
 /// In the order of the table; of those that serve a task where `task` names one.
 std::vector<std::string> method_names(std::string_view task = {});
+
+/// The task of a job, worded as its method wants it.
+std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
+                                const Schema& schema);
 
 }  // namespace sheaf

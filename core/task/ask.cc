@@ -1,5 +1,4 @@
 #include "core/base/error.h"
-#include "core/methods/method.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
@@ -22,11 +21,11 @@ class AskTask : public Task {
   explicit AskTask(const TaskContext& context)
       : tokenizer_(context.tokenizer),
         job_(context.job),
-        method_(find_method(context.job.method.name)),
-        chat_(method_.plain_text ? chat_template("plain") : context.chat) {
+        wording_(context.wording),
+        chat_(wording_.plain_text ? chat_template("plain") : context.chat) {
     std::string text = job_.task.instruction;
-    if (text.empty()) text = method_.experts ? kExpertInstruction : kInstruction;
-    text += method_.plain_text ? "\n\nDocument: " : "\n\nPassage:\n";
+    if (text.empty()) text = wording_.experts ? kExpertInstruction : kInstruction;
+    text += wording_.plain_text ? "\n\nDocument: " : "\n\nPassage:\n";
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
     bin_ = std::move(bin);
@@ -39,7 +38,7 @@ class AskTask : public Task {
     ItemParts parts;
     parts.bin = bin_;
     for (const Question& question : item.questions) parts.own_questions.push_back(make_question(question));
-    if (!method_.experts) {
+    if (!wording_.experts) {
       parts.document = encode_part(tokenizer_, whole_document(item));
       return parts;
     }
@@ -126,7 +125,7 @@ class AskTask : public Task {
 
   const Tokenizer& tokenizer_;
   const Job& job_;
-  const Method& method_;
+  const Wording wording_;
   const ChatTemplate& chat_;
   std::shared_ptr<const BinParts> bin_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …
@@ -137,13 +136,6 @@ class AskTask : public Task {
 
 std::unique_ptr<Task> make_ask_task(const TaskContext& context) {
   return std::make_unique<AskTask>(context);
-}
-
-std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
-  if (context.job.task.kind != "chat") check_tokenizer(context);
-  if (context.job.task.kind == "ask") return make_ask_task(context);
-  if (context.job.task.kind == "chat") return make_chat_task(context);
-  return make_extract_task(context, schema, find_method(context.job.method.name).whole_object);
 }
 
 }  // namespace sheaf

@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/methods/method.h"
+#include "core/task/attribute_line.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
@@ -24,9 +24,10 @@ constexpr std::string_view kJointInstruction =
     "for each "
     "product id and under it a key for each attribute.";
 
-/// One line of the attribute list that the model reads.
+}  // namespace
+
 std::string attribute_line(const Attribute& attribute) {
-  std::string line = "- " + attribute.name;
+  std::string line = attribute.name;
   if (!attribute.description.empty()) line += ": " + attribute.description;
   if (attribute.type == ValueType::number) line += " (a number)";
   if (attribute.type == ValueType::list) line += " (a list)";
@@ -38,15 +39,16 @@ std::string attribute_line(const Attribute& attribute) {
   return line + "\n";
 }
 
+namespace {
+
 class ExtractTask : public Task {
  public:
-  ExtractTask(const TaskContext& context, const Schema& schema, bool whole)
+  ExtractTask(const TaskContext& context, const Schema& schema)
       : tokenizer_(context.tokenizer),
         chat_(context.chat),
         job_(context.job),
-        whole_(whole),
-        joint_(!whole && find_method(context.job.method.name).skeleton &&
-               context.job.method.stacking == "joint") {
+        whole_(context.wording.answers == Answers::object),
+        joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == "joint") {
     turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && turn_.empty())
@@ -108,7 +110,7 @@ class ExtractTask : public Task {
     std::string text = job_.task.instruction;
     if (text.empty()) text = joint_ ? kJointInstruction : kInstruction;
     text += "\n\nAttributes:\n";
-    for (const Attribute& attribute : category.attributes) text += attribute_line(attribute);
+    for (const Attribute& attribute : category.attributes) text += "- " + attribute_line(attribute);
     text += joint_ ? "\nProducts:\n" : "\nProduct:\n";
 
     bin->instruction = encode_instruction(tokenizer_, chat_, text);
@@ -178,8 +180,8 @@ class ExtractTask : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema, bool whole) {
-  return std::make_unique<ExtractTask>(context, schema, whole);
+std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema) {
+  return std::make_unique<ExtractTask>(context, schema);
 }
 
 }  // namespace sheaf

@@ -5,10 +5,11 @@
 
 #include "core/engine/engine.h"
 #include "core/job/job.h"
-#include "core/methods/parts.h"
 #include "core/task/item.h"
+#include "core/task/parts.h"
 #include "core/task/row.h"
 #include "core/task/schema.h"
+#include "core/task/wording.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 
@@ -33,15 +34,16 @@ struct TaskContext {
   const Tokenizer& tokenizer;
   const ChatTemplate& chat;
   const Job& job;
+  Wording wording = {};
 };
 
-/// Extraction. `whole`: one answer per item, the JSON object with its keys; else one answer per attribute.
-std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema, bool whole);
+/// One answer per attribute, or one per item: the JSON object with its keys.
+std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema);
+/// One answer per question.
 std::unique_ptr<Task> make_ask_task(const TaskContext& context);
+/// Everything that is asked of an item in one prompt, answered in one numbered list. `schema`: extract only.
+std::unique_ptr<Task> make_list_task(const TaskContext& context, const Schema& schema);
 /// The answer to a dialog, as the model's own chat template has it.
 std::unique_ptr<Task> make_chat_task(const TaskContext& context);
-
-/// The task of the job as its method wants it.
-std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema);
 
 }  // namespace sheaf

@@ -31,18 +31,6 @@ bool is_shape(const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// How a method's task words its prompts: methods of one way have the same tokens.
-std::string wording(const Job::Method& method, const std::string& kind) {
-  const Method& about = find_method(method.name);
-  if (kind == "extract") {
-    if (about.whole_object) return "object";
-    return about.skeleton && method.stacking == "joint" ? "joint" : "values";
-  }
-  if (about.experts) return "experts";
-  if (kind.empty()) return "";
-  return about.plain_text ? "plain" : "chat";
-}
-
 TooLong too_long_of(const std::string& text) {
   return text == "split" ? TooLong::split : text == "truncate" ? TooLong::truncate : TooLong::refuse;
 }
@@ -101,14 +89,16 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
 
 const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& method) const {
   const std::lock_guard lock(wording_);
-  std::unique_ptr<WordedRows>& found = worded_[wording(method, job_.task.kind)];
+  std::unique_ptr<WordedRows>& found = worded_[{find_method(method.name).wording, method.stacking}];
   if (found) return *found;
   auto made = std::make_unique<WordedRows>();
   made->job = job_;
   made->job.method = method;
   if (examples_) add_examples(made->job);
-  if (tokenizer_) made->task = make_task({*tokenizer_, chat_template(chat_name_), made->job}, schema_);
+  if (tokenizer_) made->task = make_task(*tokenizer_, chat_template(chat_name_), made->job, schema_);
   made->rows = make_rows_(method, made->task.get());
+  if (find_method(method.name).wording.answers == Answers::list)
+    for (ReadyItem& row : made->rows) row.parts = ask_together(std::move(row.parts));
   found = std::move(made);
   return *found;
 }
@@ -160,9 +150,11 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
     notes_.push_back(fmt::format("free answers are taken to have {} token{}{}", answer,
                                  answer == 1 ? "" : "s",
                                  given ? "" : "; --answer-tokens says how long they are"));
-  const int32_t object = job_.task.kind == "extract" ? object_tokens(answer) : answer;
-  rows_.answer_tokens = [=](const Job::Method& method) {
-    return find_method(method.name).whole_object ? object : answer;
+  rows_.answer_tokens = [this, answer](const Job::Method& method) {
+    const Answers answers = find_method(method.name).wording.answers;
+    return answers == Answers::each || (answers == Answers::object && job_.task.kind != "extract")
+               ? answer
+               : together_tokens(answer, answers);
   };
 }
 
@@ -174,8 +166,9 @@ bool EstimateInputs::only_options() const {
          });
 }
 
-/// Mean tokens of an answer that holds all of a row's keys and values.
-int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
+/// Mean tokens of an answer that holds everything that is asked of a row, keys or numbers included.
+int32_t EstimateInputs::together_tokens(int32_t value_tokens, Answers answers) const {
+  constexpr double kNumber = 3;  // tokens of "12. " and a line's end
   Job::Method method = job_.method;
   method.name = "separate";
   const std::vector<ReadyItem>& rows = worded(method).rows;
@@ -184,7 +177,7 @@ int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
     if (!row.refused.empty()) continue;
     looked_at += 1;
     for (const QuestionParts& question : row.parts.questions()) {
-      tokens += static_cast<double>(question.tokens.size());
+      tokens += answers == Answers::list ? kNumber : static_cast<double>(question.tokens.size());
       if (!question.allowed) {
         tokens += value_tokens;
         continue;
@@ -198,7 +191,7 @@ int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
 }
 
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
-  make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).skeleton)](
+  make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).wording.skeleton)](
                    const Job::Method&, Task*) { return workload_rows(workload); };
   notes_.push_back("rows of " + asked.workload);
   rows_.sample = static_cast<int64_t>(worded(job_.method).rows.size());

@@ -13,6 +13,7 @@
 #include "core/job/job.h"
 #include "core/task/item.h"
 #include "core/task/schema.h"
+#include "core/task/wording.h"
 #include "core/tokenizer/tokenizer.h"
 #include "io/files/workload.h"
 
@@ -72,7 +73,7 @@ class EstimateInputs {
   void use_workload(const EstimateAsked& asked);
   void assume_answers(const EstimateAsked& asked);
   bool only_options() const;
-  int32_t object_tokens(int32_t value_tokens) const;
+  int32_t together_tokens(int32_t value_tokens, Answers answers) const;
   const WordedRows& worded(const Job::Method& method) const;
 
   Job job_;
@@ -87,7 +88,7 @@ class EstimateInputs {
   /// No task: there is no job.
   std::function<std::vector<ReadyItem>(const Job::Method&, Task*)> make_rows_;
   mutable std::mutex wording_;
-  mutable std::map<std::string, std::unique_ptr<WordedRows>> worded_;  ///< by way to word prompts
+  mutable std::map<std::pair<Wording, std::string>, std::unique_ptr<WordedRows>> worded_;  ///< with stacking
   std::vector<std::string> notes_;
   SampledRows rows_;
 };

@@ -85,7 +85,7 @@ class CorpusSample {
 
 /// Whether the method reads a row's documents one by one.
 bool apart(const Job::Method& method, const RowStatistics& statistics) {
-  if (!find_method(method.name).experts) return false;
+  if (!find_method(method.name).wording.experts) return false;
   if (!statistics.documents)
     refuse(
         "the method {} asks about a row's documents one by one; --documents-per-row says how many a row "
@@ -135,20 +135,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   const double usable = 1 - static_cast<double>(sample.rejects()) / static_cast<double>(sample.read());
   rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
   rows_.rejected = whole - rows_.whole;
-  make_rows_ = [this](const Job::Method&, Task* task) {
-    std::vector<ReadyItem> ready;
-    for (const Item& item : items_) {
-      ReadyItem row{task->bin_name(item), {}};
-      try {
-        row.parts = task->parts(item);
-      } catch (const Error& error) {
-        if (error.fault() != Fault::input) throw;
-        row.refused = error.what();
-      }
-      ready.push_back(std::move(row));
-    }
-    return ready;
-  };
+  make_rows_ = [this](const Job::Method&, Task* task) { return make_ready(*task, items_); };
   if (examples_) worded(job_.method);  // examples that cannot be had are refused here
   if (asked.rows > sample.read())
     notes_.emplace_back(

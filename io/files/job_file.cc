@@ -60,7 +60,7 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, const std::
     if (&other != &method)
       for (const std::string_view key : other.settings)
         only_for(map, {key}, fmt::format("method.name {}", other.name));
-  if (method.skeleton) return;
+  if (method.wording.skeleton) return;
   for (const auto& [key, value, own] :
        {std::tuple{"values", asked.values, "positional"}, std::tuple{"stacking", asked.stacking, "joint"}})
     if (value == own)
@@ -172,7 +172,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);
   read_model(std::move(model), job.model, files);
-  if (find_method(job.method.name).experts) {
+  if (find_method(job.method.name).wording.experts) {
     if (job.input.documents.empty())
       refuse(
           "{}: method.name {} asks about several documents one by one; name their list column with "

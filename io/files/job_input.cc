@@ -156,7 +156,7 @@ void add_examples(Job& job) {
                                           : "name another input.shots_from");
   const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
                                                             : open_own_corpus(path);
-  const bool plain = find_method(job.method.name).plain_text;
+  const bool plain = find_method(job.method.name).wording.plain_text;
   job.task.instruction +=
       "\n\n" + few_shot_examples(*reader, dataset.shots, plain ? "Document: " : "Passage:\n");
 }

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "core/methods/parts.h"
 #include "core/model/work.h"
 #include "core/plan/planner.h"
+#include "core/task/parts.h"
 
 namespace sheaf {
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "core/methods/method.h"
 #include "core/plan/planner.h"
 
 namespace sheaf {
@@ -14,7 +15,9 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
   method.name = packing.method;
   method.documents = packing.documents;
   Planner planner(make_builder(method), {context, packing.prompt_tokens, [](const Stack&) { return true; }});
-  const std::vector<ReadyItem> rows = workload_rows(workload);
+  std::vector<ReadyItem> rows = workload_rows(workload);
+  if (find_method(method.name).wording.answers == Answers::list)
+    for (ReadyItem& row : rows) row.parts = ask_together(std::move(row.parts));
   std::vector<Stack> stacks;
   for (std::span<const ReadyItem> rest = rows; !rest.empty();) {
     const auto window = rest.first(std::min(rest.size(), static_cast<size_t>(packing.window)));

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
+#include "core/methods/method.h"
 #include "io/files/schema_file.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
@@ -105,7 +106,7 @@ BackendNeeds Workbench::backend_needs() const {
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
-  return make_task({*tokenizer_, chat_template(chat_name_), job}, schema_);
+  return make_task(*tokenizer_, chat_template(chat_name_), job, schema_);
 }
 
 EngineOptions Workbench::engine_options(const Backend& backend) const {

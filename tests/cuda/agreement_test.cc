@@ -64,7 +64,7 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
     const auto gpu = make_cuda_backend(model, {});
     SideBySide both(*cpu, *gpu);
     Engine engine(both, rules, {.rows_per_step = 1024, .pages = 2000});
-    const auto task = make_task({*loaded.tokenizer, chat, job}, schema);
+    const auto task = make_task(*loaded.tokenizer, chat, job, schema);
     Planner planner(make_builder(job.method), {model.config.context, job.method.prompt_tokens,
                                                [&](const Stack& stack) { return engine.fits(stack); }});
     const auto corpus = open_corpus(job, extract ? &schema : nullptr);

@@ -61,4 +61,8 @@ struct ItemParts {
   }
 };
 
+/// The item with one question in place of all of its own, as long as they are together: what a list of
+/// answers takes.
+ItemParts ask_together(ItemParts item);
+
 }  // namespace sheaf

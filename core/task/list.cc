@@ -1,0 +1,206 @@
+#include "core/task/list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/task/attribute_line.h"
+#include "core/task/prompt_text.h"
+#include "core/task/task.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+constexpr std::string_view kAsk =
+    "Answer the questions about the passage, each with a few words copied from the passage. Write a numbered "
+    "list with one line for each question, and null where the passage does not say.";
+constexpr std::string_view kExtract =
+    "Extract the attributes below from the product text. Copy each value from the text as it is written "
+    "there. Write a numbered list with one line for each attribute, and null where the text does not mention "
+    "it.";
+constexpr size_t kMostOptions = 26;
+
+std::string letter(size_t option) {
+  return std::string(1, static_cast<char>('A' + option));
+}
+
+/// The option that a line names by its letter, "B" or "B) Lima", or by its text; none: `options`' size.
+size_t find_option(std::string_view line, const std::vector<std::string>& options) {
+  const bool alone = line.size() == 1 || (line.size() > 1 && std::string_view(").: ").find(line[1]) !=
+                                                                 std::string_view::npos);
+  if (!line.empty() && alone && line[0] >= 'A' && static_cast<size_t>(line[0] - 'A') < options.size())
+    return static_cast<size_t>(line[0] - 'A');
+  return static_cast<size_t>(std::ranges::find(options, line) - options.begin());
+}
+
+/// Asks for everything about an item at once. An answer sees those before it, so answers are not those of one
+/// prompt per question.
+class ListTask : public Task {
+ public:
+  ListTask(const TaskContext& context, const Schema& schema)
+      : tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job), schema_(schema) {
+    asks_ = job_.task.kind == "ask";
+    if (asks_) {
+      auto bin = std::make_shared<BinParts>();
+      bin->instruction = encode_instruction(tokenizer_, chat_, instruction(kAsk) + "\n\nPassage:\n");
+      bins_[""] = std::move(bin);
+    }
+  }
+
+  std::string bin_name(const Item& item) const override { return asks_ ? "questions" : item.category; }
+
+  ItemParts parts(const Item& item) override {
+    ItemParts parts;
+    std::shared_ptr<const BinParts>& bin = bins_[asks_ ? "" : item.category];
+    if (!bin) bin = make_bin(category_of(item));
+    parts.bin = bin;
+    parts.document = encode_part(tokenizer_, asks_ ? whole_document(item) : item.document);
+    if (!asks_) return parts;
+    std::string text = "\n\nQuestions:\n";
+    for (size_t i = 0; i < item.questions.size(); ++i) text += question_text(i, item.questions[i]);
+    parts.own_questions.push_back(list_question(text, item.questions.size()));
+    return parts;
+  }
+
+  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+    const std::string text = answers.empty() ? "" : tokenizer_.decode(answers[0].tokens);
+    const bool cut = !answers.empty() && answers[0].ending == Ending::length;
+    const size_t count = asks_ ? item.questions.size() : category_of(item).attributes.size();
+    size_t beyond = 0;
+    const std::vector<ListEntry> entries = split_list("1." + text, count, beyond);
+    std::vector<RowAnswer> read;
+    for (size_t i = 0; i < count; ++i) {
+      read.push_back(entries[i].count == 1 ? read_entry(item, i, entries[i].text, cut && entries[i].last)
+                                           : RowAnswer{nullptr, trouble(i, entries[i].count)});
+      if (asks_ && job_.output.raw) read.back().raw = valid_utf8(entries[i].text);
+    }
+    if (beyond > 0 && read.back().note.empty())
+      read.back().note = fmt::format("the list goes on to {} after this", beyond);
+    return asks_ ? answers_row(item, std::move(read)) : values_row(item, std::move(read), text, answers);
+  }
+
+ private:
+  std::string instruction(std::string_view usual) const {
+    return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
+  }
+
+  const Category& category_of(const Item& item) const {
+    const Category* found = schema_.find(item.category);
+    if (!found) fail("an item of the unknown category \"{}\" reached the task", item.category);
+    return *found;
+  }
+
+  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
+    auto bin = std::make_shared<BinParts>();
+    std::string text = instruction(kExtract) + "\n\nAttributes:\n";
+    for (size_t i = 0; i < category.attributes.size(); ++i)
+      text += fmt::format("{}. {}", i + 1, attribute_line(category.attributes[i]));
+    bin->instruction = encode_instruction(tokenizer_, chat_, text + "\nProduct:\n");
+    bin->questions.push_back(list_question("\n", category.attributes.size()));
+    return bin;
+  }
+
+  static std::string question_text(size_t index, const Question& question) {
+    if (question.options.size() > kMostOptions)
+      refuse("a question has {} options; at most {} can be told apart by a letter", question.options.size(),
+             kMostOptions);
+    std::string text = fmt::format("{}. {}\n", index + 1, question.text);
+    for (size_t i = 0; i < question.options.size(); ++i)
+      text += "   " + letter(i) + ") " + question.options[i] + "\n";
+    if (!question.options.empty()) text += "   Answer with the letter of the right option.\n";
+    return text;
+  }
+
+  /// What stands between the document and the list, and the list's first number.
+  QuestionParts list_question(const std::string& text, size_t count) const {
+    QuestionParts question;
+    question.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}, {"1.", false}});
+    if (question.tokens.empty())
+      refuse("{}: its tokenizer has no tokens for a numbered list; use another method", job_.model.path);
+    question.stop = Stop::text;
+    for (size_t i = 0; i < count; ++i)
+      question.max_tokens += job_.method.max_value_tokens +
+                             static_cast<int32_t>(encode_part(tokenizer_, fmt::format("\n{}.", i + 1)).size());
+    return question;
+  }
+
+  static std::string trouble(size_t index, int32_t count) {
+    return count == 0 ? fmt::format("the list has no number {}", index + 1)
+                      : fmt::format("the list has number {} {} times", index + 1, count);
+  }
+
+  RowAnswer read_entry(const Item& item, size_t index, const std::string& text, bool cut) const {
+    RowAnswer line = read_line(text, cut);
+    const auto* found = std::get_if<std::string>(&line.value);
+    if (!found) return line;
+    if (!asks_) {
+      RowAnswer value = coerce_value(category_of(item).attributes[index], *found);
+      if (value.note.empty()) value.note = line.note;
+      return value;
+    }
+    const std::vector<std::string>& options = item.questions[index].options;
+    if (options.empty()) return line;
+    const size_t option = find_option(*found, options);
+    if (option == options.size()) return {nullptr, "not one of the options"};
+    RowAnswer answer{letter(option), line.note};
+    answer.option = options[option];
+    return answer;
+  }
+
+  Row answers_row(const Item& item, std::vector<RowAnswer> read) const {
+    if (!job_.input.question.empty()) return {item.id, std::move(read.at(0))};
+    std::vector<QuestionAnswer> list;
+    for (size_t i = 0; i < read.size(); ++i) list.push_back({item.questions[i].id, std::move(read[i])});
+    return {item.id, std::move(list)};
+  }
+
+  Row values_row(const Item& item, std::vector<RowAnswer> read, const std::string& text,
+                 const std::vector<Answer>& answers) const {
+    ExtractedValues out{item.category};
+    for (size_t i = 0; i < read.size(); ++i)
+      out.values.push_back({category_of(item).attributes[i].name, std::move(read[i])});
+    if (job_.output.logprobs && !answers.empty()) out.logprob = answers[0].logprob;
+    if (job_.output.raw) out.raw = valid_utf8(text);
+    return {item.id, std::move(out)};
+  }
+
+  const Tokenizer& tokenizer_;
+  const ChatTemplate& chat_;
+  const Job& job_;
+  const Schema& schema_;
+  bool asks_ = false;
+  std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by category; ask: by nothing
+};
+
+}  // namespace
+
+std::vector<ListEntry> split_list(std::string_view text, size_t questions, size_t& beyond) {
+  std::vector<ListEntry> entries(questions);
+  beyond = 0;
+  ListEntry* last = nullptr;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t*-")));
+    size_t number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    line.remove_prefix(static_cast<size_t>(end - line.data()));
+    if (error != std::errc() || line.empty() || std::string_view(".):").find(line[0]) == std::string_view::npos)
+      continue;
+    line.remove_prefix(1);
+    if (number > questions) beyond = std::max(beyond, number);
+    if (number == 0 || number > questions) continue;
+    last = &entries[number - 1];
+    if (last->count++ == 0) last->text = line;
+  }
+  if (last) last->last = true;
+  return entries;
+}
+
+std::unique_ptr<Task> make_list_task(const TaskContext& context, const Schema& schema) {
+  return std::make_unique<ListTask>(context, schema);
+}
+
+}  // namespace sheaf

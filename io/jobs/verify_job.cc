@@ -1,0 +1,146 @@
+#include "io/jobs/verify_job.h"
+
+#include <fmt/format.h>
+#include <map>
+
+#include "core/base/error.h"
+#include "core/methods/method.h"
+#include "core/plan/pipeline.h"
+#include "core/task/item_row.h"
+#include "core/task/value.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kShown = 5;  // differences that are kept
+
+/// An answer as it is compared and as it is shown.
+struct Compared {
+  std::string question;
+  Tokens tokens;
+  Ending ending = Ending::length;
+  RowValue value;
+  std::string text;
+};
+
+struct DecodedItem {
+  nlohmann::json id;
+  std::vector<Compared> answers;
+};
+
+struct Decoded {
+  std::map<std::pair<std::string, int64_t>, DecodedItem> items;  // by file and row
+  int64_t rejects = 0;
+  bool finished = false;
+};
+
+std::string value_text(const RowValue& value) {
+  return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
+}
+
+std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
+  if (bench.job().task.kind == "ask") return item.questions[question].text;
+  if (bench.job().task.kind == "chat") return item.dialog.turns.back();
+  const Category* category = bench.schema().find(item.category);
+  return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
+}
+
+std::vector<Compared> by_token(const Workbench& bench, const Item& item, const std::vector<Answer>& answers) {
+  std::vector<Compared> all;
+  for (size_t i = 0; i < answers.size(); ++i)
+    all.push_back({question_name(bench, item, i, answers.size()),
+                   answers[i].tokens,
+                   answers[i].ending,
+                   {},
+                   valid_utf8(bench.tokenizer().decode(answers[i].tokens))});
+  return all;
+}
+
+std::vector<Compared> by_value(const Item& item, const Row& row) {
+  std::vector<Compared> all;
+  const auto add = [&](const std::string& question, const RowAnswer& answer) {
+    all.push_back({question, {}, {}, answer.value, value_text(answer.value)});
+  };
+  if (const auto* values = std::get_if<ExtractedValues>(&row.content)) {
+    for (const AttributeValue& each : values->values) add(each.name, each.answer);
+  } else if (const auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
+    for (size_t i = 0; i < answers->size(); ++i) add(item.questions[i].text, (*answers)[i].answer);
+  } else {
+    add(item.questions.empty() ? "the answer" : item.questions[0].text, std::get<RowAnswer>(row.content));
+  }
+  return all;
+}
+
+Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
+               RunListener& listener) {
+  const auto backend = bench.backend();
+  Engine engine(*backend, bench.stop_rules(), bench.engine_options(*backend));
+  const auto task = bench.task(job);
+  Planner planner(builder, bench.limits(engine));
+  const auto corpus = bench.corpus();
+  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
+  listener.started(std::nullopt);
+  engine.on_step = [&](const EngineStats&) {
+    listener.step(pipeline.stats().decoded, pipeline.stats().rejects, 0);
+  };
+  Decoded decoded;
+  decoded.finished = pipeline.run(
+      [&](const Item& item, const Outcome& outcome) {
+        decoded.items.emplace(
+            std::pair(item.place.file, item.place.row),
+            DecodedItem{item.id, values ? by_value(item, item_row(*task, item, outcome, job.output))
+                                        : by_token(bench, item, outcome.answers)});
+      },
+      [&](const Reject&) { ++decoded.rejects; });
+  listener.ended();
+  if (decoded.finished)
+    listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what,
+                                 engine.stats().answers, engine.stats().rows(),
+                                 engine.stats().step_seconds));
+  return decoded;
+}
+
+void compare(const DecodedItem& one, const DecodedItem& other, VerifyEnd& end) {
+  ++end.items;
+  if (one.answers.size() != other.answers.size())
+    fail("{} answers were decoded by the method and {} by its baseline", one.answers.size(),
+         other.answers.size());
+  for (size_t q = 0; q < one.answers.size(); ++q) {
+    ++end.answers;
+    const Compared &a = one.answers[q], &b = other.answers[q];
+    if (a.tokens == b.tokens && a.ending == b.ending && a.value == b.value)
+      ++end.same;
+    else if (end.differences.size() < kShown)
+      end.differences.push_back({one.id, a.question, a.text, b.text});
+  }
+}
+
+}  // namespace
+
+VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
+  const Job& job = bench.job();
+  const Method& method = find_method(job.method.name);
+  const bool values = !method.verified_as.empty();
+  Job alone = job;
+  // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without
+  // them.
+  alone.method.stacking = "isolated";
+  if (values) alone.method.name = method.verified_as;
+  VerifyEnd end;
+  const Decoded packed = decode(bench, job, make_builder(job.method), values, method.name, listener);
+  if (!packed.finished) return end;
+  const Decoded separate =
+      decode(bench, alone, make_separate_builder(alone.method), values, method.baseline, listener);
+  if (!separate.finished) return end;
+  end.finished = true;
+  for (const auto& [place, one] : packed.items)
+    if (const auto other = separate.items.find(place); other != separate.items.end())
+      compare(one, other->second, end);
+  end.rejects = std::max(packed.rejects, separate.rejects);
+  if (end.answers == 0)
+    refuse("nothing to compare: no answer was decoded both ways ({} rows rejected); `sheaf run` says why",
+           end.rejects);
+  return end;
+}
+
+}  // namespace sheaf

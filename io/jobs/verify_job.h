@@ -1,0 +1,30 @@
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "io/jobs/run_listener.h"
+#include "io/jobs/workbench.h"
+
+namespace sheaf {
+
+/// An answer that differs.
+struct VerifyDifference {
+  nlohmann::json id;     ///< of the item
+  std::string question;  ///< or the attribute
+  std::string method, alone;
+};
+
+struct VerifyEnd {
+  bool finished = false;  ///< else interrupted
+  int64_t items = 0, answers = 0, same = 0, rejects = 0;
+  std::vector<VerifyDifference> differences;  ///< the first few
+
+  double match() const { return static_cast<double>(same) / static_cast<double>(answers); }
+};
+
+/// Decodes the job's rows as its method does and as its baseline does, and compares: token for token, or where
+/// the method words its prompts in another way than the baseline, value for value.
+VerifyEnd verify_job(Workbench& bench, RunListener& listener);
+
+}  // namespace sheaf
