@@ -56,8 +56,8 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
 }
 
 std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
-  if (bench.job().task.kind == "ask") return item.questions[question].text;
-  if (bench.job().task.kind == "chat") return item.dialog.turns.back();
+  if (bench.job().task.kind == TaskKind::ask) return item.questions[question].text;
+  if (bench.job().task.kind == TaskKind::chat) return item.dialog.turns.back();
   const Category* category = bench.schema().find(item.category);
   return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
 }
@@ -73,7 +73,7 @@ int verify(const JobOptions& options) {
   // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without
   // them.
   Job alone = bench.job();
-  alone.method.stacking = "isolated";
+  alone.method.stacking = Stacking::isolated;
   const Decoded packed =
       decode(bench, bench.job(), make_builder(bench.job().method), quiet, bench.job().method.name.c_str());
   if (!packed.finished) return 130;

@@ -22,8 +22,9 @@ Builder tree(const Job::Method& method) {
 }
 
 Builder skeleton(const Job::Method& method) {
-  const bool joint = method.stacking == "joint";
-  if (method.values != "positional") return {method.documents, joint ? build_joint_tree : build_tree};
+  const bool joint = method.stacking == Stacking::joint;
+  if (method.values != ValueSight::positional)
+    return {method.documents, joint ? build_joint_tree : build_tree};
   return {method.documents,
           [joint](Items items, std::vector<Stack>& out) { build_positional(items, joint, out); }, true};
 }
@@ -45,42 +46,42 @@ Builder separate_experts(const Job::Method& method) {
 const std::vector<Method>& table() {
   static const std::vector<Method> methods = {
       {.name = "hpd",
-       .tasks = {"extract"},
+       .tasks = {TaskKind::extract},
        .skeleton = true,
        .takes_documents = true,
        .builder = skeleton,
        .separate_builder = separate},
       {.name = "ippd",
-       .tasks = {"ask", "chat"},
+       .tasks = {TaskKind::ask, TaskKind::chat},
        .takes_documents = true,
        .builder = tree,
        .separate_builder = separate},
       {.name = "parallel-prompting",
-       .tasks = {"ask"},
+       .tasks = {TaskKind::ask},
        .plain_text = true,
        .builder = tree,
        .separate_builder = separate},
       {.name = "standard",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .whole_object = true,
        .one_question = true,
        .shares = false,
        .builder = separate,
        .separate_builder = separate},
       {.name = "separate",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .one_question = true,
        .shares = false,
        .builder = separate,
        .separate_builder = separate},
       {.name = "prefix",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .whole_object = true,
        .one_question = true,
        .builder = prefix,
        .separate_builder = separate},
       {.name = "pced",
-       .tasks = {"ask"},
+       .tasks = {TaskKind::ask},
        .settings = {"contrast", "prior_weight", "aggregate"},
        .experts = true,
        .one_question = true,
@@ -93,7 +94,7 @@ const std::vector<Method>& table() {
 
 }  // namespace
 
-bool Method::serves(std::string_view task) const {
+bool Method::serves(TaskKind task) const {
   return std::ranges::find(tasks, task) != tasks.end();
 }
 
@@ -108,10 +109,10 @@ const Method& find_method(std::string_view name) {
   return *found;
 }
 
-std::vector<std::string> method_names(std::string_view task) {
+std::vector<std::string> method_names(TaskKind task) {
   std::vector<std::string> names;
   for (const Method& method : table())
-    if (task.empty() || method.serves(task)) names.emplace_back(method.name);
+    if (task == TaskKind::none || method.serves(task)) names.emplace_back(method.name);
   return names;
 }
 

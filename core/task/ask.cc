@@ -140,9 +140,10 @@ std::unique_ptr<Task> make_ask_task(const TaskContext& context) {
 }
 
 std::unique_ptr<Task> make_task(const TaskContext& context, const Schema& schema) {
-  if (context.job.task.kind != "chat") check_tokenizer(context);
-  if (context.job.task.kind == "ask") return make_ask_task(context);
-  if (context.job.task.kind == "chat") return make_chat_task(context);
+  const TaskKind kind = context.job.task.kind;
+  if (kind == TaskKind::chat) return make_chat_task(context);
+  check_tokenizer(context);
+  if (kind == TaskKind::ask) return make_ask_task(context);
   return make_extract_task(context, schema, find_method(context.job.method.name).whole_object);
 }
 

@@ -46,7 +46,7 @@ class ExtractTask : public Task {
         job_(context.job),
         whole_(whole),
         joint_(!whole && find_method(context.job.method.name).skeleton &&
-               context.job.method.stacking == "joint") {
+               context.job.method.stacking == Stacking::joint) {
     turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && turn_.empty())

@@ -32,19 +32,15 @@ bool is_shape(const std::string& name) {
 }
 
 /// How a method's task words its prompts: methods of one way have the same tokens.
-std::string wording(const Job::Method& method, const std::string& kind) {
+std::string wording(const Job::Method& method, TaskKind kind) {
   const Method& about = find_method(method.name);
-  if (kind == "extract") {
+  if (kind == TaskKind::extract) {
     if (about.whole_object) return "object";
-    return about.skeleton && method.stacking == "joint" ? "joint" : "values";
+    return about.skeleton && method.stacking == Stacking::joint ? "joint" : "values";
   }
   if (about.experts) return "experts";
-  if (kind.empty()) return "";
+  if (kind == TaskKind::none) return "";
   return about.plain_text ? "plain" : "chat";
-}
-
-TooLong too_long_of(const std::string& text) {
-  return text == "split" ? TooLong::split : text == "truncate" ? TooLong::truncate : TooLong::refuse;
 }
 
 }  // namespace
@@ -64,7 +60,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty()) {
     job_ = read_job(asked.job, asked.overrides, false);
-    packing_ = {job_.engine.window, too_long_of(job_.input.too_long), false};
+    packing_ = {job_.engine.window, job_.input.too_long, false};
   } else {
     const BenchPacking usual;
     job_.method.name = usual.method;
@@ -137,11 +133,11 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
   const bool given = asked.answer_tokens > 0;
   const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
-                         : job_.task.kind == "chat" ? 0
-                                                    : kUsualAnswer;
+                         : job_.task.kind == TaskKind::chat ? 0
+                                                            : kUsualAnswer;
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
   const auto ended = std::ranges::count_if(items_, [&](const Item& item) {
-    return job_.task.kind == "chat" && item.max_tokens > 0 && item.max_tokens < answer;
+    return job_.task.kind == TaskKind::chat && item.max_tokens > 0 && item.max_tokens < answer;
   });
   if (ended > 0)
     notes_.push_back(
@@ -160,7 +156,7 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
     notes_.push_back(fmt::format("free answers are taken to have {} token{}{}", answer,
                                  answer == 1 ? "" : "s",
                                  given ? "" : "; --answer-tokens says how long they are"));
-  const int32_t object = job_.task.kind == "extract" ? object_tokens(answer) : answer;
+  const int32_t object = job_.task.kind == TaskKind::extract ? object_tokens(answer) : answer;
   rows_.answer_tokens = [=](const Job::Method& method) {
     return find_method(method.name).whole_object ? object : answer;
   };
@@ -168,7 +164,8 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
 
 /// Every question of the sample is one of multiple choice.
 bool EstimateInputs::only_options() const {
-  return job_.task.kind == "ask" && !items_.empty() && std::ranges::all_of(items_, [](const Item& item) {
+  return job_.task.kind == TaskKind::ask && !items_.empty() &&
+         std::ranges::all_of(items_, [](const Item& item) {
            return std::ranges::none_of(item.questions,
                                        [](const Question& each) { return each.options.empty(); });
          });
