@@ -201,6 +201,9 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens of a prompt")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command->add_option("--window", options->packing.window, "Rows of the workload that are planned together")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--device", options->device, "cuda, cuda:N, N, or cpu (for small shapes)")

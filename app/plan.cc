@@ -41,9 +41,9 @@ int plan(const PlanOptions& options) {
   int64_t dumped = 0;
 
   const auto task = bench.task(job);
-  Planner planner(*task, make_builder(job.method), bench.limits(engine));
+  Planner planner(make_builder(job.method), bench.limits(engine));
   const auto corpus = bench.corpus();
-  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Item>& items) {
     if (dumped == options.dump) return;
     ++dumped;

@@ -34,9 +34,9 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool qu
   const auto backend = bench.backend();
   Engine engine(*backend, bench.stop_rules(), bench.engine_options(*backend));
   const auto task = bench.task(job);
-  Planner planner(*task, builder, bench.limits(engine));
+  Planner planner(builder, bench.limits(engine));
   const auto corpus = bench.corpus();
-  Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   Progress progress(quiet, std::nullopt);
   engine.on_step = [&](const EngineStats&) {
     progress.update(pipeline.stats().decoded, pipeline.stats().rejects, 0);

@@ -10,48 +10,13 @@
 namespace sheaf {
 namespace {
 
-/// Hands out rows that are tokens already; an item's place is the row's number.
-class ReadyTask final : public Task {
- public:
-  explicit ReadyTask(std::span<const ReadyRow> rows) : rows_(rows) {}
-
-  std::string bin_name(const Item& item) const override { return row_of(item).bin; }
-  ItemParts parts(const Item& item) override {
-    const ReadyRow& row = row_of(item);
-    if (!row.refused.empty()) refuse("{}", row.refused);
-    return row.parts;
-  }
-  Row row(const Item&, const std::vector<Answer>&) const override {
-    fail("an estimate has no answers to make a row of");
-  }
-
- private:
-  const ReadyRow& row_of(const Item& item) const { return rows_[static_cast<size_t>(item.place.row)]; }
-
-  std::span<const ReadyRow> rows_;
-};
-
-std::vector<Item> numbered(size_t first, size_t count) {
-  std::vector<Item> items(count);
-  for (size_t i = 0; i < count; ++i) {
-    items[i].place.row = static_cast<int64_t>(first + i);
-    items[i].id = first + i;
-  }
-  return items;
-}
-
-size_t same_bin(std::span<const ReadyRow> rows) {
-  const auto other = std::ranges::find_if(rows, [&](const ReadyRow& row) { return row.bin != rows[0].bin; });
-  return static_cast<size_t>(other - rows.begin());
-}
-
 /// Tokens that the case computes for some rows, the instruction that prompts share left out.
-double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooLong too_long,
+double tokens_of(std::span<const ReadyItem> rows, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
   const bool shared = find_method(asked.method.name).shares;
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
-  for (const ReadyRow& row : rows) {
+  for (const ReadyItem& row : rows) {
     const ItemParts& parts = row.parts;
     if (!row.refused.empty() ||
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
@@ -73,7 +38,7 @@ double tokens_of(std::span<const ReadyRow> rows, const EstimateCase& asked, TooL
 
 }  // namespace
 
-PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked, const MemoryPlan& memory,
+PlannedRows plan_rows(std::span<const ReadyItem> rows, const EstimateCase& asked, const MemoryPlan& memory,
                       const PackingRules& rules) {
   PlanLimits limits;
   limits.context = asked.config.context;
@@ -83,41 +48,35 @@ PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked,
     for (const int32_t keys : stack.most_keys()) pages += (keys + kEstimatePageSize - 1) / kEstimatePageSize;
     return pages <= memory.pages;
   };
-  ReadyTask task(rows);
+  limits.prompt_tokens = asked.method.prompt_tokens;
+  PlanLimits endless = limits;  // tells rows that memory cannot hold from those that no prompt holds
+  endless.fits = [](const Stack&) { return true; };
+  Planner planner(make_builder(asked.method), limits), alone(make_builder(asked.method), endless);
   PlannedRows planned;
-  for (size_t first = 0; first < rows.size();) {
-    const auto rest = rows.subspan(first);
-    const size_t count =
-        rules.like_bench ? same_bin(rest) : std::min(rest.size(), static_cast<size_t>(rules.window));
-    limits.prompt_tokens = asked.method.prompt_tokens;
-    if (rules.like_bench) limits.prompt_tokens += static_cast<int32_t>(rest[0].parts.bin->instruction.size());
-    Planner planner(task, make_builder(asked.method), limits);
-    Plan plan = planner.plan(numbered(first, count));
-    PlanLimits endless = limits;  // tells rows that memory cannot hold from those that no prompt holds
-    endless.fits = [](const Stack&) { return true; };
-    Planner alone(task, make_builder(asked.method), endless);
+  const auto window = static_cast<size_t>(rules.window);
+  for (; !rows.empty(); rows = rows.subspan(std::min(window, rows.size()))) {
+    const auto taken = rows.first(std::min(window, rows.size()));
+    Plan plan = planner.plan({taken.begin(), taken.end()});
     std::ranges::move(plan.stacks, std::back_inserter(planned.stacks));
     for (auto& [item, reason] : plan.refused) {
-      const ReadyRow& row = rest[static_cast<size_t>(item)];
+      const ReadyItem& row = taken[static_cast<size_t>(item)];
       if (row.refused.empty()) planned.longest = std::max(planned.longest, least_positions(row.parts));
-      if (row.refused.empty() && alone.plan(numbered(first + static_cast<size_t>(item), 1)).refused.empty())
-        ++planned.unheld;
+      if (row.refused.empty() && alone.plan({row}).refused.empty()) ++planned.unheld;
       if (planned.refused++ == 0) planned.reason = std::move(reason);
     }
-    first += count;
   }
   return planned;
 }
 
-std::vector<ReadyRow> repeat_rows(std::span<const ReadyRow> rows, int64_t count, int32_t vocab) {
+std::vector<ReadyItem> repeat_rows(std::span<const ReadyItem> rows, int64_t count, int32_t vocab) {
   // A document that many rows have and no other is the whole corpus's.
-  const bool same = std::ssize(rows) >= kFewRows && std::ranges::all_of(rows, [&](const ReadyRow& row) {
+  const bool same = std::ssize(rows) >= kFewRows && std::ranges::all_of(rows, [&](const ReadyItem& row) {
                       return row.parts.experts.empty() && row.parts.document == rows[0].parts.document;
                     });
-  std::vector<ReadyRow> repeated;
+  std::vector<ReadyItem> repeated;
   repeated.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    ReadyRow row = rows[static_cast<size_t>(i) % rows.size()];
+    ReadyItem row = rows[static_cast<size_t>(i) % rows.size()];
     const int64_t shift = i / std::ssize(rows);
     const auto change = [&](Tokens& tokens) {
       for (TokenId& token : tokens) token = static_cast<TokenId>((token + shift) % vocab);
@@ -130,7 +89,7 @@ std::vector<ReadyRow> repeat_rows(std::span<const ReadyRow> rows, int64_t count,
   return repeated;
 }
 
-double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
+double sampling_error(std::span<const ReadyItem> rows, int64_t whole, const EstimateCase& asked,
                       const PackingRules& rules, int32_t answer_tokens) {
   constexpr size_t kMostRuns = 16;
   constexpr double kUsualSpread = 0.5;  // of rows' tokens, as a share of their mean

@@ -9,34 +9,25 @@
 
 namespace sheaf {
 
-/// A row of the sample as tokens: planned over and over, tokenized once.
-struct ReadyRow {
-  std::string bin;  ///< rows of one bin may share a prompt
-  ItemParts parts;
-  std::string refused = {};  ///< why it cannot be asked; empty: it can
-};
-
 constexpr int64_t kFewRows = 16;  ///< a sample of fewer says little
 
 struct PackingRules {
   int32_t window = 512;  ///< rows planned together
   TooLong too_long = TooLong::refuse;
-  bool like_bench =
-      false;  ///< as `sheaf bench` packs: whole bins, the instruction beside the prompt's tokens
 };
 
 /// The prompts of the rows, by the planner of a run.
-PlannedRows plan_rows(std::span<const ReadyRow> rows, const EstimateCase& asked, const MemoryPlan& memory,
+PlannedRows plan_rows(std::span<const ReadyItem> rows, const EstimateCase& asked, const MemoryPlan& memory,
                       const PackingRules& rules);
 
 /// So many rows: the given ones again and again, each time about other documents.
-std::vector<ReadyRow> repeat_rows(std::span<const ReadyRow> rows, int64_t count, int32_t vocab);
+std::vector<ReadyItem> repeat_rows(std::span<const ReadyItem> rows, int64_t count, int32_t vocab);
 
 /// How far the mean cost of the rows may be from that of `whole` rows, as a share that nine in ten samples
 /// keep to: by how much sixteen runs of them differ in tokens. Of fewer rows than that at
 /// least what a usual spread leaves open. `answer_tokens`: of an answer that may be of
 /// any length.
-double sampling_error(std::span<const ReadyRow> rows, int64_t whole, const EstimateCase& asked,
+double sampling_error(std::span<const ReadyItem> rows, int64_t whole, const EstimateCase& asked,
                       const PackingRules& rules, int32_t answer_tokens);
 
 }  // namespace sheaf

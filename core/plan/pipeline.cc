@@ -116,7 +116,7 @@ void Pipeline::plan_window(Window& window) {
   double seconds = 0;
   {
     const Stopwatch watch(seconds);
-    Plan plan = planner_.plan(window.items);
+    Plan plan = planner_.plan(make_ready(task_, window.items));
     window.refused.assign(window.items.size(), false);
     for (auto& [index, reason] : plan.refused) {
       const auto i = static_cast<size_t>(index);

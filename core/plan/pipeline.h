@@ -36,8 +36,8 @@ class Pipeline {
   using Emit = std::function<void(const Item& item, const Outcome& outcome)>;
   using Refuse = std::function<void(const Reject& reject)>;
 
-  Pipeline(Corpus& corpus, Planner& planner, Engine& engine, int32_t window_rows)
-      : corpus_(corpus), planner_(planner), engine_(engine), window_rows_(window_rows) {}
+  Pipeline(Corpus& corpus, Task& task, Planner& planner, Engine& engine, int32_t window_rows)
+      : corpus_(corpus), task_(task), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
   /// Returns false when interrupted. Rows and rejects come in input order, a window at a time, on one thread
   /// that is not the caller's.
@@ -80,6 +80,7 @@ class Pipeline {
   void count(Change&& change);
 
   Corpus& corpus_;
+  Task& task_;
   Planner& planner_;
   Engine& engine_;
   int32_t window_rows_;

@@ -46,28 +46,42 @@ int64_t least_positions(const ItemParts& item) {
   return static_cast<int64_t>(item.bin->instruction.size() + document + item.bin->opening.size()) + longest;
 }
 
-Plan Planner::plan(std::span<const Item> items) {
+std::vector<ReadyItem> make_ready(Task& task, std::span<const Item> items) {
+  std::vector<ReadyItem> ready;
+  ready.reserve(items.size());
+  for (const Item& item : items) {
+    ReadyItem& made = ready.emplace_back();
+    try {
+      made.parts = task.parts(item);
+      made.parts.stream = hash_text(item.id.dump());
+      made.bin = task.bin_name(item);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::input) throw;
+      made.refused = error.what();
+    }
+  }
+  return ready;
+}
+
+Plan Planner::plan(std::vector<ReadyItem> items) {
   Plan plan;
   plan.items.resize(items.size());
   std::vector<std::string> order;
   std::unordered_map<std::string, std::vector<ItemParts>> bins;
   for (size_t i = 0; i < items.size(); ++i) {
     const auto index = static_cast<int32_t>(i);
-    try {
-      ItemParts parts = task_.parts(items[i]);
-      parts.item = index;
-      parts.stream = hash_text(items[i].id.dump());
-      plan.items[i].slots = static_cast<int32_t>(parts.questions().size());
-      plan.items[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
-      if (parts.questions().empty()) continue;
-      const std::string name = task_.bin_name(items[i]);
-      auto& bin = bins[name];
-      if (bin.empty()) order.push_back(name);
-      bin.push_back(std::move(parts));
-    } catch (const Error& error) {
-      if (error.fault() != Fault::input) throw;
-      plan.refused.emplace_back(index, error.what());
+    if (!items[i].refused.empty()) {
+      plan.refused.emplace_back(index, std::move(items[i].refused));
+      continue;
     }
+    ItemParts& parts = items[i].parts;
+    parts.item = index;
+    plan.items[i].slots = static_cast<int32_t>(parts.questions().size());
+    plan.items[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
+    if (parts.questions().empty()) continue;
+    auto& bin = bins[items[i].bin];
+    if (bin.empty()) order.push_back(items[i].bin);
+    bin.push_back(std::move(parts));
   }
   for (const std::string& name : order) stack_bin(name, std::move(bins[name]), plan);
   return plan;

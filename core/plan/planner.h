@@ -21,6 +21,16 @@ struct PlanLimits {
   TooLong too_long = TooLong::refuse;
 };
 
+/// An item as tokens.
+struct ReadyItem {
+  std::string bin;  ///< items of one bin may share a prompt
+  ItemParts parts;
+  std::string refused = {};  ///< why it cannot be asked; empty: it can
+};
+
+/// The items of a window as their task words them.
+std::vector<ReadyItem> make_ready(Task& task, std::span<const Item> items);
+
 struct PlannedItem {
   int32_t slots = 0;  ///< answers to expect: the questions, times the parts
   int32_t parts = 1;
@@ -43,14 +53,13 @@ struct BinCount {
   int64_t stacks = 0;
 };
 
-/// Turns windows of items into stacks: bins them, orders a bin for sharing, stacks as many items per prompt
-/// as the method and the limits allow.
+/// Turns windows of items into stacks, for a run, a benchmark and an estimate alike: bins them, orders a bin
+/// for sharing, stacks as many items per prompt as the method and the limits allow.
 class Planner {
  public:
-  Planner(Task& task, Builder builder, PlanLimits limits)
-      : task_(task), builder_(std::move(builder)), limits_(std::move(limits)) {}
+  Planner(Builder builder, PlanLimits limits) : builder_(std::move(builder)), limits_(std::move(limits)) {}
 
-  Plan plan(std::span<const Item> items);
+  Plan plan(std::vector<ReadyItem> items);
 
   const std::map<std::string, BinCount>& bins() const { return bins_; }
 
@@ -64,7 +73,6 @@ class Planner {
   std::string too_long(int64_t positions) const;
   std::string unfit(const Stack& stack) const;
 
-  Task& task_;
   Builder builder_;
   PlanLimits limits_;
   std::map<std::string, BinCount> bins_;

@@ -60,13 +60,13 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty()) {
     job_ = read_job(asked.job, asked.overrides, false);
-    packing_ = {job_.engine.window, job_.input.too_long, false};
+    packing_ = {job_.engine.window, job_.input.too_long};
   } else {
     const BenchPacking usual;
     job_.method.name = usual.method;
     job_.method.documents = usual.documents;
     job_.method.prompt_tokens = usual.prompt_tokens;
-    packing_.like_bench = true;
+    packing_.window = usual.window;
   }
   if (!asked.method.empty()) job_.method.name = asked.method;
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
@@ -84,7 +84,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   else
     read_corpus(asked);
   rows_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
-    const std::vector<ReadyRow>& sample = worded(each.method).rows;
+    const std::vector<ReadyItem>& sample = worded(each.method).rows;
     if (rows > std::ssize(sample))
       return plan_rows(repeat_rows(sample, rows, each.config.vocab), each, memory, packing_);
     return plan_rows(std::span(sample).first(static_cast<size_t>(rows)), each, memory, packing_);
@@ -175,9 +175,9 @@ bool EstimateInputs::only_options() const {
 int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
   Job::Method method = job_.method;
   method.name = "separate";
-  const std::vector<ReadyRow>& rows = worded(method).rows;
+  const std::vector<ReadyItem>& rows = worded(method).rows;
   double tokens = 0, looked_at = 0;
-  for (const ReadyRow& row : std::span(rows).first(std::min<size_t>(rows.size(), 64))) {
+  for (const ReadyItem& row : std::span(rows).first(std::min<size_t>(rows.size(), 64))) {
     if (!row.refused.empty()) continue;
     looked_at += 1;
     for (const QuestionParts& question : row.parts.questions()) {
@@ -196,12 +196,7 @@ int32_t EstimateInputs::object_tokens(int32_t value_tokens) const {
 
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
   make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).skeleton)](
-                   const Job::Method&, Task*) {
-    std::vector<ReadyRow> rows;
-    for (size_t i = 0; i < workload.bins.size(); ++i)
-      for (const ItemParts& item : workload.bins[i]) rows.push_back({std::to_string(i), item});
-    return rows;
-  };
+                   const Job::Method&, Task*) { return workload_rows(workload); };
   notes_.push_back("rows of " + asked.workload);
   rows_.sample = static_cast<int64_t>(worded(job_.method).rows.size());
   rows_.whole = asked.rows > 0 ? asked.rows : rows_.sample;

@@ -61,7 +61,7 @@ class EstimateInputs {
   struct WordedRows {
     Job job;
     std::unique_ptr<Task> task;
-    std::vector<ReadyRow> rows;
+    std::vector<ReadyItem> rows;
   };
 
   void open_tokenizer(double tokens_per_byte);
@@ -85,7 +85,7 @@ class EstimateInputs {
   std::vector<Item> items_;  ///< a corpus: its sample
   PackingRules packing_;
   /// No task: there is no job.
-  std::function<std::vector<ReadyRow>(const Job::Method&, Task*)> make_rows_;
+  std::function<std::vector<ReadyItem>(const Job::Method&, Task*)> make_rows_;
   mutable std::mutex wording_;
   mutable std::map<std::string, std::unique_ptr<WordedRows>> worded_;  ///< by way to word prompts
   std::vector<std::string> notes_;
@@ -104,9 +104,9 @@ using RowHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
 /// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
 /// answer is longer than `most_answer`. `apart`: a row's documents are kept apart, as experts.
-std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                   const std::vector<RowHead>& heads, int32_t most_answer,
-                                   bool apart = false);
+std::vector<ReadyItem> make_up_rows(const RowStatistics& statistics, int64_t rows,
+                                    const std::vector<RowHead>& heads, int32_t most_answer,
+                                    bool apart = false);
 
 /// As many tokens as asked for, of no meaning.
 Tokens make_up_tokens(double count);

@@ -136,9 +136,9 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
   rows_.rejected = whole - rows_.whole;
   make_rows_ = [this](const Job::Method&, Task* task) {
-    std::vector<ReadyRow> ready;
+    std::vector<ReadyItem> ready;
     for (const Item& item : items_) {
-      ReadyRow row{task->bin_name(item), {}};
+      ReadyItem row{task->bin_name(item), {}};
       try {
         row.parts = task->parts(item);
       } catch (const Error& error) {

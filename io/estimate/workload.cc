@@ -58,11 +58,11 @@ Tokens make_up_tokens(double count) {
   return Draws().tokens(static_cast<int32_t>(std::lround(count)));
 }
 
-std::vector<ReadyRow> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                   const std::vector<RowHead>& heads, int32_t most_answer, bool apart) {
+std::vector<ReadyItem> make_up_rows(const RowStatistics& statistics, int64_t rows,
+                                    const std::vector<RowHead>& heads, int32_t most_answer, bool apart) {
   Draws draws;
   int64_t drawn = 0;  // documents
-  std::vector<ReadyRow> made;
+  std::vector<ReadyItem> made;
   for (int64_t row = 0; row < rows; ++row) {
     const auto& [name, bin] = heads[static_cast<size_t>(row) % heads.size()];
     ItemParts item;
@@ -99,7 +99,7 @@ Workload make_up_workload(const RowStatistics& statistics, int64_t rows) {
   workload.vocab = kVocab;
   workload.common = static_cast<int64_t>(bin->instruction.size());
   std::vector<ItemParts>& items = workload.bins.emplace_back();
-  for (ReadyRow& row : make_up_rows(statistics, rows, {{"", bin}}, INT32_MAX)) {
+  for (ReadyItem& row : make_up_rows(statistics, rows, {{"", bin}}, INT32_MAX)) {
     row.parts.item = static_cast<int32_t>(items.size());
     row.parts.stream = items.size();
     workload.questions += static_cast<int64_t>(row.parts.own_questions.size());

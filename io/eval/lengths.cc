@@ -214,7 +214,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   }
   const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
   const std::vector<Stack> stacks =
-      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens}, config.context);
+      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens, job.engine.window},
+           config.context);
   EngineOptions engine;
   engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
   engine.prompts = job.engine.prompts;

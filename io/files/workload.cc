@@ -131,6 +131,13 @@ class WorkloadReader {
 
 }  // namespace
 
+std::vector<ReadyItem> workload_rows(const Workload& workload) {
+  std::vector<ReadyItem> rows;
+  for (size_t bin = 0; bin < workload.bins.size(); ++bin)
+    for (const ItemParts& item : workload.bins[bin]) rows.push_back({std::to_string(bin), item});
+  return rows;
+}
+
 Work least_work(const Workload& workload) {
   Work work;
   work.add_chain(0, workload.common);

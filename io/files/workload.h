@@ -4,6 +4,7 @@
 
 #include "core/methods/parts.h"
 #include "core/model/work.h"
+#include "core/plan/planner.h"
 
 namespace sheaf {
 
@@ -21,6 +22,9 @@ struct Workload {
 /// Reads a workload. `slots`: every question is a document whose slots are decoded (its context joins the
 /// instruction).
 Workload read_workload(const std::string& path, bool slots);
+
+/// Its rows for a planner, in the order of the file.
+std::vector<ReadyItem> workload_rows(const Workload& workload);
 
 /// The least that any method must compute for the workload's answers: every distinct token once, each seeing
 /// its instruction, document and question only.

@@ -1,50 +1,28 @@
 #include "io/jobs/bench_stacks.h"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+
 #include "core/base/error.h"
-#include "core/methods/builder.h"
+#include "core/plan/planner.h"
 
 namespace sheaf {
-namespace {
-
-int64_t tokens_of(const ItemParts& item) {
-  auto tokens = static_cast<int64_t>(item.document.size());
-  for (const QuestionParts& question : item.questions())
-    tokens += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
-  return tokens;
-}
-
-/// How many of the items go into the next prompt: at least one.
-size_t next_group(std::span<const ItemParts> items, int32_t documents, int64_t prompt_tokens) {
-  size_t count = 0;
-  int64_t tokens = 0;
-  while (count < items.size() && (documents == 0 || count < static_cast<size_t>(documents))) {
-    tokens += tokens_of(items[count]);
-    if (count > 0 && tokens > prompt_tokens) break;
-    ++count;
-  }
-  return count;
-}
-
-}  // namespace
 
 std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, int32_t context) {
   Job::Method method;
   method.name = packing.method;
   method.documents = packing.documents;
-  const Builder builder = make_builder(method);
+  Planner planner(make_builder(method), {context, packing.prompt_tokens, [](const Stack&) { return true; }});
+  const std::vector<ReadyItem> rows = workload_rows(workload);
   std::vector<Stack> stacks;
-  for (const auto& bin : workload.bins) {
-    std::span<const ItemParts> rest(bin);
-    while (!rest.empty()) {
-      const size_t count = next_group(rest, builder.documents, packing.prompt_tokens);
-      builder.build(rest.first(count), stacks);
-      rest = rest.subspan(count);
-    }
+  for (std::span<const ReadyItem> rest = rows; !rest.empty();) {
+    const auto window = rest.first(std::min(rest.size(), static_cast<size_t>(packing.window)));
+    Plan plan = planner.plan({window.begin(), window.end()});
+    if (!plan.refused.empty()) refuse("{}: a row cannot be asked: {}", workload.name, plan.refused[0].second);
+    std::ranges::move(plan.stacks, std::back_inserter(stacks));
+    rest = rest.subspan(window.size());
   }
-  for (const Stack& stack : stacks)
-    if (stack.positions() > context)
-      refuse("{}: a prompt needs {} positions and the model has {}", workload.name, stack.positions(),
-             context);
   return stacks;
 }
 

@@ -138,9 +138,9 @@ void JobRun::wire() {
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());
-  planner_.emplace(*task_, make_builder(job().method), bench_.limits(*engine_));
+  planner_.emplace(make_builder(job().method), bench_.limits(*engine_));
   corpus_->skip_to(position_before_);
-  pipeline_.emplace(*corpus_, *planner_, *engine_, job().engine.window);
+  pipeline_.emplace(*corpus_, *task_, *planner_, *engine_, job().engine.window);
   pipeline_->on_window = [this](int64_t position) {
     folder_->commit(position);
     count_->committed(pipeline_->stats());

@@ -65,11 +65,10 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
     SideBySide both(*cpu, *gpu);
     Engine engine(both, rules, {.rows_per_step = 1024, .pages = 2000});
     const auto task = make_task({*loaded.tokenizer, chat, job}, schema);
-    Planner planner(*task, make_builder(job.method),
-                    {model.config.context, job.method.prompt_tokens,
-                     [&](const Stack& stack) { return engine.fits(stack); }});
+    Planner planner(make_builder(job.method), {model.config.context, job.method.prompt_tokens,
+                                               [&](const Stack& stack) { return engine.fits(stack); }});
     const auto corpus = open_corpus(job, extract ? &schema : nullptr);
-    Pipeline pipeline(*corpus, planner, engine, job.engine.window);
+    Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
     size_t answers = 0;
     EXPECT_TRUE(pipeline.run([&](const Item&, const Outcome& one) { answers += one.answers.size(); },
                              [](const Reject& reject) { ADD_FAILURE() << reject.reason; }));

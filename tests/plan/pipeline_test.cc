@@ -80,12 +80,11 @@ Seen run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method
   const StopRules rules(10, {});
   Engine engine(backend, rules, {.rows_per_step = 32, .pages = pages, .page_size = 4});
   CountTask task;
-  Planner planner(
-      task, make_builder(method),
-      {context, method.prompt_tokens, [&](const Stack& stack) { return engine.fits(stack); }, too_long});
+  Planner planner(make_builder(method), {context, method.prompt_tokens,
+                                         [&](const Stack& stack) { return engine.fits(stack); }, too_long});
   ListCorpus corpus(std::move(rows));
   corpus.skip_to(skipped);
-  Pipeline pipeline(corpus, planner, engine, window);
+  Pipeline pipeline(corpus, task, planner, engine, window);
   Seen outcome;
   pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
   EXPECT_TRUE(pipeline.run(
@@ -189,9 +188,9 @@ TEST(Pipeline, HalfAWindowIsNeverEnded) {
   options.interrupted = &interrupted;
   Engine engine(backend, rules, options);
   CountTask task;
-  Planner planner(task, make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
+  Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
   InterruptedCorpus corpus(rows, 6, interrupted);
-  Pipeline pipeline(corpus, planner, engine, 4);
+  Pipeline pipeline(corpus, task, planner, engine, 4);
   std::vector<int64_t> ends;
   int rejects = 0;
   pipeline.on_window = [&](int64_t position) { ends.push_back(position); };
@@ -239,9 +238,9 @@ TEST(Planner, AChainThatCannotFitIsNotBuilt) {
   WideTask task;
   Job::Method method;
   method.values = ValueSight::positional;
-  Planner planner(task, make_builder(method), {50'000, 4096, [](const Stack&) { return true; }});
+  Planner planner(make_builder(method), {50'000, 4096, [](const Stack&) { return true; }});
   const Item item = make_item(1, "wide", "1");
-  const Plan plan = planner.plan(std::span(&item, 1));
+  const Plan plan = planner.plan(make_ready(task, std::span(&item, 1)));
   ASSERT_EQ(plan.refused.size(), 1u);
   EXPECT_NE(plan.refused[0].second.find("80001 positions"), std::string::npos) << plan.refused[0].second;
 }
@@ -321,9 +320,9 @@ TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
     const StopRules rules(10, {});
     Engine engine(backend, rules, {.rows_per_step = 32, .pages = 100, .page_size = 4});
     CountTask task;
-    Planner planner(task, make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
+    Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
     BrokenCorpus corpus(rows, reading ? 203 : -1);
-    Pipeline pipeline(corpus, planner, engine, 4);
+    Pipeline pipeline(corpus, task, planner, engine, 4);
     int emitted = 0;
     int64_t end = 0;
     pipeline.on_window = [&](int64_t position) { end = position; };
