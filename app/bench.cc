@@ -29,7 +29,8 @@ using nlohmann::ordered_json;
 
 struct BenchOptions {
   std::string workload;
-  BenchModel model{"qwen3-8b", "", "cuda"};
+  std::string device = "cuda";
+  BenchModel model{"qwen3-8b", ""};
   bool random_weights = false;  ///< said aloud: without a model path it is so anyhow
   BenchPacking packing;
   int32_t rows = 0;    ///< per step; 0: as the backend prefers
@@ -205,7 +206,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--device", options->model.device, "cuda, cuda:N, N, or cpu (for small shapes)")
+  command->add_option("--device", options->device, "cuda, cuda:N, N, or cpu (for small shapes)")
       ->capture_default_str();
   command->add_flag("--reproducible", options->model.reproducible,
                     "A row's result does not depend on what runs beside it, to the bit");
@@ -226,6 +227,7 @@ void add_bench_command(CLI::App& app) {
       ->delimiter(',')
       ->needs(calibrate_to);
   command->callback([options] {
+    options->model.device = parse_device(options->device, "--device");
     if (!options->calibration.empty()) return write_calibration(*options);
     if (options->workload.empty()) refuse("bench: name a workload to time, or --calibrate FILE");
     Bench bench(*options);

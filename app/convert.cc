@@ -32,16 +32,17 @@ std::string counted(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-void print(const ConvertOptions& options, const std::string& task, const Converted& done) {
+void print(const ConvertOptions& options, TaskKind task, const Converted& done) {
   if (options.json) {
     nlohmann::ordered_json out{{"rows", done.rows}};
-    if (task == "ask") out.update({{"questions", done.questions}, {"unanswerable", done.unanswerable}});
+    if (task == TaskKind::ask)
+      out.update({{"questions", done.questions}, {"unanswerable", done.unanswerable}});
     out.update({{"rejects", done.rejects}, {"path", options.to}});
     return print_json(out);
   }
-  std::string text = counted(done.rows, task == "ask" ? "context" : "document");
-  if (task == "ask") text += " with " + counted(done.questions, "question");
-  if (task == "ask" && done.unanswerable > 0)
+  std::string text = counted(done.rows, task == TaskKind::ask ? "context" : "document");
+  if (task == TaskKind::ask) text += " with " + counted(done.questions, "question");
+  if (task == TaskKind::ask && done.unanswerable > 0)
     text += fmt::format(", {} of them unanswerable,", done.unanswerable);
   text += " in " + options.to;
   if (!options.settings.schema.empty()) text += ", their attributes in " + options.settings.schema;
@@ -78,7 +79,7 @@ int convert_needle(ConvertOptions options) {
       return static_cast<int64_t>(tokens.size());
     };
   }
-  CorpusWriter writer(options.to, "ask");
+  CorpusWriter writer(options.to, TaskKind::ask);
   Converted done;
   for (const auto& row : make_needles(*book, options.from, options.needle)) {
     writer.add(row);
@@ -86,7 +87,7 @@ int convert_needle(ConvertOptions options) {
     done.questions += static_cast<int64_t>(row["questions"].size());
   }
   writer.finish();
-  print(options, "ask", done);
+  print(options, TaskKind::ask, done);
   return 0;
 }
 

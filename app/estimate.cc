@@ -114,20 +114,20 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
         "other "
         "methods; "
         "compare them in two commands");
-  if (job.task.kind.empty()) return;  // no job: lengths alone
+  if (job.task.kind == TaskKind::none) return;  // no job: lengths alone
   const std::vector<std::string> fitting = method_names(job.task.kind);
   for (const std::string& method : methods)
     if (std::ranges::find(fitting, method) == fitting.end())
-      refuse("the method {} cannot be used with task.kind {}; choose among {}", method, job.task.kind,
-             fmt::join(fitting, ", "));
+      refuse("the method {} cannot be used with task.kind {}; choose among {}", method,
+             word_of(job.task.kind), fmt::join(fitting, ", "));
   if (experts && job.input.documents.empty())
     refuse(
         "the method pced asks about a row's documents one by one, and the rows of {} have one; see "
         "input.documents",
         job.file);
-  if (experts && job.input.too_long != "refuse")
+  if (experts && job.input.too_long != TooLong::refuse)
     refuse("the method pced does not {} documents (input.too_long of {}); add --set input.too_long=refuse",
-           job.input.too_long, job.file);
+           word_of(job.input.too_long), job.file);
 }
 
 void run(const EstimateOptions& options) {
@@ -144,7 +144,7 @@ void run(const EstimateOptions& options) {
     SweepAxis hardware{"hardware", {}};
     if (!wishes.hardware.empty()) hardware = parse_sweep("hardware=" + wishes.hardware);
     hardware.from = wishes.hardware_from;
-    const bool gpus = inputs.job().engine.device != "cpu";
+    const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu;
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
         if (each.gpu == gpus) hardware.values.push_back(each.name);

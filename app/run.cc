@@ -34,7 +34,7 @@ int run(const RunOptions& options) {
     print_json(end.report);
   } else if (!options.quiet) {
     print_text(report_text(end.report));
-    print_line(fmt::format("rows    {}/rows-*.{}", job.output.path, job.output.format));
+    print_line(fmt::format("rows    {}/rows-*.{}", job.output.path, word_of(job.output.format)));
     print_line(fmt::format("report  {}/report.json, report.html", job.output.path));
   }
   if (!options.json) forgive_output();  // the result is in the folder

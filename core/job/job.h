@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "core/job/device.h"
+#include "core/job/words.h"
+
 namespace sheaf {
 
 /// A job as its YAML file describes it. The defaults here are the only place where a default lives.
@@ -13,9 +16,9 @@ struct Job {
 
   struct ModelPart {
     std::string path;
-    std::string adapter;         ///< PEFT folder; empty: none
-    std::string dtype = "auto";  ///< auto or f32
-    std::string chat = "auto";   ///< chat template name, or auto: as the model says
+    std::string adapter;  ///< PEFT folder; empty: none
+    Precision dtype = Precision::automatic;
+    std::string chat = "auto";  ///< chat template name, or auto: as the model says
   } model;
 
   struct Input {
@@ -28,9 +31,9 @@ struct Job {
     std::string context_id;             ///< ask: column; rows with one id have the context of any of them
     std::string documents;  ///< ask: a list column of texts or of {text, title, score}, instead of a context
     std::string scores;     ///< ask: a list column with the relevance of each document
-    std::string scores_are = "probability";  ///< dense, sparse, probability or logit
-    std::string rerank_scores;               ///< ask: a second such column, of a reranker
-    std::string rerank_scores_are = "probability";
+    ScoreKind scores_are = ScoreKind::probability;
+    std::string rerank_scores;  ///< ask: a second such column, of a reranker
+    ScoreKind rerank_scores_are = ScoreKind::probability;
     int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
     std::string questions;      ///< ask: a list column of strings or of {id, question, options}
     std::string question;       ///< ask: a text column, for one row per question
@@ -44,7 +47,7 @@ struct Job {
       int32_t shots = 0;       ///< examples that the instruction ends with
       std::string shots_from;  ///< the dataset they are taken from; narrativeqa: its train set
     } dataset;                 ///< where `format` names one
-    std::string too_long = "refuse";  ///< a document that no prompt holds: refuse, truncate or split
+    TooLong too_long = TooLong::refuse;
 
     struct Copy {
       std::string path;
@@ -54,41 +57,41 @@ struct Job {
   } input;
 
   struct Task {
-    std::string kind;         ///< extract, ask or chat
+    TaskKind kind = TaskKind::none;
     std::string schema;       ///< extract: YAML file
     std::string instruction;  ///< replaces the built-in text of the task
   } task;
 
   struct Method {
-    std::string name = "hpd";            ///< of core/methods/method.cc
-    std::string values = "independent";  ///< hpd: independent or positional
-    std::string stacking = "isolated";   ///< hpd: isolated or joint
+    std::string name = "hpd";                     ///< of core/methods/method.cc
+    ValueSight values = ValueSight::independent;  ///< hpd
+    Stacking stacking = Stacking::isolated;       ///< hpd
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
     float contrast = -1;            ///< pced: of experts with the amateur; negative: dynamic
     float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
-    std::string aggregate = "max";  ///< pced: max, mixture or product
-    float temperature = 0;          ///< 0: greedy
+    Aggregate aggregate = Aggregate::max;  ///< pced
+    float temperature = 0;                 ///< 0: greedy
     int32_t top_k = 0;
     float top_p = 1;
     uint64_t seed = 0;
   } method;
 
   struct Engine {
-    std::string device = "auto";   ///< auto, cpu, cuda or cuda:N
-    std::string kernels = "auto";  ///< cpu: auto (quick) or reference (the plain fp32 definition)
-    bool reproducible = false;     ///< a row's answers do not depend, to the bit, on what runs beside it
-    int32_t threads = 0;           ///< 0: every core
-    int32_t rows_per_step = 0;     ///< 0: auto
-    double kv_memory_gb = 0;       ///< 0: auto
-    int32_t prompts = 0;           ///< most prompts decoded at once; 0: as many as there is room for
-    int32_t window = 512;          ///< corpus rows planned together
+    Device device;
+    Kernels kernels = Kernels::automatic;
+    bool reproducible = false;  ///< a row's answers do not depend, to the bit, on what runs beside it
+    int32_t threads = 0;        ///< 0: every core
+    int32_t rows_per_step = 0;  ///< 0: auto
+    double kv_memory_gb = 0;    ///< 0: auto
+    int32_t prompts = 0;        ///< most prompts decoded at once; 0: as many as there is room for
+    int32_t window = 512;       ///< corpus rows planned together
   } engine;
 
   struct Output {
     std::string path;
-    std::string format = "jsonl";     ///< jsonl or parquet
+    OutputFormat format = OutputFormat::jsonl;
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value

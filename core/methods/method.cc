@@ -23,8 +23,9 @@ Builder tree(const Job::Method& method) {
 }
 
 Builder skeleton(const Job::Method& method) {
-  const bool joint = method.stacking == "joint";
-  if (method.values != "positional") return {method.documents, joint ? build_joint_tree : build_tree};
+  const bool joint = method.stacking == Stacking::joint;
+  if (method.values != ValueSight::positional)
+    return {method.documents, joint ? build_joint_tree : build_tree};
   return {method.documents,
           [joint](Items items, std::vector<Stack>& out) { build_positional(items, joint, out); }, true};
 }
@@ -46,42 +47,42 @@ Builder separate_experts(const Job::Method& method) {
 const std::vector<Method>& table() {
   static const std::vector<Method> methods = {
       {.name = "hpd",
-       .tasks = {"extract"},
+       .tasks = {TaskKind::extract},
        .wording = {.skeleton = true},
        .takes_documents = true,
        .builder = skeleton,
        .separate_builder = separate},
       {.name = "ippd",
-       .tasks = {"ask", "chat"},
+       .tasks = {TaskKind::ask, TaskKind::chat},
        .takes_documents = true,
        .builder = tree,
        .separate_builder = separate},
       {.name = "parallel-prompting",
-       .tasks = {"ask"},
+       .tasks = {TaskKind::ask},
        .wording = {.plain_text = true},
        .builder = tree,
        .separate_builder = separate},
       {.name = "standard",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .wording = {.answers = Answers::object},
        .one_question = true,
        .shares = false,
        .builder = separate,
        .separate_builder = separate},
       {.name = "separate",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .one_question = true,
        .shares = false,
        .builder = separate,
        .separate_builder = separate},
       {.name = "prefix",
-       .tasks = {"extract", "ask", "chat"},
+       .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
        .wording = {.answers = Answers::object},
        .one_question = true,
        .builder = prefix,
        .separate_builder = separate},
       {.name = "pced",
-       .tasks = {"ask"},
+       .tasks = {TaskKind::ask},
        .settings = {"contrast", "prior_weight", "aggregate"},
        .wording = {.experts = true},
        .one_question = true,
@@ -89,7 +90,7 @@ const std::vector<Method>& table() {
        .builder = shared_experts,
        .separate_builder = separate_experts},
       {.name = "seqbatch",
-       .tasks = {"extract", "ask"},
+       .tasks = {TaskKind::extract, TaskKind::ask},
        .wording = {.answers = Answers::list},
        .one_question = true,
        .verified_as = "separate",
@@ -101,7 +102,7 @@ const std::vector<Method>& table() {
 
 }  // namespace
 
-bool Method::serves(std::string_view task) const {
+bool Method::serves(TaskKind task) const {
   return std::ranges::find(tasks, task) != tasks.end();
 }
 
@@ -116,20 +117,20 @@ const Method& find_method(std::string_view name) {
   return *found;
 }
 
-std::vector<std::string> method_names(std::string_view task) {
+std::vector<std::string> method_names(TaskKind task) {
   std::vector<std::string> names;
   for (const Method& method : table())
-    if (task.empty() || method.serves(task)) names.emplace_back(method.name);
+    if (task == TaskKind::none || method.serves(task)) names.emplace_back(method.name);
   return names;
 }
 
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
                                 const Schema& schema) {
   const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording};
-  if (job.task.kind == "chat") return make_chat_task(context);
+  if (job.task.kind == TaskKind::chat) return make_chat_task(context);
   check_tokenizer(context);
   if (context.wording.answers == Answers::list) return make_list_task(context, schema);
-  return job.task.kind == "ask" ? make_ask_task(context) : make_extract_task(context, schema);
+  return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
 }
 
 Builder make_builder(const Job::Method& method) {

@@ -15,7 +15,7 @@ namespace sheaf {
 /// from here; no other file asks for a method by its name.
 struct Method {
   std::string_view name;
-  std::vector<std::string_view> tasks;          ///< task.kind that it serves: extract, ask, chat
+  std::vector<TaskKind> tasks;                  ///< that it serves
   std::vector<std::string_view> settings = {};  ///< keys of `method` that no other method has
 
   Wording wording = {};
@@ -30,14 +30,14 @@ struct Method {
   Builder (*builder)(const Job::Method& method);
   Builder (*separate_builder)(const Job::Method& method);  ///< of the baseline
 
-  bool serves(std::string_view task) const;
+  bool serves(TaskKind task) const;
 };
 
 std::span<const Method> all_methods();
 /// Refuses an unknown name.
 const Method& find_method(std::string_view name);
 /// In the order of the table; of those that serve a task where `task` names one.
-std::vector<std::string> method_names(std::string_view task = {});
+std::vector<std::string> method_names(TaskKind task = TaskKind::none);
 
 /// The task of a job, worded as its method wants it.
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,

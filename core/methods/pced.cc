@@ -7,10 +7,6 @@
 namespace sheaf {
 namespace {
 
-Aggregate aggregate_of(const std::string& name) {
-  return name == "mixture" ? Aggregate::mixture : name == "product" ? Aggregate::product : Aggregate::max;
-}
-
 /// The last token of a question is kept for a segment of its own: see Slot.
 void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) {
   if (tokens.size() == 1) return;
@@ -35,7 +31,7 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
       Slot slot = make_slot(item, q);
       const int32_t alone = slot.alone_tokens;
       slot.contrast = method.contrast < 0 ? kDynamicContrast : method.contrast;
-      slot.aggregate = aggregate_of(method.aggregate);
+      slot.aggregate = method.aggregate;
       const auto add_instruction = [&] {
         return stack.add({Role::instruction, item.bin->instruction, 0, {}, shared});
       };

@@ -6,18 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "core/job/words.h"
 #include "core/methods/builder.h"
 #include "core/task/item.h"
 #include "core/task/task.h"
 
 namespace sheaf {
-
-/// What becomes of an item whose document is too long for a prompt of its own.
-enum class TooLong : uint8_t {
-  refuse,
-  truncate,  ///< its end is left out
-  split,     ///< it is asked part by part
-};
 
 /// What a stack must not exceed.
 struct PlanLimits {

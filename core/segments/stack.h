@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/token.h"
+#include "core/segments/aggregate.h"
 #include "core/segments/answer_trie.h"
 
 namespace sheaf {
@@ -45,9 +46,6 @@ enum class Stop : uint8_t {
 };
 
 const char* stop_name(Stop stop);
-
-/// How the scores of several experts become one row of scores; `pick.h` defines them.
-enum class Aggregate : uint8_t { max, mixture, product };
 
 constexpr float kDynamicContrast = -1;  ///< found from the rows themselves
 

@@ -41,7 +41,7 @@ class ListTask : public Task {
  public:
   ListTask(const TaskContext& context, const Schema& schema)
       : tokenizer_(context.tokenizer), chat_(context.chat), job_(context.job), schema_(schema) {
-    asks_ = job_.task.kind == "ask";
+    asks_ = job_.task.kind == TaskKind::ask;
     if (asks_) {
       auto bin = std::make_shared<BinParts>();
       bin->instruction = encode_instruction(tokenizer_, chat_, instruction(kAsk) + "\n\nPassage:\n");

@@ -33,13 +33,6 @@ std::vector<std::string> words_of(std::string_view text) {
 
 }  // namespace
 
-ScoreKind score_kind(const std::string& name) {
-  return name == "dense"    ? ScoreKind::dense
-         : name == "sparse" ? ScoreKind::sparse
-         : name == "logit"  ? ScoreKind::logit
-                            : ScoreKind::probability;
-}
-
 bool is_possible(ScoreKind kind, double score) {
   if (kind == ScoreKind::dense) return std::abs(score) <= 1 + kRounding;
   if (kind == ScoreKind::probability) return score >= -kRounding && score <= 1 + kRounding;

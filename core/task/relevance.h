@@ -1,19 +1,12 @@
 #pragma once
-#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/job/words.h"
+
 namespace sheaf {
 
-/// What the scores of a corpus are.
-enum class ScoreKind : uint8_t {
-  dense,        ///< cosines in [-1, 1], as of embeddings and of ColBERT
-  sparse,       ///< not negative and without bound, as of BM25
-  probability,  ///< in [0, 1]
-  logit,        ///< any number, as a reranker gives before its sigmoid
-};
-ScoreKind score_kind(const std::string& name);
 bool is_possible(ScoreKind kind, double score);
 
 /// A score as a relevance in [0, 1), as in appendix B of PCED.

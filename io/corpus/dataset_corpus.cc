@@ -52,7 +52,7 @@ class DatasetCorpus : public Corpus {
 
 std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RowMapper mapper) {
   const DatasetFormat& format = *find_dataset_format(job.input.format);
-  std::vector<std::string> columns = format.task == "ask"
+  std::vector<std::string> columns = format.task == TaskKind::ask
                                          ? std::vector<std::string>{"id", "context", "questions"}
                                          : std::vector<std::string>{"id", "category", "document", "gold"};
   if (format.documents) columns.emplace_back("documents");

@@ -15,16 +15,16 @@ using nlohmann::json;
 
 constexpr size_t kMostDocuments = 1'000;
 
-double score_of(const json& value, const std::string& kind, const std::string& what) {
+double score_of(const json& value, ScoreKind kind, const std::string& what) {
   if (!value.is_number()) reject("{} is {}, not a number", what, kind_of(value));
   const double score = value.get<double>();
   if (!std::isfinite(score)) reject("{} is not a finite number", what);
-  if (!is_possible(score_kind(kind), score)) reject("{} is {}, which is not {}", what, score, kind);
-  return normalized_score(score_kind(kind), score);
+  if (!is_possible(kind, score)) reject("{} is {}, which is not {}", what, score, word_of(kind));
+  return normalized_score(kind, score);
 }
 
 /// The relevances in a list column, one per document.
-std::vector<double> scores_of(const json& cells, const std::string& column, const std::string& kind,
+std::vector<double> scores_of(const json& cells, const std::string& column, ScoreKind kind,
                               size_t documents) {
   const json& list = cell(cells, column);
   if (!list.is_array()) reject("column \"{}\" is {}, not a list of scores", column, kind_of(list));
@@ -47,7 +47,7 @@ std::string document_of(const json& value, const std::string& what) {
 }
 
 /// The scores that documents carry themselves: all of them or none.
-std::vector<double> own_scores(const json& list, const std::string& kind) {
+std::vector<double> own_scores(const json& list, ScoreKind kind) {
   std::vector<double> scores;
   for (size_t i = 0; i < list.size(); ++i) {
     const bool scored = list[i].is_object() && list[i].contains("score") && !list[i]["score"].is_null();

@@ -51,7 +51,7 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
       schema_(schema),
       contexts_(std::move(contexts)),
       method_(job.method),
-      batch_(job.task.kind == "chat"),
+      batch_(job.task.kind == TaskKind::chat),
       gathers_(!input_.context_id.empty() && !contexts_) {
   const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
     const auto place = input_.places.find(key);

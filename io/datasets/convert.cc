@@ -12,8 +12,8 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
                           const ConvertSettings& settings,
                           const std::function<void(const DatasetRow&)>& on_reject) {
   const auto reader = open_dataset(format, from, settings.dataset);
-  const std::string& task = find_dataset_format(format)->task;
-  if (!settings.schema.empty() && task != "extract")
+  const TaskKind task = find_dataset_format(format)->task;
+  if (!settings.schema.empty() && task != TaskKind::extract)
     refuse("--schema is for datasets of attributes; {} has questions", format);
   CorpusWriter writer(to, task);
   SchemaWriter schema;
@@ -28,7 +28,7 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
     }
     ++done.rows;
     writer.add(row->cells);
-    if (task == "extract") {
+    if (task == TaskKind::extract) {
       schema.add(row->cells);
       continue;
     }

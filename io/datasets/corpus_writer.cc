@@ -16,7 +16,7 @@ constexpr size_t kBuffer = 1 << 20;
 
 }  // namespace
 
-CorpusWriter::CorpusWriter(const std::string& path, const std::string& task)
+CorpusWriter::CorpusWriter(const std::string& path, TaskKind task)
     : path_(path), task_(task), lines_path_(path + ".lines.part") {
   if (!path.ends_with(".jsonl") && !path.ends_with(".parquet"))
     refuse("{}: the corpus is written as .jsonl or .parquet; end its name so", path);
@@ -42,7 +42,7 @@ void CorpusWriter::add(const nlohmann::ordered_json& row) {
 
 void CorpusWriter::write_parquet(const std::string& target) const {
   std::vector<TableColumn> columns;
-  if (task_ == "extract") {
+  if (task_ == TaskKind::extract) {
     columns = {
         {"id", Type::integer}, {"category", Type::text}, {"document", Type::text}, {"gold", Type::text}};
   } else {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/job/words.h"
 #include "io/base/file_layer.h"
 
 namespace sheaf {
@@ -12,7 +13,7 @@ namespace sheaf {
 class CorpusWriter {
  public:
   /// Refuses a name that ends in neither .jsonl nor .parquet. `task` is ask or extract.
-  CorpusWriter(const std::string& path, const std::string& task);
+  CorpusWriter(const std::string& path, TaskKind task);
   ~CorpusWriter();
   CorpusWriter(const CorpusWriter&) = delete;
   CorpusWriter& operator=(const CorpusWriter&) = delete;
@@ -23,7 +24,9 @@ class CorpusWriter {
  private:
   void write_parquet(const std::string& target) const;
 
-  std::string path_, task_, lines_path_;
+  std::string path_;
+  TaskKind task_;
+  std::string lines_path_;
   std::unique_ptr<OutputFile> lines_;
   std::string buffer_;
   bool documents_ = false;  // some row has a list of them

@@ -50,16 +50,16 @@ std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std:
 
 const std::vector<DatasetFormat>& dataset_formats() {
   static const std::vector<DatasetFormat> formats = {
-      {"squad", "ask", "dev-v2.0.json"},
-      {"race", "ask", "the folder RACE/test"},
-      {"narrativeqa", "ask", "the folder with qaps.csv"},
-      {"longhealth", "ask", "benchmark_v5.json"},
-      {"quac", "ask", "val_v0.2.json"},
-      {"drop", "ask", "drop_dataset_dev.json"},
-      {"hotpotqa", "ask", "hotpot_dev_distractor_v1.json", true},
-      {"musique", "ask", "musique_ans_v1.0_dev.jsonl", true},
-      {"oa-mine", "extract", "test.jsonl of ExtractGPT"},
-      {"ae-110k", "extract", "test.jsonl of ExtractGPT"},
+      {"squad", TaskKind::ask, "dev-v2.0.json"},
+      {"race", TaskKind::ask, "the folder RACE/test"},
+      {"narrativeqa", TaskKind::ask, "the folder with qaps.csv"},
+      {"longhealth", TaskKind::ask, "benchmark_v5.json"},
+      {"quac", TaskKind::ask, "val_v0.2.json"},
+      {"drop", TaskKind::ask, "drop_dataset_dev.json"},
+      {"hotpotqa", TaskKind::ask, "hotpot_dev_distractor_v1.json", true},
+      {"musique", TaskKind::ask, "musique_ans_v1.0_dev.jsonl", true},
+      {"oa-mine", TaskKind::extract, "test.jsonl of ExtractGPT"},
+      {"ae-110k", TaskKind::extract, "test.jsonl of ExtractGPT"},
   };
   return formats;
 }

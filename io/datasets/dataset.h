@@ -12,8 +12,8 @@ namespace sheaf {
 
 /// A public dataset that is read as it is downloaded.
 struct DatasetFormat {
-  std::string name;        ///< as jobs and `sheaf convert` call it
-  std::string task;        ///< ask or extract
+  std::string name;  ///< as jobs and `sheaf convert` call it
+  TaskKind task;
   std::string input;       ///< what to point at, for people: "dev-v2.0.json"
   bool documents = false;  ///< whether its questions are about several documents
 };

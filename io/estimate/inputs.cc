@@ -31,10 +31,6 @@ bool is_shape(const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-TooLong too_long_of(const std::string& text) {
-  return text == "split" ? TooLong::split : text == "truncate" ? TooLong::truncate : TooLong::refuse;
-}
-
 }  // namespace
 
 ModelConfig read_model_config(const std::string& path) {
@@ -52,7 +48,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty()) {
     job_ = read_job(asked.job, asked.overrides, false);
-    packing_ = {job_.engine.window, too_long_of(job_.input.too_long)};
+    packing_ = {job_.engine.window, job_.input.too_long};
   } else {
     const BenchPacking usual;
     job_.method.name = usual.method;
@@ -127,11 +123,11 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
   const bool given = asked.answer_tokens > 0;
   const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
-                         : job_.task.kind == "chat" ? 0
-                                                    : kUsualAnswer;
+                         : job_.task.kind == TaskKind::chat ? 0
+                                                            : kUsualAnswer;
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
   const auto ended = std::ranges::count_if(items_, [&](const Item& item) {
-    return job_.task.kind == "chat" && item.max_tokens > 0 && item.max_tokens < answer;
+    return job_.task.kind == TaskKind::chat && item.max_tokens > 0 && item.max_tokens < answer;
   });
   if (ended > 0)
     notes_.push_back(
@@ -152,7 +148,7 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                                  given ? "" : "; --answer-tokens says how long they are"));
   rows_.answer_tokens = [this, answer](const Job::Method& method) {
     const Answers answers = find_method(method.name).wording.answers;
-    return answers == Answers::each || (answers == Answers::object && job_.task.kind != "extract")
+    return answers == Answers::each || (answers == Answers::object && job_.task.kind != TaskKind::extract)
                ? answer
                : together_tokens(answer, answers);
   };
@@ -160,7 +156,8 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
 
 /// Every question of the sample is one of multiple choice.
 bool EstimateInputs::only_options() const {
-  return job_.task.kind == "ask" && !items_.empty() && std::ranges::all_of(items_, [](const Item& item) {
+  return job_.task.kind == TaskKind::ask && !items_.empty() &&
+         std::ranges::all_of(items_, [](const Item& item) {
            return std::ranges::none_of(item.questions,
                                        [](const Question& each) { return each.options.empty(); });
          });

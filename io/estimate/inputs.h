@@ -88,7 +88,7 @@ class EstimateInputs {
   /// No task: there is no job.
   std::function<std::vector<ReadyItem>(const Job::Method&, Task*)> make_rows_;
   mutable std::mutex wording_;
-  mutable std::map<std::pair<Wording, std::string>, std::unique_ptr<WordedRows>> worded_;  ///< with stacking
+  mutable std::map<std::pair<Wording, Stacking>, std::unique_ptr<WordedRows>> worded_;  ///< with stacking
   std::vector<std::string> notes_;
   SampledRows rows_;
 };

@@ -118,7 +118,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   }
   examples_ = job_.input.dataset.shots > 0;
   open_tokenizer(asked.tokens_per_byte);
-  const Schema* schema = job_.task.kind == "extract" ? &schema_ : nullptr;
+  const Schema* schema = job_.task.kind == TaskKind::extract ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
   int64_t whole = asked.rows;
   if (whole == 0) {
@@ -149,7 +149,7 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
   RowStatistics statistics = asked.statistics;
   if (const int32_t top = job_.input.top_documents; top > 0 && statistics.documents)
     statistics.documents = std::min<double>(*statistics.documents, top);
-  if (job_.task.kind == "chat") statistics.answer = job_.method.max_value_tokens;
+  if (job_.task.kind == TaskKind::chat) statistics.answer = job_.method.max_value_tokens;
   if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
   rows_.whole = asked.rows > 0 ? asked.rows : 1000;
   const double row_tokens =
@@ -163,7 +163,7 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
         "estimate: {} rows of {:.0f} tokens are too many to make up; give shorter lengths or a smaller "
         "--sample",
         rows_.sample, row_tokens);
-  if (job_.task.kind.empty())
+  if (job_.task.kind == TaskKind::none)
     make_up_alone(statistics);
   else
     make_up_for_job(statistics, asked);
@@ -182,7 +182,7 @@ void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
 }
 
 void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
-  const bool extract = job_.task.kind == "extract";
+  const bool extract = job_.task.kind == TaskKind::extract;
   if (extract && (statistics.questions || statistics.question))
     refuse("estimate: {} says what is asked of a document; leave --questions and --question-tokens out",
            job_.task.schema);

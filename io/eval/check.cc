@@ -46,8 +46,8 @@ bool holds_other_corpus(const Job& job) {
     return found;
   };
   const nlohmann::ordered_json before = started_as(job.output.path);
-  return before.is_object() &&
-         sums(before.value("corpus", nlohmann::ordered_json::object())) != sums(corpus_fingerprint(job));
+  return before.is_object() && sums(before.value("corpus", nlohmann::ordered_json::object())) !=
+                                   sums(corpus_fingerprint(job.input));
 }
 
 void check_runs(const std::vector<EvalCell>& cells, bool restart) {

@@ -52,8 +52,8 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
     Job job = read_job(dataset.job, overrides, options.files);
     if (options.limit > 0) job.input.limit = options.limit;
     if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
-    if (!dataset.judge.empty() && job.task.kind != "extract")
-      refuse("judge is only for task.kind extract, not {}; remove it", job.task.kind);
+    if (!dataset.judge.empty() && job.task.kind != TaskKind::extract)
+      refuse("judge is only for task.kind extract, not {}; remove it", word_of(job.task.kind));
     if (options.files && !dataset.judge.empty() && !std::filesystem::exists(dataset.judge))
       refuse("judge.model: no such file or folder: {}", dataset.judge);
     return job;
@@ -89,7 +89,7 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
 
 void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>& take) {
   Schema schema;
-  const bool extract = job.task.kind == "extract";
+  const bool extract = job.task.kind == TaskKind::extract;
   if (extract) schema = read_schema(job.task.schema);
   const auto corpus = open_corpus(job, extract ? &schema : nullptr);
   while (const auto row = corpus->next()) {
@@ -112,7 +112,7 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
 }
 
 std::vector<GoldAnswer> read_asked_gold(const Eval::Dataset& dataset, const Job& job) {
-  if (job.task.kind == "chat" && dataset.gold.empty())
+  if (job.task.kind == TaskKind::chat && dataset.gold.empty())
     refuse("{}: dataset {}: requests carry no gold answers; name them with gold, or leave out metric",
            dataset.place, dataset.name);
   if (dataset.gold.empty() && job.input.dataset.split != "test")

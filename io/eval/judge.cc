@@ -46,7 +46,7 @@ Job judge_job(const std::string& judge_model, const EvalCell& cell, const std::s
   job.input.path = requests;
   job.input.format = "openai-batch";
   job.input.id = "custom_id";
-  job.task.kind = "chat";
+  job.task.kind = TaskKind::chat;
   job.method.name = "prefix";
   job.method.prompt_tokens = 32768;
   job.method.max_value_tokens = kReplyTokens;

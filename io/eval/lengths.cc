@@ -84,7 +84,7 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
             {"documents", job.method.documents},
             {"prompt_tokens", job.method.prompt_tokens}}},
           {"engine",
-           {{"device", job.engine.device},
+           {{"device", device_text(job.engine.device)},
             {"rows_per_step", job.engine.rows_per_step},
             {"kv_memory_gb", job.engine.kv_memory_gb},
             {"prompts", job.engine.prompts},
@@ -186,7 +186,7 @@ LengthsBench::~LengthsBench() = default;
 
 void LengthsBench::open(const Job& job) {
   const std::string key =
-      fmt::format("{}\n{}\n{}", job.model.path, job.engine.device, job.engine.reproducible);
+      fmt::format("{}\n{}\n{}", job.model.path, device_text(job.engine.device), job.engine.reproducible);
   if (backend_ && opened_ == key) return;
   backend_.reset();  // its memory first
   const bool weights = has_weights(job.model.path);

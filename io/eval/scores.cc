@@ -100,7 +100,7 @@ EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& rep
                  const std::optional<ScoredRun>& run, const ScoredRun* baseline) {
   const Eval::Dataset& dataset = eval.datasets[cell.dataset];
   EvalRow row = named_row(eval, cell);
-  const bool questions = cell.job.task.kind == "ask";
+  const bool questions = cell.job.task.kind == TaskKind::ask;
   row.unit = questions ? "questions" : "items";
   const double count = at(report, questions ? "/questions/asked" : "/items");
   const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");

@@ -1,7 +1,6 @@
 #include "io/files/job_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -19,14 +18,12 @@ constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
-const std::vector<std::string> kKinds = {"extract", "ask", "chat"};
-
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   std::vector<std::string> chats = chat_template_names();
   chats.insert(chats.begin(), "auto");
   map.text("path", model.path);
   map.text("adapter", model.adapter);
-  map.choice("dtype", model.dtype, {"auto", "f32"});
+  read_choice(map, "dtype", model.dtype);
   map.choice("chat", model.chat, chats);
   map.require("path");
   map.finish();
@@ -36,48 +33,54 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
 }
 
 void read_task(YamlMap& map, Job::Task& task) {
-  map.choice("kind", task.kind, kKinds);
+  read_choice(map, "kind", task.kind);
   map.text("schema", task.schema);
   map.text("instruction", task.instruction);
   map.require("kind");
   map.finish();
-  if (task.kind == "extract") {
+  if (task.kind == TaskKind::extract) {
     needs(map, "schema", "task.kind extract");
     check_exists(map, "schema", task.schema);
   } else {
     only_for(map, {"schema"}, "task.kind extract");
-    if (task.kind == "chat") only_for(map, {"instruction"}, "task.kind extract and ask");
+    if (task.kind == TaskKind::chat) only_for(map, {"instruction"}, "task.kind extract and ask");
   }
 }
 
-void check_method_fits(const YamlMap& map, const Job::Method& asked, const std::string& kind) {
+void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind kind) {
   const Method& method = find_method(asked.name);
-  if (!method.serves(kind))
+  if (!method.serves(kind)) {
+    std::vector<std::string_view> served;
+    for (const TaskKind task : method.tasks) served.push_back(word_of(task));
     refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
-           map.has("name") ? asked.name : asked.name + " (the default)", fmt::join(method.tasks, " and "),
-           kind, fmt::join(method_names(kind), ", "));
+           map.has("name") ? asked.name : asked.name + " (the default)", fmt::join(served, " and "),
+           word_of(kind), fmt::join(method_names(kind), ", "));
+  }
   for (const Method& other : all_methods())
     if (&other != &method)
       for (const std::string_view key : other.settings)
         only_for(map, {key}, fmt::format("method.name {}", other.name));
   if (method.wording.skeleton) return;
-  for (const auto& [key, value, own] :
-       {std::tuple{"values", asked.values, "positional"}, std::tuple{"stacking", asked.stacking, "joint"}})
+  const auto only_for_hpd = [&](const char* key, auto value, auto own) {
     if (value == own)
-      refuse("{}: method.{} {} is only for method.name hpd, not {}", map.where(key), key, own, asked.name);
+      refuse("{}: method.{} {} is only for method.name hpd, not {}", map.where(key), key, word_of(own),
+             asked.name);
+  };
+  only_for_hpd("values", asked.values, ValueSight::positional);
+  only_for_hpd("stacking", asked.stacking, Stacking::joint);
 }
 
-void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
+void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.choice("name", method.name, method_names());
-  map.choice("values", method.values, {"independent", "positional"});
-  map.choice("stacking", method.stacking, {"isolated", "joint"});
+  read_choice(map, "values", method.values);
+  read_choice(map, "stacking", method.stacking);
   map.integer("documents", method.documents, kFromZero);
   map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
   map.integer("max_value_tokens", method.max_value_tokens, {1, 4096});
   if (const YamlPtr node = map.node("contrast"); node && node->text != "dynamic")
     map.number("contrast", method.contrast, {0, 100});
   map.number("prior_weight", method.prior_weight, {0, 100});
-  map.choice("aggregate", method.aggregate, {"max", "mixture", "product"});
+  read_choice(map, "aggregate", method.aggregate);
   map.number("temperature", method.temperature, {0, 1000});
   map.integer("top_k", method.top_k, kFromZero);
   map.number("top_p", method.top_p, {0, 1});
@@ -88,19 +91,10 @@ void read_method(YamlMap map, Job::Method& method, const std::string& kind) {
   check_method_fits(map, method, kind);
 }
 
-bool is_device(const std::string& device) {
-  if (device == "auto" || device == "cpu" || device == "cuda") return true;
-  constexpr std::string_view prefix = "cuda:";
-  if (!device.starts_with(prefix)) return false;
-  const char* end = device.data() + device.size();
-  uint16_t number = 0;
-  const auto [rest, error] = std::from_chars(device.data() + prefix.size(), end, number);
-  return error == std::errc() && rest == end;
-}
-
 void read_engine(YamlMap map, Job::Engine& engine) {
-  map.text("device", engine.device);
-  map.choice("kernels", engine.kernels, {"auto", "reference"});
+  std::string device = device_text(engine.device);
+  map.text("device", device);
+  read_choice(map, "kernels", engine.kernels);
   map.boolean("reproducible", engine.reproducible);
   map.integer("threads", engine.threads, {0, 4096});
   map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
@@ -108,14 +102,12 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);
   map.finish();
-  if (!is_device(engine.device))
-    refuse("{}: engine.device cannot be \"{}\"; choose auto, cpu, cuda or cuda:N", map.where("device"),
-           shorten_text(engine.device, 60));
+  engine.device = parse_device(device, map.where("device") + ": engine.device");
 }
 
 void read_output(YamlMap map, Job::Output& output) {
   map.text("path", output.path);
-  map.choice("format", output.format, {"jsonl", "parquet"});
+  read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);
@@ -178,9 +170,9 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
           "{}: method.name {} asks about several documents one by one; name their list column with "
           "input.documents",
           job.file, job.method.name);
-    if (job.input.too_long != "refuse")
+    if (job.input.too_long != TooLong::refuse)
       refuse("{}: input.too_long: {}'s documents are not {}; leave it out", job.file, job.method.name,
-             job.input.too_long == "split" ? "split" : "truncated");
+             job.input.too_long == TooLong::split ? "split" : "truncated");
   }
   if (files) add_examples(job);
   return job;

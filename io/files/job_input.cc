@@ -15,8 +15,6 @@ namespace {
 constexpr const char* kBatchFormat = "openai-batch";
 constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 
-const std::vector<std::string> kScoreKinds = {"dense", "sparse", "probability", "logit"};
-
 std::vector<std::string> corpus_format_names() {
   std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
@@ -24,25 +22,26 @@ std::vector<std::string> corpus_format_names() {
 }
 
 /// The keys of a dataset that is read as it is downloaded, whose columns are known.
-void read_dataset(YamlMap& map, Job::Input& input, const std::string& kind, bool files) {
+void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   Job::Input::Dataset& dataset = input.dataset;
   map.choice("split", dataset.split, {"train", "valid", "test"});
   map.integer("turns", dataset.turns, {0, 100});
   map.integer("shots", dataset.shots, {0, 100});
   map.text("shots_from", dataset.shots_from);
   const DatasetFormat* format = find_dataset_format(input.format);
-  if (kind != "ask") only_for(map, {"shots", "shots_from"}, "task.kind ask");
+  if (kind != TaskKind::ask) only_for(map, {"shots", "shots_from"}, "task.kind ask");
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
     refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
            map.where("shots"));
   if (files) check_exists(map, "shots_from", dataset.shots_from);
   if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
-    refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name, format->task);
+    refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name,
+           word_of(format->task));
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
   only_for(map, {"context_id"}, "JSONL and Parquet");
-  if (kind == "extract") {
+  if (kind == TaskKind::extract) {
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
   } else {
@@ -83,11 +82,11 @@ void needs(const YamlMap& map, std::string_view key, std::string_view what) {
   if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
 }
 
-void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool files) {
+void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.text("path", input.path);
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
-  map.choice("too_long", input.too_long, {"refuse", "truncate", "split"});
+  read_choice(map, "too_long", input.too_long);
   map.text("id", input.id);
   map.text("category", input.category);
   map.text_list("document", input.document);
@@ -95,9 +94,9 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
   map.text("context_id", input.context_id);
   map.text("documents", input.documents);
   map.text("scores", input.scores);
-  map.choice("scores_are", input.scores_are, kScoreKinds);
+  read_choice(map, "scores_are", input.scores_are);
   map.text("rerank_scores", input.rerank_scores);
-  map.choice("rerank_scores_are", input.rerank_scores_are, kScoreKinds);
+  read_choice(map, "rerank_scores_are", input.rerank_scores_are);
   map.integer("top_documents", input.top_documents, {0, 1000});
   map.text("questions", input.questions);
   map.text("question", input.question);
@@ -108,11 +107,11 @@ void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool fi
   for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
                           "rerank_scores", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
-  if (kind != "chat" && input.format == kBatchFormat)
+  if (kind != TaskKind::chat && input.format == kBatchFormat)
     refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);
-  if (kind == "chat") {
+  if (kind == TaskKind::chat) {
     check_batch(map, input);
-  } else if (kind == "extract") {
+  } else if (kind == TaskKind::extract) {
     if (input.document.empty()) needs(map, "document", "task.kind extract");
     only_for(map,
              {"context", "context_id", "documents", "scores", "scores_are", "rerank_scores",

@@ -9,7 +9,15 @@
 namespace sheaf {
 
 /// Reads the input section of a job of the task `kind`. Without `files` the corpus may be missing.
-void read_input(YamlMap map, Job::Input& input, const std::string& kind, bool files);
+void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files);
+
+/// Reads the word of an enum.
+template <class Enum>
+void read_choice(YamlMap& map, std::string_view key, Enum& target) {
+  std::string word(word_of(target));
+  map.choice(key, word, all_words<Enum>());
+  if (const auto value = read_word<Enum>(word)) target = *value;
+}
 
 /// Ends the instruction with the examples that the input section asks for, as they would stand in the prompt.
 void add_examples(Job& job);

@@ -1,7 +1,6 @@
 #include "io/jobs/bench_backend.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <thread>
@@ -41,32 +40,26 @@ Shape find_shape(const std::string& text) {
   return {description.config, description.family->qkv_bias};
 }
 
-/// The CUDA device that `text` names, -1 for the CPU.
-int parse_device(const std::string& text) {
-  if (text == "cpu") return -1;
-  if (text == "auto") {
+/// The CUDA device to use, -1 for the CPU.
+int choose_device(const Device& asked) {
+  if (asked.kind == Device::Kind::cpu) return -1;
+  if (asked.kind == Device::Kind::automatic) {
 #ifdef SHEAF_WITH_CUDA
     if (!cuda_devices().empty()) return 0;
 #endif
     return -1;
   }
-  std::string_view number = text;
-  if (number.starts_with("cuda")) number.remove_prefix(number.starts_with("cuda:") ? 5 : 4);
-  int device = 0;
-  const char* end = number.data() + number.size();
-  const auto parsed = std::from_chars(number.data(), end, device);
-  const bool plain = text == "cuda";
-  if (!plain && (parsed.ec != std::errc() || parsed.ptr != end || device < 0))
-    refuse("--device {}: is none; use cpu, cuda, cuda:N or N", text);
 #ifdef SHEAF_WITH_CUDA
+  const int device = asked.index.value_or(0);
   const auto devices = static_cast<int>(cuda_devices().size());
   if (device >= devices)
     refuse("--device {}: this machine has {} CUDA device{}; --device cpu times small shapes without one",
-           text, devices, devices == 1 ? "" : "s");
+           device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(device); !trouble.empty()) refuse("{}", trouble);
   return device;
 #else
-  refuse("--device {}: this program was built without CUDA; --device cpu times small shapes", text);
+  refuse("--device {}: this program was built without CUDA; --device cpu times small shapes",
+         device_text(asked));
 #endif
 }
 
@@ -97,7 +90,7 @@ ModelConfig read_shape(const std::string& shape) {
 BenchBackend::BenchBackend(const BenchModel& wanted) {
   {
     const Stopwatch watch(device_seconds_);
-    device_ = parse_device(wanted.device);
+    device_ = choose_device(wanted.device);
 #ifdef SHEAF_WITH_CUDA
     if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
 #endif

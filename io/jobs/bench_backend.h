@@ -3,15 +3,16 @@
 #include <string>
 
 #include "core/engine/backend.h"
+#include "core/job/device.h"
 #include "core/model/model.h"
 
 namespace sheaf {
 
 /// What `sheaf bench` computes with: the weights of a model, or random ones of a shape.
 struct BenchModel {
-  std::string shape;   ///< qwen3-8b, or a path
-  std::string path;    ///< of real weights; empty: random ones
-  std::string device;  ///< cpu, cuda, cuda:N or N
+  std::string shape;  ///< qwen3-8b, or a path
+  std::string path;   ///< of real weights; empty: random ones
+  Device device = {};
   bool reproducible = false;
   int32_t layers = 0;  ///< of random weights, where not as the shape has them
 };

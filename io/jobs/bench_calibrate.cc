@@ -164,10 +164,10 @@ std::string today() {
 
 }  // namespace
 
-Calibration calibrate(const std::string& device, std::vector<std::string> shapes,
+Calibration calibrate(const Device& device, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress) {
-  const bool cpu = device == "cpu";
+  const bool cpu = device.kind == Device::Kind::cpu;
   if (shapes.empty()) {
     if (cpu)
       shapes = {"smollm2-135m", "smollm2-360m"};
@@ -211,7 +211,7 @@ Calibration calibrate(const std::string& device, std::vector<std::string> shapes
     calibration.device = timer ? timer->describe() : differences->describe();
   }
   if (calibration.measurements.empty())
-    refuse("--calibrate: no shape fits {}; name a smaller one with --shapes", device);
+    refuse("--calibrate: no shape fits {}; name a smaller one with --shapes", device_text(device));
   return calibration;
 }
 

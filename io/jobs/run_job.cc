@@ -76,9 +76,9 @@ RunFolderOptions JobRun::folder_options() const {
   options.fingerprint = fingerprint_;
   options.first_row = shard_.first;
   options.restart = settings_.restart;
-  if (job().output.format == "parquet") {
+  if (job().output.format == OutputFormat::parquet) {
     options.ending = ".parquet";
-    options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job()))](
+    options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](
                          OutputFile& target) { return write_parquet_rows(columns, target); };
   }
   return options;
@@ -196,7 +196,7 @@ RunEnd JobRun::interrupted() {
 }
 
 RunEnd JobRun::finish() {
-  if (corpus_fingerprint(job()) != fingerprint_.at("corpus"))
+  if (corpus_fingerprint(job().input) != fingerprint_.at("corpus"))
     refuse(
         "{}: its files were changed while they were read, so the rows would be of neither the old ones nor "
         "the new ones; leave them alone and begin again with --restart",

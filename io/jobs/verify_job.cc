@@ -39,8 +39,8 @@ std::string value_text(const RowValue& value) {
 }
 
 std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
-  if (bench.job().task.kind == "ask") return item.questions[question].text;
-  if (bench.job().task.kind == "chat") return item.dialog.turns.back();
+  if (bench.job().task.kind == TaskKind::ask) return item.questions[question].text;
+  if (bench.job().task.kind == TaskKind::chat) return item.dialog.turns.back();
   const Category* category = bench.schema().find(item.category);
   return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
 }
@@ -124,7 +124,7 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
   Job alone = job;
   // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without
   // them.
-  alone.method.stacking = "isolated";
+  alone.method.stacking = Stacking::isolated;
   if (values) alone.method.name = method.verified_as;
   VerifyEnd end;
   const Decoded packed = decode(bench, job, make_builder(job.method), values, method.name, listener);

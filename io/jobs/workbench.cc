@@ -24,30 +24,32 @@ constexpr int32_t kPageSize = 16;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 /// The CUDA device to use, -1 for the CPU; adds to `notices` what the user should know of the choice.
-int choose_device(const std::string& asked, const std::string& dtype, std::vector<std::string>& notices) {
-  if (asked == "cpu") return -1;
+int choose_device(const Device& asked, Precision dtype, std::vector<std::string>& notices) {
+  if (asked.kind == Device::Kind::cpu) return -1;
+  const bool automatic = asked.kind == Device::Kind::automatic;
 #ifdef SHEAF_WITH_CUDA
-  if (dtype == "f32") {
-    if (asked == "auto") return -1;
+  if (dtype == Precision::f32) {
+    if (automatic) return -1;
     refuse("model.dtype: f32 is computed on the CPU only; leave it out, or use engine.device: cpu");
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
-    if (asked != "auto") refuse("engine.device: {}; or use cpu", trouble);
+    if (!automatic) refuse("engine.device: {}; or use cpu", trouble);
     notices.push_back(trouble + "; computing on the CPU");
   }
   const auto devices = static_cast<int>(cuda_devices().size());
-  if (asked == "auto" && devices == 0) return -1;
-  const int number = asked == "auto" || asked == "cuda" ? 0 : std::stoi(asked.substr(5));
+  if (automatic && devices == 0) return -1;
+  const int number = asked.index.value_or(0);
   if (number >= devices)
-    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto", asked,
-           devices, devices == 1 ? "" : "s");
+    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto",
+           device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
     refuse("engine.device: {}; or use cpu", trouble);
   return number;
 #else
   static_cast<void>(dtype), static_cast<void>(notices);
-  if (asked == "auto") return -1;
-  refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto", asked);
+  if (automatic) return -1;
+  refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto",
+         device_text(asked));
 #endif
 }
 
@@ -85,14 +87,14 @@ bool Workbench::take_input() {
 }
 
 std::unique_ptr<Corpus> Workbench::corpus() const {
-  return open_corpus(job_, job_.task.kind == "extract" ? &schema_ : nullptr);
+  return open_corpus(job_, job_.task.kind == TaskKind::extract ? &schema_ : nullptr);
 }
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
-  if (job_.engine.kernels == "reference") return make_reference_backend(model_);
+  if (job_.engine.kernels == Kernels::reference) return make_reference_backend(model_);
   const int threads =
       job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
   return make_quick_backend(model_, std::max(1, threads));
@@ -102,7 +104,8 @@ BackendNeeds Workbench::backend_needs() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) return cuda_needs(model_.config);
 #endif
-  return job_.engine.kernels == "reference" ? reference_needs(model_.config) : quick_needs(model_.config);
+  return job_.engine.kernels == Kernels::reference ? reference_needs(model_.config)
+                                                   : quick_needs(model_.config);
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
@@ -133,12 +136,8 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
 }
 
 PlanLimits Workbench::limits(const Engine& engine) const {
-  const std::string& too_long = job_.input.too_long;
   return {model_.config.context, job_.method.prompt_tokens,
-          [&engine](const Stack& stack) { return engine.fits(stack); },
-          too_long == "split"      ? TooLong::split
-          : too_long == "truncate" ? TooLong::truncate
-                                   : TooLong::refuse};
+          [&engine](const Stack& stack) { return engine.fits(stack); }, job_.input.too_long};
 }
 
 }  // namespace sheaf

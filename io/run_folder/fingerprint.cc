@@ -68,47 +68,47 @@ ordered_json model_files(const std::string& path) {
 ordered_json settings(const Job& job) {
   const ordered_json contrast =
       job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
-  return {{"model", {{"dtype", job.model.dtype}, {"chat", job.model.chat}}},
+  return {{"model", {{"dtype", word_of(job.model.dtype)}, {"chat", job.model.chat}}},
           {"input",
            {{"format", job.input.format},
             {"split", job.input.dataset.split},
             {"turns", job.input.dataset.turns},
             {"limit", job.input.limit},
-            {"too_long", job.input.too_long},
+            {"too_long", word_of(job.input.too_long)},
             {"id", job.input.id},
             {"category", job.input.category},
             {"document", job.input.document},
             {"context", job.input.context},
             {"context_id", job.input.context_id},
             {"documents", job.input.documents},
-            {"scores", {job.input.scores, job.input.scores_are}},
-            {"rerank_scores", {job.input.rerank_scores, job.input.rerank_scores_are}},
+            {"scores", {job.input.scores, word_of(job.input.scores_are)}},
+            {"rerank_scores", {job.input.rerank_scores, word_of(job.input.rerank_scores_are)}},
             {"top_documents", job.input.top_documents},
             {"questions", job.input.questions},
             {"question", job.input.question},
             {"options", job.input.options}}},
-          {"task", {{"kind", job.task.kind}, {"instruction", job.task.instruction}}},
+          {"task", {{"kind", word_of(job.task.kind)}, {"instruction", job.task.instruction}}},
           {"method",
            {{"name", job.method.name},
-            {"values", job.method.values},
-            {"stacking", job.method.stacking},
+            {"values", word_of(job.method.values)},
+            {"stacking", word_of(job.method.stacking)},
             {"documents", job.method.documents},
             {"prompt_tokens", job.method.prompt_tokens},
             {"max_value_tokens", job.method.max_value_tokens},
             {"contrast", contrast},
             {"prior_weight", job.method.prior_weight},
-            {"aggregate", job.method.aggregate},
+            {"aggregate", word_of(job.method.aggregate)},
             {"temperature", job.method.temperature},
             {"top_k", job.method.top_k},
             {"top_p", job.method.top_p},
             {"seed", job.method.seed}}},
           {"engine",
-           {{"kernels", job.engine.kernels},
+           {{"kernels", word_of(job.engine.kernels)},
             {"reproducible", job.engine.reproducible},
             {"kv_memory_gb", job.engine.kv_memory_gb},
             {"window", job.engine.window}}},
           {"output",
-           {{"format", job.output.format},
+           {{"format", word_of(job.output.format)},
             {"rows_per_file", job.output.rows_per_file},
             {"logprobs", job.output.logprobs},
             {"raw", job.output.raw},
@@ -141,13 +141,13 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
   return about;
 }
 
-ordered_json corpus_fingerprint(const Job& job) {
+ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files)
+  for (const std::string& file : find_corpus_files(input.path, input.format, "input.path: ").files)
     corpus.emplace_back(printable_line(file), file == "-"
-                                                  ? ordered_json{{"bytes", job.input.standard_input.bytes},
-                                                                 {"sha256", job.input.standard_input.sha256}}
+                                                  ? ordered_json{{"bytes", input.standard_input.bytes},
+                                                                 {"sha256", input.standard_input.sha256}}
                                                   : file_fingerprint(file, true));
   return corpus;
 }
@@ -157,7 +157,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
-  print["corpus"] = corpus_fingerprint(job);
+  print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)
     print["shard"] = {

@@ -18,7 +18,7 @@ struct Shard {
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
 /// The part of it that tells the corpus: its files, by name.
-nlohmann::ordered_json corpus_fingerprint(const Job& job);
+nlohmann::ordered_json corpus_fingerprint(const Job::Input& input);
 
 /// Size and SHA-256 of a file. Over 64 MiB the sum is taken over 1 MiB at each end and 64 KiB at 256 places
 /// between, and a corpus file (`dated`) also tells when it was changed last.

@@ -44,16 +44,16 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
 
 }  // namespace
 
-bool has_integer_ids(const Job& job) {
-  if (job.input.id.empty()) return true;
-  const CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format);
+bool has_integer_ids(const Job::Input& input) {
+  if (input.id.empty()) return true;
+  const CorpusFiles corpus = find_corpus_files(input.path, input.format);
   if (corpus.format != CorpusFormat::parquet) return false;
   return std::all_of(corpus.files.begin(), corpus.files.end(), [&](const std::string& path) {
     const ParquetFile file(path);
     return std::any_of(file.columns().begin(), file.columns().end(), [&](const ParquetFile::Column& column) {
       static const std::vector<std::string> types = {"int8",  "int16",  "int32", "int64",
                                                      "uint8", "uint16", "uint32"};
-      return column.name == job.input.id && std::find(types.begin(), types.end(), column.type) != types.end();
+      return column.name == input.id && std::find(types.begin(), types.end(), column.type) != types.end();
     });
   });
 }
@@ -61,10 +61,11 @@ bool has_integer_ids(const Job& job) {
 std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids) {
   std::vector<RowColumn> columns{{Field::id, {"id", integer_ids ? Type::integer : Type::text}}};
   const bool logprobs = job.output.logprobs, raw = job.output.raw;
-  const bool extract = job.task.kind == "extract", chat = job.task.kind == "chat";
+  const bool extract = job.task.kind == TaskKind::extract, chat = job.task.kind == TaskKind::chat;
   std::vector<RowColumn> facts;  // about the row as a whole
-  if (job.input.too_long == "split") facts.push_back({Field::parts, {"parts", Type::integer}});
-  if (job.input.too_long == "truncate") facts.push_back({Field::cut_tokens, {"cut_tokens", Type::integer}});
+  if (job.input.too_long == TooLong::split) facts.push_back({Field::parts, {"parts", Type::integer}});
+  if (job.input.too_long == TooLong::truncate)
+    facts.push_back({Field::cut_tokens, {"cut_tokens", Type::integer}});
   if (job.output.tokens) {
     facts.push_back({Field::document_tokens, {"document_tokens", Type::integer}});
     facts.push_back({Field::answer_tokens, {"answer_tokens", Type::integer}});

@@ -44,6 +44,6 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
 
 /// Whether the ids of a job's rows are whole numbers throughout: the column of a Parquet corpus is of such a
 /// type, or rows are counted. Ids of JSON lines may be anything.
-bool has_integer_ids(const Job& job);
+bool has_integer_ids(const Job::Input& input);
 
 }  // namespace sheaf

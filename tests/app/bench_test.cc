@@ -107,7 +107,7 @@ TEST_F(BenchCommand, TheTableNeedsAGpu) {
 
 TEST_F(BenchCommand, Refuses) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
-           {tiny() + "--device 99", "--device 99"},
+           {tiny() + "--device 99", "--device cuda:99"},
            {tiny() + "--device gpu", "use cpu, cuda"},
            {"--device cpu --shape nonsense", "qwen3-8b"},
            {"--device cpu --shape qwen3-32b", "GB"},

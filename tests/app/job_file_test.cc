@@ -90,17 +90,20 @@ engine: {device: "cuda:1", kernels: reference, threads: 2, rows_per_step: 64, kv
 output: {path: o, format: jsonl, logprobs: true, raw: true}
 cost: {usd_per_hour: 2.5, devices: 8}
 )");
-  EXPECT_EQ(job.model.dtype + job.model.chat, "f32chatml");
+  EXPECT_EQ(job.model.dtype, Precision::f32);
+  EXPECT_EQ(job.model.chat, "chatml");
   EXPECT_EQ(job.input.limit, 9);
   EXPECT_EQ(job.input.id + job.input.category + job.input.document[0], "icd");
   EXPECT_EQ(job.task.instruction, "Do it.");
-  EXPECT_EQ(job.method.values + job.method.stacking, "positionaljoint");
+  EXPECT_EQ(job.method.values, ValueSight::positional);
+  EXPECT_EQ(job.method.stacking, Stacking::joint);
   EXPECT_EQ(job.method.documents + job.method.prompt_tokens + job.method.max_value_tokens + job.method.top_k,
             114);
   EXPECT_EQ(job.method.temperature, 0.5f);
   EXPECT_EQ(job.method.top_p, 0.25f);
   EXPECT_EQ(job.method.seed, 18446744073709551615u);
-  EXPECT_EQ(job.engine.device + job.engine.kernels, "cuda:1reference");
+  EXPECT_EQ(job.engine.device, (Device{Device::Kind::cuda, 1}));
+  EXPECT_EQ(job.engine.kernels, Kernels::reference);
   EXPECT_EQ(job.engine.threads + job.engine.rows_per_step + job.engine.window, 76);
   EXPECT_EQ(job.engine.kv_memory_gb, 1.5);
   EXPECT_TRUE(job.output.logprobs && job.output.raw);
@@ -112,7 +115,7 @@ TEST_F(JobFile, TakesNullAndAuto) {
   const Job job = read(kExtract, {"model.adapter=null", "model.dtype=~", "engine.rows_per_step=auto",
                                   "engine.kv_memory_gb=auto", "cost=null", "input.id="});
   EXPECT_EQ(job.model.adapter, "");
-  EXPECT_EQ(job.model.dtype, "auto");
+  EXPECT_EQ(job.model.dtype, Precision::automatic);
   EXPECT_EQ(job.engine.rows_per_step, 0);
   EXPECT_EQ(job.engine.kv_memory_gb, 0);
 }
@@ -165,9 +168,9 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.threads=-2", "must be at least 0, not -2");
   message("engine.window=0", "must be at least 1, not 0");
   message("engine.kv_memory_gb=-1", "must be at least 0, not -1");
-  message("engine.device=gpu", "cannot be \"gpu\"; choose auto, cpu, cuda or cuda:N");
-  message("engine.device='cuda:'", "cannot be \"cuda:\"; choose auto, cpu, cuda or cuda:N");
-  message("engine.device='cuda:x'", "cannot be \"cuda:x\"; choose auto, cpu, cuda or cuda:N");
+  message("engine.device=gpu", "unknown device \"gpu\"; use cpu, cuda or cuda:N");
+  message("engine.device='cuda:'", "unknown device \"cuda:\"; use cpu, cuda or cuda:N");
+  message("engine.device='cuda:x'", "unknown device \"cuda:x\"; use cpu, cuda or cuda:N");
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");

@@ -40,7 +40,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--set model.path=" + scratch.file("corpus.jsonl"),
        "is neither a GGUF file, a safetensors file"},
       {run + "--set input.context=d", "has no column \"d\"; known are c, q"},
-      {run + "--set engine.device=gpu", "choose auto, cpu, cuda or cuda:N"},
+      {run + "--set engine.device=gpu", "unknown device \"gpu\"; use cpu, cuda or cuda:N"},
       {run + "--set output.path=" + job, "a file of that name is in the way"},
       {run + "--shard 4/4", "write 0/4 for the first of four"},
       {run + "--log /no/log",

@@ -32,7 +32,7 @@ Job ask_passages() {
   job.input.id = "id";
   job.input.context = "context";
   job.input.questions = "questions";
-  job.task.kind = "ask";
+  job.task.kind = TaskKind::ask;
   job.method.name = "ippd";
   return job;
 }
@@ -44,7 +44,7 @@ Job extract_catalog() {
   job.input.category = "category";
   job.input.document = {"title", "description"};
   job.input.limit = 40;
-  job.task.kind = "extract";
+  job.task.kind = TaskKind::extract;
   job.task.schema = "configs/schemas/catalog.yaml";
   return job;
 }
@@ -58,7 +58,7 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
   const StopRules rules(*loaded.tokenizer, model.config.vocab);
   for (Job job : {ask_passages(), extract_catalog()}) {
     job.method.max_value_tokens = 8;
-    const bool extract = job.task.kind == "extract";
+    const bool extract = job.task.kind == TaskKind::extract;
     const Schema schema = extract ? read_schema(job.task.schema) : Schema{};
     const auto cpu = make_quick_backend(model, static_cast<int>(std::thread::hardware_concurrency()));
     const auto gpu = make_cuda_backend(model, {});
@@ -73,10 +73,10 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
     EXPECT_TRUE(pipeline.run([&](const Item&, const Outcome& one) { answers += one.answers.size(); },
                              [](const Reject& reject) { ADD_FAILURE() << reject.reason; }));
     EXPECT_EQ(answers, extract ? 346u : 154u);
-    both.errors.print(job.task.kind);
-    std::printf("%s: %lld tokens the same, worst loss %.3f\n", job.task.kind.c_str(),
+    both.errors.print(std::string(word_of(job.task.kind)));
+    std::printf("%s: %lld tokens the same, worst loss %.3f\n", std::string(word_of(job.task.kind)).c_str(),
                 static_cast<long long>(both.same_picks), static_cast<double>(both.worst_loss));
-    both.errors.expect_below(0.03, 0.12, job.task.kind);
+    both.errors.expect_below(0.03, 0.12, std::string(word_of(job.task.kind)));
     EXPECT_GE(static_cast<double>(both.same_picks), 0.97 * static_cast<double>(both.errors.rows));
     // Where the tokens differ, the CPU too finds them about as likely. The CPU backend rounded like the CUDA
     // engine: 99 % of the tokens, 0.11 at worst.

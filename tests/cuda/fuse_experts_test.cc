@@ -79,7 +79,7 @@ TEST(CudaExperts, ManyExpertsAndManyTokens) {
   for (const auto& [experts, vocab] : {std::pair{size_t{1100}, 4001}, {size_t{12}, 151936}}) {
     const Model model =
         make_random_model({.layers = 1, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = vocab}, 90);
-    for (const char* aggregate : {"max", "mixture", "product"}) {
+    for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product}) {
       auto items = test::make_random_items({.items = 1, .questions = 1, .max_tokens = 2}, 5);
       while (items[0].experts.size() < experts) test::add_random_experts(items, 40, 6, 5);
       items[0].experts.resize(experts);

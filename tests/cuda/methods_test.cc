@@ -23,25 +23,27 @@ using test::RandomModelShape;
 using test::SideBySide;
 
 struct Method {
-  const char *name, *values, *stacking;
+  const char* name;
+  ValueSight values;
+  Stacking stacking;
   bool exact;      ///< equals one prompt per question
   bool questions;  ///< of each item's own, else keys that all items share
 };
 
 constexpr Method kMethods[] = {
-    {"standard", "independent", "isolated", true, true},
-    {"separate", "independent", "isolated", true, false},
-    {"prefix", "independent", "isolated", true, true},
-    {"ippd", "independent", "isolated", true, true},
-    {"parallel-prompting", "independent", "isolated", true, true},
-    {"hpd", "independent", "isolated", true, false},
-    {"hpd", "independent", "joint", false, false},
-    {"hpd", "positional", "isolated", false, false},
-    {"hpd", "positional", "joint", false, false},
+    {"standard", ValueSight::independent, Stacking::isolated, true, true},
+    {"separate", ValueSight::independent, Stacking::isolated, true, false},
+    {"prefix", ValueSight::independent, Stacking::isolated, true, true},
+    {"ippd", ValueSight::independent, Stacking::isolated, true, true},
+    {"parallel-prompting", ValueSight::independent, Stacking::isolated, true, true},
+    {"hpd", ValueSight::independent, Stacking::isolated, true, false},
+    {"hpd", ValueSight::independent, Stacking::joint, false, false},
+    {"hpd", ValueSight::positional, Stacking::isolated, false, false},
+    {"hpd", ValueSight::positional, Stacking::joint, false, false},
 };
 
 std::string title(const Method& method) {
-  return fmt::format("{}, {}, {}", method.name, method.values, method.stacking);
+  return fmt::format("{}, {}, {}", method.name, word_of(method.values), word_of(method.stacking));
 }
 
 Builder builder_of(const Method& method) {

@@ -85,7 +85,7 @@ TEST(Convert, TheCorpusIsReadAsAJobWould) {
   job.input.context = "context";
   job.input.questions = "questions";
   for (const Sample& one : samples()) {
-    if (find_dataset_format(one.format)->task != "ask") continue;
+    if (find_dataset_format(one.format)->task != TaskKind::ask) continue;
     job.input.path = folder.path(one.format + ".parquet");
     const Converted done =
         convert_dataset(one.format, write_sample(folder, one), job.input.path, {}, [](const auto&) {});

@@ -181,7 +181,7 @@ TEST(DatasetCorpus, ThereIsAJobForEveryDataset) {
     EXPECT_EQ(job.input.format, format.name);
     EXPECT_EQ(job.output.path, "out/" + format.name);
     const Schema schema = job.task.schema.empty() ? Schema() : read_schema(job.task.schema);
-    EXPECT_FALSE(rest_of(*open_corpus(job, format.task == "extract" ? &schema : nullptr)).empty())
+    EXPECT_FALSE(rest_of(*open_corpus(job, format.task == TaskKind::extract ? &schema : nullptr)).empty())
         << format.name;
   }
 }

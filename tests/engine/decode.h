@@ -78,7 +78,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   if (kind == 6) add_random_experts(items, 4, 12, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;
-  pced.aggregate = seed % 4 == 0 ? "mixture" : seed % 4 == 1 ? "product" : "max";
+  pced.aggregate = seed % 4 == 0 ? Aggregate::mixture : seed % 4 == 1 ? Aggregate::product : Aggregate::max;
   std::vector<Stack> stacks;
   for (size_t first = 0; first < items.size(); first += 3) {
     const auto group = std::span(items).subspan(first, 3);

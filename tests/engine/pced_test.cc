@@ -75,15 +75,16 @@ Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const
         contrast +=
             divergence(softmax(logits[k]), softmax(logits[0])) / static_cast<double>(logits.size() - 1);
     }
-    Row score(logits[0].size(), method.aggregate == "max" ? -1e30 : 0);
+    Row score(logits[0].size(), method.aggregate == Aggregate::max ? -1e30 : 0);
     for (size_t k = 1; k < logits.size(); ++k) {
       const double relevance = static_cast<double>(item.experts[k - 1].relevance[q]);
       const double weight = std::pow(relevance, gamma) / weights;
       const Row row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
       for (size_t v = 0; v < score.size(); ++v) {
-        if (method.aggregate == "max") score[v] = std::max(score[v], row[v] + gamma * std::log(relevance));
-        if (method.aggregate == "mixture") score[v] += weight * share[v];
-        if (method.aggregate == "product") score[v] += weight * std::log(share[v]);
+        if (method.aggregate == Aggregate::max)
+          score[v] = std::max(score[v], row[v] + gamma * std::log(relevance));
+        if (method.aggregate == Aggregate::mixture) score[v] += weight * share[v];
+        if (method.aggregate == Aggregate::product) score[v] += weight * std::log(share[v]);
       }
     }
     const auto token = static_cast<TokenId>(std::max_element(score.begin(), score.end()) - score.begin());
@@ -116,7 +117,7 @@ TEST(Pced, IsThePapersEquations) {
     Job::Method method;
     method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
     method.prior_weight = seed % 2 == 0 ? 2.5f : 0.5f;
-    method.aggregate = std::vector<std::string>{"max", "mixture", "product"}[seed / 3];
+    method.aggregate = std::vector{Aggregate::max, Aggregate::mixture, Aggregate::product}[seed / 3];
     const auto reference = make_reference_backend(model);
     const Answers first = run(*reference, items, method, true, {.rows_per_step = 64, .pages = 500});
     for (size_t i = 0; i < items.size(); ++i)
@@ -141,7 +142,7 @@ TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
     const Model model = make_random_model({}, 400 + seed);
     const auto items = random_rows(seed, 7);
     Job::Method method;
-    method.aggregate = seed % 2 ? "max" : "mixture";
+    method.aggregate = seed % 2 ? Aggregate::max : Aggregate::mixture;
     EngineStats alone_stats, shared_stats;
     const auto plain = make_quick_backend(model, 1);
     const Answers alone =

@@ -11,7 +11,7 @@ using nlohmann::json;
 Job chat_job(const std::string& path) {
   Job job;
   job.file = "job.yaml";
-  job.task.kind = "chat";
+  job.task.kind = TaskKind::chat;
   job.input.path = path;
   job.input.format = "openai-batch";
   job.input.id = "custom_id";

@@ -49,13 +49,13 @@ TEST(Documents, TextsAndTitlesWithLexicalRelevance) {
 TEST(Documents, GivenScoresAreNormalizedAndJoined) {
   Job job = documents_job();
   job.input.scores = "retrieval";
-  job.input.scores_are = "dense";
+  job.input.scores_are = ScoreKind::dense;
   const std::string line = kThree + R"(, "retrieval": [-1, 0, 0.5], "rerank": [0, 0, 2]})";
   const CorpusRows one = read_rows(job, {line});
   ASSERT_EQ(one.items.size(), 1u);
   EXPECT_EQ(one.items[0].questions[0].relevance, (std::vector<double>{1e-8, 0.5, 0.75}));
   job.input.rerank_scores = "rerank";
-  job.input.rerank_scores_are = "logit";
+  job.input.rerank_scores_are = ScoreKind::logit;
   const CorpusRows both = read_rows(job, {line});
   const auto& joined = both.items.at(0).questions[0].relevance;
   EXPECT_EQ(joined[0], 1e-8);
@@ -114,7 +114,7 @@ TEST(Documents, OfAParquetFileToo) {
   Job job = documents_job();
   job.input.path = folder.path("c.parquet");
   job.input.scores = "s";
-  job.input.scores_are = "sparse";
+  job.input.scores_are = ScoreKind::sparse;
   const json texts{{"a", "b"}, {"a", "b"}, {"a"}};
   write_parquet(job.input.path, {{"id", "int64", {1, 2, 3}},
                                  {"question", "string", {"q", "q", "q"}},
@@ -128,7 +128,7 @@ TEST(Documents, OfAParquetFileToo) {
   EXPECT_EQ(rows.rejects[0].reason, "score 1 of column \"s\" is not a finite number");
 
   job.input.scores.clear();
-  job.input.scores_are = "probability";
+  job.input.scores_are = ScoreKind::probability;
   const json documents{{{{"text", "a"}, {"title", "A"}, {"score", 0.5}}, {{"text", "b"}, {"score", 0.25}}}};
   write_parquet(job.input.path,
                 {{"id", "int64", {1}}, {"question", "string", {"q"}}, {"documents", "documents", documents}});

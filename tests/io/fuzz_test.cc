@@ -122,7 +122,7 @@ TEST(Fuzz, BatchLines) {
                                                "\"user\"",
                                                "\xff"};
   Job job = ask_job("");
-  job.task.kind = "chat";
+  job.task.kind = TaskKind::chat;
   job.input = {};
   job.input.format = "openai-batch";
   int64_t good = 0, bad = 0;
@@ -179,8 +179,8 @@ TEST(Fuzz, Documents) {
     Job job = ask_job(folder.write("d.jsonl", text));
     job.input.context.clear();
     job.input.documents = "docs";
-    if (random() % 2) job.input.scores = "s", job.input.scores_are = "dense";
-    if (random() % 2) job.input.rerank_scores = "r", job.input.rerank_scores_are = "logit";
+    if (random() % 2) job.input.scores = "s", job.input.scores_are = ScoreKind::dense;
+    if (random() % 2) job.input.rerank_scores = "r", job.input.rerank_scores_are = ScoreKind::logit;
     job.input.top_documents = static_cast<int32_t>(random() % 4);
     const CorpusRows rows = read_all(job, nullptr);
     for (const Item& item : rows.items)

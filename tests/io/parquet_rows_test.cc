@@ -17,7 +17,7 @@ Schema make_schema() {
   return schema;
 }
 
-Job make_job(const std::string& kind) {
+Job make_job(TaskKind kind) {
   Job job;
   job.task.kind = kind;
   job.task.schema = "schema.yaml";
@@ -58,7 +58,7 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
       {"a", ExtractedValues{"Tea", {{"Brand", {"Ü"}}, {"Weight", {12}}}}},
       {7, ExtractedValues{"Shoes",
                           {{"Brand", {nullptr, "cut"}}, {"Sizes", {std::vector<std::string>{"8", "9"}}}}}}};
-  const auto columns = row_columns(make_job("extract"), make_schema(), false);
+  const auto columns = row_columns(make_job(TaskKind::extract), make_schema(), false);
   write_table(written, columns, folder.path("a.parquet"));
   write_table(written, columns, folder.path("b.parquet"));
   EXPECT_EQ(read_file(folder.path("a.parquet")), read_file(folder.path("b.parquet")));
@@ -84,7 +84,7 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
   RowAnswer chosen{"B"};
   chosen.option = "two";
   const std::vector<Row> written = {{3, std::vector<QuestionAnswer>{{"q1", chosen}, {5, {nullptr, "cut"}}}}};
-  const auto columns = row_columns(make_job("ask"), {}, true);
+  const auto columns = row_columns(make_job(TaskKind::ask), {}, true);
   write_table(written, columns, folder.path("a.parquet"));
   const auto rows = read_table(folder.path("a.parquet"), columns);
   ASSERT_EQ(rows.size(), 1u);
@@ -96,7 +96,7 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
 
 TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {
   const TempFolder folder;
-  const auto columns = row_columns(make_job("ask"), {}, true);
+  const auto columns = row_columns(make_job(TaskKind::ask), {}, true);
   write_table({}, columns, folder.path("a.parquet"));
   EXPECT_EQ(ParquetFile(folder.path("a.parquet")).rows(), 0);
   EXPECT_EQ(ParquetFile(folder.path("a.parquet")).columns().size(), 2u);
@@ -105,14 +105,14 @@ TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {
 TEST(ParquetRows, RefusesColumnsThatClash) {
   Schema schema = make_schema();
   schema.categories[1].attributes.push_back({"notes", {}, ValueType::text, {}});
-  EXPECT_EQ(error_of([&] { row_columns(make_job("extract"), schema, false); }),
+  EXPECT_EQ(error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
             "schema.yaml: attribute \"notes\" has the name of a column of every row; rename it, or use "
             "output.format "
             "jsonl");
   schema = make_schema();
   schema.categories[1].attributes.push_back({"Weight", {}, ValueType::list, {}});
   EXPECT_EQ(
-      error_of([&] { row_columns(make_job("extract"), schema, false); }),
+      error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
       "schema.yaml: attribute \"Weight\" has one type in category \"Shoes\" and another elsewhere; give them "
       "one, or use output.format jsonl");
 }
@@ -130,7 +130,7 @@ class FullFile : public OutputFile {
 
 TEST(ParquetRows, AFailingFileIsTold) {
   FullFile full;
-  const auto writer = write_parquet_rows(row_columns(make_job("ask"), {}, true), full);
+  const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), full);
   writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   EXPECT_EQ(error_of([&] { writer->close(); }), "full");
   EXPECT_EQ(full.writes, 2) << "nothing is written after a failure";
@@ -141,7 +141,7 @@ TEST(ParquetRows, AWriterThatIsNotClosedWritesNothingMore) {
   const std::string path = folder.path("a.parquet");
   {
     const auto file = real_files().open(path);
-    const auto writer = write_parquet_rows(row_columns(make_job("ask"), {}, true), *file);
+    const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), *file);
     writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   }
   EXPECT_EQ(read_file(path), "PAR1");

@@ -237,7 +237,7 @@ class WideTask : public Task {
 TEST(Planner, AChainThatCannotFitIsNotBuilt) {
   WideTask task;
   Job::Method method;
-  method.values = "positional";
+  method.values = ValueSight::positional;
   Planner planner(make_builder(method), {50'000, 4096, [](const Stack&) { return true; }});
   const Item item = make_item(1, "wide", "1");
   const Plan plan = planner.plan(make_ready(task, std::span(&item, 1)));

@@ -1,0 +1,67 @@
+#include "core/job/words.h"
+
+namespace sheaf {
+
+template <>
+std::span<const Word<TaskKind>> words_of() {
+  static constexpr Word<TaskKind> words[] = {
+      {TaskKind::extract, "extract"}, {TaskKind::ask, "ask"}, {TaskKind::chat, "chat"}};
+  return words;
+}
+
+template <>
+std::span<const Word<TooLong>> words_of() {
+  static constexpr Word<TooLong> words[] = {
+      {TooLong::refuse, "refuse"}, {TooLong::truncate, "truncate"}, {TooLong::split, "split"}};
+  return words;
+}
+
+template <>
+std::span<const Word<ScoreKind>> words_of() {
+  static constexpr Word<ScoreKind> words[] = {{ScoreKind::dense, "dense"},
+                                              {ScoreKind::sparse, "sparse"},
+                                              {ScoreKind::probability, "probability"},
+                                              {ScoreKind::logit, "logit"}};
+  return words;
+}
+
+template <>
+std::span<const Word<ValueSight>> words_of() {
+  static constexpr Word<ValueSight> words[] = {{ValueSight::independent, "independent"},
+                                               {ValueSight::positional, "positional"}};
+  return words;
+}
+
+template <>
+std::span<const Word<Stacking>> words_of() {
+  static constexpr Word<Stacking> words[] = {{Stacking::isolated, "isolated"}, {Stacking::joint, "joint"}};
+  return words;
+}
+
+template <>
+std::span<const Word<Precision>> words_of() {
+  static constexpr Word<Precision> words[] = {{Precision::automatic, "auto"}, {Precision::f32, "f32"}};
+  return words;
+}
+
+template <>
+std::span<const Word<Kernels>> words_of() {
+  static constexpr Word<Kernels> words[] = {{Kernels::automatic, "auto"}, {Kernels::reference, "reference"}};
+  return words;
+}
+
+template <>
+std::span<const Word<OutputFormat>> words_of() {
+  static constexpr Word<OutputFormat> words[] = {{OutputFormat::jsonl, "jsonl"},
+                                                 {OutputFormat::parquet, "parquet"}};
+  return words;
+}
+
+template <>
+std::span<const Word<Aggregate>> words_of() {
+  static constexpr Word<Aggregate> words[] = {
+      {Aggregate::max, "max"}, {Aggregate::mixture, "mixture"}, {Aggregate::product, "product"}};
+  return words;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,102 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/segments/aggregate.h"
+
+namespace sheaf {
+
+// What the words of a job file stand for. words.cc has the words of each enum, which files, errors, help and
+// reports share.
+
+enum class TaskKind : uint8_t {
+  none,  ///< no word: lengths without a job, as `sheaf estimate` takes them
+  extract,
+  ask,
+  chat,
+};
+
+/// What becomes of an item whose document is too long for a prompt of its own.
+enum class TooLong : uint8_t {
+  refuse,
+  truncate,  ///< its end is left out
+  split,     ///< it is asked part by part
+};
+
+/// What the scores of a corpus are.
+enum class ScoreKind : uint8_t {
+  dense,        ///< cosines in [-1, 1], as of embeddings and of ColBERT
+  sparse,       ///< not negative and without bound, as of BM25
+  probability,  ///< in [0, 1]
+  logit,        ///< any number, as a reranker gives before its sigmoid
+};
+
+/// Whether values that are decoded side by side see each other.
+enum class ValueSight : uint8_t { independent, positional };
+
+/// How the documents of a prompt stand beside each other.
+enum class Stacking : uint8_t { isolated, joint };
+
+/// What weights are computed as.
+enum class Precision : uint8_t { automatic, f32 };
+
+/// How the CPU computes: quick, or as the plain fp32 definition.
+enum class Kernels : uint8_t { automatic, reference };
+
+enum class OutputFormat : uint8_t { jsonl, parquet };
+
+template <class Enum>
+struct Word {
+  Enum value;
+  std::string_view word;
+};
+
+/// The words of an enum, in the order in which people read them.
+template <class Enum>
+std::span<const Word<Enum>> words_of();
+template <>
+std::span<const Word<TaskKind>> words_of();
+template <>
+std::span<const Word<TooLong>> words_of();
+template <>
+std::span<const Word<ScoreKind>> words_of();
+template <>
+std::span<const Word<ValueSight>> words_of();
+template <>
+std::span<const Word<Stacking>> words_of();
+template <>
+std::span<const Word<Precision>> words_of();
+template <>
+std::span<const Word<Kernels>> words_of();
+template <>
+std::span<const Word<OutputFormat>> words_of();
+template <>
+std::span<const Word<Aggregate>> words_of();
+
+/// Empty where the value has none.
+template <class Enum>
+std::string_view word_of(Enum value) {
+  for (const Word<Enum>& each : words_of<Enum>())
+    if (each.value == value) return each.word;
+  return {};
+}
+
+template <class Enum>
+std::optional<Enum> read_word(std::string_view word) {
+  for (const Word<Enum>& each : words_of<Enum>())
+    if (each.word == word) return each.value;
+  return std::nullopt;
+}
+
+template <class Enum>
+std::vector<std::string> all_words() {
+  std::vector<std::string> all;
+  for (const Word<Enum>& each : words_of<Enum>()) all.emplace_back(each.word);
+  return all;
+}
+
+}  // namespace sheaf
