@@ -11,6 +11,7 @@
 #include "core/model/shapes.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/ops/ops.h"
 
 namespace {
 

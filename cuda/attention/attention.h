@@ -1,5 +1,9 @@
 #pragma once
-#include "cuda/ops/ops.h"
+#include <cstdint>
+#include <cuda_runtime.h>
+
+#include "cuda/base/floats.h"
+#include "cuda/base/head_layout.h"
 
 namespace sheaf::cuda {
 

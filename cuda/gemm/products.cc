@@ -1,5 +1,7 @@
 #include "cuda/gemm/products.h"
 
+#include "cuda/ops/ops.h"
+
 namespace sheaf::cuda {
 namespace {
 

@@ -1,16 +1,11 @@
 #pragma once
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-namespace sheaf::cuda {
+#include "cuda/base/floats.h"
+#include "cuda/base/head_layout.h"
 
-using bf16 = __nv_bfloat16;
-/// Queries, keys, values and attention's weights: their errors go straight into scores, and they are never as
-/// large as what only bf16 can hold (65,504 is the most; larger ones are cut to it). Same size and speed as
-/// bf16, eight times as fine.
-using f16 = __half;
+namespace sheaf::cuda {
 
 /// The kernels of the CUDA backend, one launch each, in the order a layer runs them. Pointers are device
 /// pointers, matrices row-major.
@@ -29,18 +24,6 @@ void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hid
 
 /// out = bf16(x), `count` values.
 void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream);
-
-/// How heads lie in a row of queries, keys and values, and what happens to them before attention.
-struct HeadLayout {
-  int32_t heads, kv_heads, head_dim;
-  int32_t padded_dim;  ///< head_dim as attention sees it; the rest is zero
-  int32_t rotary_dim;
-  int32_t norm;  ///< 0 none, 1 per head, 2 over the whole projection
-  float eps;
-  float rope_scale;
-  float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
-  int64_t slots;      ///< of the pool
-};
 
 /// cosines and sines [rows, rotary_dim] of every row's position, times rope_scale: the cosines first.
 void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,

@@ -4,7 +4,7 @@
 
 #include "core/model/model.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/ops/ops.h"
+#include "cuda/base/floats.h"
 
 namespace sheaf::cuda {
 

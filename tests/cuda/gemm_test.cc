@@ -8,6 +8,7 @@
 
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
+#include "cuda/ops/ops.h"
 
 namespace sheaf {
 namespace {
