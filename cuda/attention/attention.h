@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
-#include "cuda/base/head_layout.h"
+#include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
 

@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
-#include "cuda/base/head_layout.h"
+#include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
 
@@ -29,13 +29,9 @@ void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream
 void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,
                 float* table, cudaStream_t stream);
 
-/// Adds biases, norms and rotates the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim]; queries go to
-/// `q` [rows, heads, padded_dim], keys and values to their slots of the layer's pool, each [kv_heads, slots,
-/// padded_dim].
+/// Takes the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim] to their targets.
 template <class In>  // bf16 or float
-void place_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, f16* q,
-                 f16* keys, f16* values, cudaStream_t stream);
+void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaStream_t stream);
 
 /// out = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on; `halves` holds
 /// one after the other. rows is a multiple of 8.
