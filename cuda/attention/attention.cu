@@ -79,7 +79,7 @@ struct Tile {
   }
 };
 
-/// Sends for the block's queries.
+/// Sends for the block's queries. `q` [rows, heads, D].
 template <int D, int kQueries, int kThreads>
 __device__ void bring_queries(const AttentionInputs& in, const AttentionItem& item, const HeadLayout& layout,
                               const f16* q, int kv_head, int group, Tile<D> q_tile) {
@@ -93,7 +93,8 @@ __device__ void bring_queries(const AttentionInputs& in, const AttentionItem& it
   commit_copies();
 }
 
-/// Sends for the keys and values of a stage, whose first page is `first`.
+/// Sends for the keys and values of a stage, whose first page is `first`. `pages` [pages of the item]; `keys`
+/// and `values` [slots, D], of one head.
 template <int D, int kThreads>
 __device__ void bring_pages(const AttentionItem& item, const AttentionPage* pages, int page_size, int first,
                             const f16* keys, const f16* values, Tile<D> k_tile, Tile<D> v_tile) {
@@ -278,7 +279,7 @@ __device__ void write_results(const AttentionInputs& in, const AttentionItem& it
   }
 }
 
-/// D: dimensions of a head; kTiles: groups of 16 queries that a warp takes.
+/// D: dimensions of a head; kTiles: groups of 16 queries that a warp takes. `items` [blocks of the grid].
 template <int D, int kQueries, int kTiles>
 __global__ __launch_bounds__(2 * kQueries /
                              kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
@@ -349,7 +350,8 @@ __global__ __launch_bounds__(2 * kQueries /
 
 constexpr int kMergeBlocks = 1024;
 
-/// A block takes row after row, a warp head after head.
+/// A block takes row after row, a warp head after head. `inputs` [1], `partial_out` [kv_heads, partial_rows ×
+/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim].
 template <int D>
 __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
                              const float* partial_lse, bf16* out) {

@@ -18,13 +18,14 @@ enum class Epilogue {
 /// Whether the functions below work on the current device.
 bool hopper_products();
 
-/// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it.
+/// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it. `out`
+/// is as the epilogue says.
 bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
                      void* out, cudaStream_t stream);
 
-/// The product with the fused q, k and v weights, whose heads go straight to where attention reads them, as
-/// place_heads() puts them. Only for heads of 64 or 128 that rotate as a whole and have a norm per head or
-/// none.
+/// The product of in [m, k] with the fused q, k and v weights [(heads + 2 kv_heads) × head_dim, k], whose
+/// heads go straight to where attention reads them, as place_heads() puts them. Only for heads of 64 or 128
+/// that rotate as a whole and have a norm per head or none.
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 

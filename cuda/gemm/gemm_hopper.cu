@@ -288,6 +288,8 @@ __device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const
 #define SHEAF_PAIR_OF_BLOCKS __cluster_dims__(2)
 #endif
 
+/// `in_map`: in [m, k]; `weight_map`: weight [n, k]; `out_map`: out as bf16 [m, n], or [m, n / 2] where the
+/// epilogue is swiglu; `out` [m, n], where it is add; `targets`, where it is heads.
 template <Epilogue epilogue>
 __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
@@ -325,9 +327,10 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
 }
 
 struct Product {
-  const bf16 *in, *weight;
+  const bf16* in;      ///< [m, k]
+  const bf16* weight;  ///< [n, k]
   int64_t m, n, k;
-  void* out;
+  void* out;  ///< as the epilogue says, or null where it is heads
   HeadTargets targets;
 };
 

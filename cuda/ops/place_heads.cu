@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kWarps = 8;
 
+/// `rope_freqs` [half], `positions` [rows], `table` [rows, 2 half]: a block a row.
 __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half,
                                   float scale, float* table) {
   for (int i = threadIdx.x; i < half; i += blockDim.x) {
@@ -47,7 +48,7 @@ __device__ f16* target(const HeadTargets& to, int row, int head) {
 }
 
 /// Heads of D values that rotate as a whole, norms per head or none: a lane keeps the pairs (2 lane, 2 lane +
-/// 1) of both halves.
+/// 1) of both halves. `qkv` [rows, (heads + 2 kv_heads) × D].
 template <int D, class In>
 __global__ void place_plain_heads(const In* qkv, HeadTargets to) {
   const HeadLayout& layout = to.layout;
@@ -108,7 +109,8 @@ __global__ void place_plain_heads(const In* qkv, HeadTargets to) {
   }
 }
 
-/// Any heads: partial rotation, padded, norms over the whole projection.
+/// Any heads: partial rotation, padded, norms over the whole projection. `qkv` [rows, (heads + 2 kv_heads) ×
+/// head_dim].
 template <class In>
 __global__ void place_any_heads(const In* qkv, HeadTargets to) {
   const HeadLayout& layout = to.layout;
