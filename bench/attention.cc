@@ -12,6 +12,7 @@
 
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
+#include "cuda/ops/ops.h"
 
 namespace {
 

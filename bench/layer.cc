@@ -11,6 +11,7 @@
 #include "core/model/shapes.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/ops/ops.h"
 
 namespace {
 
@@ -113,13 +114,11 @@ class Bench {
     print("norm", 6.0 * rows * config.hidden, seconds([&] {
             rms_norm(x.data(), nullptr, ones.data(), rows, config.hidden, 1e-6f, normed.data(), nullptr);
           }));
-    print("place heads", 4.0 * rows * static_cast<double>(heads) * config.head_dim, seconds([&] {
-            place_heads(qkv.data(), nullptr, ones.data(), ones.data(), rope.data(), kv_slots.data(), rows,
-                        layout, q.data(), keys.data(), values.data(), nullptr);
-          }));
-    const auto weight = random(heads * config.head_dim * config.hidden, 0.02f);
     const HeadTargets targets{nullptr, ones.data(), ones.data(), rope.data(),  kv_slots.data(),
                               layout,  q.data(),    keys.data(), values.data()};
+    print("place heads", 4.0 * rows * static_cast<double>(heads) * config.head_dim,
+          seconds([&] { place_heads(qkv.data(), rows, targets, nullptr); }));
+    const auto weight = random(heads * config.head_dim * config.hidden, 0.02f);
     const double fused = seconds(
         [&] { multiply_heads_hopper(normed.data(), weight.data(), rows, config.hidden, targets, nullptr); });
     std::printf("| qkv with heads           | %7.1f us | %.0f TFLOP/s |\n", fused * 1e6,

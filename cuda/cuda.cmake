@@ -1,4 +1,6 @@
-# The CUDA room: built where nvcc is found, or must be found when SHEAF_CUDA is ON.
+# The CUDA room: built where nvcc is found, or must be found when SHEAF_CUDA is ON. Includes go one way: base includes none
+# of the others, attention and ops include base, gemm and weights include base and ops, and the files beside this one
+# include all of them.
 function(add_cuda_room)
   file(GLOB_RECURSE kernels CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/cuda/*.cu")
   add_library(sheaf_kernels STATIC ${kernels})

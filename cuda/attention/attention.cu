@@ -1,17 +1,32 @@
-// Span attention. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) and
-// goes over a list of pages: those that all its rows see, read once for all of them, then each row's own.
-// Where the list is all its rows see, the result is whole; else it is partial, with its log-sum-exp (base 2),
-// and a second kernel merges a row's partial results in fp32. No mask is stored: a page says how many of its
-// keys which rows see.
+// Span attention on any device with fp16 and bf16 matrix units; attention_hopper.cu has the kernel for
+// Hopper. A block takes up to 64 or 128 queries (rows × the query heads of one key/value head) and goes over
+// a list of pages: those that all its rows see, read once for all of them, then each row's own. No mask is
+// stored: a page says how many of its keys which rows see. Where the list is all that its rows see, the
+// result is whole; else it is partial, with its log-sum-exp (base 2), and a second kernel merges a row's
+// partial results in fp32.
 //
-// This is the kernel for any device with fp16 and bf16 matrix units; attention_hopper.cu has the one for
-// Hopper.
+// Shapes: a grid of [items, kv_heads] blocks; query m of a block is head m % group of row m / group. A warp
+// takes 16 queries, in large blocks 32 (kTiles = 2), so that keys and values read from shared memory serve
+// twice as many. A thread has, of each 16 queries, rows lane / 4 and lane / 4 + 8, and of each 8 columns
+// (keys of the scores, dimensions of the result) two: lane % 4 × 2 and the next, as mma.sync m16n8k16 has
+// them.
 //
-// Work: 4 × head_dim FLOPs a query and key; bytes: 4 × head_dim a key and block, so 64 or 128 FLOP per byte
-// read from L2.
+// Shared memory, all f16, 16-byte chunks swizzled (Tile):
+//   q       [kQueries, D]
+//   keys 0, values 0, keys 1, values 1    [64, D] each: two stages that cp.async fills in turn
 //
-// mma.sync m16n8k16, 64 keys at a time, two cp.async stages; in large blocks a warp takes 32 queries, so that
-// keys and values read from shared memory serve twice as many.
+// Phases: bring_queries and bring_pages send for the queries and the first 64 keys; then for every 64 keys
+//   1. the next 64 are sent for, and those of this stage waited for
+//   2. multiply_keys: scores of q × keysᵀ, in base 2 (the queries are scaled)
+//   3. hide_unseen: scores of keys that a row does not see become -inf, unless all rows see all of them
+//   4. soften: scores become weights relative to the highest yet, and what was summed before is shrunk to it
+//   5. multiply_values: weights × values are added up
+// and at the end write_results: results over their sums, to their rows or as partial results.
+//
+// The phases are functions that take plain arrays. As members of one struct, as on Hopper, they took up to 66
+// registers more, and large heads spilled.
+//
+// Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_math.h"
 
@@ -64,178 +79,173 @@ struct Tile {
   }
 };
 
-/// kTiles: groups of 16 queries that a warp takes.
-template <int D, int kQueries, int kTiles>
-__global__ __launch_bounds__(2 * kQueries /
-                             kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
-                                                        HeadLayout layout, AttentionTensors tensors) {
-  constexpr int kThreads = 2 * kQueries / kTiles;
-  extern __shared__ __align__(128) uint8_t memory[];
-  const Tile<D> q_tile{reinterpret_cast<f16*>(memory)};
-  auto stage = [&](int index) { return reinterpret_cast<f16*>(memory) + (kQueries + index * kKeys) * D; };
-
-  const AttentionItem item = items[blockIdx.x];
-  const AttentionPage* pages = in.pages + item.first_page;
-  const int kv_head = blockIdx.y;
-  const int group = layout.heads / layout.kv_heads;
-  const int queries = item.row_count * group;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const f16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
-  const f16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
-  const int pages_at_once = kKeys / in.page_size;
-
-  auto load_keys = [&](int first, int buffer) {
-    const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
-    for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += kThreads) {
-      const int row = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
-      const int page = first + row / in.page_size, key = row % in.page_size;
-      const bool valid = page < item.page_count && key < pages[page].keys;
-      const int64_t slot = valid ? pages[page].slot + key : 0;
-      copy16(k_tile.at(row, column), head_keys + slot * D + column, valid);
-      copy16(v_tile.at(row, column), head_values + slot * D + column, valid);
-    }
-    commit_copies();
-  };
-
+/// Sends for the block's queries. `q` [rows, heads, D].
+template <int D, int kQueries, int kThreads>
+__device__ void bring_queries(const AttentionInputs& in, const AttentionItem& item, const HeadLayout& layout,
+                              const f16* q, int kv_head, int group, Tile<D> q_tile) {
   for (int i = threadIdx.x; i < kQueries * Tile<D>::chunks; i += kThreads) {
     const int m = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
-    const bool valid = m < queries;
+    const bool valid = m < item.row_count * group;
     const int row = valid ? in.rows[item.first_row + m / group] : 0;
-    copy16(q_tile.at(m, column),
-           tensors.q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column, valid);
+    copy16(q_tile.at(m, column), q + (int64_t{row} * layout.heads + kv_head * group + m % group) * D + column,
+           valid);
   }
   commit_copies();
-  load_keys(0, 0);
-  wait_copies<1>();
-  __syncthreads();
+}
 
-  const int m0 = warp * 16 * kTiles;
-  const bool busy = m0 < queries;
-  int row[kTiles][2];
+/// Sends for the keys and values of a stage, whose first page is `first`. `pages` [pages of the item]; `keys`
+/// and `values` [slots, D], of one head.
+template <int D, int kThreads>
+__device__ void bring_pages(const AttentionItem& item, const AttentionPage* pages, int page_size, int first,
+                            const f16* keys, const f16* values, Tile<D> k_tile, Tile<D> v_tile) {
+  for (int i = threadIdx.x; i < kKeys * Tile<D>::chunks; i += kThreads) {
+    const int row = i / Tile<D>::chunks, column = i % Tile<D>::chunks * 8;
+    const int page = first + row / page_size, key = row % page_size;
+    const bool valid = page < item.page_count && key < pages[page].keys;
+    const int64_t slot = valid ? pages[page].slot + key : 0;
+    copy16(k_tile.at(row, column), keys + slot * D + column, valid);
+    copy16(v_tile.at(row, column), values + slot * D + column, valid);
+  }
+  commit_copies();
+}
+
+/// score [16 kTiles queries, kKeys] += q × keysᵀ, for the warp whose first query is `m0`.
+template <int D, int kTiles>
+__device__ void multiply_keys(Tile<D> q_tile, Tile<D> k_tile, int m0, int lane,
+                              float (&score)[kTiles][kKeys / 8][4]) {
+#pragma unroll
+  for (int k = 0; k < D / 16; ++k) {
+    uint32_t a[kTiles][4];
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+      load4(a[t], q_tile.at(m0 + t * 16 + lane / 8 % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
+#pragma unroll
+    for (int n = 0; n < kKeys / 16; ++n) {
+      uint32_t b[4];
+      load4(b, k_tile.at(n * 16 + lane / 16 * 8 + lane % 8, k * 16 + lane / 8 % 2 * 8));
+#pragma unroll
+      for (int t = 0; t < kTiles; ++t) {
+        multiply(score[t][2 * n], a[t], b[0], b[1]);
+        multiply(score[t][2 * n + 1], a[t], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// Whether every row of the block sees every key of the stage whose first page is `first`.
+__device__ bool all_seen(int page_size, const AttentionItem& item, const AttentionPage* pages, int first,
+                         int lane) {
+  const int pages_at_once = kKeys / page_size;
+  if (first + pages_at_once > item.page_count) return false;
+  bool whole = true;
+  if (lane < pages_at_once) {
+    const AttentionPage page = pages[first + lane];
+    whole = page.keys == page_size && page.base + item.row_offset >= page_size &&
+            page.first_row <= item.row_offset && page.last_row >= item.row_offset + item.row_count;
+  }
+  return __all_sync(0xffffffffu, whole) != 0;
+}
+
+__device__ bool sees(int page_size, const AttentionItem& item, const AttentionPage* pages, int first, int key,
+                     int row) {
+  const int at = first + key / page_size;
+  if (at >= item.page_count) return false;
+  const AttentionPage page = pages[at];
+  return row >= page.first_row && row < page.last_row && key % page_size < min(page.keys, page.base + row);
+}
+
+/// Scores of keys that a row does not see become -inf.
+template <int kTiles>
+__device__ void hide_unseen(int page_size, const AttentionItem& item, const AttentionPage* pages, int first,
+                            const int (&row)[kTiles][2], int lane, float (&score)[kTiles][kKeys / 8][4]) {
+  if (all_seen(page_size, item, pages, first, lane)) return;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t)
 #pragma unroll
-    for (int i = 0; i < 2; ++i) row[t][i] = item.row_offset + (m0 + t * 16 + lane / 4 + 8 * i) / group;
+    for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (!sees(page_size, item, pages, first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2]))
+          score[t][n][i] = -INFINITY;
+}
 
-  /// Whether every row of the block sees every key of the stage.
-  auto all_seen = [&](int first) {
-    if (first + pages_at_once > item.page_count) return false;
-    bool whole = true;
-    if (lane < pages_at_once) {
-      const AttentionPage page = pages[first + lane];
-      whole = page.keys == in.page_size && page.base + item.row_offset >= in.page_size &&
-              page.first_row <= item.row_offset && page.last_row >= item.row_offset + item.row_count;
-    }
-    return __all_sync(0xffffffffu, whole) != 0;
-  };
-  auto sees = [&](int first, int key, int the_row) {
-    const int at = first + key / in.page_size;
-    if (at >= item.page_count) return false;
-    const AttentionPage page = pages[at];
-    return the_row >= page.first_row && the_row < page.last_row &&
-           key % in.page_size < min(page.keys, page.base + the_row);
-  };
-
-  float out[kTiles][D / 8][4] = {};
-  float high[kTiles][2], sum[kTiles][2];
+/// Scores to weights relative to the highest score yet; the sums of before are shrunk to it.
+template <int kTiles, int kColumns>
+__device__ void soften(float (&score)[kTiles][kKeys / 8][4], float (&high)[kTiles][2],
+                       float (&sum)[kTiles][2], float (&out)[kTiles][kColumns][4]) {
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
-    high[t][0] = high[t][1] = -INFINITY;
-    sum[t][0] = sum[t][1] = 0;
-  }
-  int buffer = 0;
-  for (int first = 0; first < item.page_count; first += pages_at_once) {
-    if (first + pages_at_once < item.page_count) {
-      load_keys(first + pages_at_once, buffer ^ 1);
-      wait_copies<1>();
-    } else {
-      wait_copies<0>();
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float top = high[t][i];
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n) top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      // Nothing seen yet: exp2(-inf - base) is zero, not NaN.
+      const float base = top == -INFINITY ? 0.0f : top;
+      const float shrink = fast_exp2(high[t][i] - base);
+      high[t][i] = top;
+      float added = 0;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n) {
+        score[t][n][2 * i] = fast_exp2(score[t][n][2 * i] - base);
+        score[t][n][2 * i + 1] = fast_exp2(score[t][n][2 * i + 1] - base);
+        added += score[t][n][2 * i] + score[t][n][2 * i + 1];
+      }
+      sum[t][i] = sum[t][i] * shrink + added;
+#pragma unroll
+      for (int n = 0; n < kColumns; ++n) {
+        out[t][n][2 * i] *= shrink;
+        out[t][n][2 * i + 1] *= shrink;
+      }
     }
-    __syncthreads();
-    if (busy) {
-      const Tile<D> k_tile{stage(2 * buffer)}, v_tile{stage(2 * buffer + 1)};
-      float score[kTiles][kKeys / 8][4] = {};
+  }
+}
+
+/// out [16 kTiles queries, D] += weights × values.
+template <int D, int kTiles>
+__device__ void multiply_values(Tile<D> v_tile, int lane, const float (&weight)[kTiles][kKeys / 8][4],
+                                float (&out)[kTiles][D / 8][4]) {
 #pragma unroll
-      for (int k = 0; k < D / 16; ++k) {
-        uint32_t a[kTiles][4];
+  for (int k = 0; k < kKeys / 16; ++k) {
+    uint32_t p[kTiles][4];
 #pragma unroll
-        for (int t = 0; t < kTiles; ++t)
-          load4(a[t], q_tile.at(m0 + t * 16 + lane / 8 % 2 * 8 + lane % 8, k * 16 + lane / 16 * 8));
+    for (int t = 0; t < kTiles; ++t) {
+      p[t][0] = pack_weights(weight[t][2 * k][0], weight[t][2 * k][1]);
+      p[t][1] = pack_weights(weight[t][2 * k][2], weight[t][2 * k][3]);
+      p[t][2] = pack_weights(weight[t][2 * k + 1][0], weight[t][2 * k + 1][1]);
+      p[t][3] = pack_weights(weight[t][2 * k + 1][2], weight[t][2 * k + 1][3]);
+    }
 #pragma unroll
-        for (int n = 0; n < kKeys / 16; ++n) {
-          uint32_t b[4];
-          load4(b, k_tile.at(n * 16 + lane / 16 * 8 + lane % 8, k * 16 + lane / 8 % 2 * 8));
-#pragma unroll
-          for (int t = 0; t < kTiles; ++t) {
-            multiply(score[t][2 * n], a[t], b[0], b[1]);
-            multiply(score[t][2 * n + 1], a[t], b[2], b[3]);
-          }
-        }
-      }
-      if (!all_seen(first)) {
-#pragma unroll
-        for (int t = 0; t < kTiles; ++t)
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-              if (!sees(first, n * 8 + lane % 4 * 2 + i % 2, row[t][i / 2])) score[t][n][i] = -INFINITY;
-      }
+    for (int n = 0; n < D / 16; ++n) {
+      uint32_t b[4];
+      load4_transposed(b, v_tile.at(k * 16 + lane / 8 % 2 * 8 + lane % 8, n * 16 + lane / 16 * 8));
 #pragma unroll
       for (int t = 0; t < kTiles; ++t) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float top = high[t][i];
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n)
-            top = fmaxf(top, fmaxf(score[t][n][2 * i], score[t][n][2 * i + 1]));
-          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-          top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-          const float base =
-              top == -INFINITY ? 0.0f : top;  // nothing seen yet: exp2(-inf - base) is zero, not NaN
-          const float shrink = fast_exp2(high[t][i] - base);
-          high[t][i] = top;
-          float added = 0;
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n) {
-            score[t][n][2 * i] = fast_exp2(score[t][n][2 * i] - base);
-            score[t][n][2 * i + 1] = fast_exp2(score[t][n][2 * i + 1] - base);
-            added += score[t][n][2 * i] + score[t][n][2 * i + 1];
-          }
-          sum[t][i] = sum[t][i] * shrink + added;
-#pragma unroll
-          for (int n = 0; n < D / 8; ++n) {
-            out[t][n][2 * i] *= shrink;
-            out[t][n][2 * i + 1] *= shrink;
-          }
-        }
-      }
-#pragma unroll
-      for (int k = 0; k < kKeys / 16; ++k) {
-        uint32_t p[kTiles][4];
-#pragma unroll
-        for (int t = 0; t < kTiles; ++t) {
-          p[t][0] = pack_weights(score[t][2 * k][0], score[t][2 * k][1]);
-          p[t][1] = pack_weights(score[t][2 * k][2], score[t][2 * k][3]);
-          p[t][2] = pack_weights(score[t][2 * k + 1][0], score[t][2 * k + 1][1]);
-          p[t][3] = pack_weights(score[t][2 * k + 1][2], score[t][2 * k + 1][3]);
-        }
-#pragma unroll
-        for (int n = 0; n < D / 16; ++n) {
-          uint32_t b[4];
-          load4_transposed(b, v_tile.at(k * 16 + lane / 8 % 2 * 8 + lane % 8, n * 16 + lane / 16 * 8));
-#pragma unroll
-          for (int t = 0; t < kTiles; ++t) {
-            multiply(out[t][2 * n], p[t], b[0], b[1]);
-            multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
-          }
-        }
+        multiply(out[t][2 * n], p[t], b[0], b[1]);
+        multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
       }
     }
-    __syncthreads();
-    buffer ^= 1;
   }
+}
 
+/// A block's queries as a thread sees them.
+struct Queries {
+  int kv_head;
+  int group;  ///< query heads of a key/value head
+  int count;
+  int m0;  ///< the first one of this warp
+  int lane;
+};
+
+/// Results over their sums: to their rows of the output where they are whole, else to the partial results.
+template <int D, int kTiles>
+__device__ void write_results(const AttentionInputs& in, const AttentionItem& item, const HeadLayout& layout,
+                              const AttentionTensors& tensors, const Queries& mine,
+                              const float (&high)[kTiles][2], const float (&sum)[kTiles][2],
+                              const float (&out)[kTiles][D / 8][4]) {
+  const auto [kv_head, group, queries, m0, lane] = mine;
   const int64_t base_query = (int64_t{kv_head} * in.partial_rows + item.first_partial) * group;
 #pragma unroll
   for (int t = 0; t < kTiles; ++t) {
@@ -269,9 +279,79 @@ __global__ __launch_bounds__(2 * kQueries /
   }
 }
 
+/// D: dimensions of a head; kTiles: groups of 16 queries that a warp takes. `items` [blocks of the grid].
+template <int D, int kQueries, int kTiles>
+__global__ __launch_bounds__(2 * kQueries /
+                             kTiles) void attend_kernel(AttentionInputs in, const AttentionItem* items,
+                                                        HeadLayout layout, AttentionTensors tensors) {
+  constexpr int kThreads = 2 * kQueries / kTiles;
+  extern __shared__ __align__(128) uint8_t memory[];
+  const Tile<D> q_tile{reinterpret_cast<f16*>(memory)};
+  auto tile = [&](int index) {
+    return Tile<D>{reinterpret_cast<f16*>(memory) + (kQueries + index * kKeys) * D};
+  };
+
+  const AttentionItem item = items[blockIdx.x];
+  const AttentionPage* pages = in.pages + item.first_page;
+  const int kv_head = blockIdx.y;
+  const int group = layout.heads / layout.kv_heads;
+  const int queries = item.row_count * group;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const f16* head_keys = tensors.keys + int64_t{kv_head} * layout.slots * D;
+  const f16* head_values = tensors.values + int64_t{kv_head} * layout.slots * D;
+  const int pages_at_once = kKeys / in.page_size;
+  auto bring_stage = [&](int first, int stage) {
+    bring_pages<D, kThreads>(item, pages, in.page_size, first, head_keys, head_values, tile(2 * stage),
+                             tile(2 * stage + 1));
+  };
+
+  bring_queries<D, kQueries, kThreads>(in, item, layout, tensors.q, kv_head, group, q_tile);
+  bring_stage(0, 0);
+  wait_copies<1>();
+  __syncthreads();
+
+  const int m0 = warp * 16 * kTiles;  // the warp's first query
+  const bool busy = m0 < queries;
+  int row[kTiles][2];  // of this thread's queries, as pages count rows
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) row[t][i] = item.row_offset + (m0 + t * 16 + lane / 4 + 8 * i) / group;
+
+  float out[kTiles][D / 8][4] = {};
+  float high[kTiles][2], sum[kTiles][2];
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t) {
+    high[t][0] = high[t][1] = -INFINITY;
+    sum[t][0] = sum[t][1] = 0;
+  }
+  int stage = 0;
+  for (int first = 0; first < item.page_count; first += pages_at_once) {
+    if (first + pages_at_once < item.page_count) {
+      bring_stage(first + pages_at_once, stage ^ 1);
+      wait_copies<1>();
+    } else {
+      wait_copies<0>();
+    }
+    __syncthreads();
+    if (busy) {
+      float score[kTiles][kKeys / 8][4] = {};
+      multiply_keys(q_tile, tile(2 * stage), m0, lane, score);
+      hide_unseen(in.page_size, item, pages, first, row, lane, score);
+      soften(score, high, sum, out);
+      multiply_values(tile(2 * stage + 1), lane, score, out);
+    }
+    __syncthreads();
+    stage ^= 1;
+  }
+
+  write_results<D>(in, item, layout, tensors, {kv_head, group, queries, m0, lane}, high, sum, out);
+}
+
 constexpr int kMergeBlocks = 1024;
 
-/// A block takes row after row, a warp head after head.
+/// A block takes row after row, a warp head after head. `inputs` [1], `partial_out` [kv_heads, partial_rows ×
+/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim].
 template <int D>
 __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
                              const float* partial_lse, bf16* out) {

@@ -1,5 +1,9 @@
 #pragma once
-#include "cuda/ops/ops.h"
+#include <cstdint>
+#include <cuda_runtime.h>
+
+#include "cuda/base/floats.h"
+#include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
 
@@ -26,14 +30,15 @@ struct AttentionItem {
 };
 
 struct AttentionInputs {
-  const AttentionItem* items;  ///< blocks of at most kSmallBlock queries, then blocks of at most kLargeBlock
+  const AttentionItem* items;  ///< [small_items + large_items], blocks of at most kSmallBlock queries, then
+                               ///< blocks of at most kLargeBlock
   int32_t small_items, large_items;
-  const int32_t* rows;  ///< of the step
-  const AttentionPage* pages;
+  const int32_t* rows;           ///< [rows of all items], of the step
+  const AttentionPage* pages;    ///< [pages of all items]
   int32_t page_size;             ///< divides 64
-  const int32_t* merged_rows;    ///< rows with partial results
-  const int32_t* partial_begin;  ///< [merged rows + 1] into partials
-  const int32_t* partials;       ///< partial rows of each of them
+  const int32_t* merged_rows;    ///< [merged_count], rows with partial results
+  const int32_t* partial_begin;  ///< [merged_count + 1] into partials
+  const int32_t* partials;       ///< [partial rows of all merged rows], those of each one after the other
   int32_t merged_count;
   int32_t partial_rows;
 };
@@ -51,7 +56,7 @@ struct AttentionTensors {
   bf16* out;           ///< [rows, heads × head_dim]
 };
 
-/// out = softmax(q k) v over everything each row sees. `on_device` is a copy of `inputs` there.
+/// out = softmax(q k) v over everything each row sees. `on_device` [1] is a copy of `inputs` there.
 void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream);
 

@@ -332,6 +332,7 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
 }
 #endif
 
+/// `k_map`, `v_map`: boxes of a page and 64 columns of keys and values [kv_heads, slots, D]; `inputs` [1].
 template <int D, int kGroups, int kKeys>
 __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void attend_kernel(
     const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map,

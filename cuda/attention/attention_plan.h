@@ -10,13 +10,13 @@ namespace sheaf::cuda {
 
 /// A step's attention cut into blocks of work, the same for every layer.
 struct AttentionPlan {
-  std::vector<int32_t> rows;
-  std::vector<AttentionPage> pages;
+  std::vector<int32_t> rows;         ///< [rows of all items]
+  std::vector<AttentionPage> pages;  ///< [pages of all items]
   std::vector<AttentionItem> items;  ///< small blocks, then large ones
   int32_t small_items = 0;
-  std::vector<int32_t> merged_rows;
+  std::vector<int32_t> merged_rows;    ///< [merged rows]
   std::vector<int32_t> partial_begin;  ///< [merged rows + 1]
-  std::vector<int32_t> partials;
+  std::vector<int32_t> partials;       ///< [partial rows of all merged rows]
   int32_t partial_rows = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 // What several kernels need and CUDA C++ has no short word for.
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+
+#include "cuda/base/floats.h"
 
 namespace sheaf::cuda {
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cuda_runtime.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/base/device_memory.h"
@@ -11,6 +12,21 @@ namespace sheaf::cuda {
 enum class Stage { heads, attention, attention_output, mlp_up, mlp_down, norms, pick, other };
 constexpr std::array kStageNames = {"heads", "attention", "attention_output", "mlp_up", "mlp_down", "norms",
                                     "pick",  "other"};
+
+/// Seconds of the device over many steps.
+struct StageTimes {
+  std::array<double, kStageNames.size()> stages{};  ///< of the steps timed in detail
+  double detailed = 0;                              ///< all of those steps
+  double total = 0;                                 ///< all steps
+
+  /// All steps by stage, as if those timed in detail were like the others; empty where none was.
+  std::vector<std::pair<std::string, double>> by_stage() const {
+    std::vector<std::pair<std::string, double>> result;
+    for (size_t i = 0; i < stages.size() && detailed > 0; ++i)
+      result.emplace_back(kStageNames[i], stages[i] * total / detailed);
+    return result;
+  }
+};
 
 /// Where the device's time goes: events after every stage of a step. One clock for each step in flight.
 class StageClock {
@@ -40,14 +56,14 @@ class StageClock {
     record();
   }
   /// Of a step that is finished.
-  void add_to(std::array<double, kStageNames.size()>& seconds, double& detailed_total, double& total) const {
+  void add_to(StageTimes& times) const {
     for (size_t i = 0; i < stages_.size(); ++i) {
       float milliseconds = 0;
       check(cudaEventElapsedTime(&milliseconds, events_[i], events_[i + 1]), "timing a step");
-      total += milliseconds / 1000.0;
+      times.total += milliseconds / 1000.0;
       if (!detailed_) continue;
-      detailed_total += milliseconds / 1000.0;
-      seconds[static_cast<size_t>(stages_[i])] += milliseconds / 1000.0;
+      times.detailed += milliseconds / 1000.0;
+      times.stages[static_cast<size_t>(stages_[i])] += milliseconds / 1000.0;
     }
   }
 

@@ -1,8 +1,9 @@
 #pragma once
 #include <cstdint>
 #include <cuda.h>
-#include <cuda_bf16.h>
 #include <cuda_runtime.h>
+
+#include "cuda/base/floats.h"
 
 namespace sheaf::cuda {
 
@@ -21,15 +22,14 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
 }
 
 /// Boxes of 64 columns (128 bytes, swizzled) and `box_rows` rows of a bf16 matrix [rows, cols].
-inline bool matrix_map(const __nv_bfloat16* matrix, int64_t rows, int64_t cols, uint32_t box_rows,
-                       CUtensorMap& map) {
+inline bool matrix_map(const bf16* matrix, int64_t rows, int64_t cols, uint32_t box_rows, CUtensorMap& map) {
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * sizeof(__nv_bfloat16)};
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * sizeof(bf16)};
   const cuuint32_t box[2] = {64, box_rows};
   const cuuint32_t steps[2] = {1, 1};
-  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<__nv_bfloat16*>(matrix),
-                              sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), sizes,
+                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                              CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 

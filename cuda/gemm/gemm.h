@@ -1,5 +1,9 @@
 #pragma once
-#include "cuda/ops/ops.h"
+#include <cstdint>
+#include <cuda_runtime.h>
+
+#include "cuda/base/floats.h"
+#include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
 
@@ -11,24 +15,17 @@ enum class Epilogue {
   heads,   ///< queries, keys and values to their places: see multiply_heads_hopper
 };
 
-/// Where a row's heads go, and what happens to them first: as place_heads does it, for heads of 64 or 128
-/// that rotate as a whole and have a norm per head or none.
-struct HeadTargets {
-  const float *bias, *q_norm, *k_norm;
-  const float* rope;
-  const int32_t* kv_slots;
-  HeadLayout layout;
-  f16 *q, *keys, *values;
-};
-
 /// Whether the functions below work on the current device.
 bool hopper_products();
 
-/// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it.
+/// in [m, k] × weight [n, k]ᵀ by our own kernel; false where this device or these sizes are not for it. `out`
+/// is as the epilogue says.
 bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int64_t m, int64_t n, int64_t k,
                      void* out, cudaStream_t stream);
 
-/// The product with the fused q, k and v weights, whose heads go straight to where attention reads them.
+/// The product of in [m, k] with the fused q, k and v weights [(heads + 2 kv_heads) × head_dim, k], whose
+/// heads go straight to where attention reads them, as place_heads() puts them. Only for heads of 64 or 128
+/// that rotate as a whole and have a norm per head or none.
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 

@@ -133,9 +133,77 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_
   }
 }
 
+/// What a block has to do.
+struct BlockWork {
+  float* out;  ///< [m, n], where the epilogue is add
+  int m, n;
+  int stages;  ///< of kDepth summed columns each
+  TileOrder order;
+  uint32_t rank;  ///< of the block in its cluster
+};
+
+/// Adds a warpgroup's 64 × 256 sums to what is there.
+__device__ void add_sums(const BlockWork& work, const float (&sum)[kCols / 2], int first_row, int first_col,
+                         int warp, int lane) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = first_row + warp * 16 + lane / 4 + 8 * i;
+    if (row >= work.m) continue;
+    float* to = work.out + static_cast<int64_t>(row) * work.n + first_col + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < kCols / 8; ++j) {
+      if (first_col + j * 8 >= work.n) break;
+      asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8),
+                   "f"(sum[j * 4 + 2 * i]), "f"(sum[j * 4 + 2 * i + 1])
+                   : "memory");
+    }
+  }
+}
+
+/// Rounds a warpgroup's sums (swiglu: of gate and up together) and has the copy engine take them out of
+/// shared memory, while the next tile is computed.
+template <Epilogue epilogue>
+__device__ void store_sums(Shared<epilogue>& memory, const CUtensorMap* out_map,
+                           const float (&sum)[kCols / 2], int first_row, int tile_across, int group, int warp,
+                           int lane) {
+  using Memory = Shared<epilogue>;
+  constexpr int kOut = Memory::kOut;
+  const bool first = threadIdx.x % 128 == 0;
+  if (first) stores_wait_read();
+  named_sync(1 + group, 128);
+#pragma unroll
+  for (int j = 0; j < kOut / 8; j += 2) {
+    uint32_t r[4];
+    if constexpr (epilogue == Epilogue::swiglu) {
+#pragma unroll
+      for (int h = 0; h < 4; ++h) {
+        const int g = (j + h / 2) * 8 + h % 2 * 2;  // gates, then four further the ups
+        r[h] = pack(gated(sum[g], sum[g + 4]), gated(sum[g + 1], sum[g + 5]));
+      }
+    } else {
+#pragma unroll
+      for (int h = 0; h < 4; ++h) {
+        const int g = (j + h / 2) * 4 + h % 2 * 2;
+        r[h] = pack(sum[g], sum[g + 1]);
+      }
+    }
+    const int row = warp * 16 + lane % 16, chunk = j % 8 + lane / 16;
+    store4(&memory.out[group][j / 8][row][(chunk ^ (row % 8)) * 8], r[0], r[1], r[2], r[3]);
+  }
+  fence_shared_writes();
+  named_sync(1 + group, 128);
+  if (first) {
+#pragma unroll
+    for (int block = 0; block < Memory::kOutBlocks; ++block)
+      store_box(out_map, &memory.out[group][block][0][0], tile_across * kOut + block * 64, first_row);
+    stores_commit();
+  }
+}
+
+/// A warpgroup: tile after tile, the sums over all stages, then the epilogue.
 template <Epilogue epilogue>
 __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, const HeadTargets& targets,
-                        float* out, int m, int n, int stages, TileOrder order, int group, uint32_t rank) {
+                        const BlockWork& work, int group) {
   using Memory = Shared<epilogue>;
   const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   int at = 0;
@@ -144,9 +212,9 @@ __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, co
   auto give_back = [&] {
     if (held >= 0 && lane < 2) barrier_arrive_at(&memory.empty[held], static_cast<uint32_t>(lane));
   };
-  for (int tile = blockIdx.x / 2; tile < order.count(); tile += gridDim.x / 2) {
+  for (int tile = blockIdx.x / 2; tile < work.order.count(); tile += gridDim.x / 2) {
     float sum[kCols / 2];
-    for (int stage = 0; stage < stages; ++stage) {
+    for (int stage = 0; stage < work.stages; ++stage) {
       barrier_wait(&memory.full[at], round);
       pin(sum);
       products_begin();
@@ -170,80 +238,39 @@ __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, co
     give_back();
     held = -1;
 
-    const int2 at_tile = order.at(tile);
-    const int first_row = (at_tile.x * 2 + static_cast<int>(rank)) * kRows + group * 64;
+    const int2 at_tile = work.order.at(tile);
+    const int first_row = (at_tile.x * 2 + static_cast<int>(work.rank)) * kRows + group * 64;
     if constexpr (epilogue == Epilogue::heads) {
       const int row = first_row + warp * 16 + lane / 4;
       if (targets.layout.head_dim == 128)
-        place<128>(targets, sum, at_tile.y * 2, row, lane, m);
+        place<128>(targets, sum, at_tile.y * 2, row, lane, work.m);
       else
-        place<64>(targets, sum, at_tile.y * 4, row, lane, m);
+        place<64>(targets, sum, at_tile.y * 4, row, lane, work.m);
     } else if constexpr (epilogue == Epilogue::add) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const int row = first_row + warp * 16 + lane / 4 + 8 * i;
-        if (row >= m) continue;
-        float* to = out + static_cast<int64_t>(row) * n + at_tile.y * kCols + lane % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < kCols / 8; ++j) {
-          if (at_tile.y * kCols + j * 8 >= n) break;
-          asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8),
-                       "f"(sum[j * 4 + 2 * i]), "f"(sum[j * 4 + 2 * i + 1])
-                       : "memory");
-        }
-      }
+      add_sums(work, sum, first_row, at_tile.y * kCols, warp, lane);
     } else {
-      const bool first = threadIdx.x % 128 == 0;
-      if (first) stores_wait_read();
-      named_sync(1 + group, 128);
-      constexpr int kOut = Memory::kOut;
-#pragma unroll
-      for (int j = 0; j < kOut / 8; j += 2) {
-        uint32_t r[4];
-        if constexpr (epilogue == Epilogue::swiglu) {
-#pragma unroll
-          for (int h = 0; h < 4; ++h) {
-            const int g = (j + h / 2) * 8 + h % 2 * 2;  // gates, then four further the ups
-            r[h] = pack(gated(sum[g], sum[g + 4]), gated(sum[g + 1], sum[g + 5]));
-          }
-        } else {
-#pragma unroll
-          for (int h = 0; h < 4; ++h) {
-            const int g = (j + h / 2) * 4 + h % 2 * 2;
-            r[h] = pack(sum[g], sum[g + 1]);
-          }
-        }
-        const int row = warp * 16 + lane % 16, chunk = j % 8 + lane / 16;
-        store4(&memory.out[group][j / 8][row][(chunk ^ (row % 8)) * 8], r[0], r[1], r[2], r[3]);
-      }
-      fence_shared_writes();
-      named_sync(1 + group, 128);
-      if (first) {
-#pragma unroll
-        for (int block = 0; block < Memory::kOutBlocks; ++block)
-          store_box(out_map, &memory.out[group][block][0][0], at_tile.y * kOut + block * 64, first_row);
-        stores_commit();
-      }
+      store_sums(memory, out_map, sum, first_row, at_tile.y, group, warp, lane);
     }
   }
   if (threadIdx.x % 128 == 0) stores_wait();
 }
 
+/// One thread: keeps the ring of stages full.
 template <Epilogue epilogue>
 __device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const CUtensorMap* weight_map,
-                      int stages, TileOrder order, uint32_t rank) {
+                      const BlockWork& work) {
   using Memory = Shared<epilogue>;
   int at = 0;
   uint32_t round = 0;
-  for (int tile = blockIdx.x / 2; tile < order.count(); tile += gridDim.x / 2) {
-    const int2 place = order.at(tile);
-    const int row = (place.x * 2 + static_cast<int>(rank)) * kRows;
-    const int col = place.y * kCols + static_cast<int>(rank) * (kCols / 2);
-    for (int stage = 0; stage < stages; ++stage) {
+  for (int tile = blockIdx.x / 2; tile < work.order.count(); tile += gridDim.x / 2) {
+    const int2 place = work.order.at(tile);
+    const int row = (place.x * 2 + static_cast<int>(work.rank)) * kRows;
+    const int col = place.y * kCols + static_cast<int>(work.rank) * (kCols / 2);
+    for (int stage = 0; stage < work.stages; ++stage) {
       barrier_wait(&memory.empty[at], round ^ 1);
       barrier_expect(&memory.full[at], (kRows + kCols) * kDepth * sizeof(bf16));
       copy_box(&memory.in[at][0][0], in_map, stage * kDepth, row, &memory.full[at]);
-      copy_box_to_all(&memory.weight[at][rank * (kCols / 2)][0], weight_map, stage * kDepth, col,
+      copy_box_to_all(&memory.weight[at][work.rank * (kCols / 2)][0], weight_map, stage * kDepth, col,
                       &memory.full[at], 3);
       if (++at == Memory::kStages) {
         at = 0;
@@ -261,6 +288,8 @@ __device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const
 #define SHEAF_PAIR_OF_BLOCKS __cluster_dims__(2)
 #endif
 
+/// `in_map`: in [m, k]; `weight_map`: weight [n, k]; `out_map`: out as bf16 [m, n], or [m, n / 2] where the
+/// epilogue is swiglu; `out` [m, n], where it is add; `targets`, where it is heads.
 template <Epilogue epilogue>
 __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
@@ -270,7 +299,12 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
   using Memory = Shared<epilogue>;
   extern __shared__ uint8_t bytes[];
   Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
-  const uint32_t rank = cluster_rank();
+  const BlockWork work{out,
+                       m,
+                       n,
+                       (k + kDepth - 1) / kDepth,
+                       {(m + 2 * kRows - 1) / (2 * kRows), (n + kCols - 1) / kCols},
+                       cluster_rank()};
   if (threadIdx.x == 0) {
     for (int i = 0; i < Memory::kStages; ++i) {
       barrier_init(&memory.full[i], 1);
@@ -279,15 +313,13 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     fence_barrier_init();
   }
   cluster_sync();
-  const TileOrder order{(m + 2 * kRows - 1) / (2 * kRows), (n + kCols - 1) / kCols};
-  const int stages = (k + kDepth - 1) / kDepth;
   const int warpgroup = this_warpgroup();
   if (warpgroup == 0) {
     keep_registers<40>();
-    if (threadIdx.x == 0) bring(memory, &in_map, &weight_map, stages, order, rank);
+    if (threadIdx.x == 0) bring(memory, &in_map, &weight_map, work);
   } else {
     take_registers<232>();
-    compute(memory, &out_map, targets, out, m, n, stages, order, warpgroup - 1, rank);
+    compute(memory, &out_map, targets, work, warpgroup - 1);
   }
   // The other block may still write here and arrive here.
   cluster_sync();
@@ -295,9 +327,10 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
 }
 
 struct Product {
-  const bf16 *in, *weight;
+  const bf16* in;      ///< [m, k]
+  const bf16* weight;  ///< [n, k]
   int64_t m, n, k;
-  void* out;
+  void* out;  ///< as the epilogue says, or null where it is heads
   HeadTargets targets;
 };
 

@@ -1,5 +1,7 @@
 #include "cuda/gemm/products.h"
 
+#include "cuda/ops/ops.h"
+
 namespace sheaf::cuda {
 namespace {
 
@@ -89,7 +91,7 @@ void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t f
 void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
                      Scratch scratch) {
   if ((fixed_ || rows >= kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
-  const auto& [bias, q_norm, k_norm, rope, kv_slots, layout, q, keys, values] = targets;
+  const HeadLayout& layout = targets.layout;
   const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
   const cudaDataType_t type = fixed_ ? CUDA_R_16BF : scratch.type(rows);
   if (!fixed_)
@@ -98,11 +100,9 @@ void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k
     refuse_sizes(n, k);
   const auto count = static_cast<int32_t>(rows);
   if (type == CUDA_R_32F)
-    place_heads(static_cast<const float*>(scratch.data()), bias, q_norm, k_norm, rope, kv_slots, count,
-                layout, q, keys, values, stream_);
+    place_heads(static_cast<const float*>(scratch.data()), count, targets, stream_);
   else
-    place_heads(static_cast<const bf16*>(scratch.data()), bias, q_norm, k_norm, rope, kv_slots, count, layout,
-                q, keys, values, stream_);
+    place_heads(static_cast<const bf16*>(scratch.data()), count, targets, stream_);
 }
 
 }  // namespace sheaf::cuda

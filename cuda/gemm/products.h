@@ -25,7 +25,8 @@ class Scratch {
 };
 
 /// The matrix products of a layer with what follows each of them: by our own kernels where they are faster,
-/// else by cuBLAS and a kernel for the rest. Weights are [n, k]; everything runs on one stream.
+/// else by cuBLAS and a kernel for the rest. Weights are [n, k], `in` is [rows, k]; everything runs on one
+/// stream.
 class Products {
  public:
   /// `fixed`: our kernels for any number of rows, so that a row's sums do not depend on how many others there
@@ -40,12 +41,12 @@ class Products {
   void multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out);
   /// x [rows, n] += in [rows, k] × weightᵀ
   void add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x);
-  /// out [rows, ffn] = silu(gate) × up, the weight's rows being 8 of gate, 8 of up, and so on. `scratch`
-  /// holds [rows, 2 ffn].
+  /// out [rows, ffn] = silu(gate) × up, the rows of `weight` [2 ffn, k] being 8 of gate, 8 of up, and so on.
+  /// `scratch` holds [rows, 2 ffn].
   void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, Scratch scratch,
              bf16* out);
-  /// Queries, keys and values to where attention reads them. `scratch` holds [rows, (heads + 2 kv_heads) ×
-  /// head_dim].
+  /// Queries, keys and values to where attention reads them. `weight` [(heads + 2 kv_heads) × head_dim, k];
+  /// `scratch` holds [rows, (heads + 2 kv_heads) × head_dim].
   void heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
              Scratch scratch);
 

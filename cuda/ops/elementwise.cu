@@ -20,12 +20,15 @@ __device__ float block_sum(float value) {
   return warp_sum(value);
 }
 
+/// `table` [vocab, hidden], `tokens` [rows], `x` [rows, hidden]: a block a row.
 __global__ void embed_kernel(const bf16* table, const int32_t* tokens, int32_t hidden, float* x) {
   const bf16* in = table + int64_t{tokens[blockIdx.x]} * hidden;
   float* out = x + int64_t{blockIdx.x} * hidden;
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = __bfloat162float(in[i]);
 }
 
+/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a
+/// row.
 __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden,
                                 float eps, bf16* out) {
   const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
@@ -37,7 +40,8 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = __float2bfloat16(in[i] * scale * weight[i]);
 }
 
-/// The same, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 × kMost.
+/// The same shapes, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 ×
+/// kMost.
 template <int kMost>
 __global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, const int32_t* row_index,
                                                                const float* weight, int32_t rows,
@@ -71,6 +75,7 @@ __global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, c
   }
 }
 
+/// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
 __global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x,
                                     bf16* out) {
   const int64_t at = int64_t{blockIdx.x} * hidden;
@@ -84,6 +89,7 @@ __global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t
   }
 }
 
+/// `x` and `out` [count].
 __global__ void round_kernel(const float* x, int64_t count, bf16* out) {
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) out[i] = __float2bfloat16(x[i]);
@@ -105,6 +111,7 @@ __device__ void eight_at(const float* at, float (&values)[8]) {
     *reinterpret_cast<float4*>(values + 4 * j) = reinterpret_cast<const float4*>(at)[j];
 }
 
+/// `gate_up` [rows, 2 ffn], `out` [rows, ffn]; `count` is rows × ffn.
 template <class In>
 __global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
   // Eight values a thread: a group of gate and the group of up beside it.
@@ -122,7 +129,8 @@ __global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
   *reinterpret_cast<uint4*>(out + at) = bits;
 }
 
-/// Row r of one half goes to 2 r - r % 8 (+ 8 for the second): a block a row.
+/// `halves` [2, rows, cols], `out` [2 rows, cols]. Row r of one half goes to 2 r - r % 8 (+ 8 for the
+/// second): a block a row.
 __global__ void interleave_kernel(const bf16* halves, int64_t rows, int64_t cols, bf16* out) {
   const int64_t row = blockIdx.x, inside = row % rows;
   const int64_t to = 2 * inside - inside % 8 + (row < rows ? 0 : 8);
@@ -135,6 +143,7 @@ __device__ uint64_t scramble(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// `out` [count].
 __global__ void fill_random_kernel(bf16* out, int64_t count, float spread, uint64_t seed) {
   const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= count) return;

@@ -56,6 +56,9 @@ __device__ float block_sum(float own, float* shared) {
   return shared[0];
 }
 
+// Of the picks from `first` on: `logits` [rows, vocab], `experts`, `divergence`, `normalizer` and `out`
+// [rows]. `groups` [groups of the step]; fuse_kernel has those to fuse alone.
+
 /// A block an expert: its Jensen-Shannon divergence from the amateur.
 __global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
                                float* divergence) {

@@ -1,70 +1,52 @@
 #pragma once
 #include <cstdint>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-namespace sheaf::cuda {
+#include "cuda/base/floats.h"
+#include "cuda/base/heads.h"
 
-using bf16 = __nv_bfloat16;
-/// Queries, keys, values and attention's weights: their errors go straight into scores, and they are never as
-/// large as what only bf16 can hold (65,504 is the most; larger ones are cut to it). Same size and speed as
-/// bf16, eight times as fine.
-using f16 = __half;
+namespace sheaf::cuda {
 
 /// The kernels of the CUDA backend, one launch each, in the order a layer runs them. Pointers are device
 /// pointers, matrices row-major.
 
-/// x[row] = table[tokens[row]]
+/// x [rows, hidden] = the rows of `table` [vocab, hidden] that `tokens` [rows] name.
 void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x,
            cudaStream_t stream);
 
-/// out[i] = rms_norm(x[rows[i]]) * weight; `rows` null: row i.
+/// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
+/// [hidden], `row_index` [rows], or null: row i.
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, bf16* out, cudaStream_t stream);
 
-/// x += rms_norm(y) * weight, and out = bf16(x): the post-norm families.
+/// x += rms_norm(y) * weight, and out = bf16(x): the post-norm families. `y`, `x` and `out` [rows, hidden],
+/// `weight` [hidden].
 void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
                   bf16* out, cudaStream_t stream);
 
-/// out = bf16(x), `count` values.
+/// out [count] = bf16(x [count]).
 void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream);
 
-/// How heads lie in a row of queries, keys and values, and what happens to them before attention.
-struct HeadLayout {
-  int32_t heads, kv_heads, head_dim;
-  int32_t padded_dim;  ///< head_dim as attention sees it; the rest is zero
-  int32_t rotary_dim;
-  int32_t norm;  ///< 0 none, 1 per head, 2 over the whole projection
-  float eps;
-  float rope_scale;
-  float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
-  int64_t slots;      ///< of the pool
-};
-
-/// cosines and sines [rows, rotary_dim] of every row's position, times rope_scale: the cosines first.
+/// table [rows, rotary_dim]: cosines and sines of every row's position, times rope_scale, the cosines first.
+/// `rope_freqs` [rotary_dim / 2], `positions` [rows].
 void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows, const HeadLayout& layout,
                 float* table, cudaStream_t stream);
 
-/// Adds biases, norms and rotates the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim]; queries go to
-/// `q` [rows, heads, padded_dim], keys and values to their slots of the layer's pool, each [kv_heads, slots,
-/// padded_dim].
+/// Takes the heads of `qkv` [rows, (heads + 2 kv_heads) × head_dim] to their targets.
 template <class In>  // bf16 or float
-void place_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, f16* q,
-                 f16* keys, f16* values, cudaStream_t stream);
+void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaStream_t stream);
 
-/// out = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on; `halves` holds
-/// one after the other. rows is a multiple of 8.
+/// out [2 rows, cols] = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on;
+/// `halves` [2, rows, cols] holds one after the other. rows is a multiple of 8.
 void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream);
 
-/// out[row] = silu(gate) * up, where gate_up[row] is 8 of gate, 8 of up, and so on.
+/// out [rows, ffn] = silu(gate) * up, where a row of `gate_up` [rows, 2 ffn] is 8 of gate, 8 of up, and so
+/// on.
 template <class In>  // bf16 or float
 void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream);
 
-/// Greedy choice from logits [rows, vocab]: the largest, lowest id on a tie, among allowed[first, first +
-/// count) where count > 0; and its log-probability over the whole vocabulary. Nothing where count is
-/// negative.
+/// The tokens that a greedy choice is among: allowed[first, first + count) where count > 0, all where it is
+/// 0. Nothing is chosen where it is negative.
 struct GreedyPick {
   int32_t first_allowed, allowed_count;
 };
@@ -73,6 +55,8 @@ struct GreedyResult {
   float logprob;
   float contrast;  ///< of a pick with experts, by fuse_experts()
 };
+/// out [rows] = the token with the largest of logits [rows, vocab], the lowest id on a tie, and its
+/// log-probability over the whole vocabulary. `picks` [rows] point into `allowed` [tokens of all lists].
 void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
                  int32_t vocab, GreedyResult* out, cudaStream_t stream);
 
@@ -90,18 +74,19 @@ struct ExpertPick {
   float prior, log_weight;
 };
 struct ExpertInputs {
-  const ExpertPick* experts;  ///< [picks]
-  const ExpertGroup* groups;
+  const ExpertPick* experts;         ///< [picks of the step]
+  const ExpertGroup* groups;         ///< [groups of the step]
   int32_t first_group, group_count;  ///< those to fuse
   bool measured, normalized;         ///< whether any contrast is dynamic, any aggregate not max
-  float *divergence, *normalizer;    ///< [rows] each, to work in
+  float* divergence;                 ///< [rows], to work in
+  float* normalizer;                 ///< [rows], likewise
 };
 /// Puts the scores that a pick with experts chooses from in the place of its own logits. `logits` [rows,
-/// vocab] and `out` are of the picks from `first` on.
+/// vocab] and `out` [rows] are of the picks from `first` on.
 void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
                   GreedyResult* out, cudaStream_t stream);
 
-/// Normally distributed weights for benchmarks.
+/// out [count]: normally distributed weights for benchmarks.
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

@@ -20,6 +20,7 @@ __device__ float number(float value) {
   return isnan(value) ? -INFINITY : value;
 }
 
+/// `logits` [rows, vocab], `picks` and `out` [rows], `allowed` [tokens of all lists].
 __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const int32_t* allowed,
                             int32_t vocab, GreedyResult* out) {
   const float* row = logits + int64_t{blockIdx.x} * vocab;

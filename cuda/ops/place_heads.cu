@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kWarps = 8;
 
+/// `rope_freqs` [half], `positions` [rows], `table` [rows, 2 half]: a block a row.
 __global__ void rope_table_kernel(const float* rope_freqs, const int32_t* positions, int32_t half,
                                   float scale, float* table) {
   for (int i = threadIdx.x; i < half; i += blockDim.x) {
@@ -38,20 +39,19 @@ __device__ float value_at(const float* at) {
 }
 
 /// Where head `head` of a row goes.
-__device__ f16* target(const HeadLayout& layout, int row, int head, const int32_t* kv_slots, f16* q,
-                       f16* keys, f16* values) {
-  if (head < layout.heads) return q + (int64_t{row} * layout.heads + head) * layout.padded_dim;
+__device__ f16* target(const HeadTargets& to, int row, int head) {
+  const HeadLayout& layout = to.layout;
+  if (head < layout.heads) return to.q + (int64_t{row} * layout.heads + head) * layout.padded_dim;
   const bool is_k = head < layout.heads + layout.kv_heads;
   const int own = (head - layout.heads) % layout.kv_heads;
-  return (is_k ? keys : values) + (int64_t{own} * layout.slots + kv_slots[row]) * layout.padded_dim;
+  return (is_k ? to.keys : to.values) + (int64_t{own} * layout.slots + to.kv_slots[row]) * layout.padded_dim;
 }
 
 /// Heads of D values that rotate as a whole, norms per head or none: a lane keeps the pairs (2 lane, 2 lane +
-/// 1) of both halves.
+/// 1) of both halves. `qkv` [rows, (heads + 2 kv_heads) × D].
 template <int D, class In>
-__global__ void place_plain_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                                  const float* rope, const int32_t* kv_slots, HeadLayout layout, f16* q,
-                                  f16* keys, f16* values) {
+__global__ void place_plain_heads(const In* qkv, HeadTargets to) {
+  const HeadLayout& layout = to.layout;
   constexpr int kPairs = D / 128 > 0 ? D / 128 : 1;  // pairs of a lane in each half
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -60,13 +60,13 @@ __global__ void place_plain_heads(const In* qkv, const float* bias, const float*
   float2 cosine[kPairs], sine[kPairs];
 #pragma unroll
   for (int p = 0; p < kPairs; ++p) {
-    const float* at = rope + int64_t{row} * D + p * 64 + lane * 2;
+    const float* at = to.rope + int64_t{row} * D + p * 64 + lane * 2;
     cosine[p] = busy ? *reinterpret_cast<const float2*>(at) : make_float2(0, 0);
     sine[p] = busy ? *reinterpret_cast<const float2*>(at + D / 2) : make_float2(0, 0);
   }
   for (int head = blockIdx.y * kWarps + warp; head < all_heads; head += gridDim.y * kWarps) {
     const In* in = qkv + (int64_t{row} * all_heads + head) * D;
-    f16* out = target(layout, row, head, kv_slots, q, keys, values);
+    f16* out = target(to, row, head);
     const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
     float2 low[kPairs], high[kPairs];
     float square = 0;
@@ -75,11 +75,11 @@ __global__ void place_plain_heads(const In* qkv, const float* bias, const float*
       const int i = p * 64 + lane * 2;
       low[p] = busy ? pair_at(in + i) : make_float2(0, 0);
       high[p] = busy ? pair_at(in + D / 2 + i) : make_float2(0, 0);
-      if (bias && busy) {
-        low[p].x += bias[head * D + i];
-        low[p].y += bias[head * D + i + 1];
-        high[p].x += bias[head * D + D / 2 + i];
-        high[p].y += bias[head * D + D / 2 + i + 1];
+      if (to.bias && busy) {
+        low[p].x += to.bias[head * D + i];
+        low[p].y += to.bias[head * D + i + 1];
+        high[p].x += to.bias[head * D + D / 2 + i];
+        high[p].y += to.bias[head * D + D / 2 + i + 1];
       }
       square += low[p].x * low[p].x + low[p].y * low[p].y + high[p].x * high[p].x + high[p].y * high[p].y;
     }
@@ -92,7 +92,7 @@ __global__ void place_plain_heads(const In* qkv, const float* bias, const float*
       float2 a = low[p], b = high[p];
       if (is_q || is_k) {
         if (layout.norm == 1) {
-          const float* weight = is_q ? q_norm : k_norm;
+          const float* weight = is_q ? to.q_norm : to.k_norm;
           a = make_float2(a.x * norm * weight[i], a.y * norm * weight[i + 1]);
           b = make_float2(b.x * norm * weight[D / 2 + i], b.y * norm * weight[D / 2 + i + 1]);
         }
@@ -109,18 +109,18 @@ __global__ void place_plain_heads(const In* qkv, const float* bias, const float*
   }
 }
 
-/// Any heads: partial rotation, padded, norms over the whole projection.
+/// Any heads: partial rotation, padded, norms over the whole projection. `qkv` [rows, (heads + 2 kv_heads) ×
+/// head_dim].
 template <class In>
-__global__ void place_any_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                                const float* rope, const int32_t* kv_slots, HeadLayout layout, f16* q,
-                                f16* keys, f16* values) {
+__global__ void place_any_heads(const In* qkv, HeadTargets to) {
+  const HeadLayout& layout = to.layout;
   extern __shared__ float shared[];
   const int row = blockIdx.x;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int d = layout.head_dim, half = layout.rotary_dim / 2;
   const int all_heads = layout.heads + 2 * layout.kv_heads;
   const In* in = qkv + int64_t{row} * all_heads * d;
-  const float* cosines = rope + int64_t{row} * layout.rotary_dim;
+  const float* cosines = to.rope + int64_t{row} * layout.rotary_dim;
   const float* sines = cosines + half;
   float* squares = shared;                 // [2]: sums over the whole of q and of k
   float* scratch = shared + 2 + warp * d;  // one head
@@ -131,7 +131,7 @@ __global__ void place_any_heads(const In* qkv, const float* bias, const float* q
   if (layout.norm == 2) {
     float sum_q = 0, sum_k = 0;
     for (int i = threadIdx.x; i < (layout.heads + layout.kv_heads) * d; i += blockDim.x) {
-      const float v = value_at(in + i) + (bias ? bias[i] : 0.0f);
+      const float v = value_at(in + i) + (to.bias ? to.bias[i] : 0.0f);
       (i < layout.heads * d ? sum_q : sum_k) += v * v;
     }
     sum_q = warp_sum(sum_q);
@@ -151,13 +151,13 @@ __global__ void place_any_heads(const In* qkv, const float* bias, const float* q
     const bool is_k = !is_q && head < layout.heads + layout.kv_heads;
     float square = 0;
     for (int i = lane; i < d; i += 32) {
-      const float v = value_at(in + head * d + i) + (bias ? bias[head * d + i] : 0.0f);
+      const float v = value_at(in + head * d + i) + (to.bias ? to.bias[head * d + i] : 0.0f);
       scratch[i] = v;
       square += v * v;
     }
     __syncwarp();
     if ((is_q || is_k) && layout.norm != 0) {
-      const float* weight = is_q ? q_norm : k_norm;
+      const float* weight = is_q ? to.q_norm : to.k_norm;
       float mean;
       if (layout.norm == 1) {
         mean = warp_sum(square) / static_cast<float>(d);
@@ -177,7 +177,7 @@ __global__ void place_any_heads(const In* qkv, const float* bias, const float* q
       }
       __syncwarp();
     }
-    f16* out = target(layout, row, head, kv_slots, q, keys, values);
+    f16* out = target(to, row, head);
     const float scale = is_q ? layout.query_scale : 1.0f;
     for (int i = lane; i < layout.padded_dim; i += 32)
       out[i] = __float2half(i < d ? cut(scratch[i] * scale) : 0.0f);
@@ -194,30 +194,24 @@ void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows,
 }
 
 template <class In>
-void place_heads(const In* qkv, const float* bias, const float* q_norm, const float* k_norm,
-                 const float* rope, const int32_t* kv_slots, int32_t rows, const HeadLayout& layout, f16* q,
-                 f16* keys, f16* values, cudaStream_t stream) {
+void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaStream_t stream) {
+  const HeadLayout& layout = targets.layout;
   const bool plain =
       layout.norm != 2 && layout.head_dim == layout.padded_dim && layout.rotary_dim == layout.head_dim;
   const int heads = layout.heads + 2 * layout.kv_heads;
   const dim3 grid(static_cast<unsigned>(rows),
                   static_cast<unsigned>((heads + 2 * kWarps - 1) / (2 * kWarps)));
   if (plain && layout.head_dim == 128) {
-    place_plain_heads<128><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots,
-                                                             layout, q, keys, values);
+    place_plain_heads<128><<<grid, 32 * kWarps, 0, stream>>>(qkv, targets);
   } else if (plain && layout.head_dim == 64) {
-    place_plain_heads<64><<<grid, 32 * kWarps, 0, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout,
-                                                            q, keys, values);
+    place_plain_heads<64><<<grid, 32 * kWarps, 0, stream>>>(qkv, targets);
   } else {
     const size_t shared = sizeof(float) * static_cast<size_t>(2 + kWarps * layout.head_dim);
-    place_any_heads<<<rows, 32 * kWarps, shared, stream>>>(qkv, bias, q_norm, k_norm, rope, kv_slots, layout,
-                                                           q, keys, values);
+    place_any_heads<<<rows, 32 * kWarps, shared, stream>>>(qkv, targets);
   }
 }
 
-template void place_heads(const bf16*, const float*, const float*, const float*, const float*, const int32_t*,
-                          int32_t, const HeadLayout&, f16*, f16*, f16*, cudaStream_t);
-template void place_heads(const float*, const float*, const float*, const float*, const float*,
-                          const int32_t*, int32_t, const HeadLayout&, f16*, f16*, f16*, cudaStream_t);
+template void place_heads(const bf16*, int32_t, const HeadTargets&, cudaStream_t);
+template void place_heads(const float*, int32_t, const HeadTargets&, cudaStream_t);
 
 }  // namespace sheaf::cuda

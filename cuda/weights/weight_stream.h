@@ -19,7 +19,7 @@ struct WeightSlice {
   int64_t first_row = 0;
   int64_t rows = 0;
   WeightForm form = WeightForm::rounded;
-  std::byte* to = nullptr;  ///< handed to the sink, not looked at here
+  std::byte* to = nullptr;  ///< [rows, matrix->cols] in that form; handed to the sink, not looked at here
 
   int64_t bytes() const { return rows * matrix->cols * (form == WeightForm::rounded ? 2 : 4); }
 };

@@ -8,6 +8,7 @@
 
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
+#include "cuda/ops/ops.h"
 
 namespace sheaf {
 namespace {
@@ -149,15 +150,14 @@ TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
       for (const auto* memory : {&q, &keys, &values})
         check(cudaMemset(memory->data(), 0, static_cast<size_t>(memory->size()) * 2), "clear");
       const float* maybe_bias = round % 2 == 0 ? bias.data() : nullptr;
+      const HeadTargets targets{maybe_bias, q_norm.data(), k_norm.data(), rope.data(),  kv_slots.data(),
+                                layout,     q.data(),      keys.data(),   values.data()};
       if (fused) {
-        const HeadTargets targets{maybe_bias, q_norm.data(), k_norm.data(), rope.data(),  kv_slots.data(),
-                                  layout,     q.data(),      keys.data(),   values.data()};
         ASSERT_TRUE(multiply_heads_hopper(in.data(), weight.data(), rows, hidden, targets, nullptr));
       } else {
         ASSERT_TRUE(
             multiply_hopper(Epilogue::store, in.data(), weight.data(), rows, n, hidden, qkv.data(), nullptr));
-        place_heads(qkv.data(), maybe_bias, q_norm.data(), k_norm.data(), rope.data(), kv_slots.data(), rows,
-                    layout, q.data(), keys.data(), values.data(), nullptr);
+        place_heads(qkv.data(), rows, targets, nullptr);
       }
       check(cudaDeviceSynchronize(), "heads");
       for (const auto* memory : {&q, &keys, &values}) {

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+
+#include "cuda/base/floats.h"
+
+namespace sheaf::cuda {
+
+/// How heads lie in a row of queries, keys and values, and what happens to them before attention.
+struct HeadLayout {
+  int32_t heads, kv_heads, head_dim;
+  int32_t padded_dim;  ///< head_dim as attention sees it; the rest is zero
+  int32_t rotary_dim;
+  int32_t norm;  ///< 0 none, 1 per head, 2 over the whole projection
+  float eps;
+  float rope_scale;
+  float query_scale;  ///< 1/sqrt(head_dim) and log2(e), folded into the queries
+  int64_t slots;      ///< of the pool
+};
+
+/// Where the heads of a step's rows go, and what happens to them first: biases are added, then queries and
+/// keys are normed and rotated.
+struct HeadTargets {
+  const float* bias;    ///< [(heads + 2 kv_heads) × head_dim], or null
+  const float* q_norm;  ///< [head_dim], or [heads × head_dim] where the norm is over the whole projection
+  const float* k_norm;  ///< [head_dim], or [kv_heads × head_dim] likewise
+  const float* rope;    ///< [rows, rotary_dim], cosines then sines
+  const int32_t* kv_slots;  ///< [rows], where a row's key and value go in the pool
+  HeadLayout layout;
+  f16* q;       ///< [rows, heads, padded_dim]
+  f16* keys;    ///< [kv_heads, slots, padded_dim], the layer's part of the pool
+  f16* values;  ///< likewise
+};
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,38 @@
+#pragma once
+#include <vector>
+
+#include "core/model/config.h"
+#include "cuda/activations.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/floats.h"
+#include "cuda/base/heads.h"
+#include "cuda/base/stream.h"
+#include "cuda/gemm/products.h"
+#include "cuda/weights/device_weights.h"
+
+namespace sheaf::cuda {
+
+/// A model on its device, and what its steps use there, one after the other on one stream.
+struct LoadedModel {
+  /// `reproducible`: a row's sums do not depend on how many other rows there are.
+  LoadedModel(ModelConfig config, DeviceWeights weights, bool reproducible);
+
+  ModelConfig config;
+  DeviceWeights weights;
+  HeadLayout layout;
+  Stream stream;
+  Products products;       ///< on the stream
+  DeviceMemory<f16> pool;  ///< [layers, keys and values, kv_heads, slots, padded_dim]
+  Activations room;
+  std::vector<float> host_logits;  ///< [picks at once, vocab], for tokens that are drawn on the host
+
+  int32_t group() const { return config.heads / config.kv_heads; }
+  f16* keys(int32_t layer) const { return pool.data() + int64_t{2} * layer * layer_pool(); }
+  f16* values(int32_t layer) const { return keys(layer) + layer_pool(); }
+
+ private:
+  /// Values of the keys, or of the values, of one layer.
+  int64_t layer_pool() const { return int64_t{config.kv_heads} * layout.slots * layout.padded_dim; }
+};
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,89 @@
+#include "cuda/pick_tokens.h"
+
+#include <algorithm>
+
+#include "core/engine/pick.h"
+
+namespace sheaf::cuda {
+namespace {
+
+/// Picks that are computed together, [first, end) of the step's.
+struct PickRange {
+  int64_t first, end;
+  int32_t count() const { return static_cast<int32_t>(end - first); }
+};
+
+void compute_logits(LoadedModel& model, const Step& step, PickRange range) {
+  const ModelConfig& config = model.config;
+  const Activations& room = model.room;
+  // The rows are done with, so the buffer of normed rows is free for the picked ones.
+  rms_norm(room.x.data(), step.arrays.pick_rows + range.first, model.weights.final_norm.data(), range.count(),
+           config.hidden, config.norm_eps, room.normed.data(), model.stream.get());
+  model.products.multiply(model.weights.output_or_embedding(), room.normed.data(), range.count(),
+                          config.vocab, config.hidden, room.logits.data());
+}
+
+/// Waits for the logits, hands them out and draws from them.
+void pick_on_host(LoadedModel& model, const Step& step, PickRange range, std::span<float> logits) {
+  const cudaStream_t stream = model.stream.get();
+  const auto vocab = static_cast<size_t>(model.config.vocab), first = static_cast<size_t>(range.first);
+  std::vector<float>& host = model.host_logits;
+  host.resize(static_cast<size_t>(range.count()) * vocab);
+  check(cudaMemcpyAsync(host.data(), model.room.logits.data(), host.size() * sizeof(float),
+                        cudaMemcpyDeviceToHost, stream),
+        "logits");
+  check(cudaStreamSynchronize(stream), "logits");
+  if (!logits.empty()) std::copy(host.begin(), host.end(), logits.begin() + range.first * model.config.vocab);
+  const auto picks = std::span(step.batch->picks).subspan(first, static_cast<size_t>(range.count()));
+  for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].experts))
+    if (on_host(picks[i]))
+      step.picked[first + i] =
+          pick_next(picks.subspan(i), step.batch->allowed, host.data() + i * vocab, vocab, vocab);
+}
+
+/// The scores of the picks that have experts, whose logits are there.
+void fuse(const LoadedModel& model, const Step& step, PickRange range) {
+  const std::vector<ExpertGroup>& groups = step.expert_groups;
+  if (groups.empty()) return;
+  const Activations& room = model.room;
+  const auto at = [&](int64_t pick) {
+    return static_cast<int32_t>(std::find_if(groups.begin(), groups.end(),
+                                             [&](const ExpertGroup& group) { return group.pick >= pick; }) -
+                                groups.begin());
+  };
+  const auto any = [&](auto&& is) { return std::any_of(groups.begin(), groups.end(), is); };
+  const ExpertInputs inputs{step.arrays.experts,
+                            step.arrays.groups,
+                            at(range.first),
+                            at(range.end) - at(range.first),
+                            any([](const ExpertGroup& group) { return group.contrast < 0; }),
+                            any([](const ExpertGroup& group) { return group.aggregate != 0; }),
+                            room.expert_sums.data(),
+                            room.expert_sums.data() + room.size.picks_at_once};
+  fuse_experts(inputs, room.logits.data(), static_cast<int32_t>(range.first), range.count(),
+               model.config.vocab, room.picks.data() + range.first, model.stream.get());
+}
+
+}  // namespace
+
+void pick_tokens(LoadedModel& model, const Step& step, std::span<float> logits) {
+  const std::vector<Pick>& picks = step.batch->picks;
+  const auto count = static_cast<int64_t>(picks.size());
+  const bool host = !logits.empty() || std::any_of(picks.begin(), picks.end(), on_host);
+  PickRange range{};
+  for (; range.first < count; range.first = range.end) {
+    range.end = static_cast<int64_t>(picks_end(picks, static_cast<size_t>(range.first), kPicksAtOnce));
+    compute_logits(model, step, range);
+    if (host) pick_on_host(model, step, range, logits);
+    fuse(model, step, range);
+    pick_greedy(model.room.logits.data(), step.arrays.greedy + range.first, step.arrays.allowed,
+                range.count(), model.config.vocab, model.room.picks.data() + range.first, model.stream.get());
+  }
+  if (count > 0)
+    check(cudaMemcpyAsync(step.chosen.data(), model.room.picks.data(),
+                          static_cast<size_t>(count) * sizeof(GreedyResult), cudaMemcpyDeviceToHost,
+                          model.stream.get()),
+          "picked tokens");
+}
+
+}  // namespace sheaf::cuda
