@@ -28,8 +28,8 @@ std::string letter(size_t option) {
 
 /// The option that a line names by its letter, "B" or "B) Lima", or by its text; none: `options`' size.
 size_t find_option(std::string_view line, const std::vector<std::string>& options) {
-  const bool alone = line.size() == 1 || (line.size() > 1 && std::string_view(").: ").find(line[1]) !=
-                                                                 std::string_view::npos);
+  const bool alone = line.size() == 1 ||
+                     (line.size() > 1 && std::string_view(").: ").find(line[1]) != std::string_view::npos);
   if (!line.empty() && alone && line[0] >= 'A' && static_cast<size_t>(line[0] - 'A') < options.size())
     return static_cast<size_t>(line[0] - 'A');
   return static_cast<size_t>(std::ranges::find(options, line) - options.begin());
@@ -121,8 +121,9 @@ class ListTask : public Task {
       refuse("{}: its tokenizer has no tokens for a numbered list; use another method", job_.model.path);
     question.stop = Stop::text;
     for (size_t i = 0; i < count; ++i)
-      question.max_tokens += job_.method.max_value_tokens +
-                             static_cast<int32_t>(encode_part(tokenizer_, fmt::format("\n{}.", i + 1)).size());
+      question.max_tokens +=
+          job_.method.max_value_tokens +
+          static_cast<int32_t>(encode_part(tokenizer_, fmt::format("\n{}.", i + 1)).size());
     return question;
   }
 
@@ -187,7 +188,8 @@ std::vector<ListEntry> split_list(std::string_view text, size_t questions, size_
     size_t number = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
     line.remove_prefix(static_cast<size_t>(end - line.data()));
-    if (error != std::errc() || line.empty() || std::string_view(".):").find(line[0]) == std::string_view::npos)
+    if (error != std::errc() || line.empty() ||
+        std::string_view(".):").find(line[0]) == std::string_view::npos)
       continue;
     line.remove_prefix(1);
     if (number > questions) beyond = std::max(beyond, number);

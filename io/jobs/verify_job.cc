@@ -95,8 +95,7 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
   listener.ended();
   if (decoded.finished)
     listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what,
-                                 engine.stats().answers, engine.stats().rows(),
-                                 engine.stats().step_seconds));
+                                 engine.stats().answers, engine.stats().rows(), engine.stats().step_seconds));
   return decoded;
 }
 

@@ -23,8 +23,8 @@ struct VerifyEnd {
   double match() const { return static_cast<double>(same) / static_cast<double>(answers); }
 };
 
-/// Decodes the job's rows as its method does and as its baseline does, and compares: token for token, or where
-/// the method words its prompts in another way than the baseline, value for value.
+/// Decodes the job's rows as its method does and as its baseline does, and compares: token for token, or
+/// where the method words its prompts in another way than the baseline, value for value.
 VerifyEnd verify_job(Workbench& bench, RunListener& listener);
 
 }  // namespace sheaf

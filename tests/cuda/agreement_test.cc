@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
