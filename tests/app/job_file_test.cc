@@ -168,9 +168,13 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.threads=-2", "must be at least 0, not -2");
   message("engine.window=0", "must be at least 1, not 0");
   message("engine.kv_memory_gb=-1", "must be at least 0, not -1");
-  message("engine.device=gpu", "unknown device \"gpu\"; use cpu, cuda or cuda:N");
-  message("engine.device='cuda:'", "unknown device \"cuda:\"; use cpu, cuda or cuda:N");
-  message("engine.device='cuda:x'", "unknown device \"cuda:x\"; use cpu, cuda or cuda:N");
+  EXPECT_EQ(override_error("engine.device=gpu"),
+            "--set engine.device=gpu: engine.device: unknown device \"gpu\"; use cpu, cuda or cuda:N");
+  EXPECT_EQ(override_error("engine.device='cuda:'"),
+            "--set engine.device='cuda:': engine.device: unknown device \"cuda:\"; use cpu, cuda or cuda:N");
+  EXPECT_EQ(
+      override_error("engine.device='cuda:x'"),
+      "--set engine.device='cuda:x': engine.device: unknown device \"cuda:x\"; use cpu, cuda or cuda:N");
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");
