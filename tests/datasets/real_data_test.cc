@@ -90,10 +90,10 @@ TEST(RealData, GoldAnswersScoreFull) {
     const MetricItems joined = join_gold(metric, gold, gold_predictions(gold));
     EXPECT_TRUE(joined.missing.empty());
     const Scores scores = score_items(metric, joined.items, {.resamples = 0});
-    for (size_t v = 0; v < metric.values.size(); ++v) {
-      if (metric.values[v].name != one.value) continue;
-      EXPECT_EQ(scores.values[v], metric.best) << one.path << ' ' << one.value;
-    }
+    const auto value = std::ranges::find(metric.values, one.value, &Metric::ValueName::name);
+    ASSERT_NE(value, metric.values.end()) << one.value;
+    EXPECT_EQ(scores.values[static_cast<size_t>(value - metric.values.begin())], metric.best)
+        << one.path << ' ' << one.value;
   }
 }
 
