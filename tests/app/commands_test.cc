@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "tests/app/program.h"
+#include "tests/app/running.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -13,10 +14,6 @@ using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
 using test::Scratch;
-
-#define NEED_MODEL()              \
-  if (!test::has_default_model()) \
-  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
 
 TEST(Program, SaysWhatItWasBuiltWith) {
   const Scratch scratch;

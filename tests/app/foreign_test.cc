@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -66,12 +67,12 @@ class Foreign : public testing::Test {
     return child;
   }
 
-  /// Until the run in `out` has committed a group; false where it does not in half a minute.
   int64_t journal_lines() const {
     const std::string journal = read_text(scratch_.file("out/journal"));
     return std::count(journal.begin(), journal.end(), '\n');
   }
 
+  /// Until the run in `out` has committed a group; false where it does not in half a minute.
   bool wait_for_a_group(int64_t lines = 3) const {
     for (int i = 0; i < 6000; ++i) {
       if (journal_lines() >= lines) return true;
@@ -371,9 +372,8 @@ TEST_F(Foreign, ClosedStandardStreamsAreNoPlaceForFiles) {
 }
 
 TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer reserves terabytes";
-#endif
+  SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
+              "the address sanitizer reserves terabytes");
   // Where the program itself fits depends on its libraries, so limits around that are tried.
   int too_many = 0;
   for (int kilobytes = 150'000; kilobytes <= 1'500'000; kilobytes += 150'000) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/io/fuzz.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -110,8 +111,8 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.method.prompt_tokens, 100);
   EXPECT_EQ(job.method.max_value_tokens, 7);
   EXPECT_EQ(job.method.temperature, 0.5f);
-  EXPECT_EQ(job.method.top_p, 0.25f);
   EXPECT_EQ(job.method.top_k, 4);
+  EXPECT_EQ(job.method.top_p, 0.25f);
   EXPECT_EQ(job.method.seed, 18446744073709551615u);
   EXPECT_EQ(job.engine.device, "cuda:1");
   EXPECT_EQ(job.engine.kernels, "reference");
@@ -127,7 +128,6 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.cost.devices, 8);
 }
 
-TEST_F(JobFile, TakesNullAndAuto) {
 TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
   const auto on = [&](const std::string& key) {
     const Job::Output output = read(kExtract, {"output." + key + "=true"}).output;
@@ -139,6 +139,7 @@ TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
   EXPECT_EQ(on("timing"), (std::array{false, false, false, true}));
 }
 
+TEST_F(JobFile, TakesNullAndAuto) {
   const Job job = read(kExtract, {"model.adapter=null", "model.dtype=~", "engine.rows_per_step=auto",
                                   "engine.kv_memory_gb=auto", "cost=null", "input.id="});
   EXPECT_EQ(job.model.adapter, "");
@@ -303,7 +304,7 @@ TEST_F(JobFile, FuzzSurvivesAnything) {
 }
 
 TEST(ShippedJobs, AreGood) {
-  if (!std::filesystem::exists("build/models/smollm2.gguf")) GTEST_SKIP() << "the default model is not here";
+  NEED_MODEL();
   for (const char* job : {"configs/demo.yaml", "configs/extract.yaml", "configs/ask.yaml"})
     EXPECT_EQ(error_of([&] { read_job(job, {}); }), "no error");
 }
