@@ -97,7 +97,7 @@ def nfc_tables():
             head = nfc(full[:-1])
             assert len(head) == 1 and nfc(head + full[-1]) == chr(c), hex(c)
             pairs.append(f"{{0x{ord(head):x}, 0x{ord(full[-1]):x}, 0x{c:x}}}")
-    return [f"constexpr ClassRun combining_runs[] = {{\n{rows(runs, 14)}}};\n",
+    return [f"constexpr CombiningRun combining_runs[] = {{\n{rows(runs, 14)}}};\n",
             f"constexpr Decomposition decompositions[] = {{\n{rows(decompositions, 9)}}};\n",
             f"constexpr Composition compositions[] = {{\n{rows(pairs, 9)}}};\n"]
 

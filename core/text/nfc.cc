@@ -12,7 +12,7 @@
 namespace sheaf {
 namespace {
 
-struct ClassRun {
+struct CombiningRun {
   uint32_t first;  // the run ends where the next begins
   uint8_t value;   // canonical combining classes numbered in their order; 0 is a starter
 };

@@ -1,8 +1,9 @@
 #pragma once
-#include <array>
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace sheaf {
 
@@ -10,17 +11,19 @@ namespace sheaf {
 /// time.
 class Sha256 {
  public:
+  Sha256();
+  Sha256(const Sha256& other);
+  Sha256& operator=(const Sha256& other);
+
   Sha256& add(std::string_view bytes);
   /// 64 hex digits, as sha256sum prints them.
   std::string hex() const;
 
  private:
-  void add_block(const unsigned char* block);
-
-  std::array<uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<unsigned char, 64> rest_{};  // bytes that do not fill a block yet
-  uint64_t size_ = 0;
+  struct Free {
+    void operator()(evp_md_ctx_st* context) const;
+  };
+  std::unique_ptr<evp_md_ctx_st, Free> context_;
 };
 
 inline std::string sha256(std::string_view bytes) {

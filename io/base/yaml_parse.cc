@@ -24,7 +24,7 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
-constexpr size_t kMostDepth = 32;
+constexpr size_t kMostLevels = 32;
 constexpr int64_t kMostNodes = 100'000;
 
 class Builder : public YAML::EventHandler {
@@ -92,7 +92,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void open(std::shared_ptr<YamlNode> node, YAML::anchor_t anchor) {
-    if (stack_.size() >= kMostDepth) refuse("{}: more than {} levels deep", node->place.text(), kMostDepth);
+    if (stack_.size() >= kMostLevels) refuse("{}: more than {} levels deep", node->place.text(), kMostLevels);
     Open frame;
     frame.node = std::move(node);
     frame.anchor = anchor;

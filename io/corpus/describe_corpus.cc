@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 constexpr size_t kShownText = 120;
 constexpr size_t kShownItems = 3;
 constexpr int kShownDepth = 4;
-constexpr int kProbedLines = 100;
+constexpr int kDescribedLines = 100;
 constexpr size_t kMostColumns = 1000;
 
 /// `value` with long texts and lists cut, and what is not UTF-8 left out.
@@ -101,7 +101,7 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) 
       }
       if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       ++rows;
-      if (line->too_long || ++probed > kProbedLines) continue;
+      if (line->too_long || ++probed > kDescribedLines) continue;
       try {
         const json row = parse_json_line(line->text, [](const std::string&) { return true; });
         add_columns(row, about["columns"]);

@@ -15,8 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int kProbedLines = 100;
-constexpr size_t kProbedFiles = 20;
+constexpr int kLinesToTry = 100;
+constexpr size_t kFilesToTry = 20;
 
 /// The format of a whole JSON value.
 std::string recognize_file(const ordered_json& file) {
@@ -42,7 +42,7 @@ std::string recognize_line(const ordered_json& line) {
 /// By the first line that is JSON.
 std::string recognize_lines(const std::string& path) {
   LineReader lines(path);
-  for (int i = 0; i < kProbedLines; ++i) {
+  for (int i = 0; i < kLinesToTry; ++i) {
     const auto line = lines.next();
     if (!line) break;
     try {
@@ -58,7 +58,7 @@ std::string recognize_lines(const std::string& path) {
 std::string recognize_folder(const std::string& path) {
   if (fs::exists(fs::path(path) / "qaps.csv")) return "narrativeqa";
   const std::vector<std::string> files = text_files_below(path);
-  for (size_t i = 0; i < std::min(files.size(), kProbedFiles); ++i) {
+  for (size_t i = 0; i < std::min(files.size(), kFilesToTry); ++i) {
     try {
       if (is_race_passage(parse_entry(read_passage(files[i])))) return "race";
     } catch (const BadEntry&) {

@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 constexpr const char* kForms =
     "name a run's folder, its rows-*.jsonl or rows-*.parquet, or a .json file {id: answer}";
 
-class Reader {
+class PredictionReader {
  public:
-  explicit Reader(const std::string& path) { predictions_.path = path; }
+  explicit PredictionReader(const std::string& path) { predictions_.path = path; }
 
   void read_object(const std::string& path) {
     const auto file = MappedFile::open(path);
@@ -195,7 +195,7 @@ std::vector<std::string> rows_files(const std::string& folder) {
 }  // namespace
 
 Predictions read_predictions(const std::string& path) {
-  Reader reader(path);
+  PredictionReader reader(path);
   std::error_code ignored;
   if (fs::is_regular_file(path, ignored) && path.ends_with(".json")) {
     reader.read_object(path);

@@ -9,7 +9,7 @@ namespace sheaf {
 namespace {
 
 template <class T>
-T load(const std::byte* data) {
+T load_value(const std::byte* data) {
   T value;
   std::memcpy(&value, data, sizeof value);
   return value;
@@ -53,51 +53,51 @@ const GgufFile::Value& GgufFile::value(std::string_view key) const {
 double GgufFile::read_number(Kind kind, const std::byte* data) {
   switch (kind) {
     case Kind::f32:
-      return load<float>(data);
+      return load_value<float>(data);
     case Kind::f64:
-      return load<double>(data);
+      return load_value<double>(data);
     case Kind::u64:
-      return static_cast<double>(load<uint64_t>(data));
+      return static_cast<double>(load_value<uint64_t>(data));
     case Kind::i64:
-      return static_cast<double>(load<int64_t>(data));
+      return static_cast<double>(load_value<int64_t>(data));
     case Kind::u32:
-      return load<uint32_t>(data);
+      return load_value<uint32_t>(data);
     case Kind::i32:
-      return load<int32_t>(data);
+      return load_value<int32_t>(data);
     case Kind::u16:
-      return load<uint16_t>(data);
+      return load_value<uint16_t>(data);
     case Kind::i16:
-      return load<int16_t>(data);
+      return load_value<int16_t>(data);
     case Kind::i8:
-      return load<int8_t>(data);
+      return load_value<int8_t>(data);
     default:
-      return load<uint8_t>(data);
+      return load_value<uint8_t>(data);
   }
 }
 
 int64_t GgufFile::read_integer(std::string_view key, Kind kind, const std::byte* data) const {
   switch (kind) {
     case Kind::u64: {
-      const auto number = load<uint64_t>(data);
+      const auto number = load_value<uint64_t>(data);
       if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
         refuse("{}: metadata {} holds {}, which is too large", path(), shown(key), number);
       }
       return static_cast<int64_t>(number);
     }
     case Kind::i64:
-      return load<int64_t>(data);
+      return load_value<int64_t>(data);
     case Kind::u32:
-      return load<uint32_t>(data);
+      return load_value<uint32_t>(data);
     case Kind::i32:
-      return load<int32_t>(data);
+      return load_value<int32_t>(data);
     case Kind::u16:
-      return load<uint16_t>(data);
+      return load_value<uint16_t>(data);
     case Kind::i16:
-      return load<int16_t>(data);
+      return load_value<int16_t>(data);
     case Kind::i8:
-      return load<int8_t>(data);
+      return load_value<int8_t>(data);
     default:
-      return load<uint8_t>(data);
+      return load_value<uint8_t>(data);
   }
 }
 
@@ -130,7 +130,7 @@ double GgufFile::number(std::string_view key) const {
 bool GgufFile::boolean(std::string_view key) const {
   const Value& found = value(key);
   if (found.kind != Kind::boolean) wrong_kind(key, found, "a boolean");
-  return load<uint8_t>(found.data) != 0;
+  return load_value<uint8_t>(found.data) != 0;
 }
 
 std::string_view GgufFile::string(std::string_view key, std::string_view fallback) const {
@@ -157,7 +157,7 @@ std::vector<std::string_view> GgufFile::strings(std::string_view key) const {
   out.reserve(found.count);
   const std::byte* at = found.data;
   for (uint64_t i = 0; i < found.count; ++i) {
-    const auto length = load<uint64_t>(at);
+    const auto length = load_value<uint64_t>(at);
     out.emplace_back(reinterpret_cast<const char*>(at + 8), length);
     at += 8 + length;
   }

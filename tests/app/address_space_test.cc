@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -11,9 +12,8 @@ using test::Ran, test::Scratch, test::read_text;
 class AddressSpace : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
-    GTEST_SKIP() << "the address sanitizer reserves terabytes";
-#endif
+    SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
+                "the address sanitizer reserves terabytes");
     const std::string model = test::make_tiny_model(scratch_);
     std::string lines;
     for (int i = 0; i < 40; ++i)

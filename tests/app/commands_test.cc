@@ -1,11 +1,9 @@
 // The program as its user meets it.
 #include <gtest/gtest.h>
 #include <set>
-#include <signal.h>
-#include <thread>
-#include <unistd.h>
 
-#include "tests/app/program.h"
+#include "tests/app/running.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -16,10 +14,6 @@ using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
 using test::Scratch;
-
-#define NEED_MODEL()              \
-  if (!test::has_default_model()) \
-  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
 
 TEST(Program, SaysWhatItWasBuiltWith) {
   const Scratch scratch;
@@ -171,21 +165,13 @@ TEST(Run, AnswersQuestionsWithinTheirOptions) {
 TEST(Run, StopsAtASignal) {
   NEED_MODEL();
   const Scratch scratch;
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string output = "output.path=" + scratch.file("out");
-    execl(SHEAF_BINARY, SHEAF_BINARY, "run", "configs/extract.yaml", "--quiet", "--set", output.c_str(),
-          nullptr);
-    _exit(127);
-  }
-  while (!std::filesystem::exists(scratch.file("out")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  // One row a window, so that rows are written long before the last.
+  test::Running job("run configs/extract.yaml --quiet --set engine.window=1 --set output.path=" +
+                    scratch.file("out"));
+  ASSERT_TRUE(job.wait_until([&] { return test::journal_lines(scratch.file("out")) > 2; }));
+  EXPECT_GT(std::filesystem::file_size(scratch.file("out/rows-00000.jsonl.part")), 0u);
+  job.send(SIGTERM);
+  EXPECT_EQ(job.end(), 130);
   EXPECT_FALSE(std::filesystem::exists(scratch.file("out/rows-00000.jsonl")))
       << "an unfinished file under its final name";
 }

@@ -3,16 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/skip.h"
+
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
 using test::Ran;
 using test::Scratch;
-
-#define NEED_MODEL()              \
-  if (!test::has_default_model()) \
-  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
 
 TEST(CompareRuns, EqualAnswersAreCountedAndTimed) {
   NEED_MODEL();

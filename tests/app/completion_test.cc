@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -64,9 +65,10 @@ TEST_F(Completion, ZshTakesItsScript) {
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(ran.out.starts_with("#compdef sheaf\n"));
   EXPECT_NE(ran.out.find("\n        'run:Run a job"), std::string::npos) << ran.out;
-  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix)"), std::string::npos)
+  EXPECT_NE(ran.out.find("(hpd ippd parallel-prompting standard separate prefix seqbatch)"), std::string::npos)
       << ran.out;
-  if (!has_tool("zsh")) GTEST_SKIP() << "zsh is not here to read the script; apt-get install zsh";
+  SKIP_UNLESS(has_tool("zsh"), test::Lacking::tool,
+              "zsh is not here to read the script; apt-get install zsh");
   scratch_.write("_sheaf", ran.out);
   EXPECT_EQ(output_of(scratch_, "zsh -n _sheaf"), "");
   EXPECT_EQ(output_of(scratch_,
@@ -95,7 +97,8 @@ TEST(Man, HasEveryCommandAndIsCleanRoff) {
     EXPECT_NE(ran.out.find("\n.SS " + std::string(command) + "\n"), std::string::npos) << command;
   EXPECT_NE(ran.out.find("\\fB\\-q\\fR, \\fB\\-\\-quiet\\fR\nNo progress"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("\\fBNO_COLOR\\fR"), std::string::npos);
-  if (!has_tool("groff")) GTEST_SKIP() << "groff is not here to set the page; apt-get install groff";
+  SKIP_UNLESS(has_tool("groff"), test::Lacking::tool,
+              "groff is not here to set the page; apt-get install groff");
   scratch.write("sheaf.1", ran.out);
   EXPECT_EQ(output_of(scratch, "groff -man -ww -Tutf8 -z sheaf.1"), "");
 }

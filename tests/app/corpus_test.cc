@@ -1,17 +1,14 @@
 // Corpora of every kind through the program: standard input, contexts found by id, requests of a batch, and
 // files that are cut or damaged.
 #include <algorithm>
-#include <csignal>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
 #include <set>
-#include <thread>
-#include <unistd.h>
 
 #include "io/base/file_layer.h"
 #include "io/base/parquet_lines.h"
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 #include "tests/packed_text.h"
 
 namespace sheaf {
@@ -112,19 +109,10 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   const std::string file = scratch_.write("corpus.jsonl", questions(600));
   const std::string command = "run " + job(columns("-")) + " --set engine.window=4";
   ASSERT_EQ(run_with(file, command + to("whole")).exit_code, 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string line =
-        "exec " + std::string(SHEAF_BINARY) + " " + command + to("stopped") + " <" + file;
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
-  }
-  const std::string journal = scratch_.file("stopped/journal");
-  while (!std::filesystem::exists(journal) || std::filesystem::file_size(journal) < 5000)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  kill(child, SIGKILL);
-  int status = 0;
-  waitpid(child, &status, 0);
+  test::Running session(command + to("stopped") + " <" + file);
+  ASSERT_TRUE(session.wait_until([&] { return test::journal_lines(scratch_.file("stopped")) > 20; }));
+  session.send(SIGKILL);
+  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
   ASSERT_FALSE(std::filesystem::exists(scratch_.file("stopped/_SUCCESS")));
   const Ran other = run_with(scratch_.write("other.jsonl", questions(599)), command + to("stopped"));
   EXPECT_EQ(other.exit_code, 2);

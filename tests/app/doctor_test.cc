@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {

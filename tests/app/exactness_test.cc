@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -9,12 +10,6 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 using test::Scratch;
-
-#define NEED_MODEL()              \
-  if (!test::has_default_model()) \
-  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
-#define NEED(path) \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent"
 
 json verify(const Scratch& scratch, const std::string& arguments) {
   const auto ran = run_sheaf(scratch, "verify " + arguments + " --json --device cpu");
@@ -46,7 +41,7 @@ std::string ask_job(const Scratch& scratch, const std::string& corpus, const std
 
 TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
   NEED_MODEL();
-  NEED("../shared/datasets/squad2/dev-v2.0.json");
+  NEED_SHARED("../shared/datasets/squad2/dev-v2.0.json");
   const Scratch scratch;
   const std::string corpus = squad_sample(scratch, 2);
   for (const char* method : {"name: ippd, documents: 2", "name: prefix", "name: parallel-prompting"}) {
@@ -59,7 +54,7 @@ TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
 
 TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
   NEED_MODEL();
-  NEED("../shared/datasets/oa-mine/test.jsonl");
+  NEED_SHARED("../shared/datasets/oa-mine/test.jsonl");
   const Scratch scratch;
   const std::string job = scratch.write(
       "job.yaml",

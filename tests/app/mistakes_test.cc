@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -58,7 +59,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
 }
 
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
   const Scratch scratch;
   for (const char* command :
        {"man", "doctor", "--help", "inspect --json datasets/catalog/catalog.jsonl", "completion bash"}) {
@@ -71,7 +72,7 @@ TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
 }
 
 TEST(Mistakes, ARunWhoseSummaryIsLostIsDoneAllTheSame) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  SKIP_UNLESS(std::filesystem::exists("/dev/full"), test::Lacking::full_device, "/dev/full is missing");
   const Scratch scratch;
   scratch.write("corpus.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
   const std::string job = scratch.write(

@@ -1,20 +1,19 @@
 // What a job that nobody watches needs: a report of all its sessions, a limit on rejects, documents of any
 // length.
-#include <csignal>
 #include <gtest/gtest.h>
-#include <thread>
-#include <unistd.h>
 
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
+using test::journal_lines;
 using test::Ran;
 using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
+using test::Running;
 using test::Scratch;
 
 class Night : public testing::Test {
@@ -58,29 +57,19 @@ TEST_F(Night, TheReportCoversEverySession) {
       run_sheaf(scratch_, "run " + job + " --quiet --set output.path=" + scratch_.file("whole")).exit_code,
       1);
   const json whole = report("whole");
+  const std::string out = scratch_.file("out");
   int sessions = 1;
-  for (bool finished = false; !finished && sessions < 50;) {
-    const pid_t child = fork();
-    if (child == 0) {
-      execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", nullptr);
-      _exit(127);
-    }
-    // Each session gets some groups further, then it is told to stop.
-    const auto committed = [&] {
-      const std::string journal = read_text(scratch_.file("out/journal"));
-      return std::count(journal.begin(), journal.end(), '\n');
-    };
-    const auto before = committed();
-    int status = 0;
-    while (waitpid(child, &status, WNOHANG) == 0 && committed() < before + 30)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    kill(child, SIGTERM);
-    if (!WIFEXITED(status) || status == 0) waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFEXITED(status));
-    finished = WEXITSTATUS(status) == 1;
-    if (finished) break;
-    ASSERT_EQ(WEXITSTATUS(status), 130);
-    ++sessions;
+  for (;; ++sessions) {
+    ASSERT_LT(sessions, 50) << "sessions get nowhere";
+    // Each gets some groups further, then it is told to stop.
+    const int64_t before = journal_lines(out);
+    Running session("run " + job + " --quiet 2>" + scratch_.file("err"));
+    ASSERT_TRUE(session.wait_until([&] { return journal_lines(out) >= before + 30; }) || session.ended())
+        << "no group in two minutes";
+    session.send(SIGTERM);
+    const int code = session.end();
+    if (code == 1) break;
+    ASSERT_EQ(code, 130) << read_text(scratch_.file("err"));
     EXPECT_TRUE(std::filesystem::exists(scratch_.file("out/progress.json")));
     const Ran so_far = run_sheaf(scratch_, "report " + scratch_.file("out"));
     EXPECT_EQ(so_far.exit_code, 0) << so_far.err;
@@ -100,17 +89,10 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
-  const pid_t child = fork();
-  if (child == 0) {
-    execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", nullptr);
-    _exit(127);
-  }
-  while (read_text(scratch_.file("out/journal")).find("\"position\":200") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  kill(child, SIGKILL);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status)) << "it was done before it could be killed";
+  Running session("run " + job + " --quiet");
+  ASSERT_TRUE(session.wait_until([&] { return journal_lines(scratch_.file("out")) > 10; }));
+  session.send(SIGKILL);
+  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
   const json all = report("out");
   EXPECT_GT(all["rows_uncounted"], 0);
@@ -189,18 +171,11 @@ TEST_F(Night, ACorpusThatChangesMeanwhileIsNoSuccess) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
-  const pid_t child = fork();
-  if (child == 0) {
-    execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", nullptr);
-    _exit(127);
-  }
-  while (!std::filesystem::exists(scratch_.file("out/journal")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  Running session("run " + job + " --quiet 2>" + scratch_.file("err"));
+  ASSERT_TRUE(session.wait_until([&] { return std::filesystem::exists(scratch_.file("out/journal")); }));
   std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << row(3000);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_EQ(session.end(), 2);
+  EXPECT_NE(read_text(scratch_.file("err")).find("corpus.jsonl"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
 }
 

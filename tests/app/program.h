@@ -70,8 +70,4 @@ inline std::string make_tiny_model(const Scratch& scratch) {
   return folder;
 }
 
-inline bool has_default_model() {
-  return std::filesystem::exists("build/models/smollm2.gguf");
-}
-
 }  // namespace sheaf::test

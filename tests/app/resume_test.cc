@@ -1,23 +1,22 @@
 // Jobs that are stopped in every way the program can be stopped from outside, and go on.
 #include <algorithm>
-#include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
-#include <thread>
-#include <unistd.h>
 
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
+using test::journal_lines;
 using test::Ran;
 using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
+using test::Running;
 using test::Scratch;
 
 constexpr int kRows = 1200;
@@ -61,54 +60,38 @@ class Resume : public testing::Test {
     return found;
   }
 
-  /// Starts the job, sends the signal after a while and gives back how it ended.
-  int stop(const std::string& folder, int signal, std::chrono::milliseconds after,
-           const std::string& format = "jsonl") const {
-    const pid_t child = fork();
-    if (child == 0) {
-      const std::string job = scratch_.file("job.yaml"), out = "output.path=" + scratch_.file(folder),
-                        output_format = "output.format=" + format;
-      if (!std::freopen("/dev/null", "w", stderr)) _exit(126);
-      execl(SHEAF_BINARY, SHEAF_BINARY, "run", job.c_str(), "--quiet", "--set", out.c_str(), "--set",
-            output_format.c_str(), nullptr);
-      _exit(127);
-    }
-    std::this_thread::sleep_for(after);
-    kill(child, signal);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  /// Starts the job and kills it once it has made so many more groups of rows safe; how it ended.
+  int kill_after(int64_t groups, const std::string& folder, const std::string& more = "") const {
+    const int64_t before = journal_lines(scratch_.file(folder));
+    Running job(command(to(folder) + more) + " 2>/dev/null");
+    EXPECT_TRUE(job.wait_until([&] { return journal_lines(scratch_.file(folder)) >= before + groups; }))
+        << "the job ended before " << groups << " more groups";
+    job.send(SIGKILL);
+    return job.end();
   }
 
   Scratch scratch_;
 };
 
 TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
-  const auto start = std::chrono::steady_clock::now();
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
-  const auto whole_time =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
   const auto expected = files("whole");
   ASSERT_EQ(expected.size(), 7u) << "three rows files, rejects, journal, manifest, _SUCCESS";
   std::mt19937 random(7);
-  int killed = 0;
   for (int round = 0; round < 3; ++round) {
     const std::string folder = "killed" + std::to_string(round);
-    for (int i = 0; i < 2; ++i) {
-      const auto after = std::chrono::milliseconds(random() % static_cast<uint32_t>(whole_time.count()));
-      killed += stop(folder, SIGKILL, after) == 128 + SIGKILL;
-    }
+    // Sixty groups in all; without one the job is killed as it starts.
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(kill_after(random() % 25, folder), 128 + SIGKILL);
     const Ran last = run_sheaf(scratch_, command(to(folder)));
     ASSERT_EQ(last.exit_code, 1) << last.err;
     EXPECT_EQ(files(folder), expected);
   }
-  EXPECT_GT(killed, 0);
 }
 
 TEST_F(Resume, ParquetToo) {
   const std::string format = " --set output.format=parquet";
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + format)).exit_code, 1);
-  stop("killed", SIGKILL, std::chrono::milliseconds(150), "parquet");
+  ASSERT_EQ(kill_after(25, "killed", format), 128 + SIGKILL);
   ASSERT_EQ(run_sheaf(scratch_, command(to("killed") + format)).exit_code, 1);
   EXPECT_EQ(files("killed"), files("whole"));
   EXPECT_EQ(files("whole").count("rows-00002.parquet"), 1u);
@@ -118,20 +101,10 @@ TEST_F(Resume, ASignalStopsItForNow) {
   // One row a window and many tokens, so that it is at work when the signal comes.
   const std::string more =
       to("out") + " --set engine.window=1 --set method.max_value_tokens=60 --set task.instruction=Tell";
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string line =
-        "exec " + std::string(SHEAF_BINARY) + " " + command(more) + " 2>" + scratch_.file("err");
-    execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-    _exit(127);
-  }
-  while (!std::filesystem::exists(scratch_.file("out/journal")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  Running job(command(more) + " 2>" + scratch_.file("err"));
+  ASSERT_TRUE(job.wait_until([&] { return journal_lines(scratch_.file("out")) > 2; }));
+  job.send(SIGTERM);
+  EXPECT_EQ(job.end(), 130);
   EXPECT_NE(read_text(scratch_.file("err")).find("rerun the same command to resume"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
   // Another job may not go on here, and says why.

@@ -2,14 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
 
 TEST(Soak, ALongCorpusComesOutInOrderAndTakesNoMoreMemory) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the address sanitizer's own memory grows";
-#endif
+  SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
+              "the address sanitizer's own memory grows");
   const test::Scratch scratch;
   const std::string command = "tools/soak --sheaf " + std::string(SHEAF_BINARY) +
                               " --kills 0 --rows 20000 >" + scratch.file("said") + " 2>&1";

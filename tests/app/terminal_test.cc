@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/app/program.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -44,7 +45,7 @@ std::string on_terminal(const Scratch& scratch, const std::string& environment, 
 }
 
 TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
-  if (!has_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
   const Scratch scratch;
   const std::string wrong = std::string(SHEAF_BINARY) + " run no/such/job.yaml";
   const std::string coloured = on_terminal(scratch, "", wrong);
@@ -61,7 +62,7 @@ TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
 }
 
 TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
-  if (!has_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
   const Scratch scratch;
   const std::string model = test::make_tiny_model(scratch);  // a token a byte
   scratch.write("ids", "[27, 91, 50, 74, 194, 155, 51, 49, 109, 10, 255, 9, 122]\n");
@@ -76,7 +77,7 @@ TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
 }
 
 TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
-  if (!has_terminals()) GTEST_SKIP() << "this machine has no pseudo-terminals";
+  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
   const Scratch scratch;
   std::string lines;
   for (int i = 0; i < 800; ++i) lines += i % 100 == 0 ? "{\n" : "{\"c\": \"Box\", \"q\": \"What?\"}\n";

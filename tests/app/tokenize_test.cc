@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "tests/io/temp_folder.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -32,9 +33,7 @@ Outcome tokenize(const std::string& options, const std::string& input) {
 
 class Tokenize : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(model)) GTEST_SKIP() << "no default model; run tools/setup";
-  }
+  void SetUp() override { NEED_MODEL(); }
 };
 
 TEST_F(Tokenize, LinesOfText) {

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/skip.h"
+
 namespace sheaf {
 namespace {
 
@@ -155,7 +157,7 @@ TEST(Kernels, ActivationOfExtremesIsFinite) {
 
 TEST(Kernels, InstructionSetsWithFusedMultiplyAddAgreeToTheBit) {
   const auto kernels = all_kernels();
-  if (kernels.size() < 3) GTEST_SKIP() << "needs a machine with both AVX2 and AVX-512";
+  SKIP_UNLESS(kernels.size() >= 3, test::Lacking::avx512, "needs a machine with both AVX2 and AVX-512");
   const auto a = random_floats(7 * 130, 8);
   const auto b = random_floats(5 * 130 * kPanel, 9);
   EXPECT_EQ(product(*kernels[1], a, b, 7, 130, 5), product(*kernels[2], a, b, 7, 130, 5));

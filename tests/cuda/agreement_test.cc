@@ -12,6 +12,7 @@
 #include "io/files/schema_file.h"
 #include "io/model/model_files.h"
 #include "tests/app/compare_runs.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/cuda/side_by_side.h"
 
 namespace sheaf {
@@ -22,10 +23,9 @@ using test::Ran;
 using test::Scratch;
 using test::SideBySide;
 
-#define NEED_GPU_AND_MODEL()                                                    \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"; \
-  if (!test::has_default_model())                                               \
-  GTEST_SKIP() << "build/models/smollm2.gguf is absent; tools/setup fetches it"
+#define NEED_GPU_AND_MODEL() \
+  NEED_GPU();                \
+  NEED_MODEL()
 
 Job ask_passages() {
   Job job;

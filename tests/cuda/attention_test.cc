@@ -5,6 +5,7 @@
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/cuda/random_looks.h"
 
 namespace sheaf {
@@ -135,9 +136,6 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
   }
   EXPECT_LT(worst, 0.02) << what;
 }
-
-#define NEED_GPU() \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
 
 TEST(Attention, EqualsPlainSumsOnRandomGraphs) {
   NEED_GPU();

@@ -13,6 +13,7 @@
 #include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
@@ -23,9 +24,6 @@ namespace {
 using test::make_random_items;
 using test::make_random_model;
 using test::RandomModelShape;
-
-#define NEED_GPU() \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
 
 [[gnu::noinline]] double relative_error(std::span<const float> got, std::span<const float> right) {
   double square = 0, error = 0;
@@ -286,10 +284,7 @@ TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
 }
 
 TEST(CudaBackend, ReplayedStepsPickWhatLaunchedOnesPick) {
-  NEED_GPU();
-  int major = 0;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-  if (major != 9) GTEST_SKIP() << "only Hopper's attention can be replayed";
+  NEED_HOPPER();  // only its attention can be replayed
   const Model model =
       make_random_model({.layers = 3, .hidden = 64, .heads = 4, .head_dim = 64, .vocab = 500}, 14);
   const auto items = make_random_items(

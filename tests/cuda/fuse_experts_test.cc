@@ -8,6 +8,7 @@
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
 
@@ -15,9 +16,6 @@ namespace sheaf {
 namespace {
 
 using test::make_random_model;
-
-#define NEED_GPU() \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
 
 /// Runs every step on the device and checks each choice, and each contrast found, against its own logits.
 class Checked : public Backend {

@@ -9,6 +9,7 @@
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/ops/ops.h"
+#include "tests/cuda/need_gpu.h"
 
 namespace sheaf {
 namespace {
@@ -20,16 +21,12 @@ double silu(double x) {
 }
 
 /// Our kernels must run on every GPU of capability 9.0.
-#define NEED_HOPPER()                                                           \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"; \
-  int major = 0, minor = 0;                                                     \
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);         \
-  cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);         \
-  if (major != 9 || minor != 0) GTEST_SKIP() << "not a Hopper GPU";             \
+#define NEED_OUR_PRODUCTS() \
+  NEED_HOPPER();            \
   ASSERT_TRUE(hopper_products())
 
 TEST(HopperGemm, EqualsPlainSums) {
-  NEED_HOPPER();
+  NEED_OUR_PRODUCTS();
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 1);
   struct Size {
@@ -108,7 +105,7 @@ DeviceMemory<T> send(const std::vector<T>& values) {
 
 /// Against the product and place_heads one after the other.
 TEST(HopperGemm, PlacesHeadsAsTwoStepsDo) {
-  NEED_HOPPER();
+  NEED_OUR_PRODUCTS();
   std::mt19937 random(6);
   std::normal_distribution<float> normal(0, 1);
   auto floats = [&](int64_t count) {

@@ -11,6 +11,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #include "io/model/model_files.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/cuda/side_by_side.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/golden.h"
@@ -165,7 +166,7 @@ TEST(Goldens, QuickCpuBackendPassesTheComparison) {
 }
 
 TEST(Goldens, CudaAgreesOnEveryModel) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_GPU();
   constexpr Layout layouts[] = {{1, 16}, {7, 16}, {64, 16}, {1000, 16}, {5, 8}, {11, 32}, {1000, 64}};
   const LogitErrors errors = compare_goldens([](const Model& model) { return make_cuda_backend(model, {}); },
                                              layouts, kBf16, kBf16Adapter);
@@ -180,7 +181,7 @@ TEST(Goldens, HeadsTooLargeForCudaAreRefused) {
 }
 
 TEST(Goldens, ShapesThatCudaCannotRunAreRefusedOnTheDevice) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_GPU();
   expect_refusal([] { make_cuda_backend(test::make_random_model({.head_dim = 264}, 1), {}); },
                  {"heads of 264", "engine.device: cpu"});
   expect_refusal([] { make_cuda_backend(test::make_random_model({.ffn = 44}, 1), {}); },

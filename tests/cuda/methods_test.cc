@@ -9,6 +9,7 @@
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/cuda/side_by_side.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
@@ -110,7 +111,7 @@ std::vector<ItemParts> items_of(const Method& method, int32_t vocab, int32_t lon
 }
 
 TEST(CudaMethods, LogitsAgreeWithTheCpu) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_GPU();
   uint32_t seed = 20;
   for (const auto& [name, shape] : kShapes) {
     const Model model = make_random_model(shape, ++seed);
@@ -135,7 +136,7 @@ TEST(CudaMethods, LogitsAgreeWithTheCpu) {
 }
 
 TEST(CudaMethods, AnswersAgreeWithOnePromptPerQuestionAndWithTheCpu) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
+  NEED_GPU();
   const Model model = make_random_model({.hidden = 64, .head_dim = 64}, 31);
   const EngineOptions options{.rows_per_step = 512, .pages = 4000};
   for (const Method& method : kMethods) {

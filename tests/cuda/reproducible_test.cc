@@ -7,6 +7,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/gemm/gemm.h"
+#include "tests/cuda/need_gpu.h"
 #include "tests/engine/decode.h"
 #include "tests/random_model.h"
 
@@ -19,10 +20,7 @@ using test::make_random_model;
 using test::RandomModelShape;
 
 TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine";
-  int major = 0;
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-  if (major != 9) GTEST_SKIP() << "not a Hopper GPU";
+  NEED_HOPPER();
   ASSERT_TRUE(cuda::hopper_products());
   const RandomModelShape shapes[] = {
       {.hidden = 64, .head_dim = 64, .vocab = 504},

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "tests/skip.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -289,7 +290,7 @@ TEST(WeightStream, AFileCutShortReachesTheCallerByName) {
   munmap(mapped, bytes);
   close(file);
   std::filesystem::remove(name);
-  if (!can) GTEST_SKIP() << "this kernel cannot page in a range (Linux 5.14 can)";
+  SKIP_UNLESS(can, test::Lacking::paging_in, "this kernel cannot page in a range (Linux 5.14 can)");
   EXPECT_EQ(said, name + ": tensor cut.weight cannot be read; the file was cut short or its disk failed");
 }
 

@@ -8,12 +8,10 @@
 #include "cuda/base/devices.h"
 #include "cuda/weights/device_weights.h"
 #include "io/model/model_files.h"
+#include "tests/cuda/need_gpu.h"
 
 namespace sheaf::cuda {
 namespace {
-
-#define NEED_GPU() \
-  if (cuda_devices().empty()) GTEST_SKIP() << "no CUDA device on this machine"
 
 template <class T>
 std::vector<T> downloaded(const DeviceMemory<T>& device) {

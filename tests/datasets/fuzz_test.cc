@@ -28,7 +28,7 @@ TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
   const Sample& one = samples()[GetParam()];
   const TempFolder folder;
   int64_t opened = 0, refused = 0;
-  const auto rounds = fuzz([&](std::mt19937_64& random) {
+  fuzz([&](std::mt19937_64& random) {
     const std::string text =
         random() % 2 ? mutate(one.text, random, kWords) : without_a_key(one.text, random);
     const std::string path = write_sample(folder, one, text);
@@ -53,7 +53,6 @@ TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
       ASSERT_EQ(error.fault(), Fault::input) << error.what();
     }
   });
-  EXPECT_GT(rounds, 10);
   EXPECT_GT(opened, 0);
   EXPECT_GT(refused, 0);
 }

@@ -11,12 +11,10 @@
 #include "io/files/metric_items.h"
 #include "io/files/schema_file.h"
 #include "tests/io/temp_folder.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
-
-#define NEED(path) \
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent"
 
 struct Counts {
   int64_t rows = 0, questions = 0, unanswerable = 0;
@@ -35,19 +33,19 @@ Counts convert_all(const std::string& format, const std::string& path) {
 }
 
 TEST(RealData, Squad) {
-  NEED("../shared/datasets/squad2/dev-v2.0.json");
+  NEED_SHARED("../shared/datasets/squad2/dev-v2.0.json");
   EXPECT_EQ(convert_all("squad", "../shared/datasets/squad2/dev-v2.0.json"), (Counts{1204, 11873, 5945}));
 }
 
 TEST(RealData, Race) {
-  NEED("../shared/datasets/race/test");
+  NEED_SHARED("../shared/datasets/race/test");
   EXPECT_EQ(convert_all("race", "../shared/datasets/race/test"), (Counts{1407, 4934, 0}));
 }
 
 TEST(RealData, DocumentsWithAQuestion) {
-  NEED("../shared/datasets/hotpotqa/hotpot-200.jsonl");
+  NEED_SHARED("../shared/datasets/hotpotqa/hotpot-200.jsonl");
   EXPECT_EQ(convert_all("hotpotqa", "../shared/datasets/hotpotqa/hotpot-200.jsonl"), (Counts{200, 200, 0}));
-  NEED("../shared/datasets/musique/musique-200.jsonl");
+  NEED_SHARED("../shared/datasets/musique/musique-200.jsonl");
   EXPECT_EQ(convert_all("musique", "../shared/datasets/musique/musique-200.jsonl"), (Counts{200, 200, 0}));
 }
 
@@ -83,22 +81,22 @@ TEST(RealData, GoldAnswersScoreFull) {
                          {"oa-mine", "oa-mine/test.jsonl", "attributes", "micro_f1"},
                          {"ae-110k", "ae-110k/test.jsonl", "attributes", "micro_f1"}}) {
     const std::string path = "../shared/datasets/" + one.path;
-    NEED(path);
+    NEED_SHARED(path);
     EXPECT_EQ(guess_dataset_format(path), one.format == "ae-110k" ? "oa-mine" : one.format);
     const auto gold = read_gold(one.format, path);
     const Metric& metric = find_metric(one.metric);
     const MetricItems joined = join_gold(metric, gold, gold_predictions(gold));
     EXPECT_TRUE(joined.missing.empty());
     const Scores scores = score_items(metric, joined.items, {.resamples = 0});
-    for (size_t v = 0; v < metric.values.size(); ++v) {
-      if (metric.values[v].name != one.value) continue;
-      EXPECT_EQ(scores.values[v], metric.best) << one.path << ' ' << one.value;
-    }
+    const auto value = std::ranges::find(metric.values, one.value, &Metric::ValueName::name);
+    ASSERT_NE(value, metric.values.end()) << one.value;
+    EXPECT_EQ(scores.values[static_cast<size_t>(value - metric.values.begin())], metric.best)
+        << one.path << ' ' << one.value;
   }
 }
 
 TEST(RealData, NeedlesInWarAndPeace) {
-  NEED("../shared/datasets/books/war_and_peace.txt");
+  NEED_SHARED("../shared/datasets/books/war_and_peace.txt");
   NeedleOptions options;
   options.count = 1;
   options.questions = 256;
@@ -119,7 +117,7 @@ TEST(RealData, TheSchemasOfTheProductsKnowEveryAttribute) {
       {"oa-mine/test", 491}, {"oa-mine/train", 1452}, {"ae-110k/test", 524}, {"ae-110k/train", 1568}};
   for (const auto& [name, rows] : files) {
     const std::string path = "../shared/datasets/" + name + ".jsonl";
-    NEED(path);
+    NEED_SHARED(path);
     const std::string format = name.substr(0, name.find('/'));
     EXPECT_EQ(convert_all(format, path), (Counts{rows, 0, 0}));
     const Schema schema = read_schema("configs/schemas/" + format + ".yaml");

@@ -1,5 +1,6 @@
 #include "core/estimate/estimate.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -43,18 +44,59 @@ TEST(Estimate, ASampleIsStretchedToTheWholeCorpus) {
   EXPECT_NEAR(stretched.steps / counted.steps, 1, 0.1);
 }
 
-TEST(Estimate, StagesAddUpAndDevicesShareTheWork) {
+/// Few enough rows that none is stretched.
+Estimate with_lengths(double document, double answer) {
+  EstimateAsked asked = made_up(400);
+  asked.statistics.document = document;
+  asked.statistics.answer = answer;
+  const EstimateInputs inputs(asked);
+  return estimate(case_of(inputs, "h200"), inputs.rows());
+}
+
+TEST(Estimate, EveryStageFollowsItsOwnLengths) {
+  const Estimate base = with_lengths(200, 4), documents = with_lengths(600, 4),
+                 answers = with_lengths(200, 12);
+  EXPECT_GT(documents.prefill_seconds, 2 * base.prefill_seconds);
+  EXPECT_NEAR(documents.decode_seconds / base.decode_seconds, 1, 0.3);
+  EXPECT_NEAR(documents.pick_seconds / base.pick_seconds, 1, 0.3);
+  EXPECT_NEAR(answers.prefill_seconds / base.prefill_seconds, 1, 0.1);
+  EXPECT_GT(answers.decode_seconds, 2 * base.decode_seconds);
+  EXPECT_GT(answers.pick_seconds, 2 * base.pick_seconds);
+  const Estimate one_token = with_lengths(200, 1);
+  EXPECT_EQ(one_token.decode_seconds, 0) << "the first token of an answer comes from its question";
+  EXPECT_GT(one_token.pick_seconds, 0);
+  for (const Estimate& each : {base, documents, answers, one_token}) {
+    EXPECT_GT(each.host_seconds, 0);
+    EXPECT_LT(each.host_seconds, each.pick_seconds);
+    EXPECT_NEAR(each.prefill_seconds + each.decode_seconds + each.pick_seconds + each.host_seconds,
+                each.work_seconds, 0.001 * each.work_seconds);
+  }
+}
+
+TEST(Estimate, DevicesShareTheWork) {
   const EstimateInputs inputs(made_up(20000));
   EstimateCase each = case_of(inputs, "h200");
   const Estimate one = estimate(each, inputs.rows());
-  EXPECT_NEAR(one.prefill_seconds + one.decode_seconds + one.pick_seconds + one.host_seconds,
-              one.work_seconds, 0.01 * one.work_seconds);
-  EXPECT_NEAR(one.usd(), one.total_seconds() / 3600 * one.usd_per_hour, 1e-9);
   each.devices = 4;
   const Estimate four = estimate(each, inputs.rows());
   EXPECT_NEAR(one.work_seconds / four.work_seconds, 4, 0.2);
   EXPECT_EQ(four.rows, one.rows);
   EXPECT_NEAR(four.usd_per_hour, 4 * one.usd_per_hour, 1e-9);
+}
+
+TEST(Estimate, MoneyIsTheWholeTimeAtItsPrice) {
+  Estimate each;
+  each.open_seconds = 600;
+  each.work_seconds = 6600;
+  each.rows = 500;
+  each.usd_per_hour = 3;
+  each.job_usd_per_hour = 5;
+  EXPECT_DOUBLE_EQ(each.usd(), 6);
+  EXPECT_DOUBLE_EQ(each.job_usd(), 10);
+  EXPECT_DOUBLE_EQ(each.rented_usd(), 6) << "no list price";
+  each.price = Price{nullptr, 1, 3, 7};
+  EXPECT_DOUBLE_EQ(each.rented_usd(), 14);
+  EXPECT_DOUBLE_EQ(each.per_thousand(6), 12);
 }
 
 TEST(Estimate, MethodsAreOrderedAsTheyShare) {
@@ -117,32 +159,41 @@ TEST(Estimate, TheBestPackingIsSoughtOverFewerSettingsWhereAnswersAreLong) {
   EXPECT_LE(tried(lengthy), 10);
 }
 
-TEST(Estimate, RowsTooLongAreCountedApartAndNotPriced) {
+/// A thousand rows of which some are longer than the model's 8192 positions.
+Estimate with_long_rows(double document, int64_t sample) {
   EstimateAsked asked = made_up(1000);
-  asked.model = "smollm2-135m";  // 8192 positions
-  asked.statistics.document = 6000;
+  asked.model = "smollm2-135m";
+  asked.statistics.document = document;
+  asked.sample = sample;
   const EstimateInputs inputs(asked);
-  const Estimate some = estimate(case_of(inputs, "h200"), inputs.rows());
-  EXPECT_GT(some.refused, 50);
-  EXPECT_LT(some.refused, 500);
+  return estimate(case_of(inputs, "h200"), inputs.rows());
+}
+
+double seconds_per_token(const Estimate& each) {
+  return each.work_seconds / each.tokens;
+}
+
+TEST(Estimate, RowsTooLongAreCountedApartAndNotPriced) {
+  const Estimate counted = with_long_rows(6000, 1000), some = with_long_rows(6000, 512);
+  EXPECT_GT(counted.refused, 100);
+  EXPECT_EQ(counted.rows + counted.refused, 1000);
+  EXPECT_EQ(counted.answers, 6.0 * static_cast<double>(counted.rows));
   EXPECT_EQ(some.rows + some.refused, 1000);
+  EXPECT_NEAR(static_cast<double>(some.rows) / static_cast<double>(counted.rows), 1, 0.05);
   EXPECT_NEAR(some.answers, 6.0 * static_cast<double>(some.rows), 6);
-  EXPECT_NEAR(some.per_thousand(some.usd()), some.usd() / static_cast<double>(some.rows) * 1000, 1e-12);
   // The whole work follows from the rows that are answered, however they lie in the sample.
-  EXPECT_NEAR(some.work_seconds / some.tokens * 1e6, 1.1, 0.5);
+  EXPECT_NEAR(seconds_per_token(some) / seconds_per_token(counted), 1, 0.05);
+  EXPECT_NEAR(some.work_seconds / counted.work_seconds, 1, 0.05);
 }
 
 TEST(Estimate, FewRowsThatFitStillMakeTheWhole) {
-  EstimateAsked asked = made_up(1000);
-  asked.model = "smollm2-135m";
-  asked.statistics.document = 30000;
-  asked.sample = 64;
-  const EstimateInputs inputs(asked);
-  const Estimate few = estimate(case_of(inputs, "h200"), inputs.rows());
-  EXPECT_LT(few.rows, 300);
-  EXPECT_GT(few.work_seconds / few.tokens * 1e6, 0.6);
-  EXPECT_LT(few.work_seconds / few.tokens * 1e6, 4);
-  EXPECT_GT(few.error, 0.2);  // a handful of rows says little
+  const Estimate counted = with_long_rows(30000, 1000), few = with_long_rows(30000, 64);
+  ASSERT_GT(counted.rows, 0);
+  EXPECT_LT(counted.rows, 100);
+  EXPECT_NEAR(seconds_per_token(few) / seconds_per_token(counted), 1, 0.1);
+  EXPECT_EQ(counted.sampling_error, 0);
+  EXPECT_GT(few.sampling_error, 0.2) << "a handful of rows says little";
+  EXPECT_LT(std::abs(few.work_seconds / counted.work_seconds - 1), few.error);
 }
 
 TEST(Estimate, NoRowThatFitsIsRefusedWithTheAdvice) {

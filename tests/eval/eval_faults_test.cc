@@ -1,11 +1,10 @@
 // What `sheaf eval` itself writes, under every fault: after each one it is run again, and the files it ends
 // with are those of an evaluation that nothing happened to. (Its runs have tests/io/run_folder_test.cc.)
-#include <csignal>
 #include <gtest/gtest.h>
-#include <thread>
+#include <random>
 
 #include "io/eval/evaluation.h"
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/temp_folder.h"
 
@@ -169,23 +168,33 @@ json untimed(json table) {
   return table;
 }
 
+/// Of all files in a folder at work, which may lose some meanwhile.
+uintmax_t bytes_in(const std::string& folder) {
+  uintmax_t bytes = 0;
+  std::error_code gone;
+  for (std::filesystem::recursive_directory_iterator at(folder, gone), end; !gone && at != end;
+       at.increment(gone)) {
+    std::error_code no_file;
+    const uintmax_t size = at->file_size(no_file);
+    if (!no_file) bytes += size;
+  }
+  return bytes;
+}
+
 TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
   std::filesystem::remove_all(out());
   std::mt19937 random(1);
   int kills = 0;
   for (int i = 0; i < 20; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      execl(SHEAF_BINARY, SHEAF_BINARY, "eval", scratch_.file("eval.yaml").c_str(), "--quiet",
-            "--log-samples", nullptr);
-      _exit(127);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 150));
-    kill(child, SIGKILL);
-    int status = 0;
-    waitpid(child, &status, 0);
-    kills += WIFSIGNALED(status);
-    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+    test::Running program("eval " + scratch_.file("eval.yaml") + " --quiet --log-samples");
+    // Without a change to wait for it is killed as it starts.
+    for (size_t changes = random() % 6; changes > 0; --changes)
+      if (!program.wait_until([&, before = bytes_in(out())] { return bytes_in(out()) != before; })) break;
+    program.send(SIGKILL);
+    const int code = program.end();
+    ASSERT_TRUE(code == 128 + SIGKILL || code == 0) << code;
+    kills += code != 0;
+    if (code == 0) std::filesystem::remove_all(out());
   }
   EXPECT_GT(kills, 5);
   ASSERT_EQ(evaluate(quick_files()), 0);

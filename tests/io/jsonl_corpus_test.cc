@@ -5,6 +5,7 @@
 #include "io/files/schema_file.h"
 #include "tests/io/corpus_rows.h"
 #include "tests/io/temp_folder.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -282,7 +283,7 @@ TEST(LineReader, ReadsCompressedFilesAndTellsOfDamage) {
 
 TEST(JsonlCorpus, RealRowsAllMap) {
   const std::string path = "../shared/datasets/oa-mine/test.jsonl";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  NEED_SHARED(path);
   Job job = extract_job(path);
   job.input.id.clear();
   job.input.document = {"input"};

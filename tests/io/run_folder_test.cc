@@ -496,6 +496,16 @@ TEST(Sha256, AgreesWithTheStandard) {
   Sha256 pieces;
   for (size_t size = 0; size < 200; ++size) pieces.add(std::string(size, 'x'));
   EXPECT_EQ(pieces.hex(), sha256(std::string(199 * 200 / 2, 'x')));
+  // A sum goes on after it was told, and a copy by itself.
+  Sha256 first;
+  EXPECT_EQ(first.add("a").hex(), sha256("a"));
+  Sha256 second = first;
+  second.add("bc");
+  EXPECT_EQ(first.add("b").hex(), sha256("ab"));
+  EXPECT_EQ(second.hex(), sha256("abc"));
+  first = second;
+  EXPECT_EQ(first.add("d").hex(), sha256("abcd"));
+  EXPECT_EQ(second.hex(), sha256("abc"));
 }
 
 }  // namespace

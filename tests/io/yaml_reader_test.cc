@@ -1,6 +1,5 @@
 #include "io/base/yaml_reader.h"
 
-#include <chrono>
 #include <gtest/gtest.h>
 
 #include "core/text/spelling.h"
@@ -64,6 +63,7 @@ TEST(Yaml, ResolvesAliasesAndMerges) {
   EXPECT_EQ(parse_error("a: {<<: 5}\n"), "f.yaml:1: << takes a map, not the number 5");
 }
 
+// What grows faster than its text runs into the time limit of ctest or into its memory.
 TEST(Yaml, BombsEndQuickly) {
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
@@ -77,7 +77,6 @@ TEST(Yaml, BombsEndQuickly) {
     while (text.size() + part.size() < 1'000'000) text += part;
     return text;
   };
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_NE(parse_error(laughs).find("more than 100000 values"), std::string::npos) << parse_error(laughs);
   EXPECT_NE(parse_error(chain).find("more than 100000 values"), std::string::npos);
   EXPECT_NE(parse_error(many("[")).find("levels deep"), std::string::npos);
@@ -87,7 +86,6 @@ TEST(Yaml, BombsEndQuickly) {
         "&a ", "a: b: ", "# ", "}",  "- a\n", "a: ",    "%YAML 1.2\n", "---\n",  "...\n", "'",
         "\\",  "\t",     ",",  "[,", "{?",    "*a ",    ">",           "k: v\n", "'a' "})
     parse_error(many(part));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Yaml, ChecksTypesAndRanges) {

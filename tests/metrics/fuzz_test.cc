@@ -34,7 +34,7 @@ template <class Read>
 void expect_no_crash(const std::string& name, const std::string& text, Read&& read) {
   const TempFolder folder;
   int64_t good = 0;
-  const int64_t rounds = fuzz([&](std::mt19937_64& random) {
+  fuzz([&](std::mt19937_64& random) {
     const std::string path = folder.write(name, mutate(text, random, kWords));
     try {
       read(path);
@@ -43,7 +43,6 @@ void expect_no_crash(const std::string& name, const std::string& text, Read&& re
       EXPECT_EQ(error.fault(), Fault::input) << error.what();
     }
   });
-  EXPECT_GT(rounds, 10);
   EXPECT_GT(good, 0) << "every change was refused, so nothing was tried behind the reader";
 }
 

@@ -8,6 +8,7 @@
 #include "cpu/cpu_backend.h"
 #include "io/model/model_files.h"
 #include "tests/model/golden.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -138,9 +139,8 @@ INSTANTIATE_TEST_SUITE_P(Families, Logits, testing::Combine(testing::ValuesIn(ca
                          });
 
 TEST(DefaultModel, EqualsHuggingFace) {
-  const std::string path = "build/models/smollm2.gguf";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there; tools/setup fetches it";
-  const Model model = load_model(path);
+  NEED_MODEL();
+  const Model model = load_model(test::kDefaultModel);
   for (const auto& expected : read_golden_json("smollm2.json")) {
     const auto tokens = expected["tokens"].get<Tokens>();
     const auto greedy = expected["greedy"].get<Tokens>();

@@ -7,6 +7,7 @@
 #include "core/model/model.h"
 #include "io/base/mapped_file.h"
 #include "tests/model/temp_folder.h"
+#include "tests/skip.h"
 
 namespace sheaf {
 namespace {
@@ -23,8 +24,8 @@ class PageIn : public testing::Test {
     matrix_.cols = cols;
     matrix_.data = file_->bytes().data();
     // 22 is MADV_POPULATE_READ.
-    if (madvise(const_cast<std::byte*>(matrix_.data), 4096, 22) != 0 && errno == EINVAL)
-      GTEST_SKIP() << "this kernel cannot page in a range (Linux 5.14 can)";
+    const bool can = madvise(const_cast<std::byte*>(matrix_.data), 4096, 22) == 0 || errno != EINVAL;
+    SKIP_UNLESS(can, test::Lacking::paging_in, "this kernel cannot page in a range (Linux 5.14 can)");
   }
 
   TempFolder folder_;

@@ -1,4 +1,3 @@
-#include <chrono>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <random>
@@ -10,6 +9,7 @@
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/model/model_files.h"
+#include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -231,16 +231,12 @@ TEST(ByteBpe, ManyThreadsGetTheSameIds) {
 }
 
 TEST(DefaultModel, AMegabyteWithoutASpaceTakesLinearTime) {
-  const std::string path = "build/models/smollm2.gguf";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no default model; run tools/setup";
-  const LoadedTokenizer loaded = load_tokenizer(path);
+  NEED_MODEL();
+  const LoadedTokenizer loaded = load_tokenizer(test::kDefaultModel);
   std::string text;
   for (uint32_t i = 0; i < 1'000'000; ++i) text.push_back(static_cast<char>('a' + i * 7919 % 26));
-  const auto start = std::chrono::steady_clock::now();
-  const Tokens ids = ids_of(*loaded.tokenizer, text);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  EXPECT_EQ(loaded.tokenizer->decode(ids), text);
-  EXPECT_LT(seconds, 30) << "a quadratic merge takes many minutes";
+  // A quadratic merge takes so many minutes that ctest's time limit ends it.
+  EXPECT_EQ(loaded.tokenizer->decode(ids_of(*loaded.tokenizer, text)), text);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "io/model/model_files.h"
+#include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -37,7 +38,10 @@ class ReferenceIds : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ReferenceIds, EqualOnHostileText) {
   const std::string& path = files.at(GetParam());
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  if (path == test::kDefaultModel)
+    NEED_MODEL();
+  else
+    NEED_SHARED(path);
   const auto goldens = nlohmann::json::parse(read_text("tests/tokenizer/goldens/ids.json"));
   const auto& wanted = goldens.at(GetParam());
   std::vector<std::string> texts = goldens.at("text");
@@ -61,7 +65,7 @@ class GgufChecks : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GgufChecks, Pass) {
   const std::string path = shared + "checks/ggml-vocab-" + GetParam() + ".gguf";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  NEED_SHARED(path);
   const LoadedTokenizer loaded = load_tokenizer(path);
   const std::string inputs = read_text(path + ".inp");
   std::istringstream outputs(read_text(path + ".out"));
@@ -90,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GgufChecks, ::testing::Values("gpt-2", "llama-sp
                          });
 
 TEST(DefaultModel, SpecialTokens) {
-  if (!std::filesystem::exists(files.at("smollm2"))) GTEST_SKIP() << "no default model; run tools/setup";
+  NEED_MODEL();
   const LoadedTokenizer loaded = load_tokenizer(files.at("smollm2"));
   const Tokenizer& t = *loaded.tokenizer;
   EXPECT_EQ(t.vocab_size(), 49152);
@@ -108,7 +112,7 @@ TEST(DefaultModel, SpecialTokens) {
 }
 
 TEST(Llama3Ranks, SpecialTokens) {
-  if (!std::filesystem::exists(files.at("llama3"))) GTEST_SKIP() << files.at("llama3") << " is not there";
+  NEED_SHARED(files.at("llama3"));
   const LoadedTokenizer loaded = load_tokenizer(files.at("llama3"));
   const Tokenizer& t = *loaded.tokenizer;
   EXPECT_EQ(t.vocab_size(), 128256);

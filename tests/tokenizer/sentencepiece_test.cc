@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/tokenizer/sentencepiece_model.h"
 #include "io/base/mapped_file.h"
+#include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
@@ -15,7 +16,7 @@ class Engines : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Engines, GiveTheSameIds) {
   const std::string path = "../shared/tokenizers/" + GetParam() + "/tokenizer.model";
-  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  NEED_SHARED(path);
   const auto file = MappedFile::open(path);
   const auto ours = read_sentencepiece(file->text(), path);
   const auto library = read_sentencepiece(file->text(), path, true);
