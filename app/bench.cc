@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/commands.h"
+#include "app/number_from.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -52,7 +53,8 @@ class Bench {
       : options_(options), workload_(read(options, reading_seconds_)), made_(options.model) {
     const ModelConfig& config = made_.config();
     if (workload_.vocab > config.vocab)
-      refuse("{}: ids up to {}, the model has {}", options_.workload, workload_.vocab - 1, config.vocab);
+      refuse("{}: the workload has token ids up to {}, but the model has only {} tokens", options_.workload,
+             workload_.vocab - 1, config.vocab);
     stacks_ = pack(workload_, options_.packing, config.context);
     Backend& backend = made_.backend();
     engine_.rows_per_step = options_.rows > 0 ? options_.rows : backend.preferred_rows();
@@ -75,7 +77,7 @@ class Bench {
     const ModelConfig& config = made_.config();
     const Work least = least_work(workload_);
     if (stats.answer_tokens != least.picks)
-      fail("{} answer tokens were decoded and {} wanted", stats.answer_tokens, least.picks);
+      fail("{} answer tokens were decoded, but {} were wanted", stats.answer_tokens, least.picks);
     const Work done = work_done(stats);
     const double flops = gemm_flops(done, config) + attention_flops(done, config);
     const double limit = least_seconds(least, config);
@@ -175,12 +177,12 @@ void write_calibration(const BenchOptions& options) {
 
 void add_bench_command(CLI::App& app) {
   auto* command =
-      app.add_subcommand("bench", "Time a token-level workload, with random weights or a model's");
+      app.add_subcommand("bench", "Time a workload of token ids, with random weights or with a model's");
   auto options = std::make_shared<BenchOptions>();
-  auto* workload =
-      command->add_option("WORKLOAD", options->workload, "JSON lines of token ids (.gz and .zst too)");
-  auto* model =
-      command->add_option("--model", options->model.path, "A model's own weights: GGUF or a folder");
+  auto* workload = command->add_option("WORKLOAD", options->workload,
+                                       "The workload: JSON lines of token ids (.gz and .zst too)");
+  auto* model = command->add_option("--model", options->model.path,
+                                    "Use the weights of this model: a GGUF file or a folder");
   command
       ->add_option("--shape", options->model.shape,
                    fmt::format("{}, or a config.json", fmt::join(shape_names(), ", ")))
@@ -188,38 +190,42 @@ void add_bench_command(CLI::App& app) {
       ->excludes(model);
   command
       ->add_flag("--random-weights", options->random_weights,
-                 "Weights of the shape, made up (the default without --model)")
+                 "Make up weights of the shape (the default without --model)")
       ->excludes(model);
   command
-      ->add_option("--method", options->packing.method, "How prompts are packed (hpd: the workload's slots)")
+      ->add_option("--method", options->packing.method,
+                   "How prompts are packed (hpd uses the workload's slots)")
       ->check(CLI::IsMember(timed_methods()))
       ->capture_default_str();
   command
       ->add_option("--documents", options->packing.documents,
                    "Contexts or documents per prompt (0: as many as fit)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens of a prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(number_from(0));
+  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens in a prompt")
+      ->check(number_from(1))
       ->capture_default_str();
-  command->add_option("--window", options->packing.window, "Rows of the workload that are planned together")
-      ->check(CLI::PositiveNumber)
+  command->add_option("--window", options->packing.window, "Lines of the workload that are planned together")
+      ->check(number_from(1))
       ->capture_default_str();
-  command->add_option("--rows", options->rows, "Rows per step (0: as the device prefers)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--device", options->device, "cuda, cuda:N, N, or cpu (for small shapes)")
+  command->add_option("--rows", options->rows, "Tokens per step (0: as many as suit the device)")
+      ->check(number_from(0));
+  command
+      ->add_option("--device", options->device,
+                   "Where to compute: cuda, cuda:N, N, or cpu (for small shapes)")
       ->capture_default_str();
   command->add_flag("--reproducible", options->model.reproducible,
-                    "A row's result does not depend on what runs beside it, to the bit");
+                    "Make results identical to the bit, whatever runs beside them");
   command
-      ->add_option("--repeat", options->repeat,
-                   "Runs; the first of several warms up, the median of the others counts")
-      ->check(CLI::PositiveNumber)
+      ->add_option(
+          "--repeat", options->repeat,
+          "How often to run; if more than once, the first run warms up and the median of the others counts")
+      ->check(number_from(1))
       ->capture_default_str();
   auto* calibrate_to =
       command
           ->add_option(
               "--calibrate", options->calibration,
-              "Time made-up steps instead and write what `sheaf estimate` needs to know of the device")
+              "Time made-up steps instead, and write what `sheaf estimate` needs to know about the device")
           ->excludes(workload);
   command
       ->add_option("--shapes", options->shapes,
@@ -229,7 +235,7 @@ void add_bench_command(CLI::App& app) {
   command->callback([options] {
     options->model.device = parse_device(options->device, "--device");
     if (!options->calibration.empty()) return write_calibration(*options);
-    if (options->workload.empty()) refuse("bench: name a workload to time, or --calibrate FILE");
+    if (options->workload.empty()) refuse("bench: give a workload to time, or --calibrate FILE");
     Bench bench(*options);
     bench.run();
     print_json(bench.report(), -1);

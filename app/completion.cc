@@ -151,8 +151,8 @@ std::string zsh_script(const std::vector<CommandFacts>& commands) {
 
 void add_completion_command(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("completion", "A completion script for your shell: source <(sheaf completion bash)");
+  CLI::App* command = app.add_subcommand(
+      "completion", "Print a completion script for your shell: source <(sheaf completion bash)");
   command->add_option("SHELL", *shell, "Which shell")->required()->check(CLI::IsMember({"bash", "zsh"}));
   command->callback([&app, shell] {
     const std::vector<CommandFacts> commands = describe_commands(app);

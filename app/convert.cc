@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/number_from.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
@@ -47,7 +48,7 @@ void print(const ConvertOptions& options, TaskKind task, const Converted& done) 
   text += " in " + options.to;
   if (!options.settings.schema.empty()) text += ", their attributes in " + options.settings.schema;
   if (done.rejects > 0)
-    text += fmt::format("; {} broken entr{} left out", done.rejects, done.rejects == 1 ? "y" : "ies");
+    text += fmt::format("; left out {} broken entr{}", done.rejects, done.rejects == 1 ? "y" : "ies");
   print_line(text);
 }
 
@@ -67,9 +68,9 @@ int convert(const ConvertOptions& options) {
 int convert_needle(ConvertOptions options) {
   check_not_read(options.to, {options.from});
   const auto book = read_whole(options.from);
-  if (!book) refuse("{}: no such file; needle wants a book as plain text", options.from);
+  if (!book) refuse("{}: no such file; needle needs a book as plain text", options.from);
   if (const std::string other = likely_format("needle", options.from); !other.empty())
-    refuse("{}: looks like {}; needle wants a book as plain text", options.from, other);
+    refuse("{}: this looks like {}; needle needs a book as plain text", options.from, other);
   LoadedTokenizer tokenizer;
   if (!options.model.empty()) {
     tokenizer = load_tokenizer(options.model);
@@ -92,12 +93,12 @@ int convert_needle(ConvertOptions options) {
 }
 
 std::string format_list() {
-  std::string text = "Formats, and what IN is for them:\n";
+  std::string text = "Formats, and what to give as IN:\n";
   for (const DatasetFormat& format : dataset_formats())
     text += fmt::format("  {:12} {}\n", format.name, format.input);
   return text + fmt::format("  {:12} {}\n", "needle", "a book (plain text), to hide made-up facts in") +
          "\nJobs can also read a dataset as it is: input: {path: dev-v2.0.json, format: squad}.\n"
-         "docs/datasets.md says where to get each and what comes out.";
+         "docs/datasets.md says where to get each dataset and what the corpus contains.";
 }
 
 /// An option that was given and means nothing for the format is a mistake.
@@ -109,55 +110,55 @@ void check_options(const CLI::App& command, const std::string& format) {
       {"--dogs", {"needle"}}};
   for (const auto& [option, formats] : only)
     if (command.count(option) > 0 && std::find(formats.begin(), formats.end(), format) == formats.end())
-      refuse("{} is only for {}; leave it out for {}", option, fmt::join(formats, " and "), format);
+      refuse("{} works only with {}; leave it out for {}", option, fmt::join(formats, " and "), format);
   if (format == "needle" && command.count("--limit") > 0)
-    refuse("--limit is not for needle; --count says how many documents to make");
+    refuse("--limit does not work with needle; use --count to set how many documents to make");
 }
 
 }  // namespace
 
 void add_convert_command(CLI::App& app, int& exit_code) {
-  auto* command =
-      app.add_subcommand("convert", "A public dataset as it is downloaded to a corpus with its gold answers");
+  auto* command = app.add_subcommand(
+      "convert", "Convert a public dataset, as downloaded, to a corpus with its gold answers");
   auto options = std::make_shared<ConvertOptions>();
   std::vector<std::string> names = {"needle"};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
-  command->add_option("FORMAT", options->format, "Which dataset it is")
+  command->add_option("FORMAT", options->format, "The dataset's format")
       ->required()
       ->check(CLI::IsMember(names));
   command->add_option("IN", options->from, "The dataset's file or folder")->required();
   command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
   command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from(0));
   command->add_option("--split", options->settings.dataset.split, "narrativeqa: train, valid or test")
       ->check(CLI::IsMember({"train", "valid", "test"}))
       ->capture_default_str();
   command
       ->add_option("--turns", options->settings.dataset.turns,
-                   "quac: earlier turns of the dialog before a question, with their answers")
-      ->check(CLI::Range(0, 100))
+                   "quac: how many earlier turns of the dialog, with their answers, to put before a question")
+      ->check(number_from(0, 100))
       ->capture_default_str();
   command->add_option("--schema", options->settings.schema,
                       "oa-mine, ae-110k: also write the attributes found as a schema file");
   NeedleOptions& needle = options->needle;
-  command->add_option("--count", needle.count, "needle: documents")
-      ->check(CLI::PositiveNumber)
+  command->add_option("--count", needle.count, "needle: how many documents to make")
+      ->check(number_from(1))
       ->capture_default_str();
-  command->add_option("--questions", needle.questions, "needle: questions of each document")
-      ->check(CLI::PositiveNumber)
+  command->add_option("--questions", needle.questions, "needle: questions per document")
+      ->check(number_from(1))
       ->capture_default_str();
   command
-      ->add_option("--length", needle.length,
-                   "needle: words of the book in a document, or tokens with --model")
-      ->check(CLI::PositiveNumber)
+      ->add_option("--length", needle.length, "needle: words of the book per document; with --model, tokens")
+      ->check(number_from(1))
       ->capture_default_str();
   command->add_option("--model", options->model,
-                      "needle: the model or tokenizer whose tokens --length counts");
+                      "needle: the model or tokenizer that --length counts tokens with");
   command->add_option("--shots", needle.shots, "needle: answered questions at the end of a document")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
-  command->add_option("--seed", needle.seed, "needle: other facts and excerpts")->capture_default_str();
-  command->add_flag("--dogs", needle.dogs, "needle: only the fur of dogs, as in Hydragen");
+  command->add_option("--seed", needle.seed, "needle: another seed gives other facts and excerpts")
+      ->capture_default_str();
+  command->add_flag("--dogs", needle.dogs, "needle: ask only about the fur of dogs, as in Hydragen");
   command->add_flag("--json", options->json, "Print the counts as JSON");
   command->footer(format_list());
   command->callback([options, command, &exit_code] {

@@ -18,7 +18,9 @@ void print_facts(const std::vector<MachineFact>& facts) {
     ++fixes;
     print_line(fmt::format("{:<14} -> {}", "", fact.fix));
   }
-  print_line(fixes == 0 ? "Nothing is missing." : fmt::format("{} to look at, marked ->.", fixes));
+  print_line(fixes == 0
+                 ? "Nothing is missing."
+                 : fmt::format("{} thing{} to look at, marked with ->.", fixes, fixes == 1 ? "" : "s"));
 }
 
 nlohmann::ordered_json facts_json(const std::vector<MachineFact>& facts) {
@@ -37,11 +39,11 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("doctor", "What this machine offers, and what to do about what is missing");
+      app.add_subcommand("doctor", "Show what this machine offers, and how to fix what is missing");
   command->add_option("OUTPUT", options->output,
-                      "The folder that rows would go to (default: the current one)");
-  command->add_flag("--json", options->json, "a JSON list of {name, text, fix, details} instead");
-  command->add_flag("--strict", options->strict, "Exit code 1 where there is something to look at");
+                      "The folder that you want to write rows to (default: the current one)");
+  command->add_flag("--json", options->json, "Print a JSON list of {name, text, fix, details} instead");
+  command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to look at");
   command->callback([options, &exit_code] {
     const std::vector<MachineFact> facts = examine_machine(options->output);
     options->json ? print_json(facts_json(facts)) : print_facts(facts);

@@ -4,6 +4,7 @@
 
 #include "app/commands.h"
 #include "app/estimate_show.h"
+#include "app/number_from.h"
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/base/named_output.h"
@@ -21,17 +22,6 @@ struct EstimateOptions {
   EstimateWishes wishes;
   bool json = false;
 };
-
-/// A number in a range; CLI::Range lets "nan" through.
-CLI::Validator number_from(double least, double most) {
-  return {[=](std::string& text) {
-            double value = 0;
-            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
-              return std::string();
-            return fmt::format("{} must be a number from {} to {}", text, least, most);
-          },
-          fmt::format("{} to {}", least, most)};
-}
 
 /// The command line's wishes, completed by the job's own.
 EstimateWishes all_wishes(const EstimateOptions& options) {
@@ -59,8 +49,8 @@ EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wis
   if (!options.workload.empty() && (options.wishes.answer_tokens || options.wishes.document_tokens ||
                                     options.wishes.sample || options.wishes.tokens_per_byte))
     refuse(
-        "--workload: the file says all lengths and all of its rows are looked at; leave --answer-tokens, "
-        "--document-tokens, --sample and --tokens-per-byte out");
+        "--workload: the file gives all lengths, and all of it is used; leave out --answer-tokens, "
+        "--document-tokens, --sample and --tokens-per-byte");
   EstimateAsked asked;
   asked.job = options.job;
   asked.overrides = options.overrides;
@@ -80,8 +70,7 @@ EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wis
   asked.statistics.question = wishes.question_tokens;
   if (asked.statistics.document == 0 &&
       (wishes.documents_per_row || wishes.questions || wishes.question_tokens || wishes.instruction_tokens))
-    refuse(
-        "estimate: rows are made up where --document-tokens says how long their documents are; give it too");
+    refuse("estimate: made-up records need --document-tokens, the length of their documents; add it");
   return asked;
 }
 
@@ -110,23 +99,21 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
   if (const auto slots = count([](const Method& method) { return method.wording.skeleton; });
       !options.workload.empty() && slots > 0 && slots < std::ssize(methods))
     refuse(
-        "--workload: a row is a document with its slots for hpd and a context with its questions for the "
-        "other "
-        "methods; "
-        "compare them in two commands");
+        "--workload: hpd reads a line as a document with slots, the other methods read it as a context with "
+        "questions; compare them in two commands");
   if (job.task.kind == TaskKind::none) return;  // no job: lengths alone
   const std::vector<std::string> fitting = method_names(job.task.kind);
   for (const std::string& method : methods)
     if (std::ranges::find(fitting, method) == fitting.end())
-      refuse("the method {} cannot be used with task.kind {}; choose among {}", method,
-             word_of(job.task.kind), fmt::join(fitting, ", "));
+      refuse("the method {} does not work with task.kind {}; use one of {}", method, word_of(job.task.kind),
+             fmt::join(fitting, ", "));
   if (experts && job.input.documents.empty())
     refuse(
-        "the method pced asks about a row's documents one by one, and the rows of {} have one; see "
-        "input.documents",
+        "the method pced asks about the documents of a record one by one, but the records of {} have only "
+        "one; set input.documents",
         job.file);
   if (experts && job.input.too_long != TooLong::refuse)
-    refuse("the method pced does not {} documents (input.too_long of {}); add --set input.too_long=refuse",
+    refuse("the method pced cannot {} documents (input.too_long in {}); add --set input.too_long=refuse",
            word_of(job.input.too_long), job.file);
 }
 
@@ -161,67 +148,68 @@ void run(const EstimateOptions& options) {
 }  // namespace
 
 void add_estimate_command(CLI::App& app) {
-  auto* command = app.add_subcommand(
-      "estimate", "What a job would take and cost on which machine; needs no weights and no GPU");
+  auto* command = app.add_subcommand("estimate",
+                                     "Estimate how long a job takes and what it costs, for one device or "
+                                     "several; needs no weights and no GPU");
   auto options = std::make_shared<EstimateOptions>();
   EstimateWishes& wishes = options->wishes;
-  command->add_option(
-      "JOB", options->job,
-      "The job file, whose estimate section may hold what the options below say; may be left out "
-      "with --workload or --document-tokens");
+  command->add_option("JOB", options->job,
+                      "The job file; its estimate section can set the options below. Not needed with "
+                      "--workload or --document-tokens");
   command->add_option("--set", options->overrides, "Override a key of the job: --set method.documents=4")
       ->allow_extra_args(false);
-  command->add_option(
-      "--model", wishes.model,
-      "Instead of the job's: a shape such as qwen3-8b, a config.json, a folder or a GGUF file");
+  command->add_option("--model", wishes.model,
+                      "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
+                      "folder or a GGUF file");
   command
       ->add_option("--hardware", wishes.hardware,
-                   "Devices of the list: one in detail, or several with commas (default: compare its GPUs)")
+                   "Devices from the list: one in detail, or several with commas (default: compare its GPUs)")
       ->type_name("NAME");
-  command->add_option(
-      "--hardware-file", options->hardware_file,
-      "The list (default: configs/hardware.yaml here, else the one installed with the program)");
+  command->add_option("--hardware-file", options->hardware_file,
+                      "The list of devices (default: configs/hardware.yaml here, else the installed one)");
   command
       ->add_option("--devices", wishes.devices,
                    "Devices that share the corpus (default: the job's cost.devices)")
-      ->check(CLI::Range(1, 100000));
-  command->add_option("--method", options->method, "Instead of the job's")
+      ->check(number_from(1, 100000));
+  command->add_option("--method", options->method, "Use this method instead of the job's")
       ->check(CLI::IsMember(method_names()));
-  command->add_option("--documents", options->documents, "Documents a prompt (0: as many as fit)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens of a prompt")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--rows-per-step", options->rows_per_step, "Rows of a step")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--documents", options->documents, "Documents per prompt (0: as many as fit)")
+      ->check(number_from(0));
+  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens in a prompt")
+      ->check(number_from(1));
+  command->add_option("--rows-per-step", options->rows_per_step, "Tokens per step")->check(number_from(1));
   command
       ->add_option("--sample", wishes.sample,
-                   "Rows of the corpus that are looked at (default: 512, fewer where they are long)")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--rows", wishes.rows, "Rows of the whole corpus (default: counted)")
-      ->check(CLI::PositiveNumber);
+                   "Records of the corpus to sample (default: 512, or fewer if they are long)")
+      ->check(number_from(1));
+  command->add_option("--rows", wishes.rows, "Records in the whole corpus (default: counted)")
+      ->check(number_from(1));
   command
       ->add_option("--answer-tokens", wishes.answer_tokens,
-                   "Tokens that a free answer is assumed to take (default: 8; chat: as many as it may)")
+                   "Assumed length of a free answer (default: 8; chat: as long as allowed)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--tokens-per-byte", wishes.tokens_per_byte, "Where there is no tokenizer (default: 0.25)")
+      ->add_option("--tokens-per-byte", wishes.tokens_per_byte,
+                   "Used when there is no tokenizer (default: 0.25)")
       ->check(number_from(0.01, 4));
-  command->add_option("--workload", options->workload, "Rows of a workload file for sheaf bench");
-  command->add_option("--document-tokens", wishes.document_tokens, "Made-up rows: mean tokens of a document")
+  command->add_option("--workload", options->workload, "Estimate a workload file of `sheaf bench`");
+  command
+      ->add_option("--document-tokens", wishes.document_tokens, "Make up records: mean tokens per document")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--documents-per-row", wishes.documents_per_row,
-                   "… documents of a row, each so long (default: 1); pced asks about them one by one")
+      ->add_option(
+          "--documents-per-row", wishes.documents_per_row,
+          "… documents per record, each of that length (default: 1); pced asks about them one by one")
       ->check(number_from(kDocuments.least, kDocuments.most));
   command
       ->add_option("--questions", wishes.questions,
-                   "… questions a document (default: 1; extract: the schema's)")
+                   "… questions per document (default: 1; extract: the schema's)")
       ->check(number_from(kLengths.least, kLengths.most));
-  command->add_option("--question-tokens", wishes.question_tokens, "… tokens of a question (default: 12)")
+  command->add_option("--question-tokens", wishes.question_tokens, "… tokens per question (default: 12)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--instruction-tokens", wishes.instruction_tokens,
-                   "… tokens of the instruction (default: the job's)")
+                   "… tokens in the instruction (default: the job's)")
       ->check(number_from(0, kLengths.most));
   command
       ->add_option("--sweep", options->sweeps,
@@ -229,9 +217,11 @@ void add_estimate_command(CLI::App& app) {
                    "rows_per_step, prompts, devices (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUES");
-  command->add_option("--within", wishes.within, "Mark the cheapest that takes at most so long: 2h, 90m, 30s")
+  command
+      ->add_option("--within", wishes.within,
+                   "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s")
       ->type_name("TIME");
-  command->add_option("--html", options->html, "Write the comparison as a page too");
+  command->add_option("--html", options->html, "Also write the comparison as an HTML page");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });
 }

@@ -23,20 +23,21 @@ std::string fitting_devices(const EstimateCase& asked, const HardwareList& list)
   std::vector<std::string> names;
   for (const Hardware& each : list.devices)
     if (each.gpu && plan_memory(asked.config, each, asked.use).fits()) names.push_back(each.name);
-  return names.empty() ? "none of the list holds it" : fmt::format("{} would do", fmt::join(names, ", "));
+  return names.empty() ? "no GPU in the list has enough memory"
+                       : fmt::format("it fits {}", fmt::join(names, ", "));
 }
 
 std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
   std::vector<std::string> changes;
   if (best.documents != asked.method.documents)
-    changes.push_back(best.documents == 0 ? "as many documents as fit"
+    changes.push_back(best.documents == 0 ? "documents as many as fit"
                                           : fmt::format("documents {}", best.documents));
   if (best.prompt_tokens != asked.method.prompt_tokens)
     changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
   if (best.rows_per_step != each.memory.rows_per_step)
     changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
-  const std::string tried = fmt::format("of {} settings tried", best.tried);
-  if (changes.empty()) return fmt::format("best      as it is, {}", tried);
+  const std::string tried = fmt::format("best of {} settings tried", best.tried);
+  if (changes.empty()) return fmt::format("best      the current settings, {}", tried);
   const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
   return fmt::format("best      {}: {}{:.0f} % less, {}", fmt::join(changes, ", "),
                      now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
@@ -63,7 +64,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   }
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
   if (sampling > 0)
-    notes.push_back(fmt::format("the sample adds an error of {} at most", band_text(sampling)));
+    notes.push_back(fmt::format("the sample adds an error of at most {}", band_text(sampling)));
   notes.push_back(fmt::format("{} rows; list prices of {}",
                               number_text(static_cast<double>(inputs.rows().whole)), list.prices_as_of));
   return notes;
@@ -74,7 +75,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
 void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
                    const HardwareList& list) {
   if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
-    refuse("{} does not fit {}: {:.1f} GB of weights, {:.1f} GB of memory; {}", asked.model,
+    refuse("{} does not fit {}: it has {:.1f} GB of weights, the device {:.1f} GB of memory; {}", asked.model,
            asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));
   const Estimate each = estimate(asked, inputs.rows());
@@ -101,7 +102,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
           !in_time ? "too slow"
           : latest <= options.within
               ? "in time"
-              : "in time if the estimate holds; at the end of its error it takes " + time_text(latest)));
+              : "in time if the estimate is right; in the worst case it takes " + time_text(latest)));
     for (const std::string& note : inputs.notes()) print_line("note      " + note);
   }
   if (options.html.empty()) return;

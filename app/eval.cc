@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/number_from.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -66,7 +67,7 @@ int evaluate(EvalCommand& command) {
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
   if (command.check) {
     if (!command.quiet)
-      print_line(fmt::format("{}: {}, {}, {}: {}; every key is right", command.path,
+      print_line(fmt::format("{}: {}, {}, {}: {}; all keys are valid", command.path,
                              counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
                              counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
     return 0;
@@ -75,7 +76,8 @@ int evaluate(EvalCommand& command) {
   Evaluation evaluation(real_files(), command.settings, eval, std::move(cells), shown);
   if (!command.differences.empty()) {
     if (command.differences[0] == command.differences[1])
-      refuse("--differences {} {}: name two methods", command.differences[0], command.differences[1]);
+      refuse("--differences {} {}: give two different methods", command.differences[0],
+             command.differences[1]);
     show_differences(command,
                      evaluation.differences(command.differences[0], command.differences[1], command.count));
     return 0;
@@ -95,25 +97,28 @@ int evaluate(EvalCommand& command) {
 
 void add_eval_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<EvalCommand>();
-  CLI::App* command = app.add_subcommand("eval",
-                                         "Models, methods and datasets in one table: throughput, quality, "
-                                         "exact match, speed-up, cost. The same command "
-                                         "goes on after whatever stopped it");
-  command->add_option("EVAL", options->path, "The evaluation (YAML; docs/eval.md explains every key)")
+  CLI::App* command = app.add_subcommand(
+      "eval",
+      "Run models, methods and datasets, and show them in one table: throughput, quality, exact match, "
+      "speed-up, cost. Rerun the same command to resume after an interruption");
+  command->add_option("EVAL", options->path, "The evaluation file (YAML; docs/eval.md explains every key)")
       ->required();
   command
       ->add_option("--model", options->choice.models,
-                   "Only this model, with =PATH from there; all=PATH: every model (may be repeated)")
+                   "Use only this model; NAME=PATH also replaces its path, all=PATH that of every model (may "
+                   "be repeated)")
       ->allow_extra_args(false)
       ->type_name("NAME[=PATH]");
-  command->add_option("--dataset", options->choice.datasets, "Only this dataset (may be repeated)")
+  command->add_option("--dataset", options->choice.datasets, "Use only this dataset (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("NAME");
-  command->add_option("--method", options->choice.methods, "Only the method of this label (may be repeated)")
+  command
+      ->add_option("--method", options->choice.methods,
+                   "Use only the method with this label (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("LABEL");
-  command->add_option("--data", options->choice.data, "The folder of the datasets, in place of the file's");
-  command->add_option("--output", options->choice.output, "The output folder, in place of the file's");
+  command->add_option("--data", options->choice.data, "The folder of the datasets, instead of the file's");
+  command->add_option("--output", options->choice.output, "The output folder, instead of the file's");
   command
       ->add_option("--set", options->grid.overrides,
                    "Override a key of every job: --set engine.window=64 (may be repeated)")
@@ -121,24 +126,25 @@ void add_eval_command(CLI::App& app, int& exit_code) {
       ->type_name("KEY=VALUE");
   command
       ->add_option("--limit", options->grid.limit,
-                   "Read at most N rows of each dataset (0: as the file says)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
+                   "Read at most N records of each dataset (0: as the file says)")
+      ->check(number_from(0, int64_t{1} << 53).description("N"));
   command->add_option("--device", options->grid.device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
-  command->add_flag("--log-samples", options->settings.log_samples,
-                    "samples.jsonl beside the rows of each run: question, references, prediction, scores");
+  command->add_flag(
+      "--log-samples", options->settings.log_samples,
+      "Write samples.jsonl beside the rows of each run: question, references, prediction, scores");
   command
       ->add_option("--differences", options->differences,
-                   "Run nothing; show where two methods of finished runs differ, side by side")
+                   "Run nothing; show side by side where two methods differ in finished runs")
       ->expected(2)
       ->type_name("LABEL");
   command->add_option("--count", options->count, "How many differences to show")->capture_default_str();
   command->add_flag("--check", options->check,
-                    "Run nothing; check the file and the keys of its jobs, without models or data");
+                    "Run nothing; check the file and the keys of its jobs (needs no models or data)");
   command->add_flag("--restart", options->settings.restart,
-                    "Throw away the runs that the output folder holds");
+                    "Delete the runs in the output folder and run everything again");
   command->add_flag("--json", options->json, "Print the table as JSON on standard output");
-  command->add_flag("--quiet,-q", options->quiet, "No progress and no table on the terminal");
+  command->add_flag("--quiet,-q", options->quiet, "Print no progress and no table");
   command->footer(
       "Examples:\n"
       "  sheaf eval configs/eval/squad-methods.yaml --limit 4\n"

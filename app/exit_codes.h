@@ -9,10 +9,10 @@ struct ExitCode {
 };
 
 /// What the help and the man page say; core/base/error.h and the commands give them.
-constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "all rows fine"},
-                                                 {1, "done with rejected rows"},
-                                                 {2, "usage, configuration or input wrong"},
-                                                 {3, "fatal: the machine failed"},
+constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "success"},
+                                                 {1, "finished, but some records were rejected"},
+                                                 {2, "wrong usage, configuration or input"},
+                                                 {3, "fatal: the machine or the program failed"},
                                                  {130, "interrupted: rerun the same command to resume"}}};
 
 }  // namespace sheaf

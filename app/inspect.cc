@@ -44,7 +44,7 @@ ordered_json inspect(const std::string& path) {
     if (!file.tensors().empty()) about["model"] = describe_model(path);
     if (file.has("tokenizer.ggml.model")) about["tokenizer"] = describe_tokenizer(path);
     if (!about.contains("model") && !about.contains("tokenizer"))
-      refuse("{}: holds neither tensors nor a tokenizer", path);
+      refuse("{}: has neither tensors nor a tokenizer", path);
   } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
     about["model"] = describe_model(path);
   } else if (path.ends_with(".json") || path.ends_with(".model") || path.ends_with(".tiktoken")) {
@@ -93,7 +93,7 @@ void print_model(const ordered_json& about) {
   }
   line("parameters", fmt::format("{}, {} in the file: {}", count_text(whole(about, "parameters")),
                                  bytes_text(bytes), types));
-  line("context", fmt::format("{} tokens, {} of keys and values a token in fp32", whole(about, "context"),
+  line("context", fmt::format("{} tokens; keys and values take {} per token in fp32", whole(about, "context"),
                               bytes_text(whole(about, "kv_bytes_per_token"))));
   line("memory", fmt::format("{} as fp32", bytes_text(whole(about, "fp32_bytes"))));
 }
@@ -120,7 +120,7 @@ void print_tokenizer(const ordered_json& about) {
 }
 
 void print_corpus(const ordered_json& about) {
-  line("corpus", fmt::format("{} rows in {} {} file{}", about["rows"].dump(), about["files"].dump(),
+  line("corpus", fmt::format("{} records in {} {} file{}", about["rows"].dump(), about["files"].dump(),
                              about["format"].get<std::string>(), about["files"] == 1 ? "" : "s"));
   if (about.contains("damage")) line("damaged", about["damage"].get<std::string>());
   for (const auto& column : about["columns"]) {
@@ -144,12 +144,12 @@ void print(const ordered_json& about) {
 
 void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "A model, tokenizer or corpus in a few lines");
+  CLI::App* command = app.add_subcommand("inspect", "Describe a model, tokenizer or corpus in a few lines");
   command
       ->add_option("path", options->path,
-                   "a GGUF file, model folder, tokenizer file, Parquet or JSON-lines corpus")
+                   "A GGUF file, model folder, tokenizer file, Parquet or JSON-lines corpus")
       ->required();
-  command->add_flag("--json", options->json, "one JSON object instead");
+  command->add_flag("--json", options->json, "Print one JSON object instead");
   command->callback([options] {
     const ordered_json about = inspect(options->path);
     options->json ? print_json(about) : print(about);

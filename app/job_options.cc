@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/number_from.h"
 #include "app/terminal.h"
 #include "io/files/job_file.h"
 #include "io/jobs/workbench.h"
@@ -14,15 +15,15 @@ void JobOptions::add_to(CLI::App& command) {
       .add_option("--set", overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
-  command.add_option("--limit", limit, "Read at most N rows of the corpus (0: as the job says)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 53).description("N"));
-  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(CLI::Range(0, 4096));
+  command.add_option("--limit", limit, "Read at most N records of the corpus (0: as the job says)")
+      ->check(number_from(0, int64_t{1} << 53).description("N"));
+  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(number_from(0, 4096));
   command.add_option("--device", device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command.add_flag("--reproducible", reproducible,
-                   "A row's answers do not depend on what runs beside it, to the bit (engine.reproducible)");
+                   "Make answers identical to the bit, whatever runs beside them (engine.reproducible)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
-  command.add_flag("--quiet,-q", quiet, "No progress and no report on the terminal");
+  command.add_flag("--quiet,-q", quiet, "Print no progress and no report");
 }
 
 Job JobOptions::read() const {

@@ -22,7 +22,8 @@ std::string footer_text() {
   for (const sheaf::ExitCode& exit : sheaf::kExitCodes)
     codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
   return fmt::format(
-      "Exit codes: {}.\n`sheaf COMMAND --help` explains a command; docs/job.md every key of a job file.",
+      "Exit codes: {}.\n`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job "
+      "file.",
       codes);
 }
 
@@ -31,37 +32,32 @@ void check_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const sheaf::CommandFacts& command : sheaf::describe_commands(app))
     if (!command.name.empty()) names.push_back(command.name);
-  if (word.empty()) sheaf::refuse("name a command: {}; `sheaf --help` explains", fmt::join(names, ", "));
+  if (word.empty()) sheaf::refuse("give a command: {}; see `sheaf --help`", fmt::join(names, ", "));
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
-  sheaf::refuse("there is no command \"{}\"{}", sheaf::shorten_text(word, 60),
+  sheaf::refuse("unknown command \"{}\"{}", sheaf::shorten_text(word, 60),
                 sheaf::suggest_spelling(word, names));
 }
 
-/// What CLI11 says of a wrong argument, made shorter or more helpful where that is known.
+/// What is wrong with the arguments, in a line.
 std::string usage_text(const CLI::App& app, const CLI::ParseError& error, const std::string& command) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    std::vector<std::string> options;
-    for (const sheaf::CommandFacts& each : sheaf::describe_commands(app))
-      for (const sheaf::ArgumentFacts& option : each.options())
-        if (each.name == command) options.insert(options.end(), option.names.begin(), option.names.end());
-    std::istringstream words(error.what());
-    for (std::string word; words >> word;)
-      if (word.starts_with('-'))
-        return fmt::format("there is no option {}{}", sheaf::shorten_text(word, 60),
-                           sheaf::suggest_spelling(word, options));
-  }
-  std::string text = sheaf::one_line(error.what());
-  const size_t range = text.find(" not in range");
-  // The bound above, where there is none, is the largest number with all of its 309 digits.
-  if (range != std::string::npos && text.find("79769", range) != std::string::npos)
-    text = text.substr(0, range) + " is too small";
-  return text;
+  if (!dynamic_cast<const CLI::ExtrasError*>(&error)) return sheaf::one_line(error.what());
+  std::vector<std::string> extras = app.remaining(true), options;
+  std::erase(extras, "--");
+  if (extras.empty()) return sheaf::one_line(error.what());
+  const auto word = std::ranges::find_if(extras, [](const auto& each) { return each.starts_with('-'); });
+  if (word == extras.end())
+    return fmt::format("unexpected argument \"{}\"", sheaf::shorten_text(extras.front(), 60));
+  for (const sheaf::CommandFacts& each : sheaf::describe_commands(app))
+    for (const sheaf::ArgumentFacts& option : each.options())
+      if (each.name == command) options.insert(options.end(), option.names.begin(), option.names.end());
+  return fmt::format("unknown option {}{}", sheaf::shorten_text(*word, 60),
+                     sheaf::suggest_spelling(*word, options));
 }
 
 int print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto used = app.get_subcommands();
   const std::string command = used.empty() ? "" : used[0]->get_name();
-  sheaf::print_error(fmt::format("{}; `sheaf{} --help` explains", usage_text(app, error, command),
+  sheaf::print_error(fmt::format("{}; see `sheaf{} --help`", usage_text(app, error, command),
                                  command.empty() ? "" : " " + command));
   return static_cast<int>(sheaf::Fault::input);
 }
@@ -77,7 +73,7 @@ int print_help(const CLI::App& app, const CLI::ParseError& error) {
 /// A result that did not reach a full disk must not look like success.
 int finish_output(int exit_code) {
   if (sheaf::flush_output()) return exit_code;
-  sheaf::print_error("standard output: not all of the result could be written; is its disk full?");
+  sheaf::print_error("standard output: part of the result could not be written; is the disk full?");
   return static_cast<int>(sheaf::Fault::fatal);
 }
 
@@ -86,15 +82,15 @@ int finish_output(int exit_code) {
 int main(int argc, char** argv) {
   sheaf::hold_standard_streams();
   CLI::App app{
-      "Many answers out of each prompt: reads a corpus, packs documents and questions into shared prompts, "
-      "decodes all\n"
-      "answers in parallel and writes one structured row per item.\n\n"
-      "  sheaf plan configs/demo.yaml      what a job would compute, before it is run\n"
-      "  sheaf run configs/demo.yaml       rows, rejects and a report in the job's output folder\n"
-      "  sheaf verify configs/demo.yaml    the method's answers against one prompt per question\n"};
+      "Get many answers out of each prompt. sheaf reads a corpus, packs documents and questions into shared "
+      "prompts,\ndecodes all answers in parallel and writes one structured row per record.\n\n"
+      "  sheaf plan configs/demo.yaml      show what a job would compute, without running it\n"
+      "  sheaf run configs/demo.yaml       run it: rows, rejects and a report go to its output folder\n"
+      "  sheaf verify configs/demo.yaml    compare the method's answers with one prompt per question\n"};
   app.name("sheaf");
   app.require_subcommand(1);
-  app.set_version_flag("--version", sheaf::version_text(), "What this program was built with");
+  app.set_version_flag("--version", sheaf::version_text(),
+                       "Show the version and what the program was built with");
   app.footer(footer_text());
 
   sheaf::set_up_signals();
@@ -129,7 +125,7 @@ int main(int argc, char** argv) {
         fmt::format("{}: {}; choose another path", error.path1().string(), error.code().message()));
     return static_cast<int>(sheaf::Fault::input);
   } catch (const std::bad_alloc&) {
-    sheaf::print_error("out of memory; free some, or give the program more");
+    sheaf::print_error("out of memory; free some memory, or use a machine with more");
     std::_Exit(
         finish_output(static_cast<int>(sheaf::Fault::fatal)));  // libraries may not end well without any
   } catch (const std::exception& error) {

@@ -106,24 +106,26 @@ std::string man_page(const CLI::App& app) {
   page += ".SH FILES\n";
   page += entry(italic("JOB"), "What to read, compute and write, in YAML; docs/job.md explains every key.");
   page += entry(italic("OUTPUT/rows-*.jsonl"),
-                "One row an item, in input order (.parquet where the job says so).");
-  page += entry(italic("OUTPUT/rejects.jsonl"), "The rows that could not be used, with place and reason.");
+                "One row per record, in input order (.parquet if the job says so).");
+  page += entry(italic("OUTPUT/rejects.jsonl"),
+                "The records that could not be used, each with its place and the reason.");
   page += entry(italic("OUTPUT/report.json") + ", " + italic("OUTPUT/report.html"),
-                "What the run did, how fast, and for how much.");
+                "What the run did, how long it took and what it cost.");
   page += entry(
       italic("OUTPUT/manifest.json") + ", " + italic("OUTPUT/journal") + ", " + italic("OUTPUT/_SUCCESS"),
-      "Sums of every file; what is committed; written last, when everything is whole.");
+      "Checksums of every file; the record of committed work; a marker, written last, that the run is "
+      "complete.");
   page += ".SH ENVIRONMENT\n";
-  page += entry(bold("NO_COLOR"), "Where set and not empty, nothing is coloured.");
-  page += entry(bold("TERM"), "Where dumb, nothing is coloured and no line rewritten.");
-  page += entry(bold("CUDA_VISIBLE_DEVICES"), "The GPUs that CUDA shows; cuda:N counts among these.");
+  page += entry(bold("NO_COLOR"), "If set and not empty, output has no colours.");
+  page += entry(bold("TERM"), "If it is dumb, output has no colours and no line is rewritten.");
+  page += entry(bold("CUDA_VISIBLE_DEVICES"), "The GPUs that CUDA may use; cuda:N counts only these.");
   return page + ".SH EXAMPLES\n" + about.entries;
 }
 
 }  // namespace
 
 void add_man_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("man", "The manual page, for man(1): sheaf man | man -l -");
+  CLI::App* command = app.add_subcommand("man", "Print the manual page for man(1): sheaf man | man -l -");
   command->callback([&app] { print_text(man_page(app)); });
 }
 

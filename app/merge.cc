@@ -17,14 +17,14 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand(
       "merge", "Join the finished folders of `sheaf run --shard` into one, in input order");
   auto options = std::make_shared<Options>();
-  command->add_option("OUT", options->out, "The folder to make")->required();
+  command->add_option("OUT", options->out, "The folder to create")->required();
   command->add_option("SHARD", options->shards, "The shards' folders, in any order")->required();
   command->callback([options, &exit_code] {
     outlive_readers();
     const Merged merged = merge_shards(real_files(), options->out, options->shards);
     if (!merged.notice.empty()) print_note(merged.notice);
     print_line(fmt::format("{}{} rows in {} files, {} rejects in {}",
-                           merged.was_finished ? "merged before: " : "", merged.rows, merged.files,
+                           merged.was_finished ? "already merged: " : "", merged.rows, merged.files,
                            merged.rejects, options->out));
     if (!flush_output()) forgive_output();  // the result is in the folder
     exit_code = merged.rejects > 0 ? 1 : 0;

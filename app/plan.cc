@@ -5,6 +5,7 @@
 
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/number_from.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -83,12 +84,12 @@ int plan(const PlanOptions& options) {
     const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
       print_line(fmt::format(format, std::forward<Args>(args)...), to);
     };
-    say("{} items in {} bins, {} prompts, {} answers wanted, {} rejects", pipeline.stats().items,
+    say("{} items in {} bins, {} prompts, {} answers to decode, {} rejects", pipeline.stats().items,
         planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
     for (const auto& [name, bin] : planner.bins())
       say("  {:24} {:6} items {:6} prompts", name, bin.items, bin.stacks);
-    say("tokens   {} computed; if nothing were shared {} ({:.1f}x)", stats.rows(), stats.alone_rows, share);
-    say("steps    {} of at most {} rows, if every answer takes {} tokens", stats.steps,
+    say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.rows(), stats.alone_rows, share);
+    say("steps    {} of at most {} tokens, if every answer has {} tokens", stats.steps,
         engine_options.rows_per_step, options.answer_tokens);
     say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
         static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
@@ -101,15 +102,16 @@ int plan(const PlanOptions& options) {
 
 void add_plan_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand(
-      "plan", "What a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
+      "plan", "Show what a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
   auto options = std::make_shared<PlanOptions>();
   options->add_to(*command);
   command
       ->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--dump-to", options->dump_path, "Where the graphs go (default: standard output)");
-  command->add_option("--answer-tokens", options->answer_tokens, "Tokens an answer is assumed to take")
-      ->check(CLI::PositiveNumber)
+      ->check(number_from(0));
+  command->add_option("--dump-to", options->dump_path,
+                      "Where to write the graphs (default: standard output)");
+  command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")
+      ->check(number_from(1))
       ->capture_default_str();
   command->callback([options, &exit_code] { exit_code = plan(*options); });
 }

@@ -62,7 +62,7 @@ Progress::Progress(bool quiet, std::optional<int64_t> total, const std::string& 
   const int file = ::open(log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
   if (file >= 0) log_.reset(::fdopen(file, "a"));
   if (!log_)
-    refuse("--log: {} cannot be written: {}; name a file in a folder that can", log, std::strerror(errno));
+    refuse("--log: sheaf cannot write {}: {}; name a file in a writable folder", log, std::strerror(errno));
 }
 
 Progress::~Progress() {

@@ -28,11 +28,11 @@ NamedReport read_report(std::string run) {
   const auto saved = read_whole(path);
   if (!saved)
     refuse(
-        "{}: has no report.json; name the output folder of a run that is finished or has been at work for "
-        "some seconds",
+        "{}: has no report.json; name the output folder of a run that has finished, or that has been running "
+        "for some seconds",
         run);
   NamedReport report{run, read_saved_report(*saved, path).report};
-  print_note(run + ": is not finished; the report is of what was saved so far");
+  print_note(run + ": this run is not finished; the report covers what is saved so far");
   return report;
 }
 
@@ -44,7 +44,7 @@ void report(const ReportOptions& options) {
   const std::string table = one ? "" : comparison_text(reports);
   std::string out = options.out;
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
-  if (!out.ends_with(".html")) refuse("--out: {} must end in .html; it is a page", out);
+  if (!out.ends_with(".html")) refuse("--out: {} must end in .html", out);
   NamedOutput(out).write(page);
   print_text(one ? report_text(reports[0].json) : table + "* best\n");
   print_line("report  " + out);
@@ -55,12 +55,11 @@ void report(const ReportOptions& options) {
 void add_report_command(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand(
-      "report", "What a run did so far or in the end, its page made anew, or several runs side by side");
-  command->add_option("runs", options->runs, "output folders of runs")->required();
+      "report", "Show what a run did, also while it is running, and write its page; or compare several runs");
+  command->add_option("runs", options->runs, "Output folders of runs")->required();
   command->add_option(
       "--out", options->out,
-      "the page to write; without it report.html in the run's folder, or comparison.html here for "
-      "several runs");
+      "The page to write (default: report.html in the run's folder; for several runs, comparison.html here)");
   command->callback([options] { report(*options); });
 }
 

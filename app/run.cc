@@ -44,24 +44,24 @@ int run(const RunOptions& options) {
 }  // namespace
 
 void add_run_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand(
-      "run",
-      "Run a job: one structured row per item, in input order. The same command goes on after whatever "
-      "stopped it");
+  auto* command = app.add_subcommand("run",
+                                     "Run a job: it writes one structured row per record, in input order. "
+                                     "Rerun the same command to resume after an interruption");
   auto options = std::make_shared<RunOptions>();
   options->add_to(*command);
-  command->add_flag("--restart", options->restart, "Throw away what the output folder holds and begin again");
+  command->add_flag("--restart", options->restart, "Delete what the output folder holds and start again");
   command
-      ->add_option("--shard", options->shard,
-                   "Only this part of the corpus, such as 0/4 to 3/4; `sheaf merge` joins the parts")
+      ->add_option(
+          "--shard", options->shard,
+          "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` joins them")
       ->type_name("I/N");
   command
       ->add_option("--max-rejects", options->max_rejects,
-                   "Stop, with exit code 2, once more rows than that are rejects: a number, or a share of "
-                   "the rows so far such as 2.5%")
+                   "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
+                   "the records so far, such as 2.5%")
       ->type_name("N|P%")
       ->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
-  command->add_option("--log", options->log, "A file that gets a line of progress every ten seconds");
+  command->add_option("--log", options->log, "Append a line of progress to this file every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/number_from.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/metrics/score_report.h"
@@ -41,11 +42,11 @@ class Input {
   Input(const ScoreCommand& command, const Metric& metric) : command_(command), metric_(metric) {
     const bool judged = metric.name == "llm-f1";
     if (judged && command.predictions.empty() == command.judgements.empty())
-      refuse("llm-f1 counts what a judge said: name its --judgements FILE, and neither --gold nor --pred");
+      refuse("llm-f1 counts what a judge said: give --judgements FILE, without --gold and --pred");
     if (!judged && !command.judgements.empty())
-      refuse("--judgements belongs to --metric llm-f1; {} takes --gold and --pred", metric.name);
+      refuse("--judgements works only with --metric llm-f1; {} needs --gold and --pred", metric.name);
     if (!judged && (command.gold.empty() || command.predictions.empty()))
-      refuse("{} needs --gold FILE and --pred FILE; `sheaf score --help` says what they may be", metric.name);
+      refuse("{} needs --gold FILE and --pred FILE; see `sheaf score --help`", metric.name);
     if (judged) return;
     if (metric.name == "agreement")
       first_ = read_predictions(command.gold);
@@ -54,7 +55,7 @@ class Input {
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
     if (metric.name == "squad1" && none > 0 && !command.quiet)
-      print_line(fmt::format("{}: {} questions have no answer, so squad1 gives no point for them; squad does",
+      print_line(fmt::format("{}: {} questions have no answer; squad1 gives no points for them, squad does",
                              command.gold, none),
                  Stream::err);
   }
@@ -94,8 +95,8 @@ ScoreReport::Against compare(const ScoreCommand& command, const Input& input, co
   const auto same_item = [](const MetricItem& a, const MetricItem& b) { return a.id == b.id; };
   if (!std::equal(scored.items.begin(), scored.items.end(), other.items.begin(), other.items.end(),
                   same_item))
-    refuse("{} and {} do not score the same items; {}", input.scored(), command.against,
-           command.join.skip_missing ? "leave out --skip-missing" : "a pair needs the same ids in both");
+    refuse("{} and {} do not have the same items; {}", input.scored(), command.against,
+           command.join.skip_missing ? "leave out --skip-missing" : "both need the same ids");
   Scores others = score_items(*scores.metric, other.items, command.options);
   Comparison comparison = compare_scores(others, scores, command.options);
   return {command.against, std::move(others), std::move(comparison)};
@@ -135,7 +136,7 @@ void score(const ScoreCommand& command) {
     if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));
   } catch (const nlohmann::json::exception& error) {
-    refuse("{}: what it says beside the answers is not of the form that {} needs: {}", command.gold,
+    refuse("{}: the data beside the answers does not have the form that {} needs: {}", command.gold,
            metric.name, error.what());
   }
 }
@@ -149,7 +150,7 @@ std::string help_text() {
          "  sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard\n"
          "  sheaf score --metric agreement --gold out/standard --pred out/ippd\n"
          "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n\n"
-         "docs/metrics.md says how each counts.";
+         "docs/metrics.md says how each metric counts.";
 }
 
 std::string metric_names() {
@@ -163,8 +164,8 @@ std::string metric_names() {
 void add_score_command(CLI::App& app) {
   auto options = std::make_shared<ScoreCommand>();
   CLI::App* command =
-      app.add_subcommand("score", "Predictions scored against gold answers as the official scripts do");
-  command->add_option("--metric", options->metric, "What to count, see below")
+      app.add_subcommand("score", "Score predictions against gold answers, as the official scripts do");
+  command->add_option("--metric", options->metric, "The metric; see below")
       ->required()
       ->type_name(metric_names());
   command->add_option(
@@ -176,31 +177,29 @@ void add_score_command(CLI::App& app) {
       "A run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "
       "answer");
   command->add_option("--against", options->against,
-                      "Another run on the same gold: the difference, its interval and a paired test");
+                      "Another run to compare with: shows the difference, its interval and a paired test");
   command->add_option(
       "--judgements", options->judgements,
       "llm-f1: JSON lines {\"id\", \"judgements\": {attribute: word}} or {\"id\", \"reply\"}");
-  command
-      ->add_option("--gold-format", options->gold_format,
-                   "The dataset of --gold where it is not found by looking")
+  command->add_option("--gold-format", options->gold_format, "The dataset of --gold, if it is not recognized")
       ->type_name("NAME")
       ->capture_default_str();
   command
       ->add_option("--no-answer", options->join.no_answer,
-                   "An answer that means there is none, such as unanswerable; may be repeated")
+                   "A text that counts as no answer, such as unanswerable (may be repeated)")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  command->add_flag("--skip-missing", options->join.skip_missing,
-                    "Leave out what has no prediction (a run with --limit) instead of scoring it as wrong");
-  command->add_option("--items", options->items,
-                      "Write the scores of every item to this file, as JSON lines");
+  command->add_flag(
+      "--skip-missing", options->join.skip_missing,
+      "Leave out items without a prediction (such as after --limit) instead of scoring them as wrong");
+  command->add_option("--items", options->items, "Write the scores of each item to this file as JSON lines");
   command
       ->add_option("--resamples", options->options.resamples, "Resamples for intervals and tests (0: none)")
-      ->check(CLI::Range(0, 1'000'000))
+      ->check(number_from(0, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", options->options.seed, "Of the resamples")->capture_default_str();
-  command->add_flag("--json", options->json, "One JSON object, with the official script's keys");
-  command->add_flag("--quiet", options->quiet, "Do not name what is missing or unknown");
+  command->add_option("--seed", options->options.seed, "Seed of the resamples")->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object with the official script's keys");
+  command->add_flag("--quiet", options->quiet, "Do not list missing or unknown items");
   command->footer(help_text());
   command->callback([options] { score(*options); });
 }

@@ -25,7 +25,9 @@ extern "C" void take_signal(int /*number*/) {
 extern "C" void take_bus_error(int /*number*/, siginfo_t* about, void* /*context*/) {
   print_in_signal("sheaf: ");
   print_in_signal(mapped_file_at(about->si_addr));
-  print_in_signal(": was cut short while it was in use; put it back and rerun the same command to resume\n");
+  print_in_signal(
+      ": the file was cut short while sheaf was reading it; restore it and rerun the same command to "
+      "resume\n");
   ::_exit(static_cast<int>(Fault::fatal));
 }
 

@@ -95,8 +95,9 @@ void decode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
     Tokens ids;
     for (const nlohmann::json& id : value) {
       if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size())
-        refuse("line {}: {} is not an id below {}", lines.number(),
-               id.is_number() ? id.dump() : std::string("a value that is no number"), tokenizer.vocab_size());
+        refuse("line {}: {} is not a token id from 0 to {}", lines.number(),
+               id.is_number() ? id.dump() : std::string("a value that is not a number"),
+               tokenizer.vocab_size() - 1);
       ids.push_back(id.get<TokenId>());
     }
     const std::string text = tokenizer.decode(ids, false);
@@ -108,8 +109,8 @@ void decode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
 void tokenize(const TokenizeOptions& options) {
   const LoadedTokenizer loaded = load_tokenizer(options.model);
   const Tokenizer& tokenizer = *loaded.tokenizer;
-  if (options.bos && !tokenizer.bos) refuse("{}: has no beginning-of-text token for --bos", options.model);
-  if (options.eos && !tokenizer.eos) refuse("{}: has no end-of-text token for --eos", options.model);
+  if (options.bos && !tokenizer.bos) refuse("--bos: {} has no beginning-of-text token", options.model);
+  if (options.eos && !tokenizer.eos) refuse("--eos: {} has no end-of-text token", options.model);
   if (options.decode)
     decode_lines(tokenizer, options);
   else
@@ -120,18 +121,19 @@ void tokenize(const TokenizeOptions& options) {
 
 void add_tokenize_command(CLI::App& app) {
   auto options = std::make_shared<TokenizeOptions>();
-  CLI::App* command = app.add_subcommand("tokenize", "Text lines on standard input to token ids, or back");
+  CLI::App* command =
+      app.add_subcommand("tokenize", "Turn text lines on standard input into token ids, or back");
   command
       ->add_option("--model", options->model,
-                   "GGUF file, tokenizer.json, SentencePiece .model, tiktoken file or model folder")
+                   "A GGUF file, tokenizer.json, SentencePiece .model, tiktoken file or model folder")
       ->required();
   command->add_flag("--json-lines", options->json_lines,
-                    "Text is one JSON string a line, so that it may hold newlines");
+                    "Read and write text as one JSON string per line, which may contain newlines");
   command->add_flag("--bos", options->bos, "Put the beginning-of-text token first");
   command->add_flag("--eos", options->eos, "Put the end-of-text token last");
   command->add_flag("--raw", options->raw, "Do not look for special tokens in the text");
   command->add_flag("--decode", options->decode,
-                    "JSON arrays of ids in, text out (special tokens spelled out)");
+                    "Read JSON arrays of ids and print their text (special tokens spelled out)");
   command->callback([options] { tokenize(*options); });
 }
 

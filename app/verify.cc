@@ -36,7 +36,7 @@ int verify(const JobOptions& options) {
                 {"differences", differences}});
   } else {
     print_line(fmt::format("{} items, {} answers, exact match {:.4f}{}", end.items, end.answers, end.match(),
-                           end.rejects > 0 ? fmt::format(", {} rows rejected", end.rejects) : ""));
+                           end.rejects > 0 ? fmt::format(", {} records rejected", end.rejects) : ""));
     for (const VerifyDifference& each : end.differences) {
       print_line(fmt::format("  {} {}", each.id.dump(), each.question));
       print_line("    method " + nlohmann::json(each.method).dump());
@@ -49,10 +49,10 @@ int verify(const JobOptions& options) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("verify",
-                                     "Decode the first rows (20 unless --limit says otherwise) both ways, as "
-                                     "the job's method does and one prompt\n"
-                                     "per question, and count the answers that are the same token for token");
+  auto* command =
+      app.add_subcommand("verify",
+                         "Decode the first records (20, or --limit) with the job's method and with one "
+                         "prompt per question,\nand count the answers that agree token for token");
   auto options = std::make_shared<JobOptions>();
   options->add_to(*command);
   command->callback([options, &exit_code] { exit_code = verify(*options); });
