@@ -20,14 +20,14 @@ int64_t machine_memory() {
 
 void check_memory(int64_t floats, const char* what) {
   if (floats < 0 || floats > machine_memory() / int64_t{sizeof(float)})
-    throw OutOfMemory(fmt::format("{} needs {} MB, this machine has {} MB", what, floats / 250000,
+    throw OutOfMemory(fmt::format("{} needs {} MB, but this machine has {} MB", what, floats / 250000,
                                   machine_memory() / 1000000));
 }
 
 void check_pool(double bytes, bool made) {
   if (bytes > static_cast<double>(machine_memory() / 8 * 7))
     throw OutOfMemory(
-        fmt::format("the key/value pool needs {:.0f} MB, this machine has {} MB; lower "
+        fmt::format("the key/value pool needs {:.0f} MB, but this machine has {} MB; lower "
                     "engine.kv_memory_gb",
                     bytes / 1e6, machine_memory() / 1000000));
   if (!made) return;
@@ -50,7 +50,7 @@ FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     throw OutOfMemory(
-        fmt::format("{} needs {} MB, which the machine refuses; free memory, or raise the "
+        fmt::format("the machine refuses the {1} MB that {0} needs; free memory, or raise the "
                     "limit (ulimit -v)",
                     what, bytes / 1000000));
   if (bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);

@@ -40,7 +40,7 @@ PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& poo
   linear.inputs = (*matrices.begin())->cols;
   for (const Matrix* matrix : matrices) {
     if (matrix->cols != linear.inputs)
-      fail("{}: {} columns, where {} are expected", matrix->name, matrix->cols, linear.inputs);
+      fail("{}: there are {} columns, but {} are expected", matrix->name, matrix->cols, linear.inputs);
     linear.outputs += matrix->rows;
   }
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;

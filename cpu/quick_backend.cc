@@ -87,9 +87,10 @@ class QuickBackend final : public Backend {
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     check_batch(batch, config_, pool_.pages(), pool_.page_size());
     if (picked.size() != batch.picks.size())
-      fail("step: {} picks, room for {}", batch.picks.size(), picked.size());
+      fail("step: there are {} picks, but room for {}", batch.picks.size(), picked.size());
     if (!logits.empty() && logits.size() != picked.size() * static_cast<size_t>(config_.vocab))
-      fail("step: room for {} logits of {} picks × {}", logits.size(), picked.size(), config_.vocab);
+      fail("step: there is room for {} logits, but {} picks × {} are needed", logits.size(), picked.size(),
+           config_.vocab);
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
     plan_ = plan_attention(batch, pool_, config_.heads / config_.kv_heads, config_.kv_heads, threads_.size());

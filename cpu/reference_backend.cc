@@ -69,9 +69,10 @@ class ReferenceBackend final : public Backend {
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     check_batch(batch, config_, pages_, page_size_);
     if (picked.size() != batch.picks.size())
-      fail("step: {} picks, room for {}", batch.picks.size(), picked.size());
+      fail("step: there are {} picks, but room for {}", batch.picks.size(), picked.size());
     if (!logits.empty() && logits.size() != picked.size() * vocab())
-      fail("step: room for {} logits of {} picks × {}", logits.size(), picked.size(), vocab());
+      fail("step: there is room for {} logits, but {} picks × {} are needed", logits.size(), picked.size(),
+           vocab());
     gather_slots(batch);
     hidden_.resize(batch.tokens.size());
     for (size_t row = 0; row < hidden_.size(); ++row) {

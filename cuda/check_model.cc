@@ -9,24 +9,24 @@ namespace sheaf::cuda {
 int32_t padded_head_dim(int32_t head_dim) {
   for (int32_t padded : {32, 64, 128, 256})
     if (head_dim <= padded) return padded;
-  refuse("heads of {} are too large for the CUDA engine (at most 256); use engine.device: cpu", head_dim);
+  refuse("heads of {} are too large for the CUDA engine (at most 256); set engine.device: cpu", head_dim);
 }
 
 void check_model(const ModelConfig& config, const CudaOptions& options) {
-  const auto cannot = [](std::string what) { refuse("{}; use engine.device: cpu", what); };
+  const auto cannot = [](std::string what) { refuse("{}; set engine.device: cpu", what); };
   const int32_t padded = padded_head_dim(config.head_dim), group = config.heads / config.kv_heads;
   const int32_t most = options.reproducible ? kSmallBlock : kLargeBlock;
   if (config.head_dim % 2 != 0)
-    cannot(fmt::format("heads of {} are odd, which the CUDA engine cannot do", config.head_dim));
+    cannot(fmt::format("heads of {} are odd, which the CUDA engine does not support", config.head_dim));
   if (group > most)
-    cannot(fmt::format("{} query heads for one of keys and values are more than the CUDA engine takes{} ({})",
+    cannot(fmt::format("{} query heads per key/value head are more than the CUDA engine supports{} ({})",
                        group, options.reproducible ? " with engine.reproducible" : "", most));
   if (config.ffn % 8 != 0) cannot(fmt::format("an MLP of width {} is not a multiple of 8", config.ffn));
   int available = 0;
   check(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device),
         "asking for the device's shared memory");
   if (attention_shared_bytes(padded) > available)
-    cannot(fmt::format("heads of {} need {} kB of shared memory and this GPU has {}", config.head_dim,
+    cannot(fmt::format("heads of {} need {} kB of shared memory, but this GPU has {}", config.head_dim,
                        attention_shared_bytes(padded) / 1000, available / 1000));
 }
 

@@ -30,7 +30,7 @@ constexpr int64_t kStepBesidePool = 1024;           // rows of a step that the p
 void check_one_device(int device) {
   static const int first = device;
   if (device != first)
-    fail("this process computes on cuda:{} already; use another process for cuda:{}", first, device);
+    fail("this process already computes on cuda:{}; use another process for cuda:{}", first, device);
 }
 
 /// One prompt of `rows` rows, of which as many are picked as can be at once.
@@ -89,7 +89,7 @@ class CudaBackend final : public Backend {
   void start(const StepBatch& batch, std::span<Picked> picked) override { launch(batch, picked, {}); }
 
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
-    if (in_flight_ > 0) fail("a step is to run at once while others are in flight");
+    if (in_flight_ > 0) fail("a step cannot run at once while others are in flight");
     launch(batch, picked, logits);
     finish();
   }
@@ -181,7 +181,7 @@ class CudaBackend final : public Backend {
     DeviceMemory<f16>& pool = model_.pool;
     const int64_t free_bytes = cuda_free_bytes(options_.device) + pool.size() * int64_t{sizeof(f16)};
     if (values > pool.size() && values * int64_t{sizeof(f16)} + step > free_bytes)
-      throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values do not leave {} MB for a step",
+      throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
                                     values * int64_t{sizeof(f16)} / 1000000, step / 1000000));
     pool.grow(values);
     model_.layout.slots = slots;
@@ -241,7 +241,8 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
   const int64_t needed = weight_bytes(model), there = cuda_free_bytes(options.device);
   if (needed > there)
     refuse(
-        "{}: its weights take {:.1f} GB and cuda:{} has {:.1f} GB free; use engine.device: cpu or a smaller "
+        "{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; set engine.device: cpu, or use a "
+        "smaller "
         "model",
         model.path, static_cast<double>(needed) / 1e9, options.device, static_cast<double>(there) / 1e9);
   return std::make_unique<CudaBackend>(model.config, upload_weights(model), options);

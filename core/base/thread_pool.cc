@@ -33,7 +33,7 @@ ThreadPool::ThreadPool(int threads) {
     for (int thread = 1; thread < threads; ++thread) workers_.emplace_back([this, thread] { work(thread); });
   } catch (const std::system_error& error) {
     stop();  // no destructor does it, and those that run wait for ever
-    fail("only {} of {} threads can be started: {}; use fewer with --threads, or raise the limit",
+    fail("only {} of {} threads could be started: {}; use fewer with --threads, or raise the limit",
          workers_.size() + 1, threads, error.code().message());
   }
 }

@@ -12,14 +12,15 @@ namespace {
 void check_rows(const StepBatch& batch, const ModelConfig& config, int64_t slots) {
   const size_t rows = batch.tokens.size();
   if (batch.positions.size() != rows || batch.kv_slots.size() != rows)
-    fail("step batch: {} tokens, but {} positions and {} key/value slots", rows, batch.positions.size(),
-         batch.kv_slots.size());
+    fail("step batch: there are {} tokens, but {} positions and {} key/value slots", rows,
+         batch.positions.size(), batch.kv_slots.size());
   for (size_t i = 0; i < rows; ++i) {
     if (batch.tokens[i] < 0 || batch.tokens[i] >= config.vocab)
-      fail("step batch: row {} has token {} outside the vocabulary of {}", i, batch.tokens[i], config.vocab);
-    if (batch.positions[i] < 0) fail("step batch: row {} has the position {}", i, batch.positions[i]);
+      fail("step batch: token {} has the id {}, outside the vocabulary of {}", i, batch.tokens[i],
+           config.vocab);
+    if (batch.positions[i] < 0) fail("step batch: token {} has the position {}", i, batch.positions[i]);
     if (batch.kv_slots[i] < 0 || batch.kv_slots[i] >= slots)
-      fail("step batch: row {} writes slot {} of a pool of {}", i, batch.kv_slots[i], slots);
+      fail("step batch: token {} writes slot {} of a pool of {}", i, batch.kv_slots[i], slots);
   }
 }
 
@@ -33,7 +34,7 @@ void check_spans(const StepBatch& batch, int32_t pages, int32_t page_size) {
       fail("step batch: span {} starts at page entry {} and has {} keys", i, span.first_page, span.keys);
     const int64_t needed = (int64_t{span.keys} + page_size - 1) / page_size;
     if (span.first_page + needed > listed)
-      fail("step batch: span {} of {} keys needs {} pages from entry {} on, {} are listed", i, span.keys,
+      fail("step batch: span {} of {} keys needs {} pages from entry {} on, but {} are listed", i, span.keys,
            needed, span.first_page, listed);
   }
 }
@@ -47,7 +48,7 @@ void check_tiles(const StepBatch& batch) {
     if (tile.span < 0 || static_cast<size_t>(tile.span) >= batch.spans.size())
       fail("step batch: tile {} reads span {} of {}", i, tile.span, batch.spans.size());
     if (tile.first_row < 0 || tile.row_count < 0 || int64_t{tile.first_row} + tile.row_count > tile_rows)
-      fail("step batch: tile {} has {} rows from entry {} on, {} are listed", i, tile.row_count,
+      fail("step batch: tile {} has {} rows from entry {} on, but {} are listed", i, tile.row_count,
            tile.first_row, tile_rows);
     const int32_t keys = batch.spans[static_cast<size_t>(tile.span)].keys;
     for (int32_t j = 0; j < tile.row_count; ++j) {
@@ -68,14 +69,14 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
   for (size_t i = 0; i < batch.picks.size(); ++i) {
     const Pick& pick = batch.picks[i];
     if (pick.row < last || pick.row >= batch.rows())
-      fail("step batch: pick {} wants row {} of {}, after row {}", i, pick.row, batch.rows(), last);
+      fail("step batch: pick {} wants token {} of {}, after token {}", i, pick.row, batch.rows(), last);
     last = pick.row;
     if (pick.first_allowed < 0 || pick.allowed_count < 0 ||
         int64_t{pick.first_allowed} + pick.allowed_count > static_cast<int64_t>(batch.allowed.size()))
-      fail("step batch: pick {} allows {} tokens from entry {} on, {} are listed", i, pick.allowed_count,
+      fail("step batch: pick {} allows {} tokens from entry {} on, but {} are listed", i, pick.allowed_count,
            pick.first_allowed, batch.allowed.size());
     if (pick.experts < 0 || i + static_cast<size_t>(pick.experts) >= batch.picks.size())
-      fail("step batch: pick {} has {} experts, and {} picks follow it", i, pick.experts,
+      fail("step batch: pick {} has {} experts, but {} picks follow it", i, pick.experts,
            batch.picks.size() - i - 1);
     for (size_t j = 1; j <= static_cast<size_t>(pick.experts); ++j)
       if (batch.picks[i + j].experts != 0 || !std::isfinite(batch.picks[i + j].prior))
@@ -84,7 +85,7 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
   }
   for (const TokenId token : batch.allowed)
     if (token < 0 || token >= config.vocab)
-      fail("step batch: allowed token {} outside the vocabulary of {}", token, config.vocab);
+      fail("step batch: allowed token {} is outside the vocabulary of {}", token, config.vocab);
 }
 
 }  // namespace

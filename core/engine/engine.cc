@@ -92,8 +92,8 @@ bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
     return true;
   } catch (const OutOfMemory& error) {
     if (batch.rows() <= kFewestRows)
-      fail("memory is too short for a step of even {} rows: {}; lower engine.kv_memory_gb", batch.rows(),
-           error.what());
+      fail("out of memory: even a step of {} tokens does not fit: {}; lower engine.kv_memory_gb",
+           batch.rows(), error.what());
   }
   row_limit_ = (batch.rows() + 1) / 2;
   options_.rows_per_step = std::min(options_.rows_per_step, row_limit_);
@@ -104,7 +104,8 @@ void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
   const int32_t middle = middle_row(batch);
   if ((batch.rows() <= row_limit_ || middle == 0) && try_step(batch, picked)) return;
   if (middle == 0)
-    fail("memory is too short for the {} experts of one answer; lower engine.kv_memory_gb", batch.rows() - 1);
+    fail("out of memory: the {} experts of one answer do not fit in a step; lower engine.kv_memory_gb",
+         batch.rows() - 1);
   const auto [first, second] = split_batch(batch, middle);
   run_in_parts(first, picked.first(first.picks.size()));
   run_in_parts(second, picked.subspan(first.picks.size()));
@@ -192,7 +193,7 @@ int64_t Engine::admit(const Source& next) {
     const int32_t needed = residents_.pages_needed(*pending_);
     if (needed > residents_.room()) {
       if (flights_.empty())
-        fail("a prompt needs {} pages of keys and values and the pool has {}", needed, pool_.total());
+        fail("a prompt needs {} pages of keys and values, but the pool has {}", needed, pool_.total());
       break;
     }
     Flight& flight = flights_.emplace_back();

@@ -19,7 +19,7 @@ int32_t PagePool::take() {
 }
 
 void PagePool::give_back(int32_t page) {
-  if (!taken_[static_cast<size_t>(page)]) fail("page {} is given back twice", page);
+  if (!taken_[static_cast<size_t>(page)]) fail("page {} is returned twice", page);
   taken_[static_cast<size_t>(page)] = false;
   free_.push_back(page);
 }

@@ -221,10 +221,10 @@ TokenId sample(std::span<const float> logits, const Pick& pick, std::span<const 
 }  // namespace
 
 Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
-  if (logits.empty()) fail("pick: a row without logits");
+  if (logits.empty()) fail("pick: there are no logits");
   for (const TokenId token : allowed)
     if (token < 0 || static_cast<size_t>(token) >= logits.size())
-      fail("pick: allowed token {} outside the vocabulary of {}", token, logits.size());
+      fail("pick: allowed token {} is outside the vocabulary of {}", token, logits.size());
   const float top = highest(logits);
   const TokenId token =
       pick.temperature > 0 ? sample(logits, pick, allowed) : most_likely(logits, allowed, top);

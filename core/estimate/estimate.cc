@@ -46,16 +46,15 @@ struct Stretch {
 
 [[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRows& planned) {
   if (planned.unheld > 0)
-    refuse("none of the {} rows looked at can be asked on {}: the keys and values of a prompt do not fit; {}",
+    refuse("none of the {} sampled records fits {}: the keys and values of a prompt need more memory; {}",
            planned.refused, asked.hardware->name, memory_advice(asked));
   if (planned.longest <= asked.config.context)
-    refuse("none of the {} rows looked at can be asked on {}: {}", planned.refused, asked.hardware->name,
+    refuse("none of the {} sampled records can be asked on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
   const bool experts = find_method(asked.method.name).wording.experts;
   refuse(
-      "all {} rows looked at are too long for {}: it has {} positions and the longest row needs {}; {}take a "
-      "model "
-      "with a longer context{}",
+      "all {} sampled records are too long for {}: it has {} positions, but the longest record needs {}; "
+      "{}use a model with a longer context{}",
       planned.refused, asked.model, asked.config.context, planned.longest,
       experts ? "" : "set input.too_long to truncate or split, or ", experts ? " or shorter documents" : "");
 }
@@ -74,9 +73,9 @@ double share_of_options(const std::vector<Stack>& stacks) {
 
 std::string memory_advice(const EstimateCase& asked) {
   const bool one_question = find_method(asked.method.name).one_question;
-  return fmt::format("take {}, a smaller method.max_value_tokens{} or shorter documents",
-                     asked.use.kv_memory > 0 ? "more engine.kv_memory_gb" : "a device with more memory",
-                     one_question ? "" : ", fewer questions a prompt (the method prefix has one)");
+  return fmt::format("use {}, a smaller method.max_value_tokens{} or shorter documents",
+                     asked.use.kv_memory > 0 ? "a larger engine.kv_memory_gb" : "a device with more memory",
+                     one_question ? "" : ", fewer questions per prompt (the method prefix has one)");
 }
 
 Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
@@ -85,7 +84,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.memory = plan_memory(asked.config, hardware, asked.use);
   if (!result.memory.fits())
     refuse(
-        "{} needs {:.1f} GB for weights and a step, and {} has {:.1f} GB; sheaf runs a model on one device",
+        "{} needs {:.1f} GB for weights and a step, but {} has {:.1f} GB; sheaf runs a model on one device",
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
         hardware.memory / 1e9);
   const auto look = [&](int64_t count) {
@@ -98,7 +97,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
                              std::move(planned.stacks))};
   };
   LookedAt sample = look(std::min(rows.sample, rows.whole)), half;
-  if (!(sample.run.seconds > 0)) refuse("the sample has nothing to decode; --sample takes more rows of it");
+  if (!(sample.run.seconds > 0)) refuse("the sample has nothing to decode; use a larger --sample");
   // Every device has an equal part of the rows.
   const int64_t share = (rows.whole + asked.devices - 1) / asked.devices;
   if (sample.rows > 1 && sample.rows != share) half = look(sample.rows / 2);

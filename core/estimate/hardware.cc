@@ -25,7 +25,7 @@ const Hardware& HardwareList::find(const std::string& name, const std::string& f
   if (found != devices.end()) return *found;
   std::vector<std::string> names;
   for (const Hardware& each : devices) names.push_back(each.name);
-  refuse("{}: {} is not in {}; there are {}", from, name, path, fmt::join(names, ", "));
+  refuse("{}: {} is not in {}; use one of {}", from, name, path, fmt::join(names, ", "));
 }
 
 }  // namespace sheaf

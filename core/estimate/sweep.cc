@@ -107,7 +107,7 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample,
   constexpr size_t kMost = 10'000;
   size_t count = 1;
   for (const SweepAxis& axis : axes) count *= std::min(axis.values.size(), kMost);
-  if (count > kMost) refuse("--sweep: {} combinations are too many to compare; at most {}", count, kMost);
+  if (count > kMost) refuse("--sweep: there are {} combinations; at most {} can be compared", count, kMost);
   CaseMaker maker(hardware, read_model);
   std::vector<SweepRow> rows(count);
   for (size_t r = 0; r < count; ++r) {

@@ -89,7 +89,7 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
         static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
     if (row.estimate) line->values[place] = row.estimate->rows_per_second();
   }
-  const std::string title = "rows a second by " + axis.key;
+  const std::string title = "rows per second by " + axis.key;
   return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", escaped(title),
                      lines_plot(title, axis.values, lines));
 }

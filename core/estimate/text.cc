@@ -31,11 +31,11 @@ std::string dollars(const Estimate& each, double usd) {
 std::string packing_text(const Job::Method& method) {
   const int32_t documents = make_builder(method).documents;
   const Method& about = find_method(method.name);
-  if (about.wording.experts) return "one question, a chain for each document";
+  if (about.wording.experts) return "one question per prompt, a chain for each document";
   if (about.wording.answers == Answers::list)
     return "all questions of a document in one list, one list a prompt";
-  if (about.one_question) return "one question a prompt";
-  return fmt::format("{} a prompt of at most {} tokens",
+  if (about.one_question) return "one question per prompt";
+  return fmt::format("{} in a prompt of at most {} tokens",
                      documents == 0   ? "as many documents as fit"
                      : documents == 1 ? "1 document"
                                       : fmt::format("{} documents", documents),
@@ -80,13 +80,16 @@ std::string band_text(double error) {
 }
 
 std::string error_text(const Hardware& hardware, const ModelConfig& config) {
-  std::string text = hardware.borrowed
-                         ? fmt::format("not measured on this device; efficiencies of {} at its own peaks",
-                                       hardware.measured_on)
-                         : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
+  std::string text =
+      hardware.borrowed
+          ? fmt::format(
+                "not measured on this device; computed from the efficiency of {} and this device's peaks",
+                hardware.measured_on)
+          : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
   if (hardware.device.widened(hardware.error, config) > hardware.error)
     text += fmt::format(
-        "; the model is {:.0f} times outside of the sizes measured, where launches and the host may decide",
+        "; the model is {:.0f} times outside the measured sizes, where kernel launches and the host may "
+        "dominate",
         hardware.device.distance(config));
   return text;
 }
@@ -94,8 +97,9 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
 std::string price_text(const Price& price, int32_t devices) {
   const Instance& instance = *price.instance;
   if (price.share())
-    return fmt::format("{} of the {} devices of {}; it is rented whole, ${:.2f} an hour (--devices {})",
-                       devices, instance.devices, instance.name, price.rented_usd_per_hour, instance.devices);
+    return fmt::format(
+        "{} of the {} devices of {}, which is rented only as a whole for ${:.2f} an hour (--devices {})",
+        devices, instance.devices, instance.name, price.rented_usd_per_hour, instance.devices);
   const int32_t rented = price.instances * instance.devices;
   return fmt::format("{}{}{}, ${:.2f} an hour", instance.name,
                      price.instances > 1 ? fmt::format(" × {}", price.instances) : "",
@@ -110,24 +114,23 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
       fmt::format("model     {}, {} of weights\n", printable_line(asked.model), gigabytes(memory.weights));
   text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
                       printable_line(hardware.title));
-  text += fmt::format("method    {}, {}, {} rows a step\n", asked.method.name, packing_text(asked.method),
+  text += fmt::format("method    {}, {}, {} tokens per step\n", asked.method.name, packing_text(asked.method),
                       memory.rows_per_step);
   text +=
-      fmt::format("memory    fits: {} weights, {} a step, {} for keys and values ({} at the peak) of {}\n",
+      fmt::format("memory    fits: {} weights, {} per step, {} for keys and values ({} at the peak) of {}\n",
                   gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
                   gigabytes(each.kv_peak), gigabytes(hardware.memory));
   text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
   if (const int64_t longer = each.refused - each.unheld; longer > 0)
     text += fmt::format(
-        "too long  {} more, which no prompt of {} positions holds: neither answered nor priced; {} would ask "
-        "them\n",
+        "too long  {} more, which need prompts of more than {} positions and are neither answered nor "
+        "priced; to include them, use {}\n",
         rows_text(longer), number_text(asked.config.context),
         find_method(asked.method.name).wording.experts ? "a model with a longer context or shorter documents"
                                                        : "input.too_long: truncate or split");
   if (each.unheld > 0)
     text += fmt::format(
-        "too long  {} more, whose keys and values do not fit the {} for them: neither answered nor priced; "
-        "{}\n",
+        "too long  {} more, whose keys and values do not fit in {} and are neither answered nor priced; {}\n",
         rows_text(each.unheld), gigabytes(memory.pool), memory_advice(asked));
   if (each.rejected > 0)
     text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));
@@ -135,8 +138,8 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
                       number_text(std::round(each.steps)), asked.devices > 1 ? " on each device" : "");
   if (each.tokens_alone > 0)
-    text += fmt::format("; one prompt per question: {} ({:.1f}x)", number_text(std::round(each.tokens_alone)),
-                        each.tokens_alone / each.tokens);
+    text += fmt::format("; with one prompt per question {} ({:.1f}x)",
+                        number_text(std::round(each.tokens_alone)), each.tokens_alone / each.tokens);
   text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
                       time_text(each.total_seconds()), time_text(each.open_seconds),
                       time_text(each.prefill_seconds), time_text(each.decode_seconds),
@@ -152,7 +155,7 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
                         printable_line(price_text(*each.price, asked.devices)));
   text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)
-    text += fmt::format("{} of the sample, {} of the device, ", band_text(each.sampling_error),
+    text += fmt::format("{} from the sample, {} from the device; ", band_text(each.sampling_error),
                         band_text(each.device_error));
   return text + printable_line(error_text(hardware, asked.config)) + "\n";
 }

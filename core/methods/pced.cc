@@ -21,12 +21,13 @@ void build_pced(std::span<const ItemParts> items, const Job::Method& method, boo
   for (const ItemParts& item : items) {
     if (item.experts.empty())
       refuse(
-          "method pced asks about a row's documents one by one, and these rows have one; see "
+          "the method pced asks about the documents of a record one by one, but these records have only one; "
+          "set "
           "input.documents");
     for (size_t q = 0; q < item.questions().size(); ++q) {
       Tokens question = item.bin->opening;
       append(question, item.questions()[q].tokens);
-      if (question.empty()) fail("a question without tokens");
+      if (question.empty()) fail("a question has no tokens");
       Stack& stack = out.emplace_back();
       Slot slot = make_slot(item, q);
       const int32_t alone = slot.alone_tokens;

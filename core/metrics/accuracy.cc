@@ -73,7 +73,7 @@ Metric accuracy_metric() {
 
 Metric exact_match_metric() {
   return {.name = "exact-match",
-          .about = "the share of answers that are an accepted one to the letter",
+          .about = "the share of answers that equal an accepted answer to the letter",
           .values = match_values,
           .scores = match_scores,
           .right = 0,

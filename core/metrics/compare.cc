@@ -61,7 +61,7 @@ Comparison compare_scores(const Scores& first, const Scores& second, const Score
   const Metric& metric = *first.metric;
   if (second.metric != first.metric || first.units.size() != second.units.size() ||
       first.items.size() != second.items.size())
-    fail("two runs are compared that were not scored on the same items");
+    fail("the two runs were not scored on the same items");
   const auto width = static_cast<size_t>(metric.terms), units = static_cast<size_t>(first.unit_count);
   const size_t count = metric.values.size();
   Differences differences(metric);

@@ -108,7 +108,7 @@ std::map<std::string, std::string> read_judgements(std::string_view reply) {
   std::string_view text = reply.substr(begin + open.size());
   text = text.substr(0, text.find(close));
   const auto object = read_json(text);
-  if (!object.is_object()) throw BadText("what stands in <result> is no JSON object");
+  if (!object.is_object()) throw BadText("the text in <result> is not a JSON object");
   std::map<std::string, std::string> judgements;
   for (const auto& [name, word] : object.items()) {
     std::string lower = word.is_string() ? word.get<std::string>() : "";

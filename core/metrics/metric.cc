@@ -25,7 +25,7 @@ const Metric& find_metric(std::string_view name) {
     if (metric.name == name) return metric;
     known += (known.empty() ? "" : ", ") + std::string(metric.name);
   }
-  refuse("there is no metric \"{}\"; known are {}", name, known);
+  refuse("unknown metric \"{}\"; use one of {}", name, known);
 }
 
 Scores score_items(const Metric& metric, std::span<const MetricItem> items, const ScoreOptions& options) {

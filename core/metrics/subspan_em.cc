@@ -62,7 +62,7 @@ constexpr Metric::ValueName values[] = {{"subspan_em"}, {"em"}, {"f1"}, {"total"
 
 Metric subspan_em_metric() {
   return {.name = "subspan-em",
-          .about = "LOFT's Subspan Exact Match: the share of answers that contain an accepted one",
+          .about = "LOFT's Subspan Exact Match: the share of answers that contain an accepted answer",
           .values = values,
           .scores = scores,
           .main = 0,

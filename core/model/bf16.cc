@@ -44,7 +44,7 @@ void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out) {
 
 void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
   if (first < 0 || count < 0 || first > rows || count > rows - first) {
-    fail("{}: rows {} to {} of {} asked for", name, first, first + count, rows);
+    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
   }
   if (rope_head_dim == 0 && !adapter) return to_bf16(dtype, data + first * row_bytes(), count * cols, out);
   std::vector<float> row(static_cast<size_t>(cols));

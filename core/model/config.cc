@@ -8,8 +8,7 @@ namespace sheaf {
 namespace {
 
 void check_count(const std::string& source, const char* what, int64_t value, int64_t most) {
-  if (value < 1 || value > most)
-    refuse("{}: {} is {}, a number from 1 to {} is needed", source, what, value, most);
+  if (value < 1 || value > most) refuse("{}: {} is {}; it must be from 1 to {}", source, what, value, most);
 }
 
 }  // namespace
@@ -28,19 +27,19 @@ void check_config(const ModelConfig& config, const std::string& source) {
     refuse("{}: {} heads cannot share {} key/value heads evenly", source, config.heads, config.kv_heads);
   }
   if (config.rotary_dim % 2 != 0)
-    refuse("{}: the rotary size is {}, an even number is needed", source, config.rotary_dim);
+    refuse("{}: the rotary size is {}; it must be even", source, config.rotary_dim);
   if (config.rope_freqs.size() != static_cast<size_t>(config.rotary_dim) / 2) {
-    refuse("{}: {} rotary frequencies are given, {} are needed", source, config.rope_freqs.size(),
+    refuse("{}: there are {} rotary frequencies; there must be {}", source, config.rope_freqs.size(),
            config.rotary_dim / 2);
   }
   for (const float frequency : config.rope_freqs) {
     if (!std::isfinite(frequency)) refuse("{}: a rotary frequency is {}", source, frequency);
   }
   if (!std::isfinite(config.rope_scale) || config.rope_scale <= 0) {
-    refuse("{}: the rotary scale is {}, a positive number is needed", source, config.rope_scale);
+    refuse("{}: the rotary scale is {}; it must be positive", source, config.rope_scale);
   }
   if (!std::isfinite(config.norm_eps) || config.norm_eps < 0 || config.norm_eps > 1) {
-    refuse("{}: the norm epsilon is {}, a number from 0 to 1 is needed", source, config.norm_eps);
+    refuse("{}: the norm epsilon is {}; it must be from 0 to 1", source, config.norm_eps);
   }
 }
 

@@ -25,7 +25,7 @@ void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) 
 
 void Matrix::read(int64_t first, int64_t count, float* out) const {
   if (first < 0 || count < 0 || first > rows || count > rows - first) {
-    fail("{}: rows {} to {} of {} asked for", name, first, first + count, rows);
+    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
   }
   if (rope_head_dim == 0 && !adapter) return to_f32(dtype, data + first * row_bytes(), count * cols, out);
   for (int64_t i = 0; i < count; ++i) {
@@ -44,7 +44,7 @@ std::vector<float> Matrix::read_all() const {
 
 Matrix Matrix::slice(int64_t first, int64_t count, std::string slice_name) const {
   if (first < 0 || count < 0 || first > rows || count > rows - first) {
-    fail("{}: rows {} to {} of {} asked for", name, first, first + count, rows);
+    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
   }
   if (rope_head_dim != 0 && (first % rope_head_dim != 0 || count % rope_head_dim != 0)) {
     fail("{}: rows {} to {} are not whole heads", name, first, first + count);

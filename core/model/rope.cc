@@ -86,7 +86,7 @@ RopeTable yarn_rope(double base, int32_t dim, const YarnScaling& scaling) {
 RopeTable divided_rope(double base, int32_t dim, const std::vector<float>& divisors) {
   RopeTable table{wavelengths(base, dim)};
   if (divisors.size() != table.freqs.size())
-    fail("{} rope divisors for {} pairs", divisors.size(), table.freqs.size());
+    fail("there are {} rope divisors for {} pairs", divisors.size(), table.freqs.size());
   for (size_t i = 0; i < divisors.size(); ++i) table.freqs[i] = 1.0f / (divisors[i] * table.freqs[i]);
   return table;
 }

@@ -78,7 +78,7 @@ ModelConfig shape_by_name(const std::string& name) {
     config.rope_freqs = plain_rope(1e6, shape.head_dim).freqs;
     return config;
   }
-  refuse("there is no shape \"{}\"; known ones: {}", name, fmt::join(shape_names(), ", "));
+  refuse("unknown shape \"{}\"; use one of {}", name, fmt::join(shape_names(), ", "));
 }
 
 int64_t layer_weights(const ModelConfig& config) {

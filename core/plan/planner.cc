@@ -178,9 +178,9 @@ void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan&
 
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
-  return fmt::format("its prompt needs {} positions and the model has {}; {}", positions, limits_.context,
+  return fmt::format("its prompt needs {} positions, but the model has {}; {}", positions, limits_.context,
                      builder_.experts ? "shorten its longest document, or use a model with a longer context"
-                                      : "shorten the document, ask for less, or set input.too_long");
+                                      : "shorten the document, ask fewer questions, or set input.too_long");
 }
 
 std::string Planner::unfit(const Stack& stack) const {

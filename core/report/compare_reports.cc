@@ -109,7 +109,7 @@ std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& report
   c.number("items", "/items", Better::none);
   c.number("rejects", "/rejects", Better::none);
   c.number("items a second", "/items_per_second", Better::more);
-  c.number("time in all", "/seconds/total", Better::less, time_text);
+  c.number("total time", "/seconds/total", Better::less, time_text);
   for (const char* stage : {"open", "read", "plan", "decode", "write"})
     c.number(fmt::format("  {}", stage).c_str(), fmt::format("/seconds/{}", stage).c_str(), Better::none,
              time_text);

@@ -109,11 +109,10 @@ std::string report_text(const ordered_json& report) {
   std::string text = fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n",
                                  whole("/items"), whole("/answers"), whole("/rejects"),
                                  number("/seconds/total"), number("/items_per_second"));
-  if (whole("/sessions") > 1)
-    text += fmt::format("  sessions {}, all of them counted here\n", whole("/sessions"));
+  if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
     text += fmt::format(
-        "  besides  {} rows and {} rejects of a session that was killed before it saved its count\n",
+        "  missing  {} rows and {} rejects of a session that was killed before it saved its counts\n",
         whole("/rows_uncounted"), whole("/rejects_uncounted"));
   text +=
       fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
@@ -121,11 +120,12 @@ std::string report_text(const ordered_json& report) {
                   whole("/tokens/one_prompt_per_question"),
                   ratio(number("/tokens/one_prompt_per_question"), number("/tokens/computed")));
   text += fmt::format(
-      "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens a step; keys and values at most {:.0f} "
+      "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "
+      "{:.0f} "
       "MB\n",
       whole("/steps"), number("/tokens_per_step"), number("/answer_tokens_per_step"), number("/kv_peak_mb"));
   text += fmt::format(
-      "  seconds  open {:.2f}, decode {:.2f}; beside it read {:.2f}, plan {:.2f}, write {:.2f}; stalled "
+      "  seconds  open {:.2f}, decode {:.2f}; in parallel read {:.2f}, plan {:.2f}, write {:.2f}; stalled "
       "{:.1f} "
       "%\n",
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),

@@ -54,16 +54,16 @@ class ReportChecker {
 
  private:
   [[noreturn]] void refuse_at(const std::string& key, const char* what) const {
-    refuse("{}: not a whole report: {}{} is {}; run the job again with --restart", source_, place_, key,
+    refuse("{}: the report is damaged: {}{} is {}; run the job again with --restart", source_, place_, key,
            what);
   }
 
   void check_version(const ordered_json& report) const {
     const auto version = report.is_object() ? report.find("version") : report.end();
     if (!report.is_object() || version == report.end() || !version->is_number_integer())
-      refuse("{}: not a report of this sheaf: it has no version; run the job again with --restart", source_);
+      refuse("{}: is not a report of sheaf: it has no version; run the job again with --restart", source_);
     if (*version != kReportVersion)
-      refuse("{}: the report is version {} and this sheaf reads version {}; use the sheaf that wrote it",
+      refuse("{}: the report has version {}, but this sheaf reads version {}; use the sheaf that wrote it",
              source_, version->dump(), kReportVersion);
   }
 

@@ -89,13 +89,13 @@ std::string tokens_html(const ordered_json& report) {
   const double saved = number(tokens, "saved");
   std::vector<PlotPart> parts = {{"prompt tokens computed", number(tokens, "prefill")},
                                  {"answer tokens computed", number(tokens, "decode")}};
-  std::string out = parts_html("tokens computed, of those that one prompt per question takes", parts,
+  std::string out = parts_html("tokens computed, compared with one prompt per question", parts,
                                std::max(alone, computed), false);
-  out += fmt::format("<p>{} tokens computed where one prompt per question would take {}: ",
+  out += fmt::format("<p>{} tokens were computed; one prompt per question would need {}: ",
                      number_text(computed), number_text(alone));
   out += saved >= 0 ? fmt::format("<b>{}</b> saved by sharing ({}, {:.1f}×).</p>\n", number_text(saved),
                                   percent(saved, alone), computed > 0 ? alone / computed : 0)
-                    : fmt::format("<b>{}</b> more, since every value has a row of its own.</p>\n",
+                    : fmt::format("<b>{}</b> more, because every value has a token of its own.</p>\n",
                                   number_text(-saved));
   return out +
          soft(fmt::format("Keys and values took at most {} MB.", number_text(number(report, "kv_peak_mb"))));
@@ -133,9 +133,8 @@ std::string values_html(const ordered_json& report) {
   if (values.size() > kShownCategories)
     out += soft(fmt::format("{} more categories are in report.json.", values.size() - kShownCategories));
   return out + soft(
-                   "Found: not null and no empty list. Noted: what the model wrote did not fit the "
-                   "attribute's type or "
-                   "was cut; the row says how.");
+                   "Found: neither null nor an empty list. Noted: the model's text did not fit the "
+                   "attribute's type or was cut; the row says how.");
 }
 
 std::string questions_html(const ordered_json& questions) {
@@ -146,7 +145,7 @@ std::string questions_html(const ordered_json& questions) {
 
 std::string rejects_html(const ordered_json& report) {
   const double rejects = number(report, "rejects");
-  if (rejects == 0) return "<p>No row was rejected.</p>\n";
+  if (rejects == 0) return "<p>No record was rejected.</p>\n";
   std::string out = "<table>";
   for (const ordered_json& reason : report.at("reject_reasons")) {
     const std::string kind = text(reason, "kind"), example = text(reason, "example");
@@ -154,24 +153,24 @@ std::string rejects_html(const ordered_json& report) {
     const bool alone = rows == 1 && !example.empty();
     out += "<tr><td>" + escaped(alone ? example : kind);
     if (!alone && !example.empty() && example != kind)
-      out += "<br/><span class=\"soft\">such as: " + escaped(example) + "</span>";
+      out += "<br/><span class=\"soft\">for example: " + escaped(example) + "</span>";
     out += "</td><td class=\"bar\">" + share_bar(rows, rejects) + "</td><td class=\"n\">" +
            number_text(rows) + "</td></tr>\n";
   }
-  return out + "</table>\n" + soft("rejects.jsonl has every one with its file and row.");
+  return out + "</table>\n" + soft("rejects.jsonl lists each one with its file and record number.");
 }
 
 std::string cost_html(const ordered_json& report) {
   const ordered_json& cost = report.at("cost");
   if (number(cost, "usd_per_hour") == 0)
-    return "<p>The job names no price; set <code>cost.usd_per_hour</code> and <code>cost.devices</code> in "
+    return "<p>The job has no price; set <code>cost.usd_per_hour</code> and <code>cost.devices</code> in "
            "it.</p>\n";
   return fmt::format(
       "<table><tr><td>per 1,000 items</td><td class=\"n\">${:.4f}</td></tr>\n"
       "<tr><td>this run</td><td class=\"n\">${:.4f}</td></tr>\n"
-      "<tr><td>price an hour and device</td><td class=\"n\">${:.2f}</td></tr>\n"
+      "<tr><td>price per hour and device</td><td class=\"n\">${:.2f}</td></tr>\n"
       "<tr><td>devices</td><td class=\"n\">{}</td></tr>\n"
-      "<tr><td>time, opening the model included</td><td class=\"n\">{}</td></tr></table>\n",
+      "<tr><td>time, including opening the model</td><td class=\"n\">{}</td></tr></table>\n",
       number(cost, "usd_per_1000_items"), number(cost, "usd"), number(cost, "usd_per_hour"),
       number_text(number(cost, "devices")), time_text(number(report.at("seconds"), "total")));
 }
@@ -190,10 +189,10 @@ std::string tiles_html(const ordered_json& report) {
   const double rejects = number(report, "rejects");
   std::string out =
       "<div class=\"tiles\">\n" + tile(number_text(number(report, "items")), "items done") +
-      tile(number_text(rejects), "rows rejected", rejects > 0) +
+      tile(number_text(rejects), "records rejected", rejects > 0) +
       tile(number_text(number(report, "items_per_second")), "items a second") +
       tile(time_text(number(report.at("seconds"), "total")), "from start to last row") +
-      tile(fmt::format("{:.1f} %", 100 * number(report.at("stall"), "share")), "of decoding stalled");
+      tile(fmt::format("{:.1f} %", 100 * number(report.at("stall"), "share")), "of decoding time stalled");
   if (number(report.at("cost"), "usd_per_hour") > 0)
     out += tile(fmt::format("${:.4f}", number(report.at("cost"), "usd_per_1000_items")), "per 1,000 items");
   return out + "</div>\n";
@@ -218,7 +217,7 @@ std::string stages_html(const ordered_json& report) {
   const double total = number(report.at("seconds"), "total");
   const ordered_json& stall = report.at("stall");
   std::string out = parts_html("seconds by stage", stages({"decode", "open", "other"}), total, true) +
-                    "<h3>Beside the decoding</h3>\n" +
+                    "<h3>In parallel with decoding</h3>\n" +
                     parts_html("seconds of other threads", stages({"read", "plan", "write"}), total, true);
   out += fmt::format("<p>The device had no step to run for <b>{}</b>, {:.1f} % of the decode loop.</p>\n",
                      time_text(number(stall, "idle_seconds")), 100 * number(stall, "share"));
@@ -250,12 +249,12 @@ std::string report_html(const ordered_json& report) {
                      soft(fmt::format("{} · {} · {}", text(report, "model"), text(report, "method"),
                                       text(report, "backend")));
   if (number(report, "sessions") > 1)
-    body += "<p>The run went on after it was stopped: " + number_text(number(report, "sessions")) +
+    body += "<p>The run was resumed: " + number_text(number(report, "sessions")) +
             " sessions or shards are counted here.</p>\n";
   if (number(report, "rows_uncounted") > 0)
     body += "<p>" + number_text(number(report, "rows_uncounted")) + " rows and " +
             number_text(number(report, "rejects_uncounted")) +
-            " rejects that were written just before a session was killed are not counted here.</p>\n";
+            " rejects, written just before a session was killed, are not counted here.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
   body += section("Throughput", throughput_html(report));
   body += section("Where the time went", stages_html(report));

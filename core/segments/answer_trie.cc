@@ -53,7 +53,7 @@ std::span<const TokenId> AnswerTrie::allowed(Node node) const {
 AnswerTrie::Node AnswerTrie::advance(Node node, TokenId token) const {
   const auto ways = allowed(node);
   const auto at = std::lower_bound(ways.begin(), ways.end(), token);
-  if (at == ways.end() || *at != token) fail("token {} is not a way on in an answer trie", token);
+  if (at == ways.end() || *at != token) fail("token {} does not continue an answer of the trie", token);
   return next_[static_cast<size_t>(nodes_[static_cast<size_t>(node)].first + (at - ways.begin()))];
 }
 

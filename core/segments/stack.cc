@@ -80,17 +80,17 @@ void check_stack(const Stack& stack) {
     if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty())
       fail("a slot continues an empty segment");
     if (stack.segments[static_cast<size_t>(slot.prompt)].shared) fail("a slot continues a shared segment");
-    if (slot.max_tokens < 1) fail("a slot decodes no token");
+    if (slot.max_tokens < 1) fail("a slot decodes no tokens");
     if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
-      fail("a value segment of its own starts with tokens");
+      fail("a separate value segment must start empty");
     if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
     grows[static_cast<size_t>(slot.answer)] = true;
     if (slot.expert_priors.empty()) continue;
-    if (slot.answer != slot.prompt) fail("an answer with experts does not continue its prompt");
+    if (slot.answer != slot.prompt) fail("an answer with experts must continue its prompt");
     for (int32_t i = 0; i < slot.prompts(); ++i) {
       const auto id = static_cast<size_t>(slot.prompt + i);
       if (id >= stack.segments.size() || stack.segments[id].tokens.size() != 1 || stack.segments[id].shared)
-        fail("expert {} of a slot has no prompt of one token", i);
+        fail("the prompt of expert {} of a slot must have one token", i);
       if (i > 0 && grows[id]) fail("two slots decode into one segment");
       grows[id] = true;
     }
@@ -101,7 +101,7 @@ void check_stack(const Stack& stack) {
       const size_t seen = static_cast<size_t>(sight.segment);
       if (seen >= i) fail("segment {} sees the later segment {}", i, seen);
       if (grows[seen] != sight.abreast) fail("segment {} sees segment {} whole while it is decoded", i, seen);
-      if (stack.segments[seen].first_position < last) fail("segment {}: sights out of order", i);
+      if (stack.segments[seen].first_position < last) fail("segment {}: its sights are out of order", i);
       last = stack.segments[seen].first_position;
     }
   }

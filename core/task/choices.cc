@@ -26,7 +26,7 @@ std::string tokenizer_name(const TaskContext& context) {
 
 void check_tokenizer(const TaskContext& context) {
   if (encode_part(context.tokenizer, "abcdefghijklmnopqrstuvwxyz").empty())
-    refuse("{} has no token for any of the letters a to z, so that no prompt can be made; {}",
+    refuse("{} has no token for any of the letters a to z, so no prompt can be made; {}",
            tokenizer_name(context), kFix);
 }
 
@@ -48,8 +48,7 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
         after != known.end() && after->first.size() > at->first.size() &&
         std::equal(at->first.begin(), at->first.end(), after->first.begin()))
       refuse(
-          "{} has no token for a line break and none that ends a text, so that the answer{} cannot be "
-          "told from{}; {}",
+          "{} has no token for a line break or the end of a text, so the answer{} cannot be told from{}; {}",
           tokenizer_name(context), *at->second, *after->second, kFix);
   return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1));
 }

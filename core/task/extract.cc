@@ -52,7 +52,7 @@ class ExtractTask : public Task {
     turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && turn_.empty())
-      refuse("{} has no token for the {{ that opens an answer; use another model, or method hpd",
+      refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
       categories_.emplace(category.name, &category);

@@ -69,7 +69,7 @@ std::string suggest_spelling(std::string_view word, std::span<const std::string>
   for (size_t i = 0; i < std::min(candidates.size(), kMostListed); ++i)
     list += (i ? ", " : "") + shorten_text(candidates[i], kLongestWord);
   if (candidates.size() > kMostListed) list += fmt::format(" and {} more", candidates.size() - kMostListed);
-  return "; known are " + list;
+  return (candidates.size() == 1 ? "; use " : "; use one of ") + list;
 }
 
 std::string shorten_text(std::string_view text, size_t bytes) {

@@ -37,7 +37,7 @@ size_t strip_right(std::string_view text, size_t at) {
 void AddedTokens::add(AddedToken token) {
   if (token.content.empty()) return;
   if (token.content.size() > longest_content)
-    refuse("added token {} is {} bytes long; sheaf takes at most {}", token.id, token.content.size(),
+    refuse("added token {} is {} bytes long; at most {} are allowed", token.id, token.content.size(),
            longest_content);
   const auto number = static_cast<size_t>(contents_.add(token.content));
   if (number == tokens_.size())

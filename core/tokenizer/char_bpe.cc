@@ -50,7 +50,7 @@ void merges_from_scores(CharBpeParts& parts, std::span<const float> scores, cons
     const float score = scores[static_cast<size_t>(id)];
     if (!std::isfinite(score)) refuse("{}: the score of token {} is not a number", source, id);
     if (vocabulary.bytes(id).size() > longest_token)
-      refuse("{}: token {} is {} bytes long; sheaf takes at most {}", source, id, vocabulary.bytes(id).size(),
+      refuse("{}: token {} is {} bytes long; at most {} are allowed", source, id, vocabulary.bytes(id).size(),
              longest_token);
     pieces.push_back(id);
     order.push_back(score);

@@ -95,7 +95,7 @@ const ChatTemplate& chat_template(std::string_view name) {
     if (!names.empty()) names += ", ";
     names += chat.name;
   }
-  refuse("no chat template is called \"{}\"; there are {}", name, names);
+  refuse("unknown chat template \"{}\"; use one of {}", name, names);
 }
 
 std::vector<std::string> chat_template_names() {
@@ -133,7 +133,7 @@ DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog) {
     return text.substr(first, text.find_last_not_of(" \t\r\n\v\f") - first + 1);
   };
   if (dialog.turns.size() > 1 && chat.answer_close.empty())
-    refuse("the chat template {} is for one turn; a dialog with earlier answers does not fit it", chat.name);
+    refuse("the chat template {} supports only one turn, not a dialog with earlier answers", chat.name);
   DialogPieces pieces;
   std::vector<TextPiece>& before = pieces.before;
   const auto add_system = [&] {

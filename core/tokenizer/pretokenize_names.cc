@@ -69,7 +69,7 @@ CutRule rule_of_regex(std::string_view regex, std::string_view source) {
     if (!names.empty()) names += ", ";
     names += known.name;
   }
-  refuse("{}: the pre-tokenizer pattern \"{}\" is not known to sheaf; known are those of {}", source,
+  refuse("{}: the pre-tokenizer pattern \"{}\" is not supported (supported: those of {})", source,
          regex.substr(0, 400), names);
 }
 
@@ -83,7 +83,7 @@ GgufPre pre_of_gguf(std::string_view pre, std::string_view source) {
     if (!names.empty()) names += ", ";
     names += known.name;
   }
-  refuse("{}: the pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not known to sheaf; known are {}", source,
+  refuse("{}: the pre-tokenizer \"{}\" (tokenizer.ggml.pre) is not supported (supported: {})", source,
          pre.substr(0, 100), names);
 }
 

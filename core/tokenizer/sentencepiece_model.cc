@@ -85,21 +85,22 @@ std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& pro
 std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source,
                                                        bool library_only) {
   const SentencePieceFacts facts = sentencepiece_facts(model);
-  if (!facts.readable) refuse("{}: not a sound SentencePiece model", source);
+  if (!facts.readable) refuse("{}: is not a valid SentencePiece model", source);
   auto processor = std::make_unique<SentencePieceProcessor>();
   try {
     if (const auto status = processor->LoadFromSerializedProto(model); !status.ok())
-      refuse("{}: sentencepiece does not take this model: {}", source, status.ToString());
+      refuse("{}: sentencepiece rejects this model: {}", source, status.ToString());
   } catch (const Error&) {
     throw;
   } catch (const std::exception& e) {  // its trie throws its own kind
-    refuse("{}: sentencepiece does not take this model: {}", source, e.what());
+    refuse("{}: sentencepiece rejects this model: {}", source, e.what());
   }
 
   Vocabulary vocabulary;
   AddedTokens added;
   const int count = processor->GetPieceSize();
-  if (count <= 0 || count > Vocabulary::most_tokens) refuse("{}: a vocabulary of {} tokens", source, count);
+  if (count <= 0 || count > Vocabulary::most_tokens)
+    refuse("{}: the vocabulary has {} tokens; it must have 1 to {}", source, count, Vocabulary::most_tokens);
   vocabulary.resize(static_cast<size_t>(count));
   for (int id = 0; id < count; ++id) {
     const std::string& piece = processor->IdToPiece(id);

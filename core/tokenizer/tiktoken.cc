@@ -117,18 +117,18 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
     ++number;
     if (line.empty()) continue;
     auto entry = read_line(line);
-    if (!entry) refuse("{}:{}: not a line of a tiktoken file (\"base64 rank\")", source, number);
+    if (!entry) refuse("{}:{}: is not a line of a tiktoken file (\"base64 rank\")", source, number);
     if (entry->rank < 0 || entry->rank >= Vocabulary::most_tokens)
       refuse("{}:{}: rank {} is out of range", source, number, entry->rank);
     if (entry->bytes.size() > longest_token)
-      refuse("{}:{}: a token of {} bytes; sheaf takes at most {}", source, number, entry->bytes.size(),
+      refuse("{}:{}: the token has {} bytes; at most {} are allowed", source, number, entry->bytes.size(),
              longest_token);
     highest = std::max(highest, entry->rank);
     lines.push_back(std::move(*entry));
   }
   if (lines.empty()) refuse("{}: no tokens", source);
   if (highest >= static_cast<int64_t>(lines.size()) * 2 + 1024)
-    refuse("{}: rank {} is out of proportion to {} tokens", source, highest, lines.size());
+    refuse("{}: rank {} is too large for {} tokens", source, highest, lines.size());
 
   const std::vector<Special> special = special_of(lines.size());
   TokenId last = static_cast<TokenId>(highest);

@@ -49,9 +49,9 @@ class Builder {
     const json& model = member(file_.rest, "model");
     const std::string type = text_of(model, "type");
     if (!file_.has_vocabulary || (!type.empty() && type != "BPE"))
-      refuse("{}: model type \"{}\" is not known to sheaf; known is BPE", source_, type);
+      refuse("{}: model type \"{}\" is not supported (supported: BPE)", source_, type);
     if (member(model, "dropout").is_number() && member(model, "dropout").get<double>() > 0)
-      refuse("{}: a tokenizer with dropout gives other ids each time", source_);
+      refuse("{}: a tokenizer with dropout is not supported: it gives different ids each time", source_);
     for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
       if (!text_of(model, key).empty()) refuse("{}: model.{} is not supported", source_, key);
     read_added();
@@ -66,7 +66,7 @@ class Builder {
     for (const json& entry : member(file_.rest, "added_tokens")) {
       const json& id = member(entry, "id");
       if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= Vocabulary::most_tokens)
-        refuse("{}: an added token has no id in range", source_);
+        refuse("{}: the id of an added token is missing or out of range", source_);
       if (flag_of(entry, "single_word"))
         refuse("{}: added token \"{}\" asks for single_word, which is not supported", source_,
                text_of(entry, "content"));
@@ -76,7 +76,7 @@ class Builder {
     }
     const auto tokens = static_cast<int64_t>(file_.vocabulary.size() + added_.size());
     if (last >= tokens * 2 + 1024)
-      refuse("{}: token id {} is out of proportion to {} tokens", source_, last, tokens);
+      refuse("{}: token id {} is too large for {} tokens", source_, last, tokens);
     count_ = static_cast<size_t>(last + 1);
   }
 
@@ -87,7 +87,8 @@ class Builder {
         byte_level_ = true;
         if (flag_of(*step, "add_prefix_space", true)) {
           if (!rules_.empty())
-            refuse("{}: ByteLevel adds a space in front after other pre-tokenizers", source_);
+            refuse("{}: ByteLevel with add_prefix_space after other pre-tokenizers is not supported",
+                   source_);
           space_in_front_ = true;
         }
         if (flag_of(*step, "use_regex", true)) rules_.push_back(CutRule::gpt2);
@@ -98,9 +99,8 @@ class Builder {
       } else if (type == "Metaspace") {
         metaspace_ = step;
       } else {
-        refuse(
-            "{}: pre-tokenizer \"{}\" is not known to sheaf; known are Split, ByteLevel, Digits, Metaspace",
-            source_, type);
+        refuse("{}: pre-tokenizer \"{}\" is not supported (supported: Split, ByteLevel, Digits, Metaspace)",
+               source_, type);
       }
     }
   }
@@ -120,7 +120,7 @@ class Builder {
     const bool leaves_gaps =
         rule == CutRule::number_each || rule == CutRule::number_run || rule == CutRule::ascii_triples;
     if (behavior == "Removed" && leaves_gaps)
-      refuse("{}: Split with behavior \"Removed\" would drop text", source_);
+      refuse("{}: Split with behavior \"Removed\" is not supported: it would drop text", source_);
     rules_.push_back(rule);
   }
 
@@ -138,7 +138,7 @@ class Builder {
     bool nfc = false;
     for (const json* step : steps_of(member(file_.rest, "normalizer"), "normalizers")) {
       const std::string type = text_of(*step, "type");
-      if (type != "NFC") refuse("{}: normalizer \"{}\" is not known to sheaf; known is NFC", source_, type);
+      if (type != "NFC") refuse("{}: normalizer \"{}\" is not supported (supported: NFC)", source_, type);
       nfc = true;
     }
     return nfc;
@@ -220,7 +220,7 @@ class Builder {
     }
     if (metaspace_ != nullptr) {
       if (text_of(*metaspace_, "replacement") != "\u2581")
-        refuse("{}: Metaspace with another mark than U+2581", source_);
+        refuse("{}: Metaspace with a mark other than U+2581 is not supported", source_);
       std::string scheme = text_of(*metaspace_, "prepend_scheme");
       if (scheme.empty()) scheme = flag_of(*metaspace_, "add_prefix_space", true) ? "always" : "never";
       parts.space_in_front = scheme == "always"  ? CharBpeParts::Space::always

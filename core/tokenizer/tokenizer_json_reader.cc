@@ -82,7 +82,7 @@ class Handler : public json::json_sax_t {
   static constexpr size_t deepest = 64;
 
   void enter() {
-    if (++depth_ > deepest) refuse("{}: nested deeper than {} levels", source_, deepest);
+    if (++depth_ > deepest) refuse("{}: the file is nested more than {} levels deep", source_, deepest);
   }
 
   void push(json v) {
@@ -143,10 +143,10 @@ class Handler : public json::json_sax_t {
   }
 
   [[noreturn]] void bad_merge() const {
-    refuse("{}: merge {} is not two parts", source_, out_.merges.size() / 2);
+    refuse("{}: merge {} does not have two parts", source_, out_.merges.size() / 2);
   }
   [[noreturn]] void wrong_table() const {
-    refuse("{}: model.{} holds a value of the wrong type", source_,
+    refuse("{}: model.{} contains a value of the wrong type", source_,
            table_ == Table::merges ? "merges" : "vocab");
   }
 

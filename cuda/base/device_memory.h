@@ -38,7 +38,7 @@ class Memory {
     const cudaError_t error = Pinned ? cudaMallocHost(&data, bytes) : cudaMalloc(&data, bytes);
     if (error != cudaSuccess) {
       cudaGetLastError();  // or a later check would find it
-      throw OutOfMemory(fmt::format("CUDA: {} MB of {} memory cannot be had: {}", bytes / 1000000,
+      throw OutOfMemory(fmt::format("CUDA: {} MB of {} memory cannot be allocated: {}", bytes / 1000000,
                                     Pinned ? "pinned" : "device", cudaGetErrorString(error)));
     }
     data_ = static_cast<T*>(data);

@@ -44,7 +44,7 @@ std::string cuda_device_trouble(int number) {
   if (error != cudaErrorNoKernelImageForDevice && error != cudaErrorInvalidDeviceFunction)
     return name + ": " + cudaGetErrorString(error);
   const std::string arch = std::to_string(device.major) + std::to_string(device.minor);
-  return name + ": " + device.name + " is sm_" + arch + " and this program holds code for " +
+  return name + ": " + device.name + " is sm_" + arch + ", but this program was built for " +
          SHEAF_CUDA_ARCH_TEXT + "; build it with -DSHEAF_CUDA_ARCH=" + (arch == "90" ? "90a" : arch);
 }
 

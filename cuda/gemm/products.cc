@@ -15,9 +15,7 @@ void check_blas(cublasStatus_t status, const char* what) {
 }
 
 [[noreturn]] void refuse_sizes(int64_t n, int64_t k) {
-  refuse(
-      "engine.reproducible: a weight of {} x {} is not for the kernels it needs, which take multiples of 8",
-      n, k);
+  refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
 }
 
 }  // namespace
@@ -25,7 +23,7 @@ void check_blas(cublasStatus_t status, const char* what) {
 Products::Products(bool fixed) : fixed_(fixed) {
   if (fixed_ && !hopper_products())
     refuse(
-        "engine.reproducible: needs a Hopper GPU and a program built for sm_90a; leave it out or use "
+        "engine.reproducible needs a Hopper GPU and a program built for sm_90a; leave it out or use "
         "engine.device: cpu");
   check_blas(cublasCreate(&handle_), "start");
   // Parts of a sum are added in fp32 whatever the result's type.

@@ -90,10 +90,10 @@ class PackedSource : public ByteSource {
       begin_ += static_cast<size_t>(step->bytes_read);
       between_ = decompressor_->IsFinished();
       more_inside_ = !between_ && step->bytes_written == static_cast<int64_t>(size);
-      if (between_ && !decompressor_->Reset().ok()) fail("decompression cannot begin again");
+      if (between_ && !decompressor_->Reset().ok()) fail("the decompressor cannot be restarted");
       any_ = any_ || between_;
       if (step->bytes_written > 0) return static_cast<size_t>(step->bytes_written);
-      if (step->bytes_read == 0 && begin_ < end_) end_with("nothing comes out of it");
+      if (step->bytes_read == 0 && begin_ < end_) end_with("the compressed data is damaged");
     }
     return 0;
   }

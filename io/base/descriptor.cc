@@ -34,12 +34,12 @@ Descriptor open_regular(const std::string& path, int flags) {
     // same.
     const int error = errno;
     if (error == ELOOP && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
-      refuse("{}: is a link where a file of the folder itself is written; remove it", path);
+      refuse("{}: is a link; sheaf writes only real files in this folder; remove the link", path);
     if (error != ENOENT && ::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);
     errno = error;
     return file;
   }
-  if (::fstat(file.number(), &about) != 0) refuse("{}: cannot be looked at: {}", path, std::strerror(errno));
+  if (::fstat(file.number(), &about) != 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
   check_kind(path, about.st_mode);
   return file;
 }

@@ -24,7 +24,7 @@ constexpr std::string_view kGoOn = "rerun the same command to resume";
   if (error == ENOTDIR || error == ENAMETOOLONG || error == EISDIR || error == ELOOP)
     refuse("{}: cannot be {}: {}; choose another path", path, what, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
-  fail("{}: cannot be {}: {}; mend that and {}", path, what, std::strerror(error), kGoOn);
+  fail("{}: cannot be {}: {}; fix that and {}", path, what, std::strerror(error), kGoOn);
 }
 
 void sync_descriptor(int number, const std::string& path) {
@@ -70,7 +70,7 @@ class RealLock : public FolderLock {
       : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT | O_NOFOLLOW)) {
     if (file_.number() < 0) fail_at(path_, "written", errno);
     if (read_beginning(path_, 32).value_or("").find_first_not_of("0123456789") != std::string::npos)
-      refuse("{}: holds something else than a lock of sheaf; remove it, or choose another folder", path_);
+      refuse("{}: is not a lock file of sheaf; remove it, or choose another folder", path_);
     if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) refuse_second();
       if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
@@ -87,9 +87,8 @@ class RealLock : public FolderLock {
   void check() const override {
     if (leads_to(path_, file_)) return;
     refuse(
-        "{}: the folder or the lock in it was deleted or replaced while this process was writing there; "
-        "leave the "
-        "folder to one process and rerun the same command",
+        "{}: the folder or its lock was deleted or replaced while this process was writing there; let only "
+        "one process use the folder, and rerun the same command",
         folder_);
   }
 
@@ -103,7 +102,7 @@ class RealLock : public FolderLock {
   [[noreturn]] void refuse_second() const {
     std::string holder = read_beginning(path_, 16).value_or("");
     if (holder.find_first_not_of("0123456789") != std::string::npos) holder.clear();
-    refuse("{}: another process is at work here{}; wait for it, or choose another output.path", folder_,
+    refuse("{}: another process is using this folder{}; wait for it, or choose another output.path", folder_,
            holder.empty() ? "" : " (pid " + holder + ")");
   }
 
@@ -131,8 +130,8 @@ class RealFiles : public FileLayer {
     if (!parent.empty() && !fs::exists(parent, error)) make_folder(parent.string());
     fs::create_directory(path, error);
     if (error == std::errc::not_a_directory || error == std::errc::file_exists)
-      refuse("{}: the folder cannot be made: a file of that name is in the way", path);
-    if (error) fail_at(path, "made", error.value());
+      refuse("{}: the folder cannot be created: a file of that name is in the way", path);
+    if (error) fail_at(path, "created", error.value());
     sync_folder(parent.empty() ? "." : parent.string());
   }
   void sync_folder(const std::string& path) override {
@@ -205,7 +204,7 @@ std::optional<std::string> read_whole(const std::string& path, int64_t most) {
   std::string text;
   const auto take = [&](std::string_view piece) {
     if (static_cast<int64_t>(text.size() + piece.size()) > most)
-      refuse("{}: has more than {} MB, so it cannot be what this name stands for", path, most >> 20);
+      refuse("{}: has more than {} MB; no file of this name should be that large", path, most >> 20);
     text += piece;
   };
   if (!read_pieces(path, take)) return std::nullopt;

@@ -37,10 +37,10 @@ FolderTree walk_folder(const std::string& folder) {
       continue;
     }
     if (entry.depth() > kDeepest)
-      refuse("{}: has folders more than {} deep; name one of them", folder, kDeepest);
+      refuse("{}: has folders nested more than {} levels deep; name one of them", folder, kDeepest);
     if (is_folder) tree.folders.push_back(path.string());
     if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
-    if (!is_file(path)) refuse("{}: is a link to nothing; remove it or mend it", path.string());
+    if (!is_file(path)) refuse("{}: is a broken link; remove it or fix it", path.string());
     tree.files.push_back(path.string());
   }
   if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
@@ -90,7 +90,8 @@ CorpusFormat corpus_format(const std::string& path) {
 CorpusFiles find_table_files(const std::string& path, const std::string& format, const std::string& where) {
   CorpusFiles corpus;
   if (path == "-") {
-    if (format == "parquet") refuse("{}standard input is read as JSON lines; name a Parquet file", where);
+    if (format == "parquet")
+      refuse("{}standard input can only be read as JSON lines; for Parquet, name a file", where);
     return {{path}, CorpusFormat::jsonl};
   }
   corpus.files = expand_corpus_path(path);
@@ -109,10 +110,11 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   for (const std::string& file : corpus.files) {
     const CorpusFormat found = corpus_format(file);
     if (found == CorpusFormat::unknown)
-      refuse("{}{}: the ending is neither .jsonl nor .parquet; say which with input.format", where, file);
+      refuse("{}{}: the name ends in neither .jsonl nor .parquet; set input.format", where, file);
     if (found != corpus.format)
-      refuse("{}{} and {} are of different formats; name one kind in input.path or set input.format", where,
-             corpus.files.front(), file);
+      refuse(
+          "{}{} and {} have different formats; name files of one format in input.path, or set input.format",
+          where, corpus.files.front(), file);
   }
   return corpus;
 }

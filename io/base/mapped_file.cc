@@ -56,13 +56,14 @@ const char* mapped_file_at(const void* address) {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const Descriptor file = open_regular(path, O_RDONLY);
-  if (file.number() < 0) refuse("{}: cannot open: {}", path, std::strerror(errno));
+  if (file.number() < 0) refuse("{}: cannot be opened: {}", path, std::strerror(errno));
   struct stat info {};
-  if (::fstat(file.number(), &info) != 0) refuse("{}: cannot read its size: {}", path, std::strerror(errno));
+  if (::fstat(file.number(), &info) != 0)
+    refuse("{}: its size cannot be read: {}", path, std::strerror(errno));
   const auto size = static_cast<size_t>(info.st_size);
   if (size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(path, {}));
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.number(), 0);
-  if (memory == MAP_FAILED) fail("{}: cannot map {} bytes: {}", path, size, std::strerror(errno));
+  if (memory == MAP_FAILED) fail("{}: {} bytes cannot be mapped: {}", path, size, std::strerror(errno));
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(memory), size);
   remember(bytes, path);
   return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));

@@ -20,8 +20,7 @@ void check_not_read(const std::string& path, const std::vector<std::string>& inp
     const fs::path read = fs::weakly_canonical(fs::absolute(input, ignored), ignored);
     const bool inside = fs::is_directory(read, ignored) && target.parent_path() == read;
     if (!input.empty() && (target == read || inside || fs::equivalent(target, read, ignored)))
-      refuse("{}: is {} that the command reads; name another file to write", path,
-             inside ? "in a folder" : "a file");
+      refuse("{}: the command reads {}; write to another place", path, inside ? "this folder" : "this file");
   }
 }
 
@@ -35,7 +34,7 @@ NamedOutput::NamedOutput(const std::string& path, const std::vector<std::string>
   check_regular(path);
   check_not_read(path, inputs);
   if (::access(folder_.c_str(), W_OK) != 0)
-    refuse("{}: cannot be written: {}; name a file in a folder that can", path, std::strerror(errno));
+    refuse("{}: cannot be written: {}; name a file in a writable folder", path, std::strerror(errno));
 }
 
 void NamedOutput::write(std::string_view text) const {

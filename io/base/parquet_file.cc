@@ -197,7 +197,7 @@ void ParquetFile::Reader::open() {
   for (int i = 0; i < metadata->num_row_groups(); ++i) {
     const int64_t count = metadata->RowGroup(i)->num_rows();
     if (count < 0 || count > kMostRows - total)
-      refuse("{}: not a readable Parquet file: row group {} claims {} rows", path, i, count);
+      refuse("{}: not a readable Parquet file: row group {} claims to have {} rows", path, i, count);
     total += count;
     group_rows.push_back(count);
   }

@@ -46,7 +46,7 @@ void append_value(arrow::ArrayBuilder& cell, const ordered_json& value) {
       return;
     }
     default:
-      fail("a column of a type that tables do not have");
+      fail("a column has a type that tables do not support");
   }
 }
 

@@ -42,7 +42,7 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
            arrow::field("options", arrow::list(arrow::utf8())),
            arrow::field("answers", arrow::list(arrow::utf8())), arrow::field("extra", arrow::utf8())}));
   }
-  fail("a column without a type");
+  fail("a column has no type");
 }
 
 std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<TableColumn>& columns) {

@@ -34,7 +34,7 @@ ScratchFile::ScratchFile(const std::string& near) : file_(open_unnamed(nearest_f
   if (file_ >= 0) return;
   const fs::path folder = fs::temp_directory_path();
   file_ = open_unnamed(folder);
-  if (file_ < 0) fail("{}: no temporary file can be made: {}", folder.string(), std::strerror(errno));
+  if (file_ < 0) fail("{}: no temporary file can be created: {}", folder.string(), std::strerror(errno));
 }
 
 ScratchFile::~ScratchFile() {

@@ -41,14 +41,15 @@ class Builder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) refuse("{}: an alias inside what it stands for", place(mark).text());
+    if (found == anchors_.end())
+      refuse("{}: an alias refers to a value that contains it; remove it", place(mark).text());
     put(found->second, place(mark));
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     auto node = start(mark, YamlNode::Kind::scalar, tag);
     if (value.find('\0') != std::string::npos)
-      refuse("{}: a text holds a NUL character; remove it", node->place.text());
+      refuse("{}: a text contains a NUL character; remove it", node->place.text());
     node->quoted = tag == "!" || tag == kTextTag;
     node->text = value;
     add(node, anchor);
@@ -87,12 +88,13 @@ class Builder : public YAML::EventHandler {
     node->kind = kind;
     node->place = place(mark);
     if (!tag.empty() && tag != "?" && tag != "!" && tag != kTextTag)
-      refuse("{}: the tag {} has no meaning here; remove it", node->place.text(), shorten_text(tag, 60));
+      refuse("{}: the tag {} is not supported; remove it", node->place.text(), shorten_text(tag, 60));
     return node;
   }
 
   void open(std::shared_ptr<YamlNode> node, YAML::anchor_t anchor) {
-    if (stack_.size() >= kMostLevels) refuse("{}: more than {} levels deep", node->place.text(), kMostLevels);
+    if (stack_.size() >= kMostLevels)
+      refuse("{}: the file is nested more than {} levels deep", node->place.text(), kMostLevels);
     Open frame;
     frame.node = std::move(node);
     frame.anchor = anchor;
@@ -119,7 +121,8 @@ class Builder : public YAML::EventHandler {
     Open& top = stack_.back();
     top.node->size += node->size;
     if (top.node->size > kMostNodes)
-      refuse("{}: more than {} values with aliases written out", where.text(), kMostNodes);
+      refuse("{}: the file has more than {} values, counting each alias as what it stands for", where.text(),
+             kMostNodes);
     if (top.node->kind == YamlNode::Kind::list) {
       top.node->items.push_back(node);
     } else if (!top.has_key) {
@@ -145,7 +148,7 @@ class Builder : public YAML::EventHandler {
     if (from->kind == YamlNode::Kind::list) {
       for (const YamlPtr& item : from->items) {
         if (item->kind != YamlNode::Kind::map)
-          refuse("{}: << takes maps, not {}", where.text(), item->describe());
+          refuse("{}: << must be followed by a map, not {}", where.text(), item->describe());
         merge(frame, item, where);
       }
       return;
@@ -169,7 +172,8 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
   const auto where = [&](int64_t offset) {
     return YamlPlace{name, line ? line + static_cast<int>(offset) : 0}.text();
   };
-  if (text.size() > kMostBytes) refuse("{}: larger than 1 MB; that cannot be a job or a schema", source);
+  if (text.size() > kMostBytes)
+    refuse("{}: the file is larger than 1 MB, too large for a job or a schema", source);
   size_t good = valid_prefix(text);
   good = std::min(good, text.find('\0'));
   if (good < text.size())
@@ -181,7 +185,8 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
     YAML::Parser parser(stream);
     Builder rest(name, line);
     if (parser.HandleNextDocument(builder) && parser.HandleNextDocument(rest))
-      refuse("{}: a second document begins here; keep one", rest.root ? rest.root->place.text() : source);
+      refuse("{}: a second YAML document begins here; keep only one",
+             rest.root ? rest.root->place.text() : source);
   } catch (const YAML::Exception& error) {
     refuse("{}: {}", error.mark.is_null() ? source : where(error.mark.line), error.msg);
   }
@@ -221,7 +226,8 @@ YamlPtr replace_yaml(const YamlPtr& root, std::string_view path, const YamlPtr& 
   const std::string key(path.substr(0, dot));
   if (key.empty()) refuse("{}: the key is empty", value->place.text());
   if (root && root->kind != YamlNode::Kind::map && root->kind != YamlNode::Kind::null)
-    refuse("{}: \"{}\" would go into {}, not a map", value->place.text(), key, root->describe());
+    refuse("{}: \"{}\" cannot be set inside {}; only a map has keys", value->place.text(), key,
+           root->describe());
   auto changed = root ? std::make_shared<YamlNode>(*root) : std::make_shared<YamlNode>();
   if (!root) changed->place = value->place;
   changed->kind = YamlNode::Kind::map;

@@ -46,7 +46,7 @@ std::string content_of(const json& content, const std::string& name) {
 void read_messages(const json& messages, Dialog& dialog) {
   if (!messages.is_array()) reject("body.messages is {}, not a list", kind_of(messages));
   if (messages.size() > kMostMessages)
-    reject("body.messages has {} entries; the most is {}", messages.size(), kMostMessages);
+    reject("body.messages has {} entries; at most {} are allowed", messages.size(), kMostMessages);
   size_t bytes = 0;
   for (size_t i = 0; i < messages.size(); ++i) {
     const json& message = messages[i];
@@ -61,36 +61,38 @@ void read_messages(const json& messages, Dialog& dialog) {
     const std::string expected = dialog.turns.size() % 2 ? "assistant" : "user";
     if (!first && role != expected)
       reject(
-          "{}.role is \"{}\"; after an optional system message user and assistant take turns, and {} is due",
+          "{}.role is \"{}\", but must be {}: after an optional system message, user and assistant take "
+          "turns",
           name, shorten_text(role, 40), expected);
     if (!message.contains("content")) reject("{}.content is missing", name);
     std::string text = content_of(message["content"], name + ".content");
     bytes += text.size();
-    if (bytes > kLongestDocument) reject("body.messages have more than {} bytes", kLongestDocument);
+    if (bytes > kLongestDocument) reject("body.messages has more than {} bytes in all", kLongestDocument);
     if (first)
       dialog.system = std::move(text);
     else
       dialog.turns.push_back(std::move(text));
   }
-  if (dialog.turns.size() % 2 == 0) reject("body.messages does not end with a user message");
+  if (dialog.turns.size() % 2 == 0) reject("body.messages must end with a user message");
 }
 
 /// A number that must be the job's own, because one job has one way to pick tokens.
 void must_equal(const json& value, float own, std::string_view key) {
   if (!value.is_number()) reject("body.{} is {}, not a number", key, kind_of(value));
   if (std::abs(value.get<double>() - static_cast<double>(own)) > 1e-6)
-    reject("body.{} is {} and the job's method.{} is {}; one job has one", key, value.dump(), key, own);
+    reject("body.{} is {}, but the job's method.{} is {}; a job uses one value for all requests", key,
+           value.dump(), key, own);
 }
 
 void must_equal(const json& value, uint64_t own, std::string_view key) {
   if (value != own)
-    reject("body.{} is {} and the job's method.{} is {}; one job has one", key,
+    reject("body.{} is {}, but the job's method.{} is {}; a job uses one value for all requests", key,
            shorten_text(value.dump(), 40), key, own);
 }
 
 void read_option(const std::string& key, const json& value, const Job::Method& method, Item& item) {
   if (key == "max_tokens" || key == "max_completion_tokens") {
-    if (!value.is_number_integer() || value < 1) reject("body.{} is not a whole number above 0", key);
+    if (!value.is_number_integer() || value < 1) reject("body.{} must be a whole number above 0", key);
     const auto most = static_cast<int32_t>(std::min<uint64_t>(value.get<uint64_t>(), INT32_MAX));
     item.max_tokens = item.max_tokens == 0 ? most : std::min(item.max_tokens, most);
   } else if (key == "temperature") {
@@ -101,9 +103,11 @@ void read_option(const std::string& key, const json& value, const Job::Method& m
     if (key == "top_k") must_equal(value, static_cast<uint64_t>(method.top_k), key);
     if (key == "seed") must_equal(value, method.seed, key);
   } else if (key == "n") {
-    if (value != 1) reject("body.n is {}; one answer a request is supported", shorten_text(value.dump(), 40));
+    if (value != 1)
+      reject("body.n is {}; only 1 answer per request is supported", shorten_text(value.dump(), 40));
   } else if (key == "response_format") {
-    if (value != json{{"type", "text"}}) reject("body.response_format is not supported, but for type text");
+    if (value != json{{"type", "text"}})
+      reject("body.response_format must have the type text; no other is supported");
   } else if (key == "tool_choice") {
     if (value != "none") reject("body.tool_choice is not supported");
   } else if (!asks_nothing(value)) {

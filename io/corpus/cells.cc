@@ -32,7 +32,7 @@ std::string text_of(const json& value, std::string_view what) {
   if (const size_t good = valid_prefix(text); good < text.size())
     reject("{} is not valid UTF-8 at byte {}", what, good + 1);
   if (text.size() > kLongestDocument)
-    reject("{} has {} bytes; the most is {}", what, text.size(), kLongestDocument);
+    reject("{} has {} bytes; at most {} are allowed", what, text.size(), kLongestDocument);
   return text;
 }
 
@@ -46,7 +46,7 @@ json id_of(const json& value, std::string_view what) {
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
     reject("{} is not a finite number", what);
   if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p53)
-    reject("{} has more digits than a number can keep; write it as text", what);
+    reject("{} has too many digits for a number; write it as text", what);
   return value;
 }
 

@@ -58,7 +58,7 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
     const auto rows = open_format(job, corpus, RowMapper(job, schema));
     contexts = gather_contexts(*rows, job.output.path);
     if (contexts->empty() && rows->position() > 0)
-      refuse("{}: input.context: no row has a text in column \"{}\"", job.file, job.input.context);
+      refuse("{}: input.context: no record has text in column \"{}\"", job.file, job.input.context);
   }
   auto rows = open_format(job, corpus, RowMapper(job, schema, contexts));
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);

@@ -52,7 +52,7 @@ std::vector<double> own_scores(const json& list, ScoreKind kind) {
   for (size_t i = 0; i < list.size(); ++i) {
     const bool scored = list[i].is_object() && list[i].contains("score") && !list[i]["score"].is_null();
     if (scored ? scores.size() != i : !scores.empty())
-      reject("document {} has {} score, unlike those before it", i + 1, scored ? "a" : "no");
+      reject("document {} has {} score, unlike the documents before it", i + 1, scored ? "a" : "no");
     if (scored)
       scores.push_back(score_of(list[i]["score"], kind, fmt::format("the score of document {}", i + 1)));
   }
@@ -85,9 +85,9 @@ void map_documents(const json& cells, const Job::Input& input, Item& item) {
   const json& list = cell(cells, input.documents);
   if (!list.is_array())
     reject("column \"{}\" is {}, not a list of documents", input.documents, kind_of(list));
-  if (list.empty()) reject("there are no documents");
+  if (list.empty()) reject("the record has no documents");
   if (list.size() > kMostDocuments)
-    reject("there are {} documents; the most is {}", list.size(), kMostDocuments);
+    reject("the record has {} documents; at most {} are allowed", list.size(), kMostDocuments);
   size_t bytes = 0;
   for (const json& entry : list) {
     const std::string what = fmt::format("document {}", item.documents.size() + 1);
@@ -96,7 +96,7 @@ void map_documents(const json& cells, const Job::Input& input, Item& item) {
     if (blank(item.documents.back())) reject("{} is empty", what);
   }
   if (bytes > kLongestDocument)
-    reject("the documents have {} bytes together; the most is {}", bytes, kLongestDocument);
+    reject("the documents have {} bytes together; at most {} are allowed", bytes, kLongestDocument);
 
   std::vector<double> scores = input.scores.empty()
                                    ? own_scores(list, input.scores_are)

@@ -20,7 +20,7 @@ std::vector<std::string> options_of(const json& value, std::string_view what) {
   if (value.is_null()) return {};
   if (!value.is_array()) reject("{} is {}, not a list", what, kind_of(value));
   if (value.size() > kMostOptions)
-    reject("{} has {} entries; the most is {}", what, value.size(), kMostOptions);
+    reject("{} has {} entries; at most {} are allowed", what, value.size(), kMostOptions);
   std::vector<std::string> options;
   for (const json& entry : value) {
     options.push_back(text_of(entry, fmt::format("an entry of {}", what)));
@@ -82,8 +82,8 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
     categories_.insert(category.name);
   }
   if (input_.category.empty() && category_names_.size() != 1)
-    refuse("{}: the schema has {} categories; name the column that holds the category with input.category",
-           job.file, category_names_.size());
+    refuse("{}: the schema has {} categories; set input.category to the column with the category", job.file,
+           category_names_.size());
 }
 
 bool RowMapper::wants(std::string_view column) const {
@@ -145,7 +145,7 @@ void RowMapper::map_document(const json& cells, Item& item) const {
   }
   if (item.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
   if (item.document.size() > kLongestDocument)
-    reject("the document has {} bytes; the most is {}", item.document.size(), kLongestDocument);
+    reject("the document has {} bytes; at most {} are allowed", item.document.size(), kLongestDocument);
 }
 
 void RowMapper::map_context(const json& cells, Item& item) const {
@@ -161,9 +161,9 @@ void RowMapper::map_context(const json& cells, Item& item) const {
   }
   const std::string name = shorten_text(id.dump(), 60);
   auto found = contexts_->find(id);
-  if (!found) reject("no row has the text of context {}", name);
+  if (!found) reject("no record has the text of context {}", name);
   if (!own.empty() && own != found->text)
-    reject("context {} has another text in row {} of {}", name, found->place.row, found->place.file);
+    reject("context {} has a different text in record {} of {}", name, found->place.row, found->place.file);
   item.document = std::move(found->text);
 }
 
@@ -180,9 +180,9 @@ void RowMapper::map_questions(const json& cells, Item& item) const {
   const json& list = cell(cells, input_.questions);
   if (!list.is_array())
     reject("column \"{}\" is {}, not a list of questions", input_.questions, kind_of(list));
-  if (list.empty()) reject("there are no questions");
+  if (list.empty()) reject("the record has no questions");
   if (list.size() > kMostQuestions)
-    reject("there are {} questions; the most is {}", list.size(), kMostQuestions);
+    reject("the record has {} questions; at most {} are allowed", list.size(), kMostQuestions);
   for (const json& entry : list) item.questions.push_back(question_of(entry));
 }
 

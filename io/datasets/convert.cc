@@ -14,7 +14,7 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
   const auto reader = open_dataset(format, from, settings.dataset);
   const TaskKind task = find_dataset_format(format)->task;
   if (!settings.schema.empty() && task != TaskKind::extract)
-    refuse("--schema is for datasets of attributes; {} has questions", format);
+    refuse("--schema works only with datasets of attributes; {} has questions", format);
   CorpusWriter writer(to, task);
   SchemaWriter schema;
   Converted done;
@@ -37,9 +37,9 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
       if (question.contains("answers") && question["answers"].empty()) ++done.unanswerable;
     }
   }
-  if (done.rows == 0 && done.rejects == 0) refuse("{}: holds no entries; nothing is written", from);
+  if (done.rows == 0 && done.rejects == 0) refuse("{}: has no entries; nothing was written", from);
   if (done.rows == 0)
-    refuse("{}: none of its {} entries can be read as {}; nothing is written", from, done.rejects, format);
+    refuse("{}: none of its {} entries can be read as {}; nothing was written", from, done.rejects, format);
   writer.finish();
   if (!settings.schema.empty()) {
     const std::filesystem::path path(settings.schema);

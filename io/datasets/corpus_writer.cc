@@ -19,7 +19,7 @@ constexpr size_t kBuffer = 1 << 20;
 CorpusWriter::CorpusWriter(const std::string& path, TaskKind task)
     : path_(path), task_(task), lines_path_(path + ".lines.part") {
   if (!path.ends_with(".jsonl") && !path.ends_with(".parquet"))
-    refuse("{}: the corpus is written as .jsonl or .parquet; end its name so", path);
+    refuse("{}: the name of the corpus must end in .jsonl or .parquet", path);
   if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
     real_files().make_folder(folder.string());
   real_files().remove(lines_path_);

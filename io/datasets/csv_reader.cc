@@ -26,7 +26,7 @@ CsvReader::CsvReader(const std::string& path, const std::string& what,
   for (const std::string& column : columns) {
     const auto found = std::find(header.begin(), header.end(), column);
     if (found == header.end())
-      refuse("{}: this is no {}: the first line has no column \"{}\"", path, what, column);
+      refuse("{}: this is not {}: the first line has no column \"{}\"", path, what, column);
     columns_.push_back(static_cast<size_t>(found - header.begin()));
   }
 }
@@ -51,7 +51,7 @@ bool CsvReader::read_row(std::vector<std::string>& fields, std::string& error) {
     any = true;
     if (++length > kLongestRow) {
       error = fmt::format(
-          "a row of more than {} MB, perhaps a quote that is not closed; the rest of the file is lost",
+          "a row has more than {} MB, perhaps because a quote is not closed; the rest of the file is skipped",
           kLongestRow >> 20);
       lost_ = true;
       return true;
@@ -98,7 +98,7 @@ std::optional<CsvReader::Row> CsvReader::next() {
   } while (row.error.empty() && fields.size() == 1 && fields[0].empty());  // a blank line
   if (!row.error.empty()) return row;
   if (fields.size() != width_) {
-    row.error = fmt::format("{} fields where the header has {}", fields.size(), width_);
+    row.error = fmt::format("the row has {} fields, but the header has {}", fields.size(), width_);
     return row;
   }
   for (const size_t column : columns_) {

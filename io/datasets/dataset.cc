@@ -26,10 +26,10 @@ bool is_folder(const fs::path& path) {
 std::vector<std::string> narrativeqa_files(const std::string& path, const std::string& where) {
   const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
   const fs::path qaps = is_folder(path) ? folder / "qaps.csv" : fs::path(path);
-  if (!is_there(qaps)) refuse("{}{}: no qaps.csv here; name NarrativeQA's folder", where, path);
+  if (!is_there(qaps)) refuse("{}{}: has no qaps.csv; name the folder of NarrativeQA", where, path);
   for (const fs::path& summaries : {folder / "summaries.csv", folder / "third_party/wikipedia/summaries.csv"})
     if (is_there(summaries)) return {qaps.string(), summaries.string()};
-  refuse("{}{}: no summaries.csv beside qaps.csv, nor in third_party/wikipedia", where, path);
+  refuse("{}{}: has no summaries.csv, neither beside qaps.csv nor in third_party/wikipedia", where, path);
 }
 
 std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std::string& path,
@@ -104,7 +104,7 @@ std::vector<std::string> dataset_files(const std::string& format, const std::str
   if (!find_dataset_format(format)) {
     std::vector<std::string> names;
     for (const DatasetFormat& known : dataset_formats()) names.push_back(known.name);
-    refuse("{}there is no dataset format \"{}\"{}", where, shorten_text(format, 60),
+    refuse("{}unknown dataset format \"{}\"{}", where, shorten_text(format, 60),
            suggest_spelling(format, names));
   }
   if (!is_there(path)) refuse("{}{}: no such file or folder", where, path);

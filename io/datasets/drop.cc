@@ -23,7 +23,7 @@ std::string answer_text(const ordered_json& answer) {
   if (number.is_string() && !number.get_ref<const std::string&>().empty()) return number.get<std::string>();
   std::string text;
   const auto append = [&](const ordered_json& part, const char* between) {
-    if (!part.is_string()) bad_entry("an answer holds {}, not text", part.type_name());
+    if (!part.is_string()) bad_entry("an answer contains {}, not text", part.type_name());
     if (part.get_ref<const std::string&>().empty()) return;
     if (!text.empty()) text += between;
     text += part.get<std::string>();
@@ -75,7 +75,7 @@ std::unique_ptr<DatasetReader> open_drop(const std::string& path) {
       found = found || has_list(passage, "qa_pairs");
       entries.push_back({fmt::format("passage {}", shorten_text(id, 60)), id, &passage, {}});
     }
-  if (!found) refuse("{}: this is no DROP file: no passage with a \"qa_pairs\" list", path);
+  if (!found) refuse("{}: this is not a DROP file: it has no passage with a \"qa_pairs\" list", path);
   return whole_file_reader(path, std::move(file), std::move(entries), passage_of);
 }
 

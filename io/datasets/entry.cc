@@ -56,7 +56,7 @@ ordered_json read_json_dataset(const std::string& path) {
 }
 
 const ordered_json& field(const ordered_json& object, const char* key) {
-  if (!object.is_object()) bad_entry("{} where an object with \"{}\" should stand", kind_of(object), key);
+  if (!object.is_object()) bad_entry("found {} instead of an object with \"{}\"", kind_of(object), key);
   const auto found = object.find(key);
   if (found == object.end()) bad_entry("no \"{}\"", key);
   return *found;

@@ -49,9 +49,8 @@ std::string few_shot_examples(DatasetReader& dataset, int32_t count, const std::
   }
   if (chosen.size() < wanted)
     refuse(
-        "input.shots: {} examples were asked for and only {} passages of input.shots_from have a question "
-        "with "
-        "\"answers\"",
+        "input.shots: {} examples were asked for, but only {} passages of input.shots_from have a question "
+        "with \"answers\"",
         count, chosen.size());
   return fmt::format("{}", fmt::join(chosen, "\n\n"));
 }

@@ -34,7 +34,7 @@ ordered_json question_of(const ordered_json& source, const std::string& id) {
     if (letter.empty() && option == correct) letter = option_letter(options.size());
     options.push_back(option);
   }
-  if (letter.empty()) bad_entry("question {}: \"correct\" is none of the options", id);
+  if (letter.empty()) bad_entry("question {}: \"correct\" is not one of the options", id);
   question["answers"] = {letter};
   return question;
 }
@@ -59,7 +59,8 @@ std::unique_ptr<DatasetReader> open_longhealth(const std::string& path) {
       found = found || (patient.contains("texts") && has_list(patient, "questions"));
       entries.push_back({fmt::format("patient {}", shorten_text(id, 60)), id, &patient, {}});
     }
-  if (!found) refuse("{}: this is no LongHealth file: no patient with \"texts\" and \"questions\"", path);
+  if (!found)
+    refuse("{}: this is not a LongHealth file: it has no patient with \"texts\" and \"questions\"", path);
   return whole_file_reader(path, std::move(file), std::move(entries), patient_of);
 }
 

@@ -79,7 +79,7 @@ std::unique_ptr<DatasetReader> open_hotpotqa(const std::string& path) {
       found = found || has_list(entry, "context");
       entries.push_back({fmt::format("entry {}", entries.size() + 1), {}, &entry, {}});
     }
-  if (!found) refuse("{}: this is no HotpotQA file: no entry with a \"context\" list", path);
+  if (!found) refuse("{}: this is not a HotpotQA file: it has no entry with a \"context\" list", path);
   return whole_file_reader(path, std::move(file), std::move(entries),
                            [](const WholeEntry& entry) { return hotpot_row(*entry.value, 0); });
 }

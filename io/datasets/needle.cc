@@ -44,7 +44,7 @@ std::vector<Fact> make_facts(size_t count, bool dogs, std::mt19937_64& random) {
   const size_t names = kBeginnings.size() * kEndings.size();
   std::vector<size_t> numbers(animals * parts * names);
   if (count > numbers.size())
-    refuse("{} facts a document were asked for; there are only {}", count, numbers.size());
+    refuse("a document cannot have {} facts; there are only {}", count, numbers.size());
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = i;
   shuffle(numbers, random);
   std::vector<Fact> facts;
@@ -143,7 +143,7 @@ std::vector<ordered_json> make_needles(const std::string& book, const std::strin
   for (size_t i = 1; i + static_cast<size_t>(options.length) <= words.size(); ++i)
     if (ends_sentence(words[i - 1])) starts.push_back(i);
   if (starts.empty())
-    refuse("{}: has {} words, too few for documents of {}", source, words.size(), options.length);
+    refuse("{}: has only {} words, too few for documents of {}", source, words.size(), options.length);
   std::mt19937_64 random(options.seed);
   std::vector<ordered_json> rows;
   for (int64_t i = 0; i < options.count; ++i) {

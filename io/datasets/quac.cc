@@ -60,7 +60,7 @@ std::unique_ptr<DatasetReader> open_quac(const std::string& path, int32_t turns)
   ordered_json file = read_json_dataset(path);
   auto entries = nested_paragraphs(file, path, "QuAC");
   if (!asks_in_dialogs(file).value_or(true))
-    refuse("{}: this is no QuAC file: its questions have neither \"yesno\" nor \"followup\"", path);
+    refuse("{}: this is not a QuAC file: its questions have neither \"yesno\" nor \"followup\"", path);
   return whole_file_reader(path, std::move(file), std::move(entries),
                            [turns](const WholeEntry& entry) { return dialog_of(entry, turns); });
 }

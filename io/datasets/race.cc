@@ -22,7 +22,7 @@ ordered_json question_of(const ordered_json& source, size_t i, const std::string
   const ordered_json& options = list_field(source, "options")[i];
   if (!questions[i].is_string()) bad_entry("question {} is not text", i + 1);
   if (!options.is_array() || options.empty() || options.size() > 26)
-    bad_entry("the options of question {} are no list of 1 to 26 texts", i + 1);
+    bad_entry("the options of question {} must be a list of 1 to 26 texts", i + 1);
   ordered_json question{{"id", fmt::format("{}/{}", id, i)},
                         {"question", trimmed(questions[i].get<std::string>())}};
   question["options"] = ordered_json::array();
@@ -53,7 +53,7 @@ ordered_json passage_of(const ordered_json& source, const std::string& file) {
   for (const char* key : {"options", "answers"})
     if (std::string_view(key) == "options" || source.contains(key))
       if (const size_t other = list_field(source, key).size(); other != count)
-        bad_entry("{} questions and {} {}", count, other, key);
+        bad_entry("the entry has {} questions but {} {}", count, other, key);
   ordered_json& questions = row["questions"] = ordered_json::array();
   for (size_t i = 0; i < count; ++i) {
     questions.push_back(question_of(source, i, id));
@@ -109,7 +109,7 @@ std::unique_ptr<DatasetReader> open_race(const std::string& path, std::vector<st
     found = row->error.empty();
   }
   if (!found)
-    refuse("{}: this is no RACE {}: no \"article\" with \"questions\" and \"options\"{}", path,
+    refuse("{}: this is not a RACE {}: it has no \"article\" with \"questions\" and \"options\"{}", path,
            fs::is_directory(path) ? "folder" : "file", fs::is_directory(path) ? " in its .txt files" : "");
   return std::make_unique<RaceReader>(std::move(files));
 }

@@ -105,13 +105,13 @@ std::unique_ptr<DatasetReader> json_lines_reader(const std::string& path, const 
     }
   }
   if (any && !found)
-    refuse("{}: this is no {} file: no line with \"{}\"", path, what, fmt::join(keys, "\", \""));
+    refuse("{}: this is not a {} file: it has no line with \"{}\"", path, what, fmt::join(keys, "\", \""));
   return std::make_unique<JsonLinesReader>(path, std::move(convert));
 }
 
 std::vector<WholeEntry> nested_paragraphs(const ordered_json& file, const std::string& path,
                                           const std::string& what) {
-  if (!has_list(file, "data")) refuse("{}: this is no {} file: no \"data\" list", path, what);
+  if (!has_list(file, "data")) refuse("{}: this is not a {} file: it has no \"data\" list", path, what);
   std::vector<WholeEntry> entries;
   std::set<std::string> names;
   size_t number = 0;

@@ -35,7 +35,7 @@ std::unique_ptr<DatasetReader> open_squad(const std::string& path) {
   ordered_json file = read_json_dataset(path);
   auto entries = nested_paragraphs(file, path, "SQuAD");
   if (asks_in_dialogs(file).value_or(false))
-    refuse("{}: this is no SQuAD file: its questions are turns of dialogs", path);
+    refuse("{}: this is not a SQuAD file: its questions are turns of dialogs", path);
   return whole_file_reader(path, std::move(file), std::move(entries), paragraph_of);
 }
 

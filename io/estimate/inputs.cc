@@ -40,7 +40,7 @@ ModelConfig read_model_config(const std::string& path) {
     return read_hf_config((fs::path(path) / "config.json").string()).config;
   if (fs::exists(path)) return load_model(path).config;
   const std::string near = nearest_spelling(path, shape_names());
-  refuse("model {}: no such file or folder, nor a shape of that name{}; --model takes one of {}", path,
+  refuse("model {}: no file, folder or shape has this name{}; the shapes are {}", path,
          near.empty() ? "" : "; did you mean " + near + "?", fmt::join(shape_names(), ", "));
 }
 
@@ -60,9 +60,8 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
   if (asked.job.empty() && (model_name_.empty() || !lengths))
     refuse(
-        "estimate: name a job, or a model and its rows: --model qwen3-8b with --document-tokens (and "
-        "--questions, "
-        "--rows) or --workload");
+        "estimate: give a job; or give --model (such as qwen3-8b) with --document-tokens (and --questions, "
+        "--rows) or with --workload");
   config_ = read_model_config(model_name_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   if (!asked.workload.empty())
@@ -100,7 +99,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
 }
 
 void EstimateInputs::open_tokenizer(double tokens_per_byte) {
-  std::string reason = "a shape has none";
+  std::string reason = "a shape has no tokenizer";
   for (const std::string& place : {model_name_, job_.model.path}) {
     if (is_shape(place)) continue;
     try {
@@ -108,7 +107,7 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
       chat_name_ = job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *loaded.tokenizer)
                                              : job_.model.chat;
       tokenizer_ = std::move(loaded.tokenizer);
-      notes_.push_back(fmt::format("tokens by the tokenizer of {}", place));
+      notes_.push_back(fmt::format("tokens counted with the tokenizer of {}", place));
       return;
     } catch (const Error& error) {
       reason = error.what();
@@ -116,8 +115,10 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
   }
   tokenizer_ = std::make_unique<ByteTokenizer>(tokens_per_byte, config_.vocab);
   chat_name_ = job_.model.chat == "auto" ? chat_template_names().front() : job_.model.chat;
-  notes_.push_back(fmt::format("tokens guessed from bytes, {}: no tokenizer ({}); --tokens-per-byte sets it",
-                               tokenizer_->describe(), reason));
+  notes_.push_back(
+      fmt::format("tokens guessed from bytes, {}, because there is no tokenizer ({}); set --tokens-per-byte "
+                  "to change the guess",
+                  tokenizer_->describe(), reason));
 }
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
@@ -130,22 +131,20 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
     return job_.task.kind == TaskKind::chat && item.max_tokens > 0 && item.max_tokens < answer;
   });
   if (ended > 0)
-    notes_.push_back(
-        fmt::format("free answers are taken to have {} tokens; {} of the {} rows looked at end "
-                    "theirs before, at their max_tokens",
-                    answer, ended, items_.size()));
+    notes_.push_back(fmt::format(
+        "free answers are assumed to have {} tokens; {} of the {} sampled records have a lower max_tokens",
+        answer, ended, items_.size()));
   else if (only_options())
-    notes_.emplace_back("answers are options, whose lengths are known");
+    notes_.emplace_back("all answers are options, so their lengths are known");
   else if (answer < wanted)
     notes_.push_back(fmt::format("free answers end after {} token{} (method.max_value_tokens){}", answer,
                                  answer == 1 ? "" : "s", given ? fmt::format(", not {}", wanted) : ""));
   else if (answer == 0)
-    notes_.emplace_back(
-        "answers are taken to be as long as they may be; --answer-tokens says how long they are");
+    notes_.emplace_back("answers are assumed to be as long as allowed; set --answer-tokens to their length");
   else
-    notes_.push_back(fmt::format("free answers are taken to have {} token{}{}", answer,
+    notes_.push_back(fmt::format("free answers are assumed to have {} token{}{}", answer,
                                  answer == 1 ? "" : "s",
-                                 given ? "" : "; --answer-tokens says how long they are"));
+                                 given ? "" : "; set --answer-tokens to their length"));
   rows_.answer_tokens = [this, answer](const Job::Method& method) {
     const Answers answers = find_method(method.name).wording.answers;
     return answers == Answers::each || (answers == Answers::object && job_.task.kind != TaskKind::extract)
@@ -190,7 +189,7 @@ int32_t EstimateInputs::together_tokens(int32_t value_tokens, Answers answers) c
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
   make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).wording.skeleton)](
                    const Job::Method&, Task*) { return workload_rows(workload); };
-  notes_.push_back("rows of " + asked.workload);
+  notes_.push_back("records of " + asked.workload);
   rows_.sample = static_cast<int64_t>(worded(job_.method).rows.size());
   rows_.whole = asked.rows > 0 ? asked.rows : rows_.sample;
 }

@@ -88,8 +88,8 @@ bool apart(const Job::Method& method, const RowStatistics& statistics) {
   if (!find_method(method.name).wording.experts) return false;
   if (!statistics.documents)
     refuse(
-        "the method {} asks about a row's documents one by one; --documents-per-row says how many a row "
-        "has, each of --document-tokens",
+        "the method {} asks about the documents of a record one by one; set --documents-per-row to their "
+        "number, and --document-tokens to the length of each",
         method.name);
   return true;
 }
@@ -113,7 +113,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   try {
     find_corpus_files(job_.input.path, job_.input.format, job_.file + ": input.path: ");
   } catch (const Error& error) {
-    refuse("{}; where the data is elsewhere, --document-tokens and --questions say what its rows are like",
+    refuse("{}; if the data is elsewhere, describe its records with --document-tokens and --questions",
            error.what());
   }
   examples_ = job_.input.dataset.shots > 0;
@@ -130,7 +130,7 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
                       asked.sample > 0 ? INT64_MAX : kSampleBytes);
   items_ = sample.take();
   if (items_.empty())
-    refuse("{}: no row that can be used among the {} looked at", job_.input.path, sample.read());
+    refuse("{}: none of the {} sampled records can be used", job_.input.path, sample.read());
   rows_.sample = static_cast<int64_t>(items_.size());
   const double usable = 1 - static_cast<double>(sample.rejects()) / static_cast<double>(sample.read());
   rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
@@ -139,9 +139,11 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   if (examples_) worded(job_.method);  // examples that cannot be had are refused here
   if (asked.rows > sample.read())
     notes_.emplace_back(
-        "with --rows the sample is the first rows of the corpus; leave it out for rows from all over it");
-  notes_.push_back(fmt::format("a sample of {} row{}{}", rows_.sample, rows_.sample == 1 ? "" : "s",
-                               rows_.sample < std::min(kFewRows, rows_.whole) ? " says little" : ""));
+        "with --rows only the first records of the corpus are sampled; leave it out to sample the whole "
+        "corpus");
+  notes_.push_back(
+      fmt::format("a sample of {} record{}{}", rows_.sample, rows_.sample == 1 ? "" : "s",
+                  rows_.sample < std::min(kFewRows, rows_.whole) ? " is too small to say much" : ""));
   assume_answers(asked);
 }
 
@@ -160,14 +162,14 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
       std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
   if (const double tokens = row_tokens * static_cast<double>(rows_.sample); tokens > kMostMadeUp)
     refuse(
-        "estimate: {} rows of {:.0f} tokens are too many to make up; give shorter lengths or a smaller "
+        "estimate: {} records of {:.0f} tokens are too many to make up; use shorter lengths or a smaller "
         "--sample",
         rows_.sample, row_tokens);
   if (job_.task.kind == TaskKind::none)
     make_up_alone(statistics);
   else
     make_up_for_job(statistics, asked);
-  if (asked.rows == 0) notes_.emplace_back("for 1,000 rows; --rows says how many there are");
+  if (asked.rows == 0) notes_.emplace_back("for 1,000 records; set --rows to their number");
 }
 
 void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
@@ -176,7 +178,7 @@ void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
   make_rows_ = [=, this](const Job::Method& method, Task*) {
     return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
   };
-  notes_.push_back(fmt::format("rows made up: {} tokens of instruction, {}, {}, answers of {:g}",
+  notes_.push_back(fmt::format("made-up records: {} tokens of instruction, {}, {}, answers of {:g}",
                                bin->instruction.size(), document_text(statistics), questions_text(statistics),
                                statistics.answer));
 }
@@ -184,10 +186,10 @@ void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
 void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
   const bool extract = job_.task.kind == TaskKind::extract;
   if (extract && (statistics.questions || statistics.question))
-    refuse("estimate: {} says what is asked of a document; leave --questions and --question-tokens out",
+    refuse("estimate: {} defines what to ask about a document; leave out --questions and --question-tokens",
            job_.task.schema);
   if (statistics.documents && job_.input.documents.empty())
-    refuse("estimate: a row of {} has one document; leave --documents-per-row out", job_.file);
+    refuse("estimate: a record of {} has one document; leave out --documents-per-row", job_.file);
   const int32_t most = job_.method.max_value_tokens;
   if (!statistics.instruction && job_.input.dataset.shots > 0) try {
       Job copy = job_;
@@ -196,8 +198,8 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
       notes_.push_back(
-          fmt::format("the examples of input.shots ({}) are not counted: {}; --instruction-tokens says how "
-                      "long it is with them",
+          fmt::format("the examples of input.shots ({}) are not counted: {}; set --instruction-tokens to the "
+                      "length of the instruction with them",
                       job_.input.dataset.shots, error.what()));
     }
   open_tokenizer(asked.tokens_per_byte);
@@ -217,15 +219,15 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
     return make_up_rows(statistics, rows_.sample, bins, most, apart(method, statistics));
   };
   notes_.push_back(fmt::format(
-      "rows made up: {} tokens of instruction, {}, {}",
+      "made-up records: {} tokens of instruction, {}, {}",
       statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
                              : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
       document_text(statistics),
-      extract ? fmt::format("what {} asks of the categories in turn", job_.task.schema)
+      extract ? fmt::format("the attributes of the categories of {} in turn", job_.task.schema)
               : questions_text(statistics)));
   if (extract) return assume_answers(asked);
   notes_.push_back(statistics.answer > most
-                       ? fmt::format("answers of {:g} tokens, none longer than method.max_value_tokens, {}",
+                       ? fmt::format("answers of {:g} tokens, but at most method.max_value_tokens, {}",
                                      statistics.answer, most)
                        : fmt::format("answers of {:g} tokens", statistics.answer));
 }

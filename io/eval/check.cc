@@ -31,7 +31,8 @@ void check_folder(const Job& job) {
   const std::vector<std::string> changes = list_changes(before, job_fingerprint(job, gpu, {}));
   if (!changes.empty())
     refuse(
-        "{}: holds the run of another job: {}; choose another folder with --output, or run everything again "
+        "{}: the folder contains the run of another job: {}; choose another folder with --output, or run "
+        "everything again "
         "with "
         "--restart",
         job.output.path, fmt::join(changes, "; "));

@@ -74,7 +74,7 @@ void check_name(const std::string& name, const std::string& where, const std::st
   };
   if (name.empty()) refuse("{}: the {} is missing; add it", where, what);
   if (name.starts_with('.') || name.size() > 100 || !std::all_of(name.begin(), name.end(), fits))
-    refuse("{}: {} \"{}\" names a folder: use letters, digits, ., _ and -", where, what,
+    refuse("{}: {} \"{}\" cannot be the name of a folder: use only letters, digits, ., _ and -", where, what,
            shorten_text(name, 60));
   if (std::find(before.begin(), before.end(), name) != before.end())
     refuse("{}: {} \"{}\" appears twice; rename one", where, what, name);
@@ -152,7 +152,8 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
     for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format",
                             "no_answer", "judge", "limit"})
       if (map.has(key))
-        refuse("{}: {} is not for lengths, which are made up; remove one of them", map.where(key), key);
+        refuse("{}: {} does not work with lengths, whose records are made up; remove one of them",
+               map.where(key), key);
     dataset.lengths = read_lengths(lengths);
   }
   check_name(dataset.name, map.where("name"), "dataset's name", before);
@@ -223,12 +224,12 @@ Eval read_eval(const std::string& path, const EvalChoice& choice) {
                                  known = names_of(eval.datasets, &Eval::Dataset::name);
   if (eval.baseline.empty()) eval.baseline = labels.front();
   if (std::find(labels.begin(), labels.end(), eval.baseline) == labels.end())
-    refuse("{}: baseline \"{}\" is no label of a method{}", map.where("baseline"),
+    refuse("{}: baseline \"{}\" is not the label of a method{}", map.where("baseline"),
            shorten_text(eval.baseline, 60), suggest_spelling(eval.baseline, labels));
   const auto check_datasets = [&](const YamlMap& of, const char* key, const std::vector<std::string>& names) {
     for (const std::string& each : names)
       if (std::find(known.begin(), known.end(), each) == known.end())
-        refuse("{}: {} \"{}\" is no dataset of this file{}", of.where(key), key, shorten_text(each, 60),
+        refuse("{}: {} \"{}\" is not a dataset of this file{}", of.where(key), key, shorten_text(each, 60),
                suggest_spelling(each, known));
   };
   for (size_t m = 0; m < models.size(); ++m) {

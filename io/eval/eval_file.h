@@ -7,14 +7,9 @@
 
 #include "core/eval/eval_table.h"
 #include "io/eval/lengths.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
-
-/// A change to a job, as `--set` has it, and where it is written.
-struct JobChange {
-  std::string text;   ///< "method.documents=6"
-  std::string place;  ///< "eval.yaml:12"
-};
 
 /// An evaluation as its YAML file describes it: models × datasets × methods. docs/eval.md explains the keys.
 struct Eval {

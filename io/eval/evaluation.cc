@@ -46,7 +46,7 @@ EvalEnd Evaluation::run() {
     if (end.exit_code == 130) return {130, end.interrupted};
     exit_code = std::max(exit_code, end.exit_code);
     if (!end.report.is_object())
-      refuse("{}/report.json is missing; --restart runs everything again", cells_[c].job.output.path);
+      refuse("{}/report.json is missing; use --restart to run everything again", cells_[c].job.output.path);
     reports_.push_back(std::move(end.report));
   }
   if (std::optional<EvalEnd> end = judge_runs()) return *std::move(end);
@@ -60,7 +60,8 @@ std::vector<DifferencePair> Evaluation::differences(const std::string& first, co
   for (const EvalCell& cell : cells_)
     if (cell.lengths)
       refuse(
-          "--differences: {} is rows of given lengths, which nothing answers; choose another with --dataset",
+          "--differences: {} has made-up records, which have no answers; choose another dataset with "
+          "--dataset",
           eval_.datasets[cell.dataset].name);
   const std::string* labels[] = {&first, &second};
   std::vector<DifferencePair> pairs;
@@ -150,8 +151,8 @@ void Evaluation::add_notes() {
   auto& notes = table_.notes;
   if (table_.differences)
     notes.push_back(
-        fmt::format("n: questions or items. 95 %: interval of the quality; p: of its difference from {} "
-                    "(paired); EM %: answers equal to those of {}.",
+        fmt::format("n: questions or items. 95 %: interval of the quality. p: paired test of its difference "
+                    "from {}. EM %: answers equal to those of {}.",
                     eval_.baseline, eval_.baseline));
   std::set<std::string> counts, decoding;
   size_t timed = 0;
@@ -162,24 +163,24 @@ void Evaluation::add_notes() {
     if (cell.lengths->decoding_only) decoding.insert(eval_.datasets[cell.dataset].name);
   }
   if (timed > 0)
-    notes.push_back(
-        fmt::format("Rows of given lengths: timed, not answered{}. n, throughput and $/1k count {}.",
-                    std::ranges::any_of(
-                        reports_, [](const auto& report) { return report.value("weights", "") == "random"; })
-                        ? ", with random weights"
-                        : "",
-                    fmt::join(counts, " or ")));
+    notes.push_back(fmt::format(
+        "Made-up records of given lengths, timed but not answered{}. n, throughput and $/1k count {}.",
+        std::ranges::any_of(reports_,
+                            [](const auto& report) { return report.value("weights", "") == "random"; })
+            ? ", with random weights"
+            : "",
+        fmt::join(counts, " or ")));
   if (!decoding.empty() && std::ranges::all_of(cells_, [](const EvalCell& cell) {
         return cell.lengths && cell.lengths->decoding_only;
       }))
-    notes.emplace_back("Decoding alone: the time of answers of one token is taken off.");
+    notes.emplace_back("Decoding only: the time for answers of one token is subtracted.");
   else if (!decoding.empty())
-    notes.push_back(fmt::format("Decoding alone, the time of answers of one token taken off: {}.",
+    notes.push_back(fmt::format("Decoding only (the time for answers of one token is subtracted): {}.",
                                 fmt::join(decoding, ", ")));
   std::set<std::string> prices;
   for (const EvalRow& row : table_.rows)
     if (row.own.usd_per_1k) prices.insert(fmt::format("${:.2f}", row.usd_per_hour));
-  if (!prices.empty()) notes.push_back(fmt::format("Dollars at {} an hour.", fmt::join(prices, ", ")));
+  if (!prices.empty()) notes.push_back(fmt::format("Prices: {} an hour.", fmt::join(prices, ", ")));
   std::set<std::string> backends;
   for (const ordered_json& report : reports_)
     if (report.contains("backend")) backends.insert(report.at("backend").get<std::string>());
@@ -189,24 +190,24 @@ void Evaluation::add_notes() {
       notes.push_back(fmt::format("{}: not measured: {}.", name_of(eval_, cells_[c]),
                                   reports_[c].at("not_measured").get<std::string>()));
   for (const Eval::Model& model : eval_.models)
-    if (model.replaced) notes.push_back(fmt::format("{} is {} here.", model.name, model.path));
+    if (model.replaced) notes.push_back(fmt::format("{} was replaced by {}.", model.name, model.path));
   std::map<int64_t, std::set<std::string>> limits;
   for (const EvalCell& cell : cells_)
     if (const Eval::Dataset& dataset = eval_.datasets[cell.dataset]; cell.job.input.limit > 0)
       if (!cell.lengths || cell.lengths->documents < dataset.lengths->documents)
         limits[cell.job.input.limit].insert(dataset.name);
   for (const auto& [limit, names] : limits)
-    notes.push_back(fmt::format("At most the first {} rows of {}.", limit, fmt::join(names, ", ")));
+    notes.push_back(fmt::format("At most the first {} records of {}.", limit, fmt::join(names, ", ")));
   for (size_t c = 0; c < cells_.size(); ++c) {
     const EvalRow& row = table_.rows[c];
     if (row.rejects > 0 || row.missing > 0)
-      notes.push_back(fmt::format("{}: rejected rows: {}; without a prediction, scored as wrong: {}.",
-                                  name_of(eval_, cells_[c]), row.rejects, row.missing));
-    if (const auto judged = judgements_.find(c); judged != judgements_.end() && judged->second.unread > 0)
       notes.push_back(
-          fmt::format("{}: the judge said nothing that can be read of {} of {} documents; LLM-F1 is of "
-                      "the rest.",
-                      name_of(eval_, cells_[c]), judged->second.unread, judged->second.asked));
+          fmt::format("{}: rejected records: {}; items without a prediction, scored as wrong: {}.",
+                      name_of(eval_, cells_[c]), row.rejects, row.missing));
+    if (const auto judged = judgements_.find(c); judged != judgements_.end() && judged->second.unread > 0)
+      notes.push_back(fmt::format(
+          "{}: the judge's reply could not be read for {} of {} documents; LLM-F1 counts the rest.",
+          name_of(eval_, cells_[c]), judged->second.unread, judged->second.asked));
   }
   if (!eval_.paper.empty()) notes.push_back(fmt::format("paper: {}.", eval_.paper));
 }
@@ -219,7 +220,7 @@ void Evaluation::check_ours() const {
   if (table.is_object() && table.contains("rows") && table.contains("name")) return;
   for (const char* name : kTableFiles)
     if (file_size(eval_.output + "/" + name))
-      refuse("{}: the folder holds {} and no evaluation; choose another one with --output", eval_.output,
+      refuse("{}: the folder contains {}, but no evaluation; choose another one with --output", eval_.output,
              name);
 }
 

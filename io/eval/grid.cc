@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/text/spelling.h"
 #include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
 #include "io/files/job_file.h"
@@ -13,18 +12,6 @@
 
 namespace sheaf {
 namespace {
-
-/// Says the line of the evaluation instead of the option that it was turned into.
-[[noreturn]] void refuse_job(const Error& error, const std::vector<JobChange>& changes,
-                             const Eval::Dataset& dataset) {
-  const std::string_view message = error.what();
-  for (const JobChange& change : changes) {
-    const std::string option = "--set " + shorten_text(change.text, 120);
-    if (message.starts_with(option + ":"))
-      throw Error(error.fault(), change.place + std::string(message.substr(option.size())));
-  }
-  throw Error(error.fault(), fmt::format("{}: dataset {}: {}", dataset.place, dataset.name, message));
-}
 
 Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options) {
   const Eval::Model& model = eval.models[cell.model];
@@ -35,30 +22,29 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
     changes.insert(changes.end(), some->begin(), some->end());
   if (const auto here = model.set_on.find(dataset.name); here != model.set_on.end())
     changes.insert(changes.end(), here->second.begin(), here->second.end());
-  std::vector<std::string> overrides = names_of(changes, &JobChange::text);
-  if (!options.device.empty()) overrides.push_back("engine.device=\"" + options.device + "\"");
-  overrides.insert(overrides.end(), options.overrides.begin(), options.overrides.end());
-  if (dataset.lengths) check_lengths_changes(dataset.place, overrides);
-  overrides.push_back(
-      "output.path=" +
-      nlohmann::json(fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label)).dump());
+  if (!options.device.empty()) changes.push_back({"engine.device=\"" + options.device + "\"", "--device"});
+  const std::vector<JobChange> set = set_options(options.overrides);
+  changes.insert(changes.end(), set.begin(), set.end());
+  if (dataset.lengths) check_lengths_changes(dataset.place, names_of(changes, &JobChange::text));
+  const std::string output = fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label);
+  changes.push_back({"output.path=" + nlohmann::json(output).dump(), eval.file});
   try {
     if (dataset.lengths) {
-      Job job = lengths_job(eval.file, overrides);
+      Job job = lengths_job(eval.file, changes);
       job.input.limit = options.limit;
       if (options.files) check_lengths_model(job.model.path);
       return job;
     }
-    Job job = read_job(dataset.job, overrides, options.files);
+    Job job = read_job(dataset.job, read_yaml(dataset.job), changes, options.files);
     if (options.limit > 0) job.input.limit = options.limit;
     if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
     if (!dataset.judge.empty() && job.task.kind != TaskKind::extract)
-      refuse("judge is only for task.kind extract, not {}; remove it", word_of(job.task.kind));
+      refuse("judge works only with task.kind extract, not with {}; remove it", word_of(job.task.kind));
     if (options.files && !dataset.judge.empty() && !std::filesystem::exists(dataset.judge))
       refuse("judge.model: no such file or folder: {}", dataset.judge);
     return job;
   } catch (const Error& error) {
-    refuse_job(error, changes, dataset);
+    throw Error(error.fault(), fmt::format("{} (dataset {}, {})", error.what(), dataset.name, dataset.place));
   }
 }
 
@@ -82,8 +68,7 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
       }
     }
   }
-  if (cells.empty())
-    refuse("{}: every model or method skips every dataset that is left; nothing is to be run", eval.file);
+  if (cells.empty()) refuse("{}: nothing to run: every model or method skips all chosen datasets", eval.file);
   return cells;
 }
 
@@ -113,10 +98,10 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
 
 std::vector<GoldAnswer> read_asked_gold(const Eval::Dataset& dataset, const Job& job) {
   if (job.task.kind == TaskKind::chat && dataset.gold.empty())
-    refuse("{}: dataset {}: requests carry no gold answers; name them with gold, or leave out metric",
-           dataset.place, dataset.name);
+    refuse("{}: dataset {}: requests have no gold answers; set gold, or leave out metric", dataset.place,
+           dataset.name);
   if (dataset.gold.empty() && job.input.dataset.split != "test")
-    refuse("{}: dataset {}: gold answers are those of the split test; leave out input.split or metric",
+    refuse("{}: dataset {}: there are gold answers only for the split test; leave out input.split or metric",
            dataset.place, dataset.name);
   const std::string path = dataset.gold.empty() ? job.input.path : dataset.gold;
   std::string format = dataset.gold_format;

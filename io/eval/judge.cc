@@ -100,7 +100,7 @@ JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const Eval
   const RunEnd end = run_job(job, settings, listener);
   if (end.exit_code == 130) return {std::nullopt, end.interrupted};
   if (!end.report.is_object())
-    refuse("{}/report.json is missing; --restart runs everything again", job.output.path);
+    refuse("{}/report.json is missing; use --restart to run everything again", job.output.path);
   const auto count = static_cast<int64_t>(predictions.ids.size());
   if (!has_rows(end.report)) return {Judgements{std::nullopt, count, count}, {}};
   return {count_replies(job.output.path, count), {}};

@@ -13,7 +13,6 @@
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/files/hardware_file.h"
-#include "io/files/job_file.h"
 #include "io/jobs/bench_backend.h"
 #include "io/jobs/bench_run.h"
 #include "io/jobs/bench_stacks.h"
@@ -136,7 +135,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
   for (const char* key : {"document_tokens", "answer_tokens"}) map.require(key);
   map.finish();
   if (lengths.decoding_only && lengths.answer_tokens == 1)
-    refuse("{}: decoding_only needs answer_tokens above 1: the first comes with the prompt",
+    refuse("{}: decoding_only needs answer_tokens above 1, because the first token comes with the prompt",
            map.where("decoding_only"));
   return lengths;
 }
@@ -145,12 +144,12 @@ void check_lengths_changes(const std::string& place, const std::vector<std::stri
   for (const std::string& change : changes) {
     const std::string key = change.substr(0, change.find('='));
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
-      refuse("{}: {} says nothing where lengths are timed; of a job there are {}", place, key,
+      refuse("{}: {} has no effect on a dataset with lengths; the keys that have are {}", place, key,
              fmt::join(kKeys, ", "));
   }
 }
 
-Job lengths_job(const std::string& file, const std::vector<std::string>& changes) {
+Job lengths_job(const std::string& file, const std::vector<JobChange>& changes) {
   const YamlPtr nothing =
       parse_yaml(file,
                  "{model: {path: none}, input: {path: none.jsonl, context: none, questions: none}, "
@@ -165,7 +164,7 @@ void check_lengths_model(const std::string& model) {
   if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
   const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
   if (!config)
-    refuse("model {}: neither a model's files nor the name of a shape{}; there are {}",
+    refuse("model {}: is neither a model nor the name of a shape{}; the shapes are {}",
            shorten_text(model, 80), suggest_spelling(model, names), fmt::join(names, ", "));
   read_shape(model);
 }
@@ -175,8 +174,8 @@ ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
   if (!is_measurement(before)) return nullptr;
   if (before.value("measured", ordered_json()) != describe(job, lengths))
     refuse(
-        "{}: holds another measurement; choose another folder with --output, or measure everything again "
-        "with --restart",
+        "{}: the folder contains a different measurement; choose another folder with --output, or measure "
+        "everything again with --restart",
         job.output.path);
   return before;
 }
@@ -209,7 +208,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
       lengths.instruction_tokens + lengths.document_tokens + lengths.question_tokens + answer_tokens - 1;
   if (positions > config.context) {
     timed.trouble =
-        fmt::format("a prompt needs {} positions and the model has {}", positions, config.context);
+        fmt::format("a prompt needs {} positions, but the model has {}", positions, config.context);
     return timed;
   }
   const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
@@ -239,7 +238,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     if (predicted) timed.predicted = predicted->time().seconds();
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
-    if (got != wanted) fail("{} answer tokens were decoded and {} wanted", got, wanted);
+    if (got != wanted) fail("{} answer tokens were decoded, but {} were wanted", got, wanted);
   }
   if (runs.size() > 1) runs.erase(runs.begin());
   std::ranges::sort(runs, {}, &BenchRun::seconds);

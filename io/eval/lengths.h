@@ -9,6 +9,7 @@
 #include "core/job/job.h"
 #include "io/base/file_layer.h"
 #include "io/base/yaml_reader.h"
+#include "io/files/job_file.h"
 
 namespace sheaf {
 
@@ -36,7 +37,7 @@ EvalLengths read_lengths(const YamlPtr& node);
 void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes);
 
 /// What a method and an engine are for rows of lengths: a job without corpus and task of its own.
-Job lengths_job(const std::string& file, const std::vector<std::string>& changes);
+Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);
 
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
 void check_lengths_model(const std::string& model);

@@ -72,7 +72,7 @@ void read_paper(YamlMap map, Eval& eval) {
     check_known(row, "method", figures.method, eval.methods, &Eval::Method::label);
     for (const Eval::PaperRow& other : eval.paper_rows)
       if (other.model == figures.model && other.dataset == figures.dataset && other.method == figures.method)
-        refuse("{}: the paper's figures of {}, {}, {} appear twice; keep one", row.where(), figures.model,
+        refuse("{}: the paper's figures for {}, {}, {} appear twice; keep one", row.where(), figures.model,
                figures.dataset, figures.method);
     if (const auto found = scale.find(figures.dataset); found != scale.end() && figures.figures.quality) {
       *figures.figures.quality *= found->second;

@@ -21,8 +21,7 @@ size_t value_index(const Metric& metric, const std::string& name) {
 
 void check_kind(const Eval::Dataset& dataset, const std::vector<GoldAnswer>& gold) {
   if (gold.empty())
-    refuse("{}: dataset {}: none of its rows has a gold answer; leave out metric", dataset.place,
-           dataset.name);
+    refuse("{}: dataset {}: no record has a gold answer; leave out metric", dataset.place, dataset.name);
   try {
     check_gold(find_metric(dataset.metric), gold);
   } catch (const Error& error) {

@@ -31,13 +31,13 @@ class Reader {
     only(root, {"format", "device", "machine", "date", "version", "measurements"}, "");
     const JsonFields fields(root, path_);
     if (const std::string format = fields.text("format"); format != kFormat)
-      refuse("{}: format \"{}\" is not \"{}\"; write it anew with sheaf bench --calibrate", path_, format,
-             kFormat);
+      refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --calibrate", path_,
+             format, kFormat);
     Calibration calibration{fields.text("device"), fields.text("date"), fields.text("version"), {}};
     if (root.contains("machine")) calibration.machine = fields.text("machine");
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
-      refuse("{}: \"measurements\" is no list, or empty", path_);
+      refuse("{}: \"measurements\" must be a list with at least one entry", path_);
     for (size_t i = 0; i < list->size(); ++i) calibration.measurements.push_back(measurement((*list)[i], i));
     return calibration;
   }
@@ -51,7 +51,7 @@ class Reader {
 
   Measurement measurement(const json& object, size_t index) const {
     const std::string where = fmt::format("measurement {} ", index + 1);
-    if (!object.is_object()) refuse("{}: {}is no object", path_, where);
+    if (!object.is_object()) refuse("{}: {}must be an object", path_, where);
     only(object, {"shape", "parts", "picks", "products", "attention", "rest", "pick", "host", "held_out"},
          where);
     const JsonFields fields(object, path_ + ": " + where);
@@ -62,9 +62,9 @@ class Reader {
     measured.probe.picks = static_cast<int32_t>(std::clamp<int64_t>(picks, 0, INT32_MAX));
     const json* parts = fields.find("parts");
     if (!parts || !parts->is_array() || parts->empty())
-      refuse("{}: {}: \"parts\" is no list, or empty", path_, where);
+      refuse("{}: {}: \"parts\" must be a list with at least one entry", path_, where);
     for (const json& each : *parts) measured.probe.parts.push_back(part(each, where));
-    if (measured.probe.rows() > kMostRows) refuse("{}: {}has more than {} rows", path_, where, kMostRows);
+    if (measured.probe.rows() > kMostRows) refuse("{}: {}has more than {} tokens", path_, where, kMostRows);
     auto seconds = [&](const char* key) {
       const double value = fields.number(key, 0) / 1e6;
       if (!(value >= 0)) refuse("{}: {}: \"{}\" is below 0", path_, where, key);
@@ -80,11 +80,11 @@ class Reader {
   ProbePart part(const json& list, const std::string& where) const {
     int32_t values[5] = {};
     if (!list.is_array() || list.size() != std::size(values))
-      refuse("{}: {}: a part is [groups, trunk, runs, own, rows]", path_, where);
+      refuse("{}: {}: a part must be [groups, trunk, runs, own, rows]", path_, where);
     for (size_t i = 0; i < std::size(values); ++i) {
       const bool from_zero = i == 1 || i == 3;
       if (!list[i].is_number_unsigned() || list[i] > kMostRows || (!from_zero && list[i] == 0))
-        refuse("{}: {}: {} cannot be part of a step", path_, where, shown_json(list));
+        refuse("{}: {}: {} is not a possible part of a step", path_, where, shown_json(list));
       values[i] = list[i].get<int32_t>();
     }
     return {values[0], values[1], values[2], values[3], values[4]};

@@ -36,7 +36,7 @@ std::vector<std::string> read_values(const YamlNode& node, const std::string& na
     for (const YamlPtr& item : node.items) values.push_back(yaml_scalar(*item, name));
   else
     values.push_back(yaml_scalar(node, name));
-  if (values.empty()) refuse("{}: {} is an empty list; name a value", node.place.text(), name);
+  if (values.empty()) refuse("{}: {} is an empty list; give at least one value", node.place.text(), name);
   return values;
 }
 

@@ -64,7 +64,7 @@ Entry read_entry(const YamlNode::Entry& node) {
   }
   map.finish();
   if (entry.calibration.empty() == entry.like.empty())
-    refuse("{}: {} needs either a calibration or a device it is like", map.where(), node.key);
+    refuse("{}: {} needs either calibration (a file) or like (another device)", map.where(), node.key);
   hardware.gpu = kind == "gpu";
   hardware.flops = tflops * 1e12;
   hardware.bandwidth = bandwidth_gb * 1e9;
@@ -83,7 +83,7 @@ Entry read_entry(const YamlNode::Entry& node) {
 Calibration calibration_of(const Entry& entry, const fs::path& folder) {
   const std::string path = (folder / entry.calibration).string();
   if (!fs::is_regular_file(path))
-    refuse("{}: {}: no such calibration: {}", entry.where, entry.hardware.name, path);
+    refuse("{}: {}: no such calibration file: {}", entry.where, entry.hardware.name, path);
   return read_calibration(path);
 }
 
@@ -107,12 +107,12 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
   if (found == entries.end() || found->calibration.empty())
-    refuse("{}: {}: like {} is no device with a calibration of its own", entry.where, entry.hardware.name,
-           entry.like);
+    refuse("{}: {}: like must name a device that has its own calibration; {} does not", entry.where,
+           entry.hardware.name, entry.like);
   Hardware& hardware = entry.hardware;
   const Hardware& other = found->hardware;
   if (!hardware.gpu || !other.gpu)
-    refuse("{}: {}: only a GPU can be like another one; calibrate it", entry.where, hardware.name);
+    refuse("{}: {}: like works only between GPUs; calibrate this device instead", entry.where, hardware.name);
   hardware.device = other.device.scaled(hardware.flops / other.flops, hardware.bandwidth / other.bandwidth);
   hardware.measured_on = other.measured_on;
   hardware.measured = other.measured;
@@ -179,9 +179,8 @@ std::string find_hardware_file() {
   for (const fs::path& place : places)
     if (fs::is_regular_file(place, ignored)) return place.string();
   refuse(
-      "configs/hardware.yaml: not found from here, nor installed with the program "
-      "(share/sheaf/hardware.yaml); "
-      "name it with --hardware-file");
+      "configs/hardware.yaml: not found here, nor installed with the program (share/sheaf/hardware.yaml); "
+      "give it with --hardware-file");
 }
 
 }  // namespace sheaf

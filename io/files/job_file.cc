@@ -52,7 +52,7 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
   if (!method.serves(kind)) {
     std::vector<std::string_view> served;
     for (const TaskKind task : method.tasks) served.push_back(word_of(task));
-    refuse("{}: method.name {} is only for task.kind {}; for {} choose one of {}", map.where("name"),
+    refuse("{}: method.name {} works only with task.kind {}; for {} use one of {}", map.where("name"),
            map.has("name") ? asked.name : asked.name + " (the default)", fmt::join(served, " and "),
            word_of(kind), fmt::join(method_names(kind), ", "));
   }
@@ -63,8 +63,8 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
   if (method.wording.skeleton) return;
   const auto only_for_hpd = [&](const char* key, auto value, auto own) {
     if (value == own)
-      refuse("{}: method.{} {} is only for method.name hpd, not {}", map.where(key), key, word_of(own),
-             asked.name);
+      refuse("{}: method.{} {} works only with method.name hpd, not with {}", map.where(key), key,
+             word_of(own), asked.name);
   };
   only_for_hpd("values", asked.values, ValueSight::positional);
   only_for_hpd("stacking", asked.stacking, Stacking::joint);
@@ -123,34 +123,40 @@ void read_cost(YamlMap map, Job::Cost& cost) {
   map.finish();
 }
 
-YamlPtr apply_override(const YamlPtr& root, const std::string& override_text) {
-  const std::string source = "--set " + shorten_text(override_text, 120);
-  const size_t equals = override_text.find('=');
+YamlPtr apply_change(const YamlPtr& root, const JobChange& change) {
+  const size_t equals = change.text.find('=');
   if (equals == std::string::npos || equals == 0)
-    refuse("{}: write it as key.path=value, for example method.documents=4", source);
-  const std::string text = override_text.substr(equals + 1);
-  const YamlPtr value = parse_yaml(source, text == "-" ? "\"-\"" : text, 0);  // standard input, not a list
-  if (std::count(override_text.begin(), override_text.begin() + static_cast<ptrdiff_t>(equals), '.') > 8)
-    refuse("{}: the key has too many parts", source);
-  return replace_yaml(root, std::string_view(override_text).substr(0, equals), value);
+    refuse("{}: write it as key.path=value, for example method.documents=4", change.place);
+  const std::string_view key = std::string_view(change.text).substr(0, equals);
+  const std::string text = change.text.substr(equals + 1);
+  const YamlPtr value =
+      parse_yaml(change.place, text == "-" ? "\"-\"" : text, 0);  // standard input, not a list
+  if (std::ranges::count(key, '.') > 8) refuse("{}: the key has too many parts", change.place);
+  return replace_yaml(root, key, value);
 }
 
-YamlPtr overridden(YamlPtr root, const std::vector<std::string>& overrides) {
+YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
   if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
-    for (const std::string& text : overrides) root = apply_override(root, text);
+    for (const JobChange& change : changes) root = apply_change(root, change);
   return root;
 }
 
 }  // namespace
 
-Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  return read_job(path, read_yaml(path), overrides, files);
+std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
+  std::vector<JobChange> changes;
+  for (const std::string& text : overrides) changes.push_back({text, "--set " + shorten_text(text, 120)});
+  return changes;
 }
 
-Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files) {
+Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
+  return read_job(path, read_yaml(path), set_options(overrides), files);
+}
+
+Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
   Job job;
   job.file = path;
-  YamlMap map(overridden(std::move(root), overrides), "");
+  YamlMap map(changed(std::move(root), changes), "");
   YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
           method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
           cost = map.map("cost"), estimate = map.map("estimate");
@@ -167,19 +173,19 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<std::strin
   if (find_method(job.method.name).wording.experts) {
     if (job.input.documents.empty())
       refuse(
-          "{}: method.name {} asks about several documents one by one; name their list column with "
-          "input.documents",
+          "{}: method.name {} asks about several documents one by one; set input.documents to the column "
+          "with their list",
           job.file, job.method.name);
     if (job.input.too_long != TooLong::refuse)
-      refuse("{}: input.too_long: {}'s documents are not {}; leave it out", job.file, job.method.name,
-             job.input.too_long == TooLong::split ? "split" : "truncated");
+      refuse("{}: input.too_long: documents of method {} cannot be {}; leave it out", job.file,
+             job.method.name, job.input.too_long == TooLong::split ? "split" : "truncated");
   }
   if (files) add_examples(job);
   return job;
 }
 
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_estimate_section(YamlMap(overridden(read_yaml(path), overrides), "").map("estimate"));
+  return read_estimate_section(YamlMap(changed(read_yaml(path), set_options(overrides)), "").map("estimate"));
 }
 
 }  // namespace sheaf

@@ -8,12 +8,21 @@
 
 namespace sheaf {
 
+/// A change to a job, and where it is written.
+struct JobChange {
+  std::string text;   ///< "method.documents=6"
+  std::string place;  ///< "eval.yaml:12", or the option; errors about the change begin with it
+};
+
+/// The values of `--set` as changes.
+std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
+
 /// Reads a job file, applies `key.path=value` overrides and checks it: an unknown key, a wrong type, a value
 /// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
 /// model and the corpus may be missing, and few-shot examples are not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 /// The same of a file that is read.
-Job read_job(const std::string& path, YamlPtr root, const std::vector<std::string>& overrides, bool files);
+Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);
 
 /// The `estimate` section of a job file, with the overrides; the rest is not looked at.
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides);

@@ -31,12 +31,12 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   const DatasetFormat* format = find_dataset_format(input.format);
   if (kind != TaskKind::ask) only_for(map, {"shots", "shots_from"}, "task.kind ask");
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
-    refuse("{}: input.shots needs input.shots_from, the file to take examples from (not the one to answer)",
+    refuse("{}: input.shots needs input.shots_from, a file with examples (not the file to answer)",
            map.where("shots"));
   if (files) check_exists(map, "shots_from", dataset.shots_from);
   if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
-    refuse("{}: input.format {} is only for task.kind {}", map.where("format"), format->name,
+    refuse("{}: input.format {} works only with task.kind {}", map.where("format"), format->name,
            word_of(format->task));
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
@@ -60,7 +60,7 @@ void check_batch(const YamlMap& map, Job::Input& input) {
        "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options", "too_long"},
       "task.kind extract and ask");
   if (input.format != kBatchFormat)
-    refuse("{}: task.kind chat reads requests; write input.format: {}", map.where("format"), kBatchFormat);
+    refuse("{}: task.kind chat reads requests; set input.format: {}", map.where("format"), kBatchFormat);
   input.id = "custom_id";
 }
 
@@ -75,7 +75,7 @@ void check_exists(const YamlMap& map, std::string_view key, const std::string& p
 
 void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
   for (std::string_view key : keys)
-    if (map.has(key)) refuse("{}: {} is only for {}; remove it", map.where(key), map.path(key), what);
+    if (map.has(key)) refuse("{}: {} works only with {}; remove it", map.where(key), map.path(key), what);
 }
 
 void needs(const YamlMap& map, std::string_view key, std::string_view what) {
@@ -108,7 +108,7 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
                           "rerank_scores", "questions", "question", "options"})
     input.places[map.path(key)] = map.where(key);
   if (kind != TaskKind::chat && input.format == kBatchFormat)
-    refuse("{}: input.format {} is only for task.kind chat", map.where("format"), kBatchFormat);
+    refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
   if (kind == TaskKind::chat) {
     check_batch(map, input);
   } else if (kind == TaskKind::extract) {
@@ -140,19 +140,16 @@ void add_examples(Job& job) {
   const Job::Input::Dataset& dataset = job.input.dataset;
   if (dataset.shots == 0) return;
   if (job.task.instruction.empty())
-    refuse("{}: input.shots needs task.instruction, the text that the examples follow", job.file);
+    refuse("{}: input.shots needs task.instruction; the examples are put after it", job.file);
   DatasetOptions options = dataset;
   options.split = "train";
   const std::string path = dataset.shots_from.empty() ? job.input.path : dataset.shots_from;
   std::error_code ignored;
   const bool same_file = std::filesystem::equivalent(path, job.input.path, ignored);
   if (same_file && (job.input.format != "narrativeqa" || dataset.split == options.split))
-    refuse(
-        "{}: input.shots: the examples would be answered questions about the very documents that are asked "
-        "about; {}",
-        job.file,
-        job.input.format == "narrativeqa" ? "ask about another input.split"
-                                          : "name another input.shots_from");
+    refuse("{}: input.shots: the examples would come from the documents that the job asks about; {}",
+           job.file,
+           job.input.format == "narrativeqa" ? "use another input.split" : "name another input.shots_from");
   const auto reader = find_dataset_format(job.input.format) ? open_dataset(job.input.format, path, options)
                                                             : open_own_corpus(path);
   const bool plain = find_method(job.method.name).wording.plain_text;

@@ -28,7 +28,7 @@ MetricItems read_judged_items(const std::string& path) {
     try {
       const json row = parse_json_line(line->text, [](const std::string&) { return true; });
       const std::string id = id_text(row.value("id", json()));
-      if (id.empty()) throw BadText("has no \"id\"");
+      if (id.empty()) throw BadText("the line has no \"id\"");
       std::map<std::string, std::string> judgements;
       if (const json reply = row.value("reply", json()); reply.is_string()) {
         try {
@@ -39,7 +39,7 @@ MetricItems read_judged_items(const std::string& path) {
       } else if (const json given = row.value("judgements", json()); given.is_object()) {
         judgements = read_judgements("<result>" + given.dump());
       } else {
-        throw BadText("has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
+        throw BadText("the line has neither \"judgements\" {attribute: word} nor the judge's \"reply\"");
       }
       for (const auto& [attribute, word] : judgements)
         read.items.push_back({fmt::format("{}/{}", id, attribute),
@@ -53,7 +53,7 @@ MetricItems read_judged_items(const std::string& path) {
     }
   }
   if (read.items.empty())
-    refuse("{}: holds no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
+    refuse("{}: has no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
   return read;
 }
 

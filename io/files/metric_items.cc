@@ -134,7 +134,7 @@ void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, cons
   check_gold(metric, gold);
   const bool documents = metric.name == "attributes";
   if (predictions.documents != documents)
-    refuse("{}: holds {}; the metric {} needs {}", predictions.path,
+    refuse("{}: contains {}, but the metric {} needs {}", predictions.path,
            documents ? "answers to questions" : "rows of an extract job", metric.name,
            documents ? "rows of an extract job {\"id\", \"values\"}" : "answers to questions");
 }
@@ -145,23 +145,23 @@ void find_unknown(const Predictions& predictions, const std::unordered_set<std::
   for (const std::string& id : predictions.ids)
     if (!known.contains(id)) joined.unknown.push_back(id);
   if (joined.unknown.size() == predictions.ids.size())
-    refuse("{}: none of its ids, such as {}, is an id of the gold answers, such as {}", predictions.path,
+    refuse("{}: its ids (such as {}) do not match those of the gold answers (such as {})", predictions.path,
            shown(predictions.ids.front()), shown(example));
 }
 
 }  // namespace
 
 void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
-  if (gold.empty()) refuse("there is no gold answer to score against");
+  if (gold.empty()) refuse("there are no gold answers to score against");
   const bool documents = metric.name == "attributes";
   if (is_document(gold.front()) != documents)
-    refuse("the metric {} needs {}, and the gold answers are {}{}", metric.name,
+    refuse("the metric {} needs {}, but the gold answers are {}{}", metric.name,
            documents ? "attribute values" : "answers to questions",
            documents ? "answers to questions" : "attribute values",
            documents ? "" : "; use the metric attributes");
   if (metric.name == "quac" && text_of(gold.front().extra, "dialog").empty())
     refuse(
-        "the metric quac needs dialogues, and the gold answers are of questions alone; use the metric squad");
+        "the metric quac needs dialogs, but the gold answers are of single questions; use the metric squad");
 }
 
 MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
@@ -187,7 +187,7 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
 
 MetricItems join_runs(const Predictions& first, const Predictions& second, const JoinOptions& options) {
   if (first.documents != second.documents)
-    refuse("{} and {} are rows of different kinds of jobs", first.path, second.path);
+    refuse("{} and {} come from different kinds of jobs", first.path, second.path);
   const Answers wanted(first, options), answers(second, options);
   MetricItems joined;
   const auto add = [&](MetricItem item, const json& reference, const json* prediction) {

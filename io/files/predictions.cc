@@ -32,7 +32,8 @@ class PredictionReader {
     if (file->text().find_first_not_of(" \t\r\n") == std::string_view::npos)
       refuse("{}: is empty; {}", path, kForms);
     const json object = parse_json(file->text(), path);
-    if (!object.is_object() || object.empty()) refuse("{}: holds no object {{id: answer}}; {}", path, kForms);
+    if (!object.is_object() || object.empty())
+      refuse("{}: is not an object {{id: answer}}; {}", path, kForms);
     place_ = path;
     const auto nested = object.find("answer");  // HotpotQA's form has the supporting facts beside the answers
     const bool hotpot = nested != object.end() && nested->is_object();
@@ -47,7 +48,7 @@ class PredictionReader {
     while (const auto line = lines.next()) {
       place_ = fmt::format("{}:{}", path, line->number);
       if (!line->damage.empty()) refuse("{}: cannot be read: {}", place_, line->damage);
-      if (line->too_long) refuse("{}: is longer than {} bytes", place_, LineReader::kLongestLine);
+      if (line->too_long) refuse("{}: the line is longer than {} bytes", place_, LineReader::kLongestLine);
       if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       try {
         add_row(parse_json_line(line->text, [](const std::string& key) {
@@ -85,7 +86,7 @@ class PredictionReader {
   }
 
   Predictions take() && {
-    if (predictions_.ids.empty()) refuse("{}: holds no predictions; {}", predictions_.path, kForms);
+    if (predictions_.ids.empty()) refuse("{}: has no predictions; {}", predictions_.path, kForms);
     return std::move(predictions_);
   }
 
@@ -127,10 +128,10 @@ class PredictionReader {
     const std::string id = id_text(row.value("id", json()));
     if (id.empty()) refuse("{}: the row has no \"id\"; {}", place_, kForms);
     if (const auto values = row.find("values"); values != row.end()) {
-      if (!values->is_object()) refuse("{}: \"values\" is no object of attributes", place_);
+      if (!values->is_object()) refuse("{}: \"values\" must be an object of attributes", place_);
       add(id, *values, true);
     } else if (const auto answers = row.find("answers"); answers != row.end()) {
-      if (!answers->is_array()) refuse("{}: \"answers\" is no list of {{\"id\", \"answer\"}}", place_);
+      if (!answers->is_array()) refuse("{}: \"answers\" must be a list of {{\"id\", \"answer\"}}", place_);
       for (size_t i = 0; i < answers->size(); ++i) {
         const json& answer = (*answers)[i];
         if (!answer.is_object() || !answer.contains("answer"))
@@ -150,13 +151,13 @@ class PredictionReader {
   void add_dialog(const json& row) {
     const json &ids = row["qid"], &spans = row["best_span_str"];
     if (!ids.is_array() || !spans.is_array() || ids.size() != spans.size())
-      refuse("{}: \"qid\" and \"best_span_str\" are no lists of the same length", place_);
+      refuse("{}: \"qid\" and \"best_span_str\" must be lists of the same length", place_);
     for (size_t i = 0; i < ids.size(); ++i) {
       json prediction{{"answer", spans[i]}};
       for (const char* act : {"yesno", "followup"})
         if (const auto said = row.find(act); said != row.end()) {
           if (!said->is_array() || said->size() != ids.size())
-            refuse("{}: \"{}\" is no list as long as \"qid\"", place_, act);
+            refuse("{}: \"{}\" must be a list as long as \"qid\"", place_, act);
           prediction[act] = (*said)[i];
         }
       add(id_text(ids[i]), std::move(prediction), false);
@@ -169,13 +170,13 @@ class PredictionReader {
 
   void add(const std::string& id, json prediction, bool document) {
     if (!predictions_.ids.empty() && document != predictions_.documents)
-      refuse("{}: rows of an extract job and answers to questions stand in one file", place_);
+      refuse("{}: the file mixes rows of an extract job with answers to questions", place_);
     predictions_.documents = document;
     if (!document)
       for (auto key = prediction.begin(); key != prediction.end();)
         key = is_kept(key.key()) ? std::next(key) : prediction.erase(key);
     if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
-      refuse("{}: {} is answered a second time; keep one", place_, shown(id));
+      refuse("{}: {} is answered twice; keep one answer", place_, shown(id));
     predictions_.ids.push_back(id);
   }
 
@@ -188,7 +189,7 @@ std::vector<std::string> rows_files(const std::string& folder) {
   for (const std::string& file :
        expand_corpus_path(folder))  // its folders' files too, which are not of the run
     if (fs::path(file).lexically_relative(folder).string().starts_with("rows-")) files.push_back(file);
-  if (files.empty()) refuse("{}: holds no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
+  if (files.empty()) refuse("{}: has no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
   return files;
 }
 
@@ -206,7 +207,7 @@ Predictions read_predictions(const std::string& path) {
   if (files.empty()) refuse("{}: no such file; {}", path, kForms);
   for (const std::string& file : files) {
     const CorpusFormat format = corpus_format(file);
-    if (format == CorpusFormat::unknown) refuse("{}: is no file of predictions; {}", file, kForms);
+    if (format == CorpusFormat::unknown) refuse("{}: is not a file of predictions; {}", file, kForms);
     format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
   }
   return std::move(reader).take();

@@ -35,7 +35,7 @@ void read_options(const YamlPtr& node, Attribute& attribute, const YamlMap& map)
     return;
   }
   if (!is_enum)
-    refuse("{}: attribute \"{}\" has options but is no enum; say type: enum or remove them",
+    refuse("{}: attribute \"{}\" has options but is not an enum; set type: enum or remove them",
            map.where("options"), attribute.name);
   if (node->kind != YamlNode::Kind::list || node->items.empty())
     refuse("{}: the options of \"{}\" must be a list of at least one value, not {}", node->place.text(),
@@ -125,8 +125,8 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_
       refuse("{}: attribute \"{}\" appears twice; remove one", item->place.text(), attribute.name);
     if (bytes_of(attribute) > room)
       refuse(
-          "{}: the categories so far take more than {} MB, each with the options of its attributes; split "
-          "the schema",
+          "{}: the categories so far, with the options of their attributes, take more than {} MB; split the "
+          "schema",
           item->place.text(), kMostBytes >> 20);
     room -= bytes_of(attribute);
     category.attributes.push_back(std::move(attribute));
@@ -144,7 +144,8 @@ Schema read_schema(const std::string& path) {
   map.finish();
   const Shared shared = read_shared(attributes);
   YamlMap check(categories, "categories");
-  if (categories->entries.empty()) refuse("{}: categories has no category", categories->place.text());
+  if (categories->entries.empty())
+    refuse("{}: categories is empty; add a category", categories->place.text());
   Schema schema;
   size_t room = kMostBytes;
   for (const YamlNode::Entry& entry : categories->entries)

@@ -21,7 +21,7 @@ class WorkloadReader {
     while (const auto line = lines.next()) {
       line_ = line->number;
       if (line->too_long)
-        refuse("{}:{}: a line of more than {} MB; split the context's questions over several lines", path_,
+        refuse("{}:{}: the line has more than {} MB; split the context's questions over several lines", path_,
                line_, LineReader::kLongestLine >> 20);
       std::string trouble;
       const json row = read_json(line->text, {}, &trouble);
@@ -35,7 +35,7 @@ class WorkloadReader {
         add_context(row);
       }
     }
-    if (workload_.questions == 0) refuse("{}: a workload without questions", path_);
+    if (workload_.questions == 0) refuse("{}: the workload has no questions", path_);
     return std::move(workload_);
   }
 
@@ -43,7 +43,7 @@ class WorkloadReader {
   std::string name(const json& row) const {
     const auto at = row.find("name");
     if (at == row.end()) return "workload";
-    if (!at->is_string()) refuse("{}:{}: \"name\" is no text", path_, line_);
+    if (!at->is_string()) refuse("{}:{}: \"name\" must be text", path_, line_);
     return *at;
   }
 
@@ -56,10 +56,10 @@ class WorkloadReader {
   Tokens ids(const json& row, const char* key) {
     const json& array = member(row, key);
     Tokens tokens;
-    if (!array.is_array()) refuse("{}:{}: \"{}\" is not a list of ids", path_, line_, key);
+    if (!array.is_array()) refuse("{}:{}: \"{}\" must be a list of token ids", path_, line_, key);
     for (const json& id : array) {
       if (!id.is_number_unsigned() || id > INT32_MAX - 1)
-        refuse("{}:{}: \"{}\" holds what is no id", path_, line_, key);
+        refuse("{}:{}: \"{}\" has an entry that is not a token id", path_, line_, key);
       tokens.push_back(id.get<TokenId>());
       workload_.vocab = std::max(workload_.vocab, tokens.back() + 1);
     }
@@ -75,14 +75,15 @@ class WorkloadReader {
 
   const json& list(const json& row, const char* key) const {
     const json& value = member(row, key);
-    if (!value.is_array() || value.empty()) refuse("{}:{}: \"{}\" is no list, or empty", path_, line_, key);
+    if (!value.is_array() || value.empty())
+      refuse("{}:{}: \"{}\" must be a list with at least one entry", path_, line_, key);
     return value;
   }
 
   int32_t length(const json& row, const char* key) const {
     const json& value = member(row, key);
     if (!value.is_number_unsigned() || value < 1 || value > 100000)
-      refuse("{}:{}: \"{}\" is no length", path_, line_, key);
+      refuse("{}:{}: \"{}\" must be a whole number from 1 to 100000", path_, line_, key);
     return value.get<int32_t>();
   }
 

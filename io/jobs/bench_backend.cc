@@ -35,7 +35,7 @@ Shape find_shape(const std::string& text) {
   std::filesystem::path path(text);
   if (std::filesystem::is_directory(path)) path /= "config.json";
   if (!std::filesystem::is_regular_file(path))
-    refuse("--shape {}: neither a known shape ({}) nor a config.json", text, fmt::join(names, ", "));
+    refuse("--shape {}: is neither a shape ({}) nor a config.json", text, fmt::join(names, ", "));
   const FileConfig description = read_hf_config(path.string());
   return {description.config, description.family->qkv_bias};
 }
@@ -53,12 +53,12 @@ int choose_device(const Device& asked) {
   const int device = asked.index.value_or(0);
   const auto devices = static_cast<int>(cuda_devices().size());
   if (device >= devices)
-    refuse("--device {}: this machine has {} CUDA device{}; --device cpu times small shapes without one",
+    refuse("--device {}: this machine has {} CUDA device{}; use --device cpu for small shapes",
            device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(device); !trouble.empty()) refuse("{}", trouble);
   return device;
 #else
-  refuse("--device {}: this program was built without CUDA; --device cpu times small shapes",
+  refuse("--device {}: this program was built without CUDA; use --device cpu for small shapes",
          device_text(asked));
 #endif
 }
@@ -74,9 +74,8 @@ Model random_cpu_model(const std::string& name, int32_t layers) {
   const int64_t needed = 2 * random_model_bytes(shape.config);
   if (needed > memory_bytes() / 2)
     throw OutOfMemory(
-        fmt::format(
-            "{}: random weights would take {:.1f} GB of this machine's {:.1f} GB; name a smaller shape", name,
-            static_cast<double>(needed) / 1e9, static_cast<double>(memory_bytes()) / 1e9),
+        fmt::format("{}: random weights need {:.1f} GB, and this machine has {:.1f} GB; use a smaller shape",
+                    name, static_cast<double>(needed) / 1e9, static_cast<double>(memory_bytes()) / 1e9),
         Fault::input);
   return make_random_model(shape.config, kSeed, shape.biases);
 }

@@ -211,7 +211,7 @@ Calibration calibrate(const Device& device, std::vector<std::string> shapes,
     calibration.device = timer ? timer->describe() : differences->describe();
   }
   if (calibration.measurements.empty())
-    refuse("--calibrate: no shape fits {}; name a smaller one with --shapes", device_text(device));
+    refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(device));
   return calibration;
 }
 

@@ -31,8 +31,8 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
   for (const Stack& stack : stacks)
     if (!engine->fits(stack))
       refuse(
-          "a prompt of {} tokens does not fit the memory left for keys and values; pack less with "
-          "--prompt-tokens or --documents",
+          "a prompt of {} tokens does not fit the memory left for keys and values; lower --prompt-tokens or "
+          "--documents",
           stack.prompt_tokens());
   const Stages before = backend.stage_seconds();
   {

@@ -95,7 +95,7 @@ std::optional<RunEnd> JobRun::open() {
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
   folder_.emplace(real_files(), folder_options());
   if (folder_->finished()) {
-    listener_.note(fmt::format("{} was finished before: {} rows, {} rejects; --restart runs it again",
+    listener_.note(fmt::format("{} is already finished: {} rows, {} rejects; use --restart to run it again",
                                job().output.path, folder_->rows(), folder_->rejects()));
     const std::string path = job().output.path + "/report.json";
     return RunEnd{folder_->rejects() > 0 ? 1 : 0,
@@ -198,11 +198,11 @@ RunEnd JobRun::interrupted() {
 RunEnd JobRun::finish() {
   if (corpus_fingerprint(job().input) != fingerprint_.at("corpus"))
     refuse(
-        "{}: its files were changed while they were read, so the rows would be of neither the old ones nor "
-        "the new ones; leave them alone and begin again with --restart",
+        "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
+        "start again with --restart, and leave the corpus alone meanwhile",
         job().input.path);
   if (folder_->rows() + folder_->rejects() == 0)
-    listener_.note(fmt::format("{}: there was no row in it", job().input.path));
+    listener_.note(fmt::format("{}: the corpus is empty", job().input.path));
   nlohmann::ordered_json report = count_->report(pipeline_->stats());
   folder_->finish(report.dump(2) + "\n", report_html(report));
   return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};

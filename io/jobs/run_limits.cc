@@ -23,7 +23,7 @@ Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window) {
       return shard;
     }
   }
-  refuse("--shard: \"{}\" is no part of a whole; write 0/4 for the first of four, 3/4 for the last", text);
+  refuse("--shard must be I/N with 0 ≤ I < N, for example 0/4; got {}", text);
 }
 
 MostRejects::MostRejects(const std::string& text) : text_(text) {
@@ -33,15 +33,15 @@ MostRejects::MostRejects(const std::string& text) : text_(text) {
   percent_ = bad == std::errc() && rest + 1 == end && *rest == '%';
   if (bad != std::errc() || (rest != end && !percent_) || !(most_ >= 0) || (percent_ && most_ > 100) ||
       (!percent_ && most_ != std::floor(most_)))
-    refuse("--max-rejects: \"{}\" is neither a number of rows such as 100 nor a share such as 2.5%", text);
+    refuse("--max-rejects must be a number of records such as 100 or a share such as 2.5%; got {}", text);
 }
 
 void MostRejects::check(int64_t rejects, int64_t rows, const std::string& folder) const {
   const auto count = static_cast<double>(rejects);
   if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(rows) : most_)) return;
   refuse(
-      "{} of the first {} rows are rejects, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
-      "What is done is kept: mend the corpus and --restart, or go on with a higher limit",
+      "{} of the first {} records were rejected, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
+      "Fix the corpus and start again with --restart, or raise the limit to resume: finished rows are kept",
       rejects, rows, text_, folder);
 }
 

@@ -102,8 +102,7 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
 void compare(const DecodedItem& one, const DecodedItem& other, VerifyEnd& end) {
   ++end.items;
   if (one.answers.size() != other.answers.size())
-    fail("{} answers were decoded by the method and {} by its baseline", one.answers.size(),
-         other.answers.size());
+    fail("the method decoded {} answers, but its baseline {}", one.answers.size(), other.answers.size());
   for (size_t q = 0; q < one.answers.size(); ++q) {
     ++end.answers;
     const Compared &a = one.answers[q], &b = other.answers[q];
@@ -137,7 +136,7 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
       compare(one, other->second, end);
   end.rejects = std::max(packed.rejects, separate.rejects);
   if (end.answers == 0)
-    refuse("nothing to compare: no answer was decoded both ways ({} rows rejected); `sheaf run` says why",
+    refuse("nothing to compare: no answer was decoded both ways ({} records rejected); `sheaf run` shows why",
            end.rejects);
   return end;
 }

@@ -30,25 +30,25 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
 #ifdef SHEAF_WITH_CUDA
   if (dtype == Precision::f32) {
     if (automatic) return -1;
-    refuse("model.dtype: f32 is computed on the CPU only; leave it out, or use engine.device: cpu");
+    refuse("model.dtype: f32 works only on the CPU; leave it out, or set engine.device: cpu");
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
-    if (!automatic) refuse("engine.device: {}; or use cpu", trouble);
+    if (!automatic) refuse("engine.device: {}; or set it to cpu", trouble);
     notices.push_back(trouble + "; computing on the CPU");
   }
   const auto devices = static_cast<int>(cuda_devices().size());
   if (automatic && devices == 0) return -1;
   const int number = asked.index.value_or(0);
   if (number >= devices)
-    refuse("engine.device: {} was asked for and this machine has {} CUDA device{}; use cpu or auto",
+    refuse("engine.device: {} does not exist; this machine has {} CUDA device{}; use cpu or auto",
            device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
-    refuse("engine.device: {}; or use cpu", trouble);
+    refuse("engine.device: {}; or set it to cpu", trouble);
   return number;
 #else
   static_cast<void>(dtype), static_cast<void>(notices);
   if (automatic) return -1;
-  refuse("engine.device: {} was asked for and this program was built without CUDA; use cpu or auto",
+  refuse("engine.device: {} cannot be used: this program was built without CUDA; use cpu or auto",
          device_text(asked));
 #endif
 }
@@ -69,8 +69,8 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
   tokenizer_ = std::move(loaded.tokenizer);
   if (tokenizer_->vocab_size() > model_.config.vocab)
-    refuse("{}: the tokenizer has {} tokens and the model {}; they do not belong together", job_.model.path,
-           tokenizer_->vocab_size(), model_.config.vocab);
+    refuse("{}: the tokenizer has {} tokens, but the model only {}; use the tokenizer of this model",
+           job_.model.path, tokenizer_->vocab_size(), model_.config.vocab);
   chat_name_ =
       job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
 }

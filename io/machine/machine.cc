@@ -37,15 +37,15 @@ int64_t available_memory() {
 
 MachineFact examine_cores() {
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
-  MachineFact fact{"cores", fmt::format("{} for this process", cores), "", {{"cores", cores}}};
+  MachineFact fact{"cores", fmt::format("{} available to this process", cores), "", {{"cores", cores}}};
   // "max 100000" or "200000 100000": microseconds in each period
   std::ifstream file("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
   if (file >> quota >> period && period > 0) {
     fact.details["limit"] = quota / period;
-    fact.text += fmt::format(", held to the time of {:.1f} by its control group", quota / period);
+    fact.text += fmt::format(", limited to the time of {:.1f} by the control group", quota / period);
     if (quota / period < cores - 0.5)
-      fact.fix = fmt::format("use --threads {:.0f}, or more threads than have time get into each other's way",
+      fact.fix = fmt::format("use --threads {:.0f}; more threads would only slow each other down",
                              std::max(1.0, quota / period));
   }
   return fact;
@@ -62,12 +62,13 @@ MachineFact examine_memory() {
   int64_t least = available;
   if (const int64_t limit = group_limit("/sys/fs/cgroup/memory.max"); limit > 0) {
     fact.details["limit_bytes"] = limit;
-    fact.text += fmt::format(", held to {:.1f} GB by its control group", static_cast<double>(limit) / kGB);
+    fact.text += fmt::format(", limited to {:.1f} GB by the control group", static_cast<double>(limit) / kGB);
     least = std::min(least, limit);
   }
   if (least < int64_t{2} << 30)
     fact.fix =
-        "under 2 GB: use a small model, and set engine.kv_memory_gb in the job so that keys and values fit";
+        "less than 2 GB: use a small model, and set engine.kv_memory_gb in the job so that keys and values "
+        "fit";
   return fact;
 }
 
@@ -91,9 +92,9 @@ MachineFact examine_disk(const std::string& output) {
                    fmt::format("{:.1f} GB free in {}", available / kGB, shown),
                    "",
                    {{"folder", output}, {"free_bytes", space.available}, {"writable", writable}}};
-  if (available < kGB) fact.fix = "under 1 GB: put output.path of your jobs on a larger disk";
+  if (available < kGB) fact.fix = "less than 1 GB: set output.path of your jobs to a larger disk";
   if (!writable)
-    fact.fix = fmt::format("{} cannot be written; set output.path of your jobs to a folder that can", shown);
+    fact.fix = fmt::format("{} is not writable; set output.path of your jobs to a folder that is", shown);
   return fact;
 }
 
@@ -101,7 +102,7 @@ MachineFact examine_default_model() {
   const std::string path = "build/models/smollm2.gguf";
   const bool there = fs::is_regular_file(path);
   return {"default model",
-          there ? path : "not here",
+          there ? path : "not found",
           there ? ""
                 : "the demo needs it: run tools/setup in the project's root, or name a model of your own in "
                   "model.path",

@@ -66,9 +66,8 @@ std::vector<MachineFact> examine_gpus() {
           trouble, cuda_version(CUDART_VERSION));
     else if (has_driver())
       facts[0].fix =
-          "NVIDIA's driver is loaded but shows CUDA no device: CUDA_VISIBLE_DEVICES may hide them, or a "
-          "container may not "
-          "have been given any; see nvidia-smi";
+          "the NVIDIA driver is loaded, but CUDA finds no device: CUDA_VISIBLE_DEVICES may hide it, or the "
+          "container may lack access to it; see nvidia-smi";
   }
   int driver = 0;
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0)
@@ -89,7 +88,8 @@ std::vector<MachineFact> examine_gpus() {
   MachineFact fact{"GPU", "this build has no CUDA code; jobs run on the CPU", "", {{"driver", has_driver()}}};
   if (has_driver())
     fact.fix =
-        "there is an NVIDIA driver here: install the CUDA toolkit (nvcc) and build again to use the GPU";
+        "this machine has an NVIDIA driver: to use the GPU, install the CUDA toolkit (nvcc) and build sheaf "
+        "again";
   return {fact};
 }
 #endif

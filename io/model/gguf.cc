@@ -47,7 +47,7 @@ class GgufFile::Reader {
 
   const std::byte* take(uint64_t size, const char* what) {
     if (size > left()) {
-      refuse("{}: ends inside {} ({} bytes wanted at byte {}, {} left); the file is cut short or damaged",
+      refuse("{}: the file ends inside {} ({} bytes needed at byte {}, {} left); it is cut short or damaged",
              path(), what, size, at_, left());
     }
     const std::byte* data = bytes_.data() + at_;
@@ -61,7 +61,7 @@ class GgufFile::Reader {
   std::string_view text(const char* what, uint64_t longest) {
     const auto length = number<uint64_t>(what);
     if (length > longest)
-      refuse("{}: {} at byte {} has {} bytes, at most {} are allowed", path(), what, at_, length, longest);
+      refuse("{}: {} at byte {} has {} bytes; at most {} are allowed", path(), what, at_, length, longest);
     return {reinterpret_cast<const char*>(take(length, what)), length};
   }
 
@@ -71,19 +71,23 @@ class GgufFile::Reader {
     at_ = 4;
     const auto version = number<uint32_t>("the header");
     if ((version & 0xffffU) == 0 && version != 0)
-      refuse("{}: is a big-endian GGUF file; only little-endian is read", path());
+      refuse("{}: is a big-endian GGUF file; only little-endian is supported", path());
     if (version == 1)
-      refuse("{}: is GGUF version 1; convert it again with a present-day tool (2 and 3 are read)", path());
-    if (version != 2 && version != 3) refuse("{}: is GGUF version {}; 2 and 3 are read", path(), version);
+      refuse(
+          "{}: is GGUF version 1; only versions 2 and 3 are supported; convert the model again with a "
+          "current tool",
+          path());
+    if (version != 2 && version != 3)
+      refuse("{}: is GGUF version {}; only versions 2 and 3 are supported", path(), version);
     out_.version_ = version;
     tensor_count_ = number<uint64_t>("the header");
     value_count_ = number<uint64_t>("the header");
     constexpr uint64_t smallest_value = 8 + 4 + 1;
     constexpr uint64_t smallest_tensor = 8 + 4 + 8 + 4 + 8;
     if (value_count_ > left() / smallest_value)
-      refuse("{}: claims {} metadata values, more than the file can hold", path(), value_count_);
+      refuse("{}: claims to have {} metadata values, more than fit in the file", path(), value_count_);
     if (tensor_count_ > left() / smallest_tensor)
-      refuse("{}: claims {} tensors, more than the file can hold", path(), tensor_count_);
+      refuse("{}: claims to have {} tensors, more than fit in the file", path(), tensor_count_);
   }
 
   Kind kind(std::string_view key) {
@@ -114,18 +118,18 @@ class GgufFile::Reader {
     value.element = kind(key);
     value.count = number<uint64_t>("a metadata array");
     if (value.element == Kind::array)
-      refuse("{}: metadata {} is an array of arrays, which is not read", path(), shown(key));
+      refuse("{}: metadata {} is an array of arrays, which is not supported", path(), shown(key));
     value.data = bytes_.data() + at_;
     if (value.element == Kind::string) {
       if (value.count > left() / 8)
-        refuse("{}: metadata {} claims {} strings, more than the file can hold", path(), shown(key),
+        refuse("{}: metadata {} claims to have {} strings, more than fit in the file", path(), shown(key),
                value.count);
       for (uint64_t i = 0; i < value.count; ++i)
         take(number<uint64_t>("a metadata string"), "a metadata string");
     } else {
       const uint64_t size = kind_bytes(value.element);
       if (value.count > left() / size)
-        refuse("{}: metadata {} claims {} values, more than the file can hold", path(), shown(key),
+        refuse("{}: metadata {} claims to have {} values, more than fit in the file", path(), shown(key),
                value.count);
       take(value.count * size, "a metadata array");
     }
@@ -136,7 +140,7 @@ class GgufFile::Reader {
     tensor.name = text("a tensor name", 1024);
     const auto dimensions = number<uint32_t>("a tensor description");
     if (dimensions > 4)
-      refuse("{}: tensor {} has {} dimensions, at most 4 are allowed", path(), shown(tensor.name),
+      refuse("{}: tensor {} has {} dimensions; at most 4 are allowed", path(), shown(tensor.name),
              dimensions);
     int64_t values = 1;
     for (uint32_t i = 0; i < dimensions; ++i) {
@@ -152,7 +156,7 @@ class GgufFile::Reader {
     if (const GgmlType* type = find_ggml_type(tensor.type)) {
       const int64_t row = tensor.shape.empty() ? 1 : tensor.shape.back();
       if (row % type->block_values != 0) {
-        refuse("{}: tensor {} has rows of {} values, {} needs a multiple of {}", path(), shown(tensor.name),
+        refuse("{}: tensor {} has rows of {} values; {} needs a multiple of {}", path(), shown(tensor.name),
                row, type->name, type->block_values);
       }
       const int64_t blocks = values / type->block_values;
@@ -169,19 +173,20 @@ class GgufFile::Reader {
   void place_tensors() {
     const uint64_t alignment = out_.uint("general.alignment", 32);
     if (alignment < 8 || alignment > 65536 || !std::has_single_bit(alignment)) {
-      refuse("{}: general.alignment is {}, a power of two between 8 and 65536 is needed", path(), alignment);
+      refuse("{}: general.alignment is {}; it must be a power of two from 8 to 65536", path(), alignment);
     }
     const uint64_t start = (at_ + alignment - 1) / alignment * alignment;
     if (out_.tensors_.empty()) return;  // a vocabulary only
     std::vector<const GgufTensor*> order;
     for (GgufTensor& tensor : out_.tensors_) {
       if (tensor.offset % alignment != 0)
-        refuse("{}: tensor {} starts at offset {}, not a multiple of {}", path(), shown(tensor.name),
+        refuse("{}: tensor {} starts at offset {}, which is not a multiple of {}", path(), shown(tensor.name),
                tensor.offset, alignment);
       const uint64_t room = start <= bytes_.size() ? bytes_.size() - start : 0;
       if (tensor.offset > room || tensor.size > room - tensor.offset) {
         refuse(
-            "{}: tensor {} ends past the file (offset {} + {} bytes, {} available); the file is cut short or "
+            "{}: tensor {} ends past the end of the file (offset {} + {} bytes, {} available); the file is "
+            "cut short or "
             "damaged",
             path(), shown(tensor.name), tensor.offset, tensor.size, room);
       }

@@ -20,7 +20,7 @@ class ArchFields {
   int32_t count(const char* name) const {
     const uint64_t value = gguf_.uint(key(name));
     if (value < 1 || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
-      refuse("{}: metadata {} is {}, a positive number is needed", gguf_.path(), key(name), value);
+      refuse("{}: metadata {} is {}; it must be positive", gguf_.path(), key(name), value);
     }
     return static_cast<int32_t>(value);
   }
@@ -28,7 +28,7 @@ class ArchFields {
   double positive(const char* name) const {
     const double value = gguf_.number(key(name));
     if (!(value > 0) || !std::isfinite(value))
-      refuse("{}: metadata {} is {}, a positive number is needed", gguf_.path(), key(name), value);
+      refuse("{}: metadata {} is {}; it must be positive", gguf_.path(), key(name), value);
     return value;
   }
   double positive(const char* name, double fallback) const { return has(name) ? positive(name) : fallback; }
@@ -68,14 +68,14 @@ std::vector<float> divisors(const GgufFile& gguf, const char* name, int32_t pair
   const GgufTensor* tensor = gguf.find_tensor(name);
   if (tensor == nullptr) return {};
   if (tensor->dtype != DType::f32)
-    refuse("{}: tensor {} is {}, F32 is needed", gguf.path(), name, ggml_type_name(tensor->type));
+    refuse("{}: tensor {} has type {}; it must be F32", gguf.path(), name, ggml_type_name(tensor->type));
   if (tensor->shape != std::vector<int64_t>{pairs})
-    refuse("{}: tensor {} has another shape than the [{}] needed", gguf.path(), name, pairs);
+    refuse("{}: tensor {} must have the shape [{}]", gguf.path(), name, pairs);
   std::vector<float> values(static_cast<size_t>(pairs));
   to_f32(DType::f32, tensor->data, pairs, values.data());
   for (const float value : values) {
     if (!(value > 0) || !std::isfinite(value))
-      refuse("{}: tensor {} holds {}, positive numbers are needed", gguf.path(), name, value);
+      refuse("{}: tensor {} contains {}; its numbers must be positive", gguf.path(), name, value);
   }
   return values;
 }
@@ -84,8 +84,7 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
   const int32_t dim = config.rotary_dim;
   const double base = fields.positive("rope.freq_base", 10000);
   if (!(base > 1))
-    refuse("{}: metadata {} is {}, a number above 1 is needed", gguf.path(), fields.key("rope.freq_base"),
-           base);
+    refuse("{}: metadata {} is {}; it must be above 1", gguf.path(), fields.key("rope.freq_base"), base);
   const std::string type = fields.text("rope.scaling.type", "none");
   const double factor = fields.positive("rope.scaling.factor", fields.positive("rope.scale_linear", 1));
   const double original = fields.positive("rope.scaling.original_context_length", config.context);
@@ -127,8 +126,8 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
            gguf_family_names());
   }
   if (gguf.uint("split.count", 1) > 1) {
-    refuse("{}: is one part of {}; merge the parts into one file first (llama-gguf-split --merge)",
-           gguf.path(), gguf.uint("split.count"));
+    refuse("{}: is one of {} parts; merge them into one file first (llama-gguf-split --merge)", gguf.path(),
+           gguf.uint("split.count"));
   }
   const ArchFields fields(gguf, arch);
   refuse_unsupported(fields);
@@ -142,10 +141,10 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   config.head_dim = fields.count("attention.key_length", std::max(config.hidden / config.heads, 1));
   const int32_t value_dim = fields.count("attention.value_length", config.head_dim);
   if (value_dim != config.head_dim)
-    refuse("{}: keys have {} dimensions and values {}; only equal sizes are supported", gguf.path(),
+    refuse("{}: keys have {} dimensions, but values {}; only equal sizes are supported", gguf.path(),
            config.head_dim, value_dim);
   if (config.head_dim > 4096)
-    refuse("{}: heads of {} dimensions, at most 4096 are supported", gguf.path(), config.head_dim);
+    refuse("{}: heads have {} dimensions; at most 4096 are supported", gguf.path(), config.head_dim);
   config.context = fields.count("context_length");
   config.norm_eps = static_cast<float>(fields.positive("attention.layer_norm_rms_epsilon"));
   config.qk_norm = family->qk_norm;
@@ -153,16 +152,17 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   config.tied_output = gguf.find_tensor("output.weight") == nullptr;
   const GgufTensor* embedding = gguf.find_tensor("token_embd.weight");
   if (embedding == nullptr)
-    refuse("{}: has no tensor token_embd.weight; it holds a vocabulary only or is damaged", gguf.path());
+    refuse("{}: has no tensor token_embd.weight; the file is damaged or contains only a vocabulary",
+           gguf.path());
   if (embedding->shape.size() != 2 || embedding->shape[0] > std::numeric_limits<int32_t>::max()) {
-    refuse("{}: tensor token_embd.weight is not a matrix of a plausible size", gguf.path());
+    refuse("{}: tensor token_embd.weight must be a matrix of a plausible size", gguf.path());
   }
   config.vocab = static_cast<int32_t>(embedding->shape[0]);
   config.rotary_dim = fields.count("rope.dimension_count", config.head_dim);
   if (config.rotary_dim > config.head_dim || config.rotary_dim % 2 != 0 ||
       (family->paired_gguf && config.rotary_dim != config.head_dim)) {
-    refuse("{}: {} of {} dimensions rotate, which is not supported for {}", gguf.path(), config.rotary_dim,
-           config.head_dim, arch);
+    refuse("{}: {} of {} dimensions are rotary, which is not supported for {}", gguf.path(),
+           config.rotary_dim, config.head_dim, arch);
   }
   RopeTable table = read_rope(gguf, fields, config);
   config.rope_freqs = std::move(table.freqs);

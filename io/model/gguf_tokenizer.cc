@@ -17,10 +17,11 @@ class GgufVocabulary {
  public:
   explicit GgufVocabulary(const GgufFile& file) : file_(file), texts_(file.strings("tokenizer.ggml.tokens")) {
     if (texts_.empty() || static_cast<int64_t>(texts_.size()) > Vocabulary::most_tokens)
-      refuse("{}: a vocabulary of {} tokens", file.path(), texts_.size());
+      refuse("{}: the vocabulary has {} tokens; it must have 1 to {}", file.path(), texts_.size(),
+             Vocabulary::most_tokens);
     if (file.has("tokenizer.ggml.token_type")) types_ = file.ints("tokenizer.ggml.token_type");
     if (!types_.empty() && types_.size() != texts_.size())
-      refuse("{}: {} token types for {} tokens", file.path(), types_.size(), texts_.size());
+      refuse("{}: there are {} token types for {} tokens", file.path(), types_.size(), texts_.size());
     for (size_t i = 0; i < texts_.size(); ++i)
       if (valid_prefix(texts_[i]) != texts_[i].size())
         refuse("{}: token {} is not valid UTF-8", file.path(), i);
@@ -74,7 +75,7 @@ std::unique_ptr<SplittingTokenizer> byte_level(const GgufFile& file, const GgufV
     const std::string_view merge = merges[i];
     const size_t space = merge.find(' ', 1);
     if (space == std::string_view::npos || valid_prefix(merge) != merge.size())
-      refuse("{}: merge {} is not two parts", file.path(), i);
+      refuse("{}: merge {} does not have two parts", file.path(), i);
     const auto find = [&](std::string_view spelling) {
       const auto bytes = bytes_of_spelling(spelling);
       return bytes ? parts.vocabulary.find_id(*bytes) : -1;
@@ -118,7 +119,7 @@ std::unique_ptr<SplittingTokenizer> sentencepiece(const GgufFile& file, const Gg
   }
   const auto scores = file.floats("tokenizer.ggml.scores");
   if (scores.size() != words.count())
-    refuse("{}: {} scores for {} tokens", file.path(), scores.size(), words.count());
+    refuse("{}: there are {} scores for {} tokens", file.path(), scores.size(), words.count());
   parts.unknown = words.id("unknown_token_id");
   merges_from_scores(parts, scores, file.path());
   return std::make_unique<CharBpe>(std::move(parts));
@@ -128,10 +129,10 @@ std::unique_ptr<SplittingTokenizer> sentencepiece(const GgufFile& file, const Gg
 
 std::unique_ptr<SplittingTokenizer> read_gguf_tokenizer(const GgufFile& file) {
   if (!file.has("tokenizer.ggml.model"))
-    refuse("{}: holds no tokenizer (tokenizer.ggml.model is missing)", file.path());
+    refuse("{}: has no tokenizer (tokenizer.ggml.model is missing)", file.path());
   const std::string kind(file.string("tokenizer.ggml.model"));
   if (kind != "gpt2" && kind != "llama")
-    refuse("{}: tokenizer kind \"{}\" is not known to sheaf; known are gpt2 and llama", file.path(), kind);
+    refuse("{}: tokenizer kind \"{}\" is not supported (supported: gpt2, llama)", file.path(), kind);
   const GgufVocabulary words(file);
   auto tokenizer = kind == "gpt2" ? byte_level(file, words) : sentencepiece(file, words);
   tokenizer->bos = words.id("bos_token_id");

@@ -80,7 +80,7 @@ int64_t GgufFile::read_integer(std::string_view key, Kind kind, const std::byte*
     case Kind::u64: {
       const auto number = load_value<uint64_t>(data);
       if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-        refuse("{}: metadata {} holds {}, which is too large", path(), shown(key), number);
+        refuse("{}: metadata {} contains {}, which is too large", path(), shown(key), number);
       }
       return static_cast<int64_t>(number);
     }
@@ -115,8 +115,7 @@ int64_t GgufFile::integer(std::string_view key) const {
 
 uint64_t GgufFile::uint(std::string_view key) const {
   const int64_t number = integer(key);
-  if (number < 0)
-    refuse("{}: metadata {} is {}, a number of at least 0 is needed", path(), shown(key), number);
+  if (number < 0) refuse("{}: metadata {} is {}; it must be at least 0", path(), shown(key), number);
   return static_cast<uint64_t>(number);
 }
 

@@ -18,7 +18,7 @@ using nlohmann::json;
 int32_t count(const JsonFields& fields, const char* key) {
   const int64_t value = fields.integer(key);
   if (value < 1 || value > std::numeric_limits<int32_t>::max()) {
-    refuse("{}: \"{}\" is {}, a positive number is needed", fields.source(), key, value);
+    refuse("{}: \"{}\" is {}; it must be positive", fields.source(), key, value);
   }
   return static_cast<int32_t>(value);
 }
@@ -29,7 +29,7 @@ int32_t count(const JsonFields& fields, const char* key, int32_t fallback) {
 
 double positive(const JsonFields& fields, const char* key) {
   const double value = fields.number(key);
-  if (!(value > 0)) refuse("{}: \"{}\" is {}, a positive number is needed", fields.source(), key, value);
+  if (!(value > 0)) refuse("{}: \"{}\" is {}; it must be positive", fields.source(), key, value);
   return value;
 }
 
@@ -81,7 +81,7 @@ void refuse_unsupported(const JsonFields& fields) {
   }
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
-    refuse("{}: activation {} is not supported (silu is)", fields.source(), shown(activation));
+    refuse("{}: activation {} is not supported (supported: silu)", fields.source(), shown(activation));
   }
 }
 
@@ -104,14 +104,15 @@ void apply_window(const JsonFields& fields, const Family& family, const json& ob
 
 std::vector<float> factors(const JsonFields& rope, const char* key, int32_t pairs) {
   const json* list = rope.find(key);
-  if (list == nullptr || !list->is_array()) refuse("{}: \"{}\" is not a list of numbers", rope.source(), key);
+  if (list == nullptr || !list->is_array())
+    refuse("{}: \"{}\" must be a list of numbers", rope.source(), key);
   if (list->size() != static_cast<size_t>(pairs)) {
-    refuse("{}: \"{}\" has {} numbers, {} are needed", rope.source(), key, list->size(), pairs);
+    refuse("{}: \"{}\" has {} numbers; it must have {}", rope.source(), key, list->size(), pairs);
   }
   std::vector<float> values;
   for (const json& value : *list) {
     if (!value.is_number() || !(value.get<float>() > 0))
-      refuse("{}: \"{}\" holds {}, a positive number is needed", rope.source(), key, shown_json(value));
+      refuse("{}: \"{}\" contains {}; its numbers must be positive", rope.source(), key, shown_json(value));
     values.push_back(value.get<float>());
   }
   return values;
@@ -130,7 +131,7 @@ class RopeSection {
   void read() {
     check_keys();
     base_ = rope_.number("rope_theta", fields_.number("rope_theta", 10000));
-    if (!(base_ > 1)) refuse("{}: \"rope_theta\" is {}, a number above 1 is needed", fields_.source(), base_);
+    if (!(base_ > 1)) refuse("{}: \"rope_theta\" is {}; it must be above 1", fields_.source(), base_);
     const double part = rope_.number("partial_rotary_factor", fields_.number("partial_rotary_factor", 1));
     if (!(part > 0 && part <= 1)) refuse("{}: \"partial_rotary_factor\" is {}", fields_.source(), part);
     if (part != 1 && config_.family != "phi3")
@@ -148,7 +149,7 @@ class RopeSection {
       const json* found = fields.find(key);
       if (found == nullptr) continue;
       if (!found->is_object())
-        refuse("{}: \"{}\" is {}, an object is needed", fields.source(), key, shown_json(*found));
+        refuse("{}: \"{}\" is {}; it must be an object", fields.source(), key, shown_json(*found));
       if (!found->empty()) return *found;
     }
     return json::object();
@@ -191,7 +192,9 @@ class RopeSection {
     std::string type = rope_.text("rope_type", rope_.text("type", "default"));
     if (config_.family == "phi3" && (type == "su" || type == "yarn")) type = "longrope";
     const int32_t dim = config_.rotary_dim;
-    if (dim < 2) refuse("{}: only {} of {} dimensions rotate", fields_.source(), dim, config_.head_dim);
+    if (dim < 2)
+      refuse("{}: only {} of {} dimensions are rotary; at least 2 must be", fields_.source(), dim,
+             config_.head_dim);
     if (type == "default") return plain_rope(base_, dim);
     if (type == "linear") return linear_rope(base_, dim, positive(rope_, "factor"));
     if (type == "llama3") {

@@ -24,7 +24,8 @@ void refuse_unless_neutral(const JsonFields& fields, const std::string& key, con
 
 void refuse_unsupported(const JsonFields& fields, const json& object) {
   const std::string kind = fields.text("peft_type");
-  if (kind != "LORA") refuse("{}: adapter type {} is not supported (LORA is)", fields.source(), shown(kind));
+  if (kind != "LORA")
+    refuse("{}: adapter type {} is not supported (supported: LORA)", fields.source(), shown(kind));
   for (const char* key : {"use_dora", "use_qalora", "use_bdlora", "bias", "lora_bias", "modules_to_save",
                           "fan_in_fan_out", "rank_pattern", "alpha_pattern", "layer_replication",
                           "target_parameters", "trainable_token_indices", "alora_invocation_tokens"}) {
@@ -64,7 +65,8 @@ Adapter Adapter::open(const std::string& folder) {
   const JsonFields fields(object, config_path);
   refuse_unsupported(fields, object);
   const int64_t rank = fields.integer("r");
-  if (rank < 1 || rank > 65536) refuse("{}: \"r\" is {}, a positive rank is needed", config_path, rank);
+  if (rank < 1 || rank > 65536)
+    refuse("{}: \"r\" is {}; it must be a rank from 1 to 65536", config_path, rank);
   const double alpha = fields.number("lora_alpha");
   const bool root = fields.boolean("use_rslora", false);
   const double scale = alpha / (root ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
@@ -77,7 +79,7 @@ Adapter Adapter::open(const std::string& folder) {
   constexpr std::string_view b_ending = ".lora_B.weight";
   for (const auto& [name, tensor] : file.tensors()) {
     if (!name.starts_with(prefix) || !(name.ends_with(a_ending) || name.ends_with(b_ending))) {
-      refuse("{}: tensor {} is not a lora_A or lora_B weight of a linear layer, which is what is supported",
+      refuse("{}: tensor {} is not supported (supported: lora_A and lora_B weights of linear layers)",
              weights_path, shown(name));
     }
     if (name.ends_with(b_ending)) continue;
@@ -99,7 +101,7 @@ Adapter Adapter::open(const std::string& folder) {
   }
   if (file.tensors().size() != 2 * adapter.modules_.size())
     refuse("{}: a lora_B weight has no lora_A", weights_path);
-  if (adapter.modules_.empty()) refuse("{}: holds no weights", weights_path);
+  if (adapter.modules_.empty()) refuse("{}: has no weights", weights_path);
   return adapter;
 }
 
@@ -108,8 +110,8 @@ void Adapter::attach(const std::string& module, Matrix& weight) {
   if (found == modules_.end()) return;
   Module& delta = found->second;
   if (delta.rows != weight.rows || delta.cols != weight.cols) {
-    refuse("{}: module {} is for a weight of shape [{}, {}], the model's is [{}, {}]", folder_, shown(module),
-           delta.rows, delta.cols, weight.rows, weight.cols);
+    refuse("{}: module {} is for a weight of shape [{}, {}], but the model's has [{}, {}]", folder_,
+           shown(module), delta.rows, delta.cols, weight.rows, weight.cols);
   }
   weight.adapter = delta.delta;
   delta.used = true;
@@ -118,7 +120,7 @@ void Adapter::attach(const std::string& module, Matrix& weight) {
 void Adapter::refuse_unused() const {
   for (const auto& [name, module] : modules_) {
     if (!module.used)
-      refuse("{}: module {} is not a linear layer of this model that an adapter may change", folder_,
+      refuse("{}: module {} is not a linear layer of this model that an adapter can change", folder_,
              shown(name));
   }
 }

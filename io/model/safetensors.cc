@@ -68,7 +68,7 @@ class HeaderReader {
  private:
   bool on_event(int depth, json::parse_event_t event, json& parsed) {
     constexpr size_t most_fields = 64;
-    if (depth > 3) refuse("{}: entry {} of its header nests too deep", path_, shown(name_));
+    if (depth > 3) refuse("{}: entry {} of its header is nested too deeply", path_, shown(name_));
     if (event == json::parse_event_t::key && depth == 1) {
       name_ = parsed.get<std::string>();
       inner_.clear();
@@ -80,7 +80,7 @@ class HeaderReader {
       refuse("{}: tensor {} says {} twice", path_, shown(name_), shown(parsed.get_ref<const std::string&>()));
     }
     if (name_ != "__metadata__" && ++values_ > most_fields)
-      refuse("{}: tensor {} has too long a description", path_, shown(name_));
+      refuse("{}: the description of tensor {} is too long", path_, shown(name_));
     const bool ends_entry =
         depth == 1 && (event == json::parse_event_t::object_end || event == json::parse_event_t::array_end ||
                        event == json::parse_event_t::value);
@@ -107,7 +107,7 @@ class HeaderReader {
     const json& shape = entry["shape"];
     const json& offsets = entry["data_offsets"];
     if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() || offsets.size() != 2) {
-      bad("dtype must be a text, shape a list and data_offsets a pair");
+      bad("dtype must be text, shape a list and data_offsets a pair");
     }
     FileTensor tensor;
     tensor.type = dtype.get<std::string>();
@@ -119,7 +119,7 @@ class HeaderReader {
     int64_t bytes = type->bytes;
     for (const json& size : shape) {
       const auto number = whole(size);
-      if (!number) bad("its shape holds something other than a count");
+      if (!number) bad("its shape has an entry that is not a count");
       if (*number != 0 && bytes > std::numeric_limits<int64_t>::max() / *number)
         bad("it has more bytes than can be counted");
       bytes *= *number;
@@ -129,11 +129,11 @@ class HeaderReader {
     const auto end = whole(offsets[1]);
     if (!begin || !end || *begin > *end) bad("data_offsets must be two counts in order");
     if (static_cast<uint64_t>(*end) > data_.size()) {
-      refuse("{}: tensor {} ends past the file (byte {} of {}); the file is cut short or damaged", path_,
-             shown(name_), *end, data_.size());
+      refuse("{}: tensor {} ends past the end of the file (byte {} of {}); the file is cut short or damaged",
+             path_, shown(name_), *end, data_.size());
     }
     if (*end - *begin != bytes) {
-      refuse("{}: tensor {} has {} bytes, its shape and type need {}", path_, shown(name_), *end - *begin,
+      refuse("{}: tensor {} has {} bytes, but its shape and type need {}", path_, shown(name_), *end - *begin,
              bytes);
     }
     tensor.size = static_cast<uint64_t>(bytes);
@@ -181,7 +181,7 @@ SafetensorsModel open_sharded(const std::string& path) {
   if (found == index.end() || !found->is_object()) refuse("{}: has no \"weight_map\" object", path);
   std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [tensor, file] : found->items()) {
-    if (!file.is_string()) refuse("{}: tensor {} names no file", path, shown(tensor));
+    if (!file.is_string()) refuse("{}: tensor {} has no file name", path, shown(tensor));
     shards[file.get<std::string>()].push_back(tensor);
   }
   SafetensorsModel model{TensorMap(path, readable_safetensors_types()), {}};
@@ -213,9 +213,9 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header > largest_header)
-    refuse("{}: claims a header of {} bytes, at most {} are allowed", path, header, largest_header);
+    refuse("{}: claims to have a header of {} bytes; at most {} are allowed", path, header, largest_header);
   if (header > bytes.size() - 8)
-    refuse("{}: ends inside its header ({} bytes claimed, {} left)", path, header, bytes.size() - 8);
+    refuse("{}: the file ends inside its header ({} bytes claimed, {} left)", path, header, bytes.size() - 8);
   if (header == 0 || static_cast<char>(bytes[8]) != '{') refuse("{}: is not a safetensors file", path);
   HeaderReader reader(path, bytes.subspan(8 + header));
   out.tensors_ = reader.read(out.file_->text().substr(8, header));

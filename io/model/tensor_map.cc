@@ -17,7 +17,7 @@ Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t
   if (found == tensors_.end()) refuse("{}: tensor {} is missing", source_, name);
   const FileTensor& tensor = found->second;
   if (tensor.shape != shape) {
-    refuse("{}: tensor {} has shape [{}], the model's description needs [{}]", source_, name,
+    refuse("{}: tensor {} has shape [{}], but the model's description needs [{}]", source_, name,
            fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
   }
   if (!tensor.dtype) {
@@ -46,7 +46,7 @@ void TensorMap::refuse_unused() const {
   for (const auto& [name, tensor] : tensors_) {
     if (!used_.contains(name)) {
       refuse(
-          "{}: tensor {} is not part of the model its description names; it may be of a variant that is not "
+          "{}: tensor {} does not belong to the described model; it may belong to a variant that is not "
           "supported",
           source_, shown(name));
     }

@@ -91,8 +91,8 @@ LoadedTokenizer load_file(const fs::path& path) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
     refuse(
-        "{}: not a tokenizer sheaf knows: a GGUF file, a tokenizer.json, a SentencePiece .model or a "
-        "tiktoken rank file",
+        "{}: is not a supported tokenizer (supported: a GGUF file, tokenizer.json, SentencePiece .model or "
+        "tiktoken rank file)",
         name);
   }
   out.chat_template = chat_template_beside(path, config);
@@ -115,7 +115,7 @@ LoadedTokenizer load_tokenizer(const std::string& path) {
   for (const char* name : {"tokenizer.json", "tokenizer.model", "tekken.json", "tiktoken.model"}) {
     if (fs::is_regular_file(given / name, error)) {
       if (std::string_view(name) == "tekken.json")
-        refuse("{}: tekken.json is not read; get the model's tokenizer.json", (given / name).string());
+        refuse("{}: tekken.json is not supported; get the model's tokenizer.json", (given / name).string());
       return load_file(given / name);
     }
   }
@@ -126,10 +126,11 @@ LoadedTokenizer load_tokenizer(const std::string& path) {
       found.push_back(entry.path());
   if (found.size() == 1) return load_file(found[0]);
   if (found.empty())
-    refuse("{}: no tokenizer in this folder (tokenizer.json, tokenizer.model, *.gguf, *.model or *.tiktoken)",
-           path);
+    refuse(
+        "{}: this folder has no tokenizer (tokenizer.json, tokenizer.model, *.gguf, *.model or *.tiktoken)",
+        path);
   std::ranges::sort(found);
-  refuse("{}: several tokenizers in this folder; name one of them, e.g. {}", path, found[0].string());
+  refuse("{}: this folder has several tokenizers; name one of them, for example {}", path, found[0].string());
 }
 
 }  // namespace sheaf

@@ -33,7 +33,8 @@ void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int
     const ssize_t count =
         ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) refuse("{}: cannot be read: {}", path, count < 0 ? std::strerror(errno) : "it shrank");
+    if (count <= 0)
+      refuse("{}: cannot be read: {}", path, count < 0 ? std::strerror(errno) : "the file became shorter");
     done += count;
   }
   sum.add(bytes);

@@ -25,7 +25,7 @@ class ManifestReader {
     if (!trouble.empty()) reject(trouble);
     Manifest manifest;
     try {
-      if (json.at("manifest") != kVersion) reject("its version is another");
+      if (json.at("manifest") != kVersion) reject("it has another version");
       manifest.rows = count_of(json, "rows");
       manifest.rejects = count_of(json, "rejects");
       manifest.first = count_of(json.at("corpus_rows"), "first");
@@ -35,33 +35,33 @@ class ManifestReader {
                                   file.at("sha256").get<std::string>()});
       manifest.fingerprint = std::move(json.at("fingerprint"));
     } catch (const ordered_json::exception&) {
-      reject("a member is missing or of another type");
+      reject("a key is missing or has the wrong type");
     }
     if (!manifest.fingerprint.is_object()) reject("fingerprint is not an object");
     if (json.value("fingerprint_sha256", ordered_json()) != sha256(manifest.fingerprint.dump()))
-      reject("its fingerprint is not what it was");
+      reject("its fingerprint was changed");
     check_files(manifest);
     return manifest;
   }
 
  private:
   [[noreturn]] void reject(std::string_view why) const {
-    refuse("{}: not a manifest that sheaf wrote: {}; {}", path_, why, mend_);
+    refuse("{}: is not a manifest written by sheaf: {}; {}", path_, why, mend_);
   }
 
   /// Rows files numbered from 0, the rejects last, and totals that are theirs.
   void check_files(const Manifest& manifest) const {
     if (manifest.files.size() < 2 || manifest.files.back().name != "rejects.jsonl")
-      reject("its files are not those of a run");
+      reject("its list of files is not that of a run");
     int64_t rows = 0;
     for (size_t i = 0; i + 1 < manifest.files.size(); ++i) {
       const PublishedFile& file = manifest.files[i];
       if (!is_rows_name(file.name) || !file.name.starts_with(fmt::format("rows-{:05}.", i)))
-        reject(fmt::format("file {} is not rows file {}", file.name, i));
+        reject(fmt::format("{} stands in the place of rows file {}", file.name, i));
       rows += file.rows;
     }
     if (rows != manifest.rows || manifest.files.back().rows != manifest.rejects)
-      reject("its totals are not those of its files");
+      reject("its totals do not match its files");
   }
 
   int64_t count_of(const ordered_json& from, const char* key) const {

@@ -29,10 +29,10 @@ constexpr const char* kRunAgain = "run the shard again with --restart";
 ShardFolder open_shard(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) refuse("{}: no such folder", path);
-  if (!file_size(path + "/_SUCCESS")) refuse("{}: is not finished; run its shard to the end first", path);
+  if (!file_size(path + "/_SUCCESS")) refuse("{}: this shard is not finished; finish its run first", path);
   ShardFolder shard{path, read_manifest(path, kRunAgain)};
   const ordered_json part = shard.manifest.fingerprint.value("shard", ordered_json());
-  if (part.is_null()) refuse("{}: holds a whole run, not a shard of one", path);
+  if (part.is_null()) refuse("{}: contains a whole run, not a shard", path);
   const auto number = [&](const char* key) {
     const auto at = part.is_object() ? part.find(key) : part.end();
     if (at == part.end() || !at->is_number_integer() || *at < 0 || *at > INT64_MAX)
@@ -44,7 +44,7 @@ ShardFolder open_shard(const std::string& path) {
   shard.first = number("first");
   shard.end = number("end");
   if (shard.index >= shard.count || shard.first > shard.end)
-    refuse("{}/manifest.json: fingerprint.shard is not a part of a whole; {}", path, kRunAgain);
+    refuse("{}/manifest.json: fingerprint.shard is not a valid shard; {}", path, kRunAgain);
   return shard;
 }
 
@@ -58,9 +58,9 @@ void check_shards(const std::vector<ShardFolder>& shards) {
   for (size_t i = 0; i < shards.size(); ++i) {
     const auto changes = list_changes(without_shard(shards[0]), without_shard(shards[i]));
     if (!changes.empty())
-      refuse("{} and {} are of different jobs: {}", shards[0].path, shards[i].path, changes[0]);
+      refuse("{} and {} come from different jobs: {}", shards[0].path, shards[i].path, changes[0]);
     if (shards[i].count != shards[0].count)
-      refuse("{} is one of {} shards and {} one of {}; they do not belong together", shards[0].path,
+      refuse("{} is one of {} shards, but {} is one of {}; merge shards of the same run", shards[0].path,
              shards[0].count, shards[i].path, shards[i].count);
     if (i > 0 && shards[i].index == shards[i - 1].index)
       refuse("{} and {} are both shard {}/{}; leave one out", shards[i - 1].path, shards[i].path,
@@ -68,8 +68,10 @@ void check_shards(const std::vector<ShardFolder>& shards) {
     const int64_t wanted = i > 0 ? shards[i - 1].index + 1 : 0;
     if (shards[i].index != wanted) refuse("shard {}/{} is missing", wanted, shards[0].count);
     if (shards[i].first != (i > 0 ? shards[i - 1].end : 0))
-      refuse("{} begins at corpus row {} and not where the shard before it ends", shards[i].path,
-             shards[i].first);
+      refuse(
+          "{} begins at corpus record {}, not where the shard before it ends; run both shards again with "
+          "--restart",
+          shards[i].path, shards[i].first);
   }
   if (static_cast<int64_t>(shards.size()) != shards[0].count)
     refuse("shard {}/{} is missing", shards.size(), shards[0].count);
@@ -87,7 +89,7 @@ void copy_file(const ShardFolder& shard, const PublishedFile& file, OutputFile& 
     target.append(piece);
   });
   if (!there || sum.hex() != file.sha256 || bytes != file.bytes)
-    refuse("{}: is gone or no longer what its manifest says; {}", path, kRunAgain);
+    refuse("{}: is missing, or does not match its manifest; {}", path, kRunAgain);
 }
 
 /// The shards' reports as one.
@@ -167,7 +169,7 @@ void check_empty(const std::string& out) {
   const bool begun = file_size(out + "/" + kMergeMark).has_value();
   for (const std::string& name : list_folder(out))
     if (!name.starts_with('.') && !(begun && is_run_file(name)))
-      refuse("{}: is not empty: it holds {}; merge into a new folder", out, name);
+      refuse("{}: the folder is not empty: it contains {}; merge into a new folder", out, name);
 }
 
 /// Leaves nothing of a merge in the folder but its mark.
@@ -202,7 +204,7 @@ Merged merge_shards(FileLayer& files, const std::string& folder, const std::vect
     report = add_up_reports(shards);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    merged.notice = fmt::format("the merged folder gets no report: {}", error.what());
+    merged.notice = fmt::format("the merged folder has no report: {}", error.what());
   }
   check_empty(out);  // first, so that nothing is left in a folder that is refused
   files.make_folder(out);

@@ -54,8 +54,7 @@ void check_output_apart(const Job& job) {
   if (job.input.path == "-") return;
   const fs::path out = real_path(job.output.path);
   const auto refuse_place = [&](const std::string& where) {
-    refuse("output.path: {} is where the corpus is looked for ({}); choose a folder outside of it",
-           job.output.path, where);
+    refuse("output.path: {} is inside the corpus ({}); choose a folder outside it", job.output.path, where);
   };
   std::error_code ignored;
   if (fs::is_directory(job.input.path, ignored)) {

@@ -29,14 +29,13 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
         columns.push_back(column);
       else if (other->field != Field::attribute)
         refuse(
-            "{}: attribute \"{}\" has the name of a column of every row; rename it, or use output.format "
-            "jsonl",
+            "{}: attribute \"{}\" has the name of a column that every row has; rename it, or use "
+            "output.format jsonl",
             file, attribute.name);
       else if (other->table.type != column.table.type)
         refuse(
-            "{}: attribute \"{}\" has one type in category \"{}\" and another elsewhere; give them one, or "
-            "use "
-            "output.format jsonl",
+            "{}: attribute \"{}\" has a different type in category \"{}\" than elsewhere; use the same type, "
+            "or use output.format jsonl",
             file, attribute.name, category.name);
     }
   }

@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 constexpr int kJournalVersion = 1;
 constexpr size_t kChangesShown = 5;
 constexpr int64_t kLargestJournal = int64_t{4} << 30;
-constexpr const char* kMend = "begin again with --restart, or choose another output.path";
+constexpr const char* kMend = "start again with --restart, or choose another output.path";
 constexpr const char* kNotOurs = "choose a new or empty folder as output.path";
 
 std::string dump_line(const ordered_json& value) {
@@ -112,7 +112,7 @@ void RunFolder::check_ours() const {
     read_manifest(options_.path, kNotOurs);  // of a merge, which has no journal
     return;
   }
-  refuse("{}: the folder holds {} and no journal of a run; {}", options_.path, stranger, kNotOurs);
+  refuse("{}: the folder contains {}, but no run of sheaf; {}", options_.path, stranger, kNotOurs);
 }
 
 std::string RunFolder::rows_name(int64_t file) const {
@@ -129,7 +129,7 @@ bool RunFolder::check_finished() {
   check_same(manifest.fingerprint);
   for (const PublishedFile& file : manifest.files)
     if (file_size(path(file.name)) != file.bytes)
-      refuse("{}: the run is finished, but {} is gone or no longer has its {} bytes; {}", options_.path,
+      refuse("{}: the run is finished, but {} is missing or does not have its {} bytes; {}", options_.path,
              file.name, file.bytes, kMend);
   at_.rows = manifest.rows;
   at_.rejects = manifest.rejects;
@@ -143,8 +143,8 @@ void RunFolder::check_same(const ordered_json& fingerprint) const {
   const size_t all = changes.size();
   changes.resize(std::min(all, kChangesShown));
   if (all > kChangesShown) changes.push_back(fmt::format("{} more", all - kChangesShown));
-  refuse("{}: holds the run of another job: {}; run that job as it was to go on, {}", options_.path,
-         fmt::join(changes, ", "), kMend);
+  refuse("{}: the folder contains the run of another job: {}; undo these changes to resume it, {}",
+         options_.path, fmt::join(changes, ", "), kMend);
 }
 
 void RunFolder::begin() {
@@ -176,7 +176,7 @@ void RunFolder::remove_files(int64_t first_rows_file) {
 void RunFolder::resume(const std::string& text) {
   const JournalText journal = read_journal(text);
   if (journal.lines.empty() || journal.lines[0].record.value("journal", ordered_json()) != kJournalVersion)
-    refuse("{}: the journal does not begin as one; {}", options_.path, kMend);
+    refuse("{}: the journal is damaged at its beginning; {}", options_.path, kMend);
   const ordered_json& head = journal.lines[0].record;
   if (head.contains("empty")) return begin();  // a restart got no further
   std::vector<Progress> places;
@@ -205,16 +205,16 @@ void RunFolder::resume(const std::string& text) {
   while (found > 0 && (rows_sums[found - 1].hex() != places[first + found - 1].file_sha256 ||
                        rejects_sums[found - 1].hex() != places[first + found - 1].rejects_sha256))
     --found;
-  if (found == 0) refuse("{}: rejects.jsonl no longer holds what the journal says; {}", options_.path, kMend);
+  if (found == 0) refuse("{}: rejects.jsonl does not match the journal; {}", options_.path, kMend);
   at_ = places[first + found - 1];
   file_sum_ = rows_sums[found - 1];
   rejects_sum_ = rejects_sums[found - 1];
   if (at_.position < last_position)
-    notice_ += fmt::format("files in {} were damaged; rows {} to {} of the corpus are done again",
+    notice_ += fmt::format("files in {} were damaged; records {} to {} of the corpus are computed again",
                            options_.path, at_.position + 1, last_position);
   else if (!journal.whole)
-    notice_ +=
-        fmt::format("the last line of {} was cut or damaged; its group is done again", path("journal"));
+    notice_ += fmt::format("the last line of {} was cut or damaged; its records are computed again",
+                           path("journal"));
 
   journal_ = std::make_unique<JournalWriter>(files_, path("journal"), journal.lines[first + found - 1]);
   if (options_.writer && file > 0) files_.remove(path(staged_rows(file - 1)));
