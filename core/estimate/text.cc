@@ -32,7 +32,7 @@ std::string packing_text(const Job::Method& method) {
   const int32_t documents = make_builder(method).documents;
   const Method& about = find_method(method.name);
   if (about.wording.experts) return "one question, a chain for each document";
-  if (about.wording.answers == Answers::list)
+  if (about.wording.answers == AnswerForm::list)
     return "all questions of a document in one list, one list a prompt";
   if (about.one_question) return "one question a prompt";
   return fmt::format("{} a prompt of at most {} tokens",
