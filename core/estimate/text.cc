@@ -32,8 +32,8 @@ std::string packing_text(const Job::Method& method) {
   const int32_t documents = make_builder(method).documents;
   const Method& about = find_method(method.name);
   if (about.wording.experts) return "one question per prompt, a chain for each document";
-  if (about.wording.answers == Answers::list)
-    return "all questions of a document in one list, one list a prompt";
+  if (about.wording.answers == AnswerForm::list)
+    return "all questions of a document in one list, one list per prompt";
   if (about.one_question) return "one question per prompt";
   return fmt::format("{} in a prompt of at most {} tokens",
                      documents == 0   ? "as many documents as fit"

@@ -64,7 +64,7 @@ const std::vector<Method>& table() {
        .separate_builder = separate},
       {.name = "standard",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
-       .wording = {.answers = Answers::object},
+       .wording = {.answers = AnswerForm::object},
        .one_question = true,
        .shares = false,
        .builder = separate,
@@ -77,7 +77,7 @@ const std::vector<Method>& table() {
        .separate_builder = separate},
       {.name = "prefix",
        .tasks = {TaskKind::extract, TaskKind::ask, TaskKind::chat},
-       .wording = {.answers = Answers::object},
+       .wording = {.answers = AnswerForm::object},
        .one_question = true,
        .builder = prefix,
        .separate_builder = separate},
@@ -91,7 +91,7 @@ const std::vector<Method>& table() {
        .separate_builder = separate_experts},
       {.name = "seqbatch",
        .tasks = {TaskKind::extract, TaskKind::ask},
-       .wording = {.answers = Answers::list},
+       .wording = {.answers = AnswerForm::list},
        .one_question = true,
        .verified_as = "separate",
        .builder = prefix,
@@ -129,7 +129,7 @@ std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& 
   const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording};
   if (job.task.kind == TaskKind::chat) return make_chat_task(context);
   check_tokenizer(context);
-  if (context.wording.answers == Answers::list) return make_list_task(context, schema);
+  if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);
   return job.task.kind == TaskKind::ask ? make_ask_task(context) : make_extract_task(context, schema);
 }
 

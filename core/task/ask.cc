@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/task/choices.h"
+#include "core/task/option_letter.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -13,8 +14,6 @@ constexpr std::string_view kInstruction =
 
 // An expert whose document does not help should not say so: another one's may.
 constexpr std::string_view kExpertInstruction = "Answer the question about the passage with a few words.";
-
-constexpr size_t kMostOptions = 26;
 
 class AskTask : public Task {
  public:
@@ -71,7 +70,7 @@ class AskTask : public Task {
     std::vector<std::string> answers;
     try {
       while (letters_.size() < kMostOptions) {
-        answers.push_back((chat_.turn.empty() ? " " : "") + letter(letters_.size()));
+        answers.push_back((chat_.turn.empty() ? " " : "") + option_letter(letters_.size()));
         letters_.push_back(make_choices(context, answers));
       }
     } catch (const Error& error) {
@@ -79,8 +78,6 @@ class AskTask : public Task {
       trouble_ = error.what();
     }
   }
-
-  static std::string letter(size_t option) { return std::string(1, static_cast<char>('A' + option)); }
 
   QuestionParts make_question(const Question& question) {
     if (question.options.size() > kMostOptions)
@@ -91,7 +88,7 @@ class AskTask : public Task {
              trouble_);
     std::string text = "\n\nQuestion: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
-      text += letter(i) + ") " + question.options[i] + "\n";
+      text += option_letter(i) + ") " + question.options[i] + "\n";
     if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
     QuestionParts parts;
     parts.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}});
@@ -113,7 +110,7 @@ class AskTask : public Task {
     if (!question.options.empty()) {
       const int32_t option = letters_[question.options.size() - 1]->find(answer.tokens);
       if (option < 0) fail("an answer outside its options was decoded");
-      out.value = letter(static_cast<size_t>(option));
+      out.value = option_letter(static_cast<size_t>(option));
       out.option = question.options[static_cast<size_t>(option)];
     } else {
       out = read_line(text, answer.ending == Ending::length);

@@ -47,7 +47,7 @@ class ExtractTask : public Task {
       : tokenizer_(context.tokenizer),
         chat_(context.chat),
         job_(context.job),
-        whole_(context.wording.answers == Answers::object),
+        whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
     turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
     // What the tokenizer cannot do is said before the first row.

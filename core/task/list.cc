@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/task/attribute_line.h"
+#include "core/task/option_letter.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -20,11 +21,6 @@ constexpr std::string_view kExtract =
     "Extract the attributes below from the product text. Copy each value from the text as it is written "
     "there. Write a numbered list with one line for each attribute, and null where the text does not mention "
     "it.";
-constexpr size_t kMostOptions = 26;
-
-std::string letter(size_t option) {
-  return std::string(1, static_cast<char>('A' + option));
-}
 
 /// The option that a line names by its letter, "B" or "B) Lima", or by its text; none: `options`' size.
 size_t find_option(std::string_view line, const std::vector<std::string>& options) {
@@ -108,7 +104,7 @@ class ListTask : public Task {
              kMostOptions);
     std::string text = fmt::format("{}. {}\n", index + 1, question.text);
     for (size_t i = 0; i < question.options.size(); ++i)
-      text += "   " + letter(i) + ") " + question.options[i] + "\n";
+      text += "   " + option_letter(i) + ") " + question.options[i] + "\n";
     if (!question.options.empty()) text += "   Answer with the letter of the right option.\n";
     return text;
   }
@@ -145,7 +141,7 @@ class ListTask : public Task {
     if (options.empty()) return line;
     const size_t option = find_option(*found, options);
     if (option == options.size()) return {nullptr, "not one of the options"};
-    RowAnswer answer{letter(option), line.note};
+    RowAnswer answer{option_letter(option), line.note};
     answer.option = options[option];
     return answer;
   }

@@ -5,7 +5,7 @@
 namespace sheaf {
 
 /// What one answer of a prompt holds.
-enum class Answers : uint8_t {
+enum class AnswerForm : uint8_t {
   each,    ///< the answer to one question, or the value of one attribute
   object,  ///< extract: all values of an item, as one JSON object
   list,    ///< all answers or values of an item, as one numbered list
@@ -13,7 +13,7 @@ enum class Answers : uint8_t {
 
 /// How prompts are worded. Methods that word them alike have the same tokens.
 struct Wording {
-  Answers answers = Answers::each;
+  AnswerForm answers = AnswerForm::each;
   bool plain_text = false;  ///< ask: document, question, answer, without the model's chat turns
   bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
   bool experts = false;     ///< ask: an item's documents are read one by one, each in a chain of its own

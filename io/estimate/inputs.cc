@@ -92,7 +92,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   if (examples_) add_examples(made->job);
   if (tokenizer_) made->task = make_task(*tokenizer_, chat_template(chat_name_), made->job, schema_);
   made->rows = make_rows_(method, made->task.get());
-  if (find_method(method.name).wording.answers == Answers::list)
+  if (find_method(method.name).wording.answers == AnswerForm::list)
     for (ReadyItem& row : made->rows) row.parts = ask_together(std::move(row.parts));
   found = std::move(made);
   return *found;
@@ -146,8 +146,9 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                                  answer == 1 ? "" : "s",
                                  given ? "" : "; set --answer-tokens to their length"));
   rows_.answer_tokens = [this, answer](const Job::Method& method) {
-    const Answers answers = find_method(method.name).wording.answers;
-    return answers == Answers::each || (answers == Answers::object && job_.task.kind != TaskKind::extract)
+    const AnswerForm answers = find_method(method.name).wording.answers;
+    return answers == AnswerForm::each ||
+                   (answers == AnswerForm::object && job_.task.kind != TaskKind::extract)
                ? answer
                : together_tokens(answer, answers);
   };
@@ -163,7 +164,7 @@ bool EstimateInputs::only_options() const {
 }
 
 /// Mean tokens of an answer that holds everything that is asked of a row, keys or numbers included.
-int32_t EstimateInputs::together_tokens(int32_t value_tokens, Answers answers) const {
+int32_t EstimateInputs::together_tokens(int32_t value_tokens, AnswerForm answers) const {
   constexpr double kNumber = 3;  // tokens of "12. " and a line's end
   Job::Method method = job_.method;
   method.name = "separate";
@@ -173,7 +174,7 @@ int32_t EstimateInputs::together_tokens(int32_t value_tokens, Answers answers) c
     if (!row.refused.empty()) continue;
     looked_at += 1;
     for (const QuestionParts& question : row.parts.questions()) {
-      tokens += answers == Answers::list ? kNumber : static_cast<double>(question.tokens.size());
+      tokens += answers == AnswerForm::list ? kNumber : static_cast<double>(question.tokens.size());
       if (!question.allowed) {
         tokens += value_tokens;
         continue;

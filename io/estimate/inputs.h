@@ -73,7 +73,7 @@ class EstimateInputs {
   void use_workload(const EstimateAsked& asked);
   void assume_answers(const EstimateAsked& asked);
   bool only_options() const;
-  int32_t together_tokens(int32_t value_tokens, Answers answers) const;
+  int32_t together_tokens(int32_t value_tokens, AnswerForm answers) const;
   const WordedRows& worded(const Job::Method& method) const;
 
   Job job_;

@@ -16,7 +16,7 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
   method.documents = packing.documents;
   Planner planner(make_builder(method), {context, packing.prompt_tokens, [](const Stack&) { return true; }});
   std::vector<ReadyItem> rows = workload_rows(workload);
-  if (find_method(method.name).wording.answers == Answers::list)
+  if (find_method(method.name).wording.answers == AnswerForm::list)
     for (ReadyItem& row : rows) row.parts = ask_together(std::move(row.parts));
   std::vector<Stack> stacks;
   for (std::span<const ReadyItem> rest = rows; !rest.empty();) {

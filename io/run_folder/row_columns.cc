@@ -71,7 +71,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
   }
   if (job.output.timing) facts.push_back({Field::seconds, {"seconds", Type::number}});
   if (extract) {
-    const bool whole = find_method(job.method.name).wording.answers != Answers::each;
+    const bool whole = find_method(job.method.name).wording.answers != AnswerForm::each;
     std::vector<RowColumn> after{{Field::notes, {"notes", Type::text_map}}};
     if (logprobs)
       after.push_back(whole ? RowColumn{Field::logprob, {"logprobs", Type::number}}
