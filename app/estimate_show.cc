@@ -30,16 +30,16 @@ std::string fitting_devices(const EstimateCase& asked, const HardwareList& list)
 std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
   std::vector<std::string> changes;
   if (best.documents != asked.method.documents)
-    changes.push_back(best.documents == 0 ? "documents as many as fit"
+    changes.push_back(best.documents == 0 ? "documents 0 (as many as fit)"
                                           : fmt::format("documents {}", best.documents));
   if (best.prompt_tokens != asked.method.prompt_tokens)
     changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
   if (best.rows_per_step != each.memory.rows_per_step)
     changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
-  const std::string tried = fmt::format("best of {} settings tried", best.tried);
-  if (changes.empty()) return fmt::format("best      the current settings, {}", tried);
+  const std::string tried = fmt::format("({} settings tried)", best.tried);
+  if (changes.empty()) return fmt::format("best      the current settings {}", tried);
   const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
-  return fmt::format("best      {}: {}{:.0f} % less, {}", fmt::join(changes, ", "),
+  return fmt::format("best      {}: {}{:.0f} % less {}", fmt::join(changes, ", "),
                      now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
                      100 * (1 - best.work_seconds / each.work_seconds), tried);
 }

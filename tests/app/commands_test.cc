@@ -90,7 +90,7 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
 
   const Ran again = run_sheaf(scratch, "run configs/demo.yaml" + options + scratch.file("out"));
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.err.find("was finished before: 4 rows"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("is already finished: 4 rows"), std::string::npos) << again.err;
   EXPECT_EQ(json::parse(read_text(scratch.file("out/report.json"))), report) << "nothing may be done again";
 }
 

@@ -60,7 +60,7 @@ TEST(Doctor, SaysWhatToDoForAPerson) {
       "cd " + scratch.file(".") + " && " + SHEAF_BINARY + " doctor >" + scratch.file("text");
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string text = test::read_text(scratch.file("text"));
-  EXPECT_NE(text.find("default model  not here\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("default model  not found\n"), std::string::npos) << text;
   EXPECT_NE(text.find("-> the demo needs it: run tools/setup"), std::string::npos) << text;
 }
 

@@ -173,7 +173,7 @@ TEST_F(JobFile, ErrorsOfOverridesNameTheOverride) {
   EXPECT_EQ(override_error("=5"), "--set =5: write it as key.path=value, for example method.documents=4");
   EXPECT_EQ(override_error("method..x=5"), "--set method..x=5: the key is empty");
   EXPECT_EQ(override_error("model.path.x=5"),
-            "--set model.path.x=5: \"x\" would go into \"model.gguf\", not a map");
+            "--set model.path.x=5: \"x\" cannot be set inside \"model.gguf\"; only a map has keys");
   EXPECT_TRUE(override_error("method.documents=[1").starts_with("--set method.documents=[1: "));
   EXPECT_EQ(override_error("a.b.c.d.e.f.g.h.i.j.k=1"),
             "--set a.b.c.d.e.f.g.h.i.j.k=1: the key has too many parts");
@@ -206,7 +206,7 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");
-  message("output.format=csv", "cannot be \"csv\"; known are jsonl, parquet");
+  message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet");
   message("output.raw=yes", "must be true or false, not \"yes\"");
   message("cost.devices=0", "must be at least 1, not 0");
   message("cost.usd_per_hour=-1", "must be at least 0, not -1");
@@ -235,19 +235,20 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
   EXPECT_EQ(override_error("input.document=null"),
             "--set input.document=null: task.kind extract needs the key \"input.document\"");
   EXPECT_EQ(override_error("input.context=c"),
-            "--set input.context=c: input.context is only for task.kind ask; remove it");
+            "--set input.context=c: input.context works only with task.kind ask; remove it");
   EXPECT_EQ(override_error("task.kind=aks"),
             "--set task.kind=aks: task.kind cannot be \"aks\"; did you mean \"ask\"?");
   EXPECT_EQ(override_error("method.name=ippd"),
-            "--set method.name=ippd: method.name ippd is only for task.kind ask and chat; for extract choose "
-            "one of "
+            "--set method.name=ippd: method.name ippd works only with task.kind ask and chat; for extract "
+            "use one of "
             "hpd, standard, "
             "separate, prefix, seqbatch");
-  EXPECT_EQ(
-      error(kExtract, {"method.name=prefix", "method.values=positional"}),
-      "--set method.values=positional: method.values positional is only for method.name hpd, not prefix");
+  EXPECT_EQ(error(kExtract, {"method.name=prefix", "method.values=positional"}),
+            "--set method.values=positional: method.values positional works only with method.name hpd, not "
+            "with prefix");
   EXPECT_EQ(error(kExtract, {"method.name=standard", "method.stacking=joint"}),
-            "--set method.stacking=joint: method.stacking joint is only for method.name hpd, not standard");
+            "--set method.stacking=joint: method.stacking joint works only with method.name hpd, not with "
+            "standard");
   EXPECT_EQ(error(kAsk), "no error");
   EXPECT_EQ(error(kAsk, {"input.questions=null", "input.question=q", "input.options=o"}), "no error");
   EXPECT_EQ(ask_error("input.question=q"),
@@ -255,15 +256,15 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
   EXPECT_EQ(ask_error("input.questions=null"),
             "--set input.questions=null: task.kind ask needs the key \"input.questions\"");
   EXPECT_EQ(ask_error("input.options=o"),
-            "--set input.options=o: input.options is only for input.question; remove it");
+            "--set input.options=o: input.options works only with input.question; remove it");
   EXPECT_EQ(ask_error("input.context=null"),
             "--set input.context=null: task.kind ask needs the key \"input.context\"");
   EXPECT_EQ(ask_error("input.category=c"),
-            "--set input.category=c: input.category is only for task.kind extract; remove it");
+            "--set input.category=c: input.category works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("task.schema=s"),
-            "--set task.schema=s: task.schema is only for task.kind extract; remove it");
+            "--set task.schema=s: task.schema works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("method=null"),
-            "--set method=null: method.name hpd (the default) is only for task.kind extract; for ask choose "
+            "--set method=null: method.name hpd (the default) works only with task.kind extract; for ask use "
             "one of ippd, "
             "parallel-prompting, standard, separate, prefix, pced, seqbatch");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
@@ -275,21 +276,23 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
   EXPECT_EQ(read(kChat).input.id, "custom_id");
   const std::string file = folder_.path("job.yaml");
   EXPECT_EQ(error(kChat, {"input.format=jsonl"}),
-            "--set input.format=jsonl: task.kind chat reads requests; write input.format: openai-batch");
+            "--set input.format=jsonl: task.kind chat reads requests; set input.format: openai-batch");
   EXPECT_EQ(error(kAsk, {"input.format=openai-batch"}),
-            "--set input.format=openai-batch: input.format openai-batch is only for task.kind chat");
-  EXPECT_EQ(error(kChat, {"input.context_id=x"}),
-            "--set input.context_id=x: input.context_id is only for task.kind extract and ask; remove it");
-  EXPECT_EQ(error(kChat, {"task.instruction=x"}),
-            "--set task.instruction=x: task.instruction is only for task.kind extract and ask; remove it");
+            "--set input.format=openai-batch: input.format openai-batch works only with task.kind chat");
+  EXPECT_EQ(
+      error(kChat, {"input.context_id=x"}),
+      "--set input.context_id=x: input.context_id works only with task.kind extract and ask; remove it");
+  EXPECT_EQ(
+      error(kChat, {"task.instruction=x"}),
+      "--set task.instruction=x: task.instruction works only with task.kind extract and ask; remove it");
   EXPECT_EQ(
       error(kChat, {"method.name=hpd"}),
-      "--set method.name=hpd: method.name hpd is only for task.kind extract; for chat choose one of ippd, "
+      "--set method.name=hpd: method.name hpd works only with task.kind extract; for chat use one of ippd, "
       "standard, separate, prefix");
-  EXPECT_EQ(error(kChat, {"method.name=parallel-prompting"}),
-            "--set method.name=parallel-prompting: method.name parallel-prompting is only for task.kind ask; "
-            "for chat "
-            "choose one of ippd, standard, separate, prefix");
+  EXPECT_EQ(
+      error(kChat, {"method.name=parallel-prompting"}),
+      "--set method.name=parallel-prompting: method.name parallel-prompting works only with task.kind ask; "
+      "for chat use one of ippd, standard, separate, prefix");
 }
 
 TEST_F(JobFile, FuzzSurvivesAnything) {

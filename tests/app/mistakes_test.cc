@@ -27,23 +27,23 @@ TEST(Mistakes, AreNamedWithTheFix) {
   const std::string run = "run " + job + " --quiet ";
   scratch.write("cut.gguf", "GGUF\3");
   const std::vector<Mistake> mistakes = {
-      {"", "name a command: run, "},
-      {"rum " + job, "there is no command \"rum\"; did you mean \"run\"?"},
-      {"run", "JOB is required; `sheaf run --help` explains"},
-      {run + "--lmit 3", "there is no option --lmit; did you mean \"--limit\"?"},
-      {"plan " + job + " --dump -1", "--dump: "},
+      {"", "give a command: run, "},
+      {"rum " + job, "unknown command \"rum\"; did you mean \"run\"?"},
+      {"run", "JOB is required; see `sheaf run --help`"},
+      {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
+      {"plan " + job + " --dump -1", "--dump: must be a number of at least 0; got -1"},
       {"run " + scratch.file("no.yaml"), "no.yaml: cannot be read: No such file or directory"},
       {run + "--set nonsense", "--set nonsense: write it as key.path=value"},
       {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
-      {run + "--set method.name=hpd", "for ask choose one of ippd, "},
+      {run + "--set method.name=hpd", "for ask use one of ippd, "},
       {run + "--set model.path=/no/model", "model.path: no such file or folder: /no/model"},
       {run + "--set model.path=" + scratch.file("cut.gguf"), "cut.gguf: "},
       {run + "--set model.path=" + scratch.file("corpus.jsonl"),
        "is neither a GGUF file, a safetensors file"},
-      {run + "--set input.context=d", "has no column \"d\"; known are c, q"},
+      {run + "--set input.context=d", "has no column \"d\"; use one of c, q"},
       {run + "--set engine.device=gpu", "unknown device \"gpu\"; use cpu, cuda or cuda:N"},
       {run + "--set output.path=" + job, "a file of that name is in the way"},
-      {run + "--shard 4/4", "write 0/4 for the first of four"},
+      {run + "--shard 4/4", "--shard must be I/N with 0 ≤ I < N, for example 0/4; got 4/4"},
       {run + "--log /no/log",
        "--log: sheaf cannot write /no/log: the folder /no does not exist; create it first"},
       {"report " + scratch.file("."), "has no report.json; name the output folder of a run"},
@@ -67,7 +67,7 @@ TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
         std::string(SHEAF_BINARY) + " " + command + " >/dev/full 2>" + scratch.file("err");
     const int status = std::system(line.c_str());
     EXPECT_EQ(WEXITSTATUS(status), 3) << command;
-    EXPECT_NE(test::read_text(scratch.file("err")).find("is its disk full?"), std::string::npos) << command;
+    EXPECT_NE(test::read_text(scratch.file("err")).find("is the disk full?"), std::string::npos) << command;
   }
 }
 

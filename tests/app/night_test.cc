@@ -106,7 +106,7 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
   const std::string command = "run " + job + " --quiet ";
   const Ran number = run_sheaf(scratch_, command + "--max-rejects 10");
   EXPECT_EQ(number.exit_code, 2);
-  EXPECT_NE(number.err.find("15 of the first 160 rows are rejects, more than --max-rejects 10"),
+  EXPECT_NE(number.err.find("15 of the first 160 records were rejected, more than --max-rejects 10"),
             std::string::npos)
       << number.err;
   EXPECT_NE(number.err.find("rejects.jsonl.part"), std::string::npos) << number.err;
@@ -115,7 +115,7 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
   // What was done is kept, and a higher limit goes on from there.
   const Ran share = run_sheaf(scratch_, command + "--max-rejects 15%");
   EXPECT_EQ(share.exit_code, 2);
-  EXPECT_NE(share.err.find("40 of the first 260 rows"), std::string::npos) << share.err;
+  EXPECT_NE(share.err.find("40 of the first 260 records"), std::string::npos) << share.err;
   EXPECT_EQ(run_sheaf(scratch_, command + "--max-rejects 75").exit_code, 1);
   EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl"))).size(), 325u);
   EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))).size(), 75u);
@@ -183,7 +183,7 @@ TEST_F(Night, RowsDoNotGoAmongTheCorpus) {
   const std::string job = write_job(row(0));
   const Ran ran = run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.file("."));
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("choose a folder outside of it"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("choose a folder outside it"), std::string::npos) << ran.err;
 }
 
 TEST_F(Night, AChangedModelIsRefused) {

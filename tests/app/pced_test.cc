@@ -62,7 +62,7 @@ TEST_F(PcedRun, ADatasetIsAnsweredAndGoesOnWhereItStopped) {
   EXPECT_EQ(answers[0]["answers"].size(), 1u);
   const auto rejects = read_json_lines(read_text(scratch_.file("whole") + "/rejects.jsonl"));
   ASSERT_EQ(rejects.size(), 1u);
-  EXPECT_EQ(rejects[0]["reason"], "there are no documents");
+  EXPECT_EQ(rejects[0]["reason"], "the record has no documents");
 
   // Stopped by too many rejects after the first windows, and then allowed to go on.
   const Ran stopped = run_sheaf(scratch_, run + to("parts") + " --max-rejects 0");
@@ -141,9 +141,9 @@ TEST_F(PcedRun, MistakesInTheJobAreNamed) {
     return ran.err;
   };
   const std::string own = scratch_.file("hotpot.jsonl") + ", question: question";
-  EXPECT_NE(
-      error(own + ", context: answer", "name: pced").find("name their list column with input.documents"),
-      std::string::npos);
+  EXPECT_NE(error(own + ", context: answer", "name: pced")
+                .find("set input.documents to the column with their list"),
+            std::string::npos);
   EXPECT_NE(error(own + ", context: a, documents: b", "name: pced").find("are both given"),
             std::string::npos);
   EXPECT_NE(error(own + ", context: a, top_documents: 1", "name: ippd").find("only for input.documents"),

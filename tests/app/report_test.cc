@@ -70,7 +70,7 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
         Case{make_run(scratch, "old", "{\"items\": 3}"), "no version"},
         Case{make_run(scratch, "later", later.dump()), "version 3"},
         Case{make_run(scratch, "part", part.dump()),
-             "part/report.json: not a whole report: tokens is missing"}}) {
+             "part/report.json: the report is damaged: tokens is missing"}}) {
     const Ran alone = run_sheaf(scratch, "report " + wrong.run);
     EXPECT_EQ(alone.exit_code, 2) << wrong.run;
     EXPECT_NE(alone.err.find(wrong.said), std::string::npos) << alone.err;

@@ -161,7 +161,7 @@ TEST_F(Resume, ShardsMergeToTheWhole) {
   // The merged folder is that of the whole job, and done.
   const Ran again = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " " + to("merged"));
   EXPECT_EQ(again.exit_code, 1);
-  EXPECT_NE(again.err.find("was finished before"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("is already finished"), std::string::npos) << again.err;
   EXPECT_EQ(run_sheaf(scratch_, command("--shard 2/2")).exit_code, 2);
 }
 

@@ -37,7 +37,7 @@ TEST(ConvertCommand, ABookIsNoDataset) {
   const auto ran =
       run_sheaf(scratch, "convert needle " + squad + " " + scratch.file("c.jsonl") + " --length 3");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("looks like squad; needle wants a book as plain text"), std::string::npos)
+  EXPECT_NE(ran.err.find("looks like squad; needle needs a book as plain text"), std::string::npos)
       << ran.err;
 }
 
@@ -48,13 +48,13 @@ TEST(ConvertCommand, AnotherFormatIsNamedAndNothingIsWritten) {
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_EQ(ran.err,
             "sheaf: " + squad +
-                ": this is no QuAC file: its questions have neither \"yesno\" nor \"followup\"; it looks "
+                ": this is not a QuAC file: its questions have neither \"yesno\" nor \"followup\"; it looks "
                 "like squad\n");
   const std::string broken = scratch.write("b.json", R"({"data": [{"paragraphs": [{"qas": []}]}]})");
   const auto none = run_sheaf(scratch, "convert squad " + broken + " " + out);
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_EQ(none.err, broken + ": article 1, paragraph 1: no \"context\"\nsheaf: " + broken +
-                          ": none of its 1 entries can be read as squad; nothing is written\n");
+                          ": none of its 1 entries can be read as squad; nothing was written\n");
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 

@@ -111,7 +111,7 @@ TEST(DatasetCorpus, ExamplesEndTheInstruction) {
       "Answer: A lamp\n\nPassage:\nTwo sisters bake bread.\n\nQuestion: Who bakes?\nAnswer: two sisters");
   EXPECT_NE(error_of([&] {
               job_of(folder, "path: " + path + ", format: narrativeqa, shots: 9", ", instruction: Answer.");
-            }).find("9 examples were asked for and only 2 passages"),
+            }).find("9 examples were asked for, but only 2 passages"),
             std::string::npos);
 }
 
@@ -122,7 +122,7 @@ TEST(DatasetCorpus, ExamplesAreNeverOfTheDocumentsThatAreAskedAbout) {
     return error_of([&] { job_of(folder, input, ", instruction: Answer."); });
   };
   EXPECT_NE(refusal("path: " + stories + ", format: narrativeqa, split: train, shots: 2")
-                .find("about the very documents that are asked about; ask about another input.split"),
+                .find("from the documents that the job asks about; use another input.split"),
             std::string::npos);
   const std::string squad = write_sample(folder, sample("squad"));
   EXPECT_NE(refusal("path: " + squad + ", format: squad, shots: 1, shots_from: " + squad)
@@ -194,7 +194,7 @@ TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
   };
   EXPECT_NE(refusal("format: squat").find("did you mean \"squad\""), std::string::npos)
       << refusal("format: squat");
-  EXPECT_NE(refusal("format: oa-mine").find("only for task.kind extract"), std::string::npos);
+  EXPECT_NE(refusal("format: oa-mine").find("works only with task.kind extract"), std::string::npos);
   EXPECT_NE(refusal("format: squad, split: test").find("only for input.format narrativeqa"),
             std::string::npos);
   EXPECT_NE(refusal("format: squad, turns: 1").find("only for input.format quac"), std::string::npos);

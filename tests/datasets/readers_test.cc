@@ -139,7 +139,7 @@ TEST(Readers, ABrokenEntryCostsItselfOnly) {
       (Errors{":1: \"A\" of \"target_scores\" is not {value: 1}", ":2: \"input\" is a number, not text"}));
   EXPECT_EQ(errors("longhealth", "l.json", R"({"p": {"texts": {"text_0": "a"}, "questions": [{"question": "q",
               "answer_a": "1", "answer_b": "2", "answer_c": "3", "answer_d": "4", "answer_e": "5", "correct": "6"}]}})"),
-            (Errors{": patient p: question p/0: \"correct\" is none of the options"}));
+            (Errors{": patient p: question p/0: \"correct\" is not one of the options"}));
 }
 
 TEST(Readers, ARaceFileThatCannotBeReadIsOneBrokenEntry) {
@@ -165,9 +165,10 @@ TEST(Readers, NarrativeQaTellsWhatDoesNotFitTogether) {
   for (const DatasetRow& row : read_rows("narrativeqa", folder.path()))
     found.push_back(row.error.empty() ? row.cells["id"].get<std::string>()
                                       : fmt::format("{}: {}", row.place.row, row.error));
-  EXPECT_EQ(found, (std::vector<std::string>{
-                       "3: 4 fields where the header has 5", "5: the file ends inside a quoted field", "s2",
-                       "6: document s9 has no questions", "2: document missing has no summary"}));
+  EXPECT_EQ(found,
+            (std::vector<std::string>{
+                "3: the row has 4 fields, but the header has 5", "5: the file ends inside a quoted field",
+                "s2", "6: document s9 has no questions", "2: document missing has no summary"}));
 }
 
 TEST(Readers, AFileOfAnotherKindIsRefused) {
@@ -177,17 +178,20 @@ TEST(Readers, AFileOfAnotherKindIsRefused) {
     const std::string message = error_of([&] { open_dataset(format, path); });
     return message.substr(std::min(message.size(), message.find(": ") + 2));
   };
-  EXPECT_EQ(refusal("squad", "{}"), "this is no SQuAD file: no \"data\" list");
-  EXPECT_EQ(refusal("quac", "[]"), "this is no QuAC file: no \"data\" list");
-  EXPECT_EQ(refusal("drop", "{\"a\": 1}"), "this is no DROP file: no passage with a \"qa_pairs\" list");
+  EXPECT_EQ(refusal("squad", "{}"), "this is not a SQuAD file: it has no \"data\" list");
+  EXPECT_EQ(refusal("quac", "[]"), "this is not a QuAC file: it has no \"data\" list");
+  EXPECT_EQ(refusal("drop", "{\"a\": 1}"),
+            "this is not a DROP file: it has no passage with a \"qa_pairs\" list");
   EXPECT_EQ(refusal("longhealth", "[]"),
-            "this is no LongHealth file: no patient with \"texts\" and \"questions\"");
-  EXPECT_EQ(refusal("hotpotqa", "[1]"), "this is no HotpotQA file: no entry with a \"context\" list");
+            "this is not a LongHealth file: it has no patient with \"texts\" and \"questions\"");
+  EXPECT_EQ(refusal("hotpotqa", "[1]"),
+            "this is not a HotpotQA file: it has no entry with a \"context\" list");
   EXPECT_EQ(refusal("musique", "{\"a\": 1}"),
-            "this is no MuSiQue file: no line with \"id\", \"question\", \"paragraphs\"");
+            "this is not a MuSiQue file: it has no line with \"id\", \"question\", \"paragraphs\"");
   EXPECT_EQ(refusal("ae-110k", "{\"a\": 1}"),
-            "this is no ExtractGPT file: no line with \"input\", \"category\", \"target_scores\"");
-  EXPECT_EQ(refusal("race", "{}"), "this is no RACE file: no \"article\" with \"questions\" and \"options\"");
+            "this is not a ExtractGPT file: it has no line with \"input\", \"category\", \"target_scores\"");
+  EXPECT_EQ(refusal("race", "{}"),
+            "this is not a RACE file: it has no \"article\" with \"questions\" and \"options\"");
   EXPECT_TRUE(refusal("squad", "{\"data\": [").starts_with("not valid JSON"))
       << refusal("squad", "{\"data\": [");
   EXPECT_EQ(refusal("squad", std::string(40, '[')), "nested more than 32 levels deep");

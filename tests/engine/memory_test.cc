@@ -65,7 +65,7 @@ class Tight : public Around {
     if (batch.rows() <= limit_) return;
     ++refused;
     refused_in_flight += in_flight_ > 0;
-    throw OutOfMemory("9 MB of device memory cannot be had");
+    throw OutOfMemory("9 MB of device memory cannot be allocated");
   }
   int32_t limit_, later_;
   int64_t steps_ = 0, in_flight_ = 0;

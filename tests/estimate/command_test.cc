@@ -63,7 +63,7 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   EXPECT_EQ(result["rows_rejected"], 1);
   EXPECT_EQ(result["answers"], 2);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
-  EXPECT_NE(text.out.find("too long  1 row more, which no prompt of 40,960 positions holds"),
+  EXPECT_NE(text.out.find("too long  1 row more, which need prompts of more than 40,960 positions"),
             std::string::npos)
       << text.out;
   const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");
@@ -169,7 +169,8 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --answer-tokens 3")["tokens_an_answer"], 3);
   const json ended = estimate_of(scratch, job + " --hardware h200 --answer-tokens 20");
   EXPECT_EQ(ended["tokens_an_answer"], 16);
-  EXPECT_NE(ended["notes"].dump().find("1 of the 1 rows looked at end theirs before"), std::string::npos);
+  EXPECT_NE(ended["notes"].dump().find("1 of the 1 sampled records have a lower max_tokens"),
+            std::string::npos);
   EXPECT_EQ(estimate_of(scratch, job + " --hardware h200 --document-tokens 50")["tokens_an_answer"], 30);
   // An extraction job's schema says what is asked, also of made-up documents.
   const json values = estimate_of(

@@ -69,7 +69,7 @@ TEST_F(EstimateFiles, ACalibrationIsReadStrictly) {
   EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0]],"picks":1})")),
                    "measurement 1"));
   EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[0,0,1,0,1]],"picks":1})")),
-                   "cannot be part of a step"));
+                   "is not a possible part of a step"));
   EXPECT_TRUE(says(refusal_of_calibration(one(R"({"shape":"qwen3-8b","parts":[[1,0,1,0,1]],"picks":1})")),
                    "took no time"));
   EXPECT_TRUE(says(
@@ -127,7 +127,8 @@ TEST_F(EstimateFiles, HardwareIsReadStrictly) {
   EXPECT_TRUE(says(refusal_of_hardware("hardware: {}"), "prices_as_of"));
   EXPECT_TRUE(says(refusal_of_hardware("prices_as_of: now\nhardware: []"), "h.yaml:2"));
   const std::string plain = "title: t, tflops: 1, bandwidth_gb: 1, memory_gb: 1";
-  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")), "either a calibration"));
+  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")),
+                   "needs either calibration (a file) or like (another device)"));
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", like: gpu}")), "like gpu"));
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: gone.json}")), "gone.json"));
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, tflop: 2}")), "tflop"));

@@ -57,7 +57,8 @@ TEST(EstimateCommand, AFewRowsStandForMany) {
               few["steps_per_device"].get<double>() * few["rows_per_step"].get<double>());
     EXPECT_NEAR(few["best"]["work_seconds"].get<double>() / many["best"]["work_seconds"].get<double>(), 1,
                 0.1);
-    EXPECT_EQ(few["notes"].dump().find("says little") != std::string::npos, few["error"] > 0.2) << sample;
+    EXPECT_EQ(few["notes"].dump().find("too small to say much") != std::string::npos, few["error"] > 0.2)
+        << sample;
   }
   EXPECT_GE(estimated("1")["error"].get<double>(), 1);
 }
@@ -86,9 +87,9 @@ TEST(EstimateCommand, RefusesWithAReason) {
     EXPECT_EQ(ran.exit_code, 2) << arguments;
     EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
   };
-  says("", "name a job");
+  says("", "give a job");
   says("configs/drop.yaml --model qwen3-8b --set input.path=no.json", "--document-tokens");
-  says("configs/squad.yaml --set model.path=no.gguf --document-tokens 10", "--model takes one of");
+  says("configs/squad.yaml --set model.path=no.gguf --document-tokens 10", "the shapes are");
   says("--model smollm2-135m --document-tokens 100000 --hardware h200", "input.too_long");
   says("--model qwen3-8b --questions 3", "--document-tokens");
   says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");

@@ -211,7 +211,7 @@ TEST_F(JudgedEvalFaults, OneProcessAtATime) {
   const auto lock = real_files().lock(out());
   const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml"));
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("another process is at work here"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("another process is using this folder"), std::string::npos) << ran.err;
 }
 
 TEST_F(JudgedEvalFaults, TheJudgeIsAskedAgainWhereValuesAreOthers) {

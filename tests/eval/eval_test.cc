@@ -120,7 +120,7 @@ TEST_F(EvalCommand, TheTableSaysWhatScoreSays) {
   const std::string before = read_text(run_folder("packed") + "/report.json");
   const Ran again = run_sheaf(scratch_, command());
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_NE(again.err.find("was finished before"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("is already finished"), std::string::npos) << again.err;
   EXPECT_EQ(read_text(run_folder("packed") + "/report.json"), before);
   EXPECT_NE(again.out.find("tiny   boxes    packed"), std::string::npos) << again.out;
 }
@@ -148,7 +148,8 @@ TEST_F(EvalCommand, RejectsAreWrongAnswersAndDoNotStopIt) {
     EXPECT_EQ(row["rejects"], 1);
     EXPECT_EQ(row["missing"], 3);
   }
-  EXPECT_NE(ran.out.find("rejected rows: 1; without a prediction, scored as wrong: 3"), std::string::npos);
+  EXPECT_NE(ran.out.find("rejected records: 1; items without a prediction, scored as wrong: 3"),
+            std::string::npos);
 }
 
 TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
@@ -197,11 +198,11 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
   refused(command("methods: [{name: standard}, {name: ippd, documnts: 2}]\n"),
           place + "9: unknown key \"documnts\"; did you mean \"documents\"?");
   refused(command("methods: [{name: standard}, {name: hpd}]\n"),
-          place + "9: method.name hpd is only for task.kind extract");
+          place + "9: method.name hpd works only with task.kind extract");
   refused(command("methods: [{name: standard}, {name: standard}]\n"),
           "method's label \"standard\" appears twice");
-  refused(command("methods: [{name: prefix}]\n"), "baseline \"standard\" is no label of a method");
-  refused(command("methods: [{label: a/b, name: prefix}]\n"), "names a folder");
+  refused(command("methods: [{name: prefix}]\n"), "baseline \"standard\" is not the label of a method");
+  refused(command("methods: [{label: a/b, name: prefix}]\n"), "cannot be the name of a folder");
   refused(command(kMethods, ", metrik: x"), place + "8: unknown key \"metrik\"; did you mean \"metric\"?");
   refused(command(kMethods, ", value: f2"), "squad has no value \"f2\"; did you mean \"f1\"?");
   refused(command(kMethods, ", set: {input.limt: 3}"),
@@ -210,7 +211,7 @@ TEST_F(EvalCommand, MistakesAreFoundBeforeAnythingRuns) {
   refused(command(std::string(kMethods) +
                   "paper: {table: T, rows: [{model: tiny, dataset: boxs, method: prefix}]}\n"),
           "paper.rows.dataset \"boxs\" is not in this evaluation; did you mean \"boxes\"?");
-  refused(command(kMethods, ", judge: {model: m}"), "judge is only for task.kind extract");
+  refused(command(kMethods, ", judge: {model: m}"), "judge works only with task.kind extract");
   refused(command() + " --model tinny", "did you mean \"tiny\"?");
   refused(command() + " --model tiny=" + scratch_.file("no-model"), "--model tiny: model.path: no such file");
   refused(command() + " --set method.documents=x", "--set method.documents=x");
@@ -221,8 +222,9 @@ TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
   ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
   const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("packed: holds the run of another job: job.input.limit was 0 and is 3"),
-            std::string::npos)
+  EXPECT_NE(
+      ran.err.find("packed: the folder contains the run of another job: job.input.limit was 0 and is 3"),
+      std::string::npos)
       << ran.err;
   EXPECT_FALSE(std::filesystem::exists(run_folder("standard"))) << "found before anything ran";
   std::filesystem::copy(model_, scratch_.file("broken"));
@@ -286,7 +288,7 @@ TEST_F(EvalCommand, ExtractionsAreScoredAndJudged) {
     const std::string prompt = requests[1]["body"]["messages"][0]["content"].get<std::string>();
     EXPECT_NE(prompt.find("Birch tea"), std::string::npos) << prompt;
   }
-  EXPECT_NE(ran.out.find("the judge said nothing that can be read of 2 of 2 documents"), std::string::npos);
+  EXPECT_NE(ran.out.find("the judge's reply could not be read for 2 of 2 documents"), std::string::npos);
 }
 
 TEST(EvalJudge, RepliesAreCounted) {
@@ -313,7 +315,7 @@ TEST(EvalConfigs, AllAreRightWithoutModelsAndData) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const Ran ran = run_sheaf(scratch, "eval --check --data nowhere " + entry.path().string());
       EXPECT_EQ(ran.exit_code, 0) << ran.err;
-      EXPECT_NE(ran.out.find("every key is right"), std::string::npos) << ran.out;
+      EXPECT_NE(ran.out.find("all keys are valid"), std::string::npos) << ran.out;
       ++files;
     }
   EXPECT_GE(files, 5);
@@ -334,7 +336,7 @@ TEST_F(EvalCommand, AMetricThatDoesNotFitIsRefusedBeforeTheFirstRun) {
   scratch_.write("eval.yaml", text);
   const Ran ran = run_sheaf(scratch_, asked);
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("dataset boxes: the metric quac needs dialogues"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("dataset boxes: the metric quac needs dialogs"), std::string::npos) << ran.err;
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
 }
 
@@ -353,7 +355,7 @@ TEST_F(EvalCommand, AModelMayBeSetOnOneDataset) {
   scratch_.write("eval.yaml", text);
   const Ran wrong = run_sheaf(scratch_, command_of);
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_NE(wrong.err.find("set_on \"bxes\" is no dataset of this file; did you mean \"boxes\"?"),
+  EXPECT_NE(wrong.err.find("set_on \"bxes\" is not a dataset of this file; did you mean \"boxes\"?"),
             std::string::npos)
       << wrong.err;
 }

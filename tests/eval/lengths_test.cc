@@ -66,7 +66,7 @@ TEST_F(EvalLengthsCommand, LengthsAreTimed) {
 
   const Ran other = run_sheaf(scratch_, command + " --limit 2");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_NE(other.err.find("holds another measurement"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("contains a different measurement"), std::string::npos) << other.err;
   const Ran fewer = run_sheaf(scratch_, command + " --limit 2 --restart --json");
   ASSERT_EQ(fewer.exit_code, 0) << fewer.err;
   EXPECT_EQ(json::parse(fewer.out)["rows"][0]["count"], 30);
@@ -112,7 +112,7 @@ TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
   const std::string command = lengths_command(scratch_, model_);
   refused(command + " --set method.temperature=1", "method.temperature says nothing where lengths are timed");
   refused(command + " --model tiny=qwen3-8c", "did you mean \"qwen3-8b\"?");
-  refused(command + " --differences apart ippd --dataset b4", "which nothing answers");
+  refused(command + " --differences apart ippd --dataset b4", "which have no answers");
   refused(lengths_command(scratch_, model_, ", token: 3"), "unknown key \"token\"");
   refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
           "metric is not for lengths");

@@ -92,20 +92,21 @@ TEST(BatchLine, WhatAsksForNothingElseIsFine) {
   };
   EXPECT_EQ(reason_with({{"temperature", 0.7}, {"top_p", 0.9}, {"seed", 5}}, sampled), "none");
   EXPECT_EQ(reason_with({{"temperature", 0.7}, {"top_p", 0.8}}, sampled),
-            "body.top_p is 0.8 and the job's method.top_p is 0.9; one job has one");
+            "body.top_p is 0.8, but the job's method.top_p is 0.9; a job uses one value for all requests");
 }
 
 TEST(BatchLine, WhatIsNotDoneHereIsNamed) {
   EXPECT_EQ(reason_with({{"temperature", 0.5}}),
-            "body.temperature is 0.5 and the job's method.temperature is 0; one job has one");
-  EXPECT_EQ(reason_with({{"n", 2}}), "body.n is 2; one answer a request is supported");
+            "body.temperature is 0.5, but the job's method.temperature is 0; a job uses one value for all "
+            "requests");
+  EXPECT_EQ(reason_with({{"n", 2}}), "body.n is 2; only 1 answer per request is supported");
   EXPECT_EQ(reason_with({{"tools", {{{"type", "function"}}}}}), "body.tools is not supported");
   EXPECT_EQ(reason_with({{"stop", {"\n"}}}), "body.stop is not supported");
   EXPECT_EQ(reason_with({{"logprobs", true}}), "body.logprobs is not supported");
   EXPECT_EQ(reason_with({{"response_format", {{"type", "json_object"}}}}),
-            "body.response_format is not supported, but for type text");
-  EXPECT_EQ(reason_with({{"max_tokens", 0}}), "body.max_tokens is not a whole number above 0");
-  EXPECT_EQ(reason_with({{"max_tokens", 1.5}}), "body.max_tokens is not a whole number above 0");
+            "body.response_format must have the type text; no other is supported");
+  EXPECT_EQ(reason_with({{"max_tokens", 0}}), "body.max_tokens must be a whole number above 0");
+  EXPECT_EQ(reason_with({{"max_tokens", 1.5}}), "body.max_tokens must be a whole number above 0");
   EXPECT_EQ(reason_for(json::array({user({{{"type", "text"}, {"text", "x"}}, {{"type", "image_url"}}})})),
             "body.messages[0].content[1].type is \"image_url\"; only text is supported");
   EXPECT_EQ(reason_for(json::array({{{"role", "user"}, {"content", "x"}, {"audio", {{"id", 1}}}}})),
@@ -113,15 +114,14 @@ TEST(BatchLine, WhatIsNotDoneHereIsNamed) {
 }
 
 TEST(BatchLine, WhatIsNoRequestIsARow) {
-  EXPECT_EQ(reason_for(json::array()), "body.messages does not end with a user message");
+  EXPECT_EQ(reason_for(json::array()), "body.messages must end with a user message");
   EXPECT_EQ(reason_for("hello"), "body.messages is text, not a list");
   EXPECT_EQ(reason_for(json::array({user(nullptr)})), "body.messages[0].content is null, not text");
   EXPECT_EQ(reason_for({user("a"), {{"role", "assistant"}, {"content", "b"}}}),
-            "body.messages does not end with a user message");
+            "body.messages must end with a user message");
   EXPECT_EQ(reason_for({user("a"), user("b")}),
-            "body.messages[1].role is \"user\"; after an optional system message user and assistant take "
-            "turns, and "
-            "assistant is due");
+            "body.messages[1].role is \"user\", but must be assistant: after an optional system message, "
+            "user and assistant take turns");
   EXPECT_EQ(reason_for(json::array({{{"content", "b"}}})), "body.messages[0].role is missing");
   json line = request({{"messages", {user("x")}}});
   line.erase("custom_id");
@@ -143,7 +143,7 @@ TEST(BatchLine, AFileOfSomethingElseIsRefused) {
   const std::string path = folder.write("b.jsonl", "{\"id\": 1, \"prompt\": \"x\"}\n");
   EXPECT_EQ(
       error_of([&] { open_corpus(chat_job(path), nullptr); }),
-      fmt::format("job.yaml: input.format: {} has no column \"custom_id\"; known are id, prompt", path));
+      fmt::format("job.yaml: input.format: {} has no column \"custom_id\"; use one of id, prompt", path));
 }
 
 }  // namespace

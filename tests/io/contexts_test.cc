@@ -77,8 +77,8 @@ TEST(Contexts, RowsThatDoNotFitAreRejects) {
   EXPECT_EQ(
       reasons_of(rows),
       (std::vector<std::string>{
-          fmt::format("context \"x\" has another text in row 1 of {}", path),
-          "no row has the text of context \"y\"", "column \"about\" is null, not text or a number",
+          fmt::format("context \"x\" has a different text in record 1 of {}", path),
+          "no record has the text of context \"y\"", "column \"about\" is null, not text or a number",
           "column \"about\" is missing", "column \"text\" is a list, not text", "the question is empty"}));
   EXPECT_EQ(rows.rejects[0].id, json(2));
 }
@@ -87,7 +87,7 @@ TEST(Contexts, ACorpusWithoutAnyTextIsRefused) {
   TempFolder folder;
   const std::string path = folder.write("a.jsonl", "{\"n\": 1, \"about\": \"x\", \"q\": \"1?\"}\n");
   EXPECT_EQ(error_of([&] { open_corpus(by_id_job(path), nullptr); }),
-            "job.yaml: input.context: no row has a text in column \"text\"");
+            "job.yaml: input.context: no record has text in column \"text\"");
   Job job = by_id_job(path);
   job.input.context_id = "abuot";
   EXPECT_EQ(

@@ -86,7 +86,7 @@ TEST(Documents, ABadRowIsRejectedAlone) {
   const std::string good = kThree + R"(, "s": [0.5, 0.1, 0.9]})";
   const std::string head = R"({"id": 2, "question": "q", "documents": )";
   for (const auto& [line, reason] : std::vector<std::pair<std::string, std::string>>{
-           {head + R"([], "s": []})", "there are no documents"},
+           {head + R"([], "s": []})", "the record has no documents"},
            {head + R"("one", "s": []})", "column \"documents\" is text, not a list of documents"},
            {R"({"id": 2, "question": "q", "s": [1]})", "column \"documents\" is missing"},
            {head + R"(["a", " "], "s": [0, 1]})", "document 2 is empty"},
@@ -105,8 +105,8 @@ TEST(Documents, ABadRowIsRejectedAlone) {
   const CorpusRows half = read_rows(documents_job(), {head + R"([{"text": "a"}, {"text": "b", "score": 1}]})",
                                                       head + R"([{"text": "a", "score": 1}, "b"]})"});
   ASSERT_EQ(half.rejects.size(), 2u);
-  EXPECT_EQ(half.rejects[0].reason, "document 2 has a score, unlike those before it");
-  EXPECT_EQ(half.rejects[1].reason, "document 2 has no score, unlike those before it");
+  EXPECT_EQ(half.rejects[0].reason, "document 2 has a score, unlike the documents before it");
+  EXPECT_EQ(half.rejects[1].reason, "document 2 has no score, unlike the documents before it");
 }
 
 TEST(Documents, OfAParquetFileToo) {

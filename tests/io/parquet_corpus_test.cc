@@ -94,7 +94,7 @@ TEST(ParquetCorpus, ReadsQuestions) {
   EXPECT_TRUE(rows.items[0].questions[1].id.is_null());
   ASSERT_EQ(rows.rejects.size(), 2u);
   EXPECT_EQ(rows.rejects[0].reason, "column \"questions\" is null, not a list of questions");
-  EXPECT_EQ(rows.rejects[1].reason, "there are no questions");
+  EXPECT_EQ(rows.rejects[1].reason, "the record has no questions");
   Job job = ask_job(path);
   job.input.questions = "plain";
   const CorpusRows plain = read_all(job, nullptr);

@@ -111,10 +111,9 @@ TEST(ParquetRows, RefusesColumnsThatClash) {
             "jsonl");
   schema = make_schema();
   schema.categories[1].attributes.push_back({"Weight", {}, ValueType::list, {}});
-  EXPECT_EQ(
-      error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
-      "schema.yaml: attribute \"Weight\" has one type in category \"Shoes\" and another elsewhere; give them "
-      "one, or use output.format jsonl");
+  EXPECT_EQ(error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
+            "schema.yaml: attribute \"Weight\" has a different type in category \"Shoes\" than elsewhere; "
+            "use the same type, or use output.format jsonl");
 }
 
 /// A file that takes no more after its first bytes.

@@ -421,14 +421,15 @@ TEST_P(RunFolderTest, AFinishedFolderWithoutItsRowsIsRefused) {
   const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
   std::filesystem::resize_file(out(first), 3);
   const std::string message = error_of([&] { RunFolder(quick_files(), options()); });
-  EXPECT_NE(message.find(first + " is gone or no longer has its"), std::string::npos) << message;
+  EXPECT_NE(message.find(first + " is missing or does not have its"), std::string::npos) << message;
   std::filesystem::remove(out(first));
   EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find(first), std::string::npos);
 }
 
 TEST_P(RunFolderTest, RowsWithoutAJournalAreRefused) {
   folder_.write("out/rows-00000.jsonl", "{}\n");
-  EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find("no journal"), std::string::npos);
+  EXPECT_NE(error_of([&] { RunFolder(quick_files(), options()); }).find("no run of sheaf"),
+            std::string::npos);
 }
 
 TEST(RunFolder, AJobWithoutRowsHasAnEmptyRowsFile) {
@@ -456,7 +457,7 @@ TEST(RunFolder, PathsThatCannotBeWritten) {
     return [path = folder.path(name)] { RunFolder(quick_files(), make_options(path, kLines)); };
   };
   EXPECT_NE(error_of(open("file")).find("a file of that name is in the way"), std::string::npos);
-  EXPECT_NE(error_of(open("file/out")).find("cannot be made"), std::string::npos);
+  EXPECT_NE(error_of(open("file/out")).find("cannot be created"), std::string::npos);
 }
 
 TEST(RunFolder, AFolderThatMayOnlyBeRead) {

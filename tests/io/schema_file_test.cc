@@ -59,7 +59,7 @@ TEST(SchemaFile, ErrorsCarryTheLine) {
       schema_error("categories:\n  A:\n    - name: R\n      type: enum\n      options: [a, b,\n        a]\n"),
       "s.yaml:6: option \"a\" of \"R\" appears twice; remove one");
   EXPECT_EQ(schema_error("categories:\n  A:\n    - {name: R, options: [a]}\n"),
-            "s.yaml:3: attribute \"R\" has options but is no enum; say type: enum or remove them");
+            "s.yaml:3: attribute \"R\" has options but is not an enum; set type: enum or remove them");
   EXPECT_EQ(schema_error("categories:\n  A: []\n"),
             "s.yaml:2: category \"A\" has no attributes; add one or remove the category");
   EXPECT_EQ(schema_error("categories:\n  B: [{name: x}]\n  A:\n"),
@@ -76,7 +76,7 @@ TEST(SchemaFile, ErrorsCarryTheLine) {
             "s.yaml:3: the key \"A\" appears twice; remove one");
   EXPECT_EQ(schema_error("attributes: {}\n"), "s.yaml:1: the key \"categories\" is missing; add it");
   EXPECT_EQ(schema_error(""), "s.yaml:1: the key \"categories\" is missing; add it");
-  EXPECT_EQ(schema_error("categories: {}\n"), "s.yaml:1: categories has no category");
+  EXPECT_EQ(schema_error("categories: {}\n"), "s.yaml:1: categories is empty; add a category");
   EXPECT_EQ(schema_error("categories:\n  A: {name: x}\n"),
             "s.yaml:2: category \"A\" must be a list of attributes, not a map");
   EXPECT_EQ(schema_error("categories:\n  A: [{name: '  '}]\n"), "s.yaml:2: the attribute has no name");

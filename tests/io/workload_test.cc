@@ -64,20 +64,21 @@ TEST(Workload, LeastWorkOfSlotsByHand) {
 TEST(Workload, RefusesWhatIsNone) {
   const std::string head = "{\"instruction_ids\": [1]}\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"", "without questions"},
+      {"", "has no questions"},
       {"[]\n", ":1: not a JSON object"},
       {"{}\n", "\"instruction_ids\" is missing"},
-      {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" is no text"},
-      {head, "without questions"},
-      {"{\"instruction_ids\": [-1]}\n", "no id"},
+      {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" must be text"},
+      {head, "has no questions"},
+      {"{\"instruction_ids\": [-1]}\n", "not a token id"},
       {head + "{\"context_ids\": [2]}\n", ":2: \"questions\" is missing"},
-      {head + "{\"context_ids\": [2], \"questions\": []}\n", "\"questions\" is no list, or empty"},
+      {head + "{\"context_ids\": [2], \"questions\": []}\n",
+       "\"questions\" must be a list with at least one entry"},
       {head + "{\"context_ids\": [2], \"questions\": [3]}\n", "\"ids\" is missing"},
       {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [1]}]}\n", "\"answer_tokens\" is missing"},
       {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [], \"answer_tokens\": 1}]}\n",
        "\"ids\" is empty"},
       {head + "{\"context_ids\": [2], \"questions\": [{\"ids\": [1], \"answer_tokens\": 0}]}\n",
-       "\"answer_tokens\" is no length"},
+       "\"answer_tokens\" must be a whole number from 1 to 100000"},
   };
   for (const auto& [text, reason] : cases) {
     const std::string error = error_of([&] { (void)read(text, false); });

@@ -30,17 +30,17 @@ TEST(Yaml, KeepsLinesKindsAndQuotes) {
 
 TEST(Yaml, RefusesWhatIsNoPlainDocument) {
   EXPECT_EQ(parse_error("a: 1\nb: 2\na: 3\n"), "f.yaml:3: the key \"a\" appears twice; remove one");
-  EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"), "f.yaml:3: a second document begins here; keep one");
+  EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"), "f.yaml:3: a second YAML document begins here; keep only one");
   EXPECT_EQ(parse_error("a: 1\nb: \xff\n"), "f.yaml:2: not UTF-8 text");
   EXPECT_EQ(parse_error(std::string("a: 1\n\nb: \0", 10)), "f.yaml:3: not UTF-8 text");
   EXPECT_EQ(parse_error("a: !!python/object x\n"),
-            "f.yaml:1: the tag tag:yaml.org,2002:python/object has no meaning here; remove it");
+            "f.yaml:1: the tag tag:yaml.org,2002:python/object is not supported; remove it");
   EXPECT_EQ(parse_error("? [1, 2]\n: x\n"), "f.yaml:1: a list cannot be a key");
-  EXPECT_EQ(parse_error("a: &x [*x]\n"), "f.yaml:1: an alias inside what it stands for");
+  EXPECT_EQ(parse_error("a: &x [*x]\n"), "f.yaml:1: an alias refers to a value that contains it; remove it");
   EXPECT_TRUE(parse_error("a: 1\nb: [1, 2\n").starts_with("f.yaml:")) << parse_error("a: 1\nb: [1, 2\n");
   EXPECT_TRUE(parse_error("a: *nowhere\n").starts_with("f.yaml:1: ")) << parse_error("a: *nowhere\n");
   EXPECT_EQ(parse_error(std::string((1 << 20) + 1, ' ')),
-            "f.yaml: larger than 1 MB; that cannot be a job or a schema");
+            "f.yaml: the file is larger than 1 MB, too large for a job or a schema");
   EXPECT_TRUE(error_of([] { read_yaml("no/such.yaml"); }).starts_with("no/such.yaml: cannot be read: "));
   EXPECT_TRUE(error_of([] { read_yaml("/"); }).starts_with("/: cannot be read: "));
 }
@@ -168,7 +168,7 @@ TEST(Yaml, ReplacesWithoutTouchingWhatIsShared) {
   EXPECT_EQ(value(added, 3)->items.size(), 2u);
   EXPECT_EQ(value(root, 1)->text, "1");
   EXPECT_EQ(error_of([&] { replace_yaml(root, "c.x", parse_yaml("--set c.x=2", "2", 0)); }),
-            "--set c.x=2: \"x\" would go into the number 5, not a map");
+            "--set c.x=2: \"x\" cannot be set inside the number 5; only a map has keys");
 }
 
 TEST(Spelling, FindsTheNearest) {
@@ -178,7 +178,7 @@ TEST(Spelling, FindsTheNearest) {
   EXPECT_EQ(nearest_spelling("di", keys), "id");
   EXPECT_EQ(nearest_spelling("zzzzzz", keys), "");
   EXPECT_EQ(nearest_spelling(std::string(100000, 'a'), keys), "");
-  EXPECT_EQ(suggest_spelling("zzzzzz", keys), "; known are document, documents, category, id");
+  EXPECT_EQ(suggest_spelling("zzzzzz", keys), "; use one of document, documents, category, id");
   EXPECT_EQ(shorten_text("größer", 3), "gr…");
 }
 

@@ -39,7 +39,7 @@ TEST(Judge, BadRepliesAreRefusedWithAReason) {
     return "none";
   };
   EXPECT_NE(reason("no tags").find("no <result>"), std::string::npos);
-  EXPECT_NE(reason("<result>{\"a\": </result>").find("no JSON object"), std::string::npos);
+  EXPECT_NE(reason("<result>{\"a\": </result>").find("not a JSON object"), std::string::npos);
   EXPECT_NE(reason("<result>{\"a\": \"right\"}</result>").find("\"a\" is judged \"right\""),
             std::string::npos);
   EXPECT_NE(reason("<result>{\"a\": 1}</result>").find("not one of the five"), std::string::npos);

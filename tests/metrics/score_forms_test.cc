@@ -180,7 +180,7 @@ TEST_F(ScoreCommand, CountsAJudgesWords) {
   expect_refusal("--metric llm-f1 --judgements " +
                      write("bad.jsonl", "{\"id\": 1, \"judgements\": {\"a\": \"fine\"}}\n"),
                  "bad.jsonl:1: \"a\" is judged \"fine\"");
-  expect_refusal("--metric llm-f1", "name its --judgements FILE");
+  expect_refusal("--metric llm-f1", "give --judgements FILE");
 }
 
 TEST_F(ScoreCommand, TakesDialoguesAndSpans) {

@@ -101,7 +101,7 @@ TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
 
 TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   const std::string good = write("good.json", R"({"q1": "x"})");
-  expect_refusal("--metric sqad --gold g --pred p", "there is no metric \"sqad\"; known are squad, squad1");
+  expect_refusal("--metric sqad --gold g --pred p", "unknown metric \"sqad\"; use one of squad, squad1");
   expect_refusal("--metric squad --pred " + good, "needs --gold FILE and --pred FILE");
   expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
   expect_refusal(squad() + write("empty.json", "\n"), "empty.json: is empty; name a run's folder");
@@ -110,9 +110,8 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(other + "datasets/catalog", "datasets/catalog: is a folder and none of the datasets");
   expect_refusal(other + "README.md", "README.md: not valid JSON");
   expect_refusal(other + write("void.json", ""), "void.json: is empty; name a dataset");
-  expect_refusal(other + write("some.json", "{\"a\": 1}"),
-                 "some.json: holds no gold answers; name a dataset");
-  expect_refusal(squad() + write("list.json", "[1]"), "list.json: holds no object {id: answer}");
+  expect_refusal(other + write("some.json", "{\"a\": 1}"), "some.json: has no gold answers; name a dataset");
+  expect_refusal(squad() + write("list.json", "[1]"), "list.json: is not an object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(
       squad() + write("twice.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
@@ -121,13 +120,13 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
                  "odd.jsonl:1: the row has none of");
   expect_refusal(squad() + write("noid.jsonl", "{\"answer\":\"a\"}\n"),
                  "noid.jsonl:1: the row has no \"id\"");
-  expect_refusal(squad() + write("other.json", R"({"z": "x"})"), "none of its ids, such as \"z\"");
+  expect_refusal(squad() + write("other.json", R"({"z": "x"})"), "its ids (such as \"z\") do not match");
   expect_refusal(squad() + write("rows.jsonl", "{\"id\":1,\"values\":{}}\n"), "rows of an extract job");
   expect_refusal("--metric attributes --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
                  "the metric attributes needs attribute values");
   expect_refusal("--metric quac --gold " + scratch_.file("gold.jsonl") + " --pred " + good,
-                 "the metric quac needs dialogues");
-  expect_refusal(squad() + write("notes.txt", "x"), "is no file of predictions");
+                 "the metric quac needs dialogs");
+  expect_refusal(squad() + write("notes.txt", "x"), "is not a file of predictions");
 }
 
 }  // namespace

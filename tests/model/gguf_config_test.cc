@@ -93,12 +93,12 @@ TEST_F(GgufConfig, RefusesByName) {
   f32("rope.scaling.yarn_log_multiplier", 0.1f);
   refused({"qwen2.rope.scaling.yarn_log_multiplier"});
   u32("attention.value_length", 16);
-  refused({"keys have 8 dimensions and values 16"});
+  refused({"keys have 8 dimensions, but values 16"});
   start("llama");
   u32("rope.dimension_count", 6);
-  refused({"6 of 8 dimensions rotate"});
+  refused({"6 of 8 dimensions are rotary"});
   made_.tensors.clear();
-  refused({"no tensor token_embd.weight", "vocabulary only"});
+  refused({"no tensor token_embd.weight", "only a vocabulary"});
   made_.tensor("rope_freqs.weight", {3}, 0, 640);
   made_.data.resize(672);
   refused({"rope_freqs.weight", "[4]"});

@@ -70,16 +70,16 @@ TEST_F(Gguf, RefusesOtherFormats) {
   refused(made, {"not a GGUF file"});
   expect_refusal([&] { GgufFile::open(folder_.write("empty.gguf", "")); }, {"empty.gguf", "not a GGUF file"});
   expect_refusal([&] { GgufFile::open(folder_.path()); }, {"folder"});
-  expect_refusal([&] { GgufFile::open(folder_.path() + "/none.gguf"); }, {"none.gguf", "cannot open"});
+  expect_refusal([&] { GgufFile::open(folder_.path() + "/none.gguf"); }, {"none.gguf", "cannot be opened"});
 }
 
 TEST_F(Gguf, RefusesCountsTheFileCannotHold) {
   GgufBytes made;
   made.more_values = UINT64_MAX - 1;
-  refused(made, {"metadata values", "more than the file can hold"});
+  refused(made, {"metadata values", "more than fit in the file"});
   made = {};
   made.more_tensors = uint64_t{1} << 60;
-  refused(made, {"tensors", "more than the file can hold"});
+  refused(made, {"tensors", "more than fit in the file"});
   made = {};
   made.values.push_back(raw<uint64_t>(UINT64_MAX) + "a key that is far shorter");
   refused(made, {"metadata key"});
@@ -89,11 +89,11 @@ TEST_F(Gguf, RefusesCountsTheFileCannotHold) {
   made = {};
   made.values.push_back(counted_text("a") + raw<uint32_t>(9) + raw<uint32_t>(6) +
                         raw<uint64_t>((uint64_t{1} << 62) + 1));
-  refused(made, {"\"a\"", "more than the file can hold"});
+  refused(made, {"\"a\"", "more than fit in the file"});
   made = {};
   made.values.push_back(counted_text("w") + raw<uint32_t>(9) + raw<uint32_t>(8) +
                         raw<uint64_t>(uint64_t{1} << 61));
-  refused(made, {"\"w\"", "more than the file can hold"});
+  refused(made, {"\"w\"", "more than fit in the file"});
 }
 
 TEST_F(Gguf, RefusesWrongValues) {
@@ -138,10 +138,10 @@ TEST_F(Gguf, RefusesTensorsThatCannotBe) {
   refused(made, {"\"t\"", "offset 16"});
   made = plain;
   made.tensor("t", {65}, 0, 0);
-  refused(made, {"\"t\"", "past the file"});
+  refused(made, {"\"t\"", "past the end of the file"});
   made = plain;
   made.tensor("t", {4}, 0, UINT64_MAX - 31);
-  refused(made, {"\"t\"", "past the file"});
+  refused(made, {"\"t\"", "past the end of the file"});
   made = plain;
   made.tensor("first", {16}, 0, 0);
   made.tensor("second", {16}, 0, 32);
@@ -183,7 +183,7 @@ TEST_F(Gguf, ModelErrorsNameTheThing) {
                  {"tensor blk.0.attn_q.weight is missing"});
   expect_refusal([&] { load_model(with("blk.1.", "blk.2.")); }, {"tensor blk.1.", "is missing"});
   expect_refusal([&] { load_model(with(counted_text("output.weight"), counted_text("outputs.weigh"))); },
-                 {"outputs.weigh", "not part of the model"});
+                 {"outputs.weigh", "does not belong to the described model"});
   expect_refusal([&] { load_model(with("llama", "llomo")); },
                  {"architecture \"llomo\" is not supported", "qwen3"});
   expect_refusal([&] { load_model(with("llama.block_count", "llama.black_count")); },

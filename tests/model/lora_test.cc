@@ -48,7 +48,7 @@ TEST_F(Lora, RefusesAnAdapterOfAnotherModel) {
   expect_refusal([&] { load_model(golden("phi3"), folder_.path()); },
                  {"gate_proj", "not a linear layer of this model"});
   expect_refusal([&] { load_model(golden("smollm"), folder_.path()); },
-                 {"is for a weight of shape [32, 32], the model's is [48, 48]"});
+                 {"is for a weight of shape [32, 32], but the model's has [48, 48]"});
 }
 
 TEST_F(Lora, RefusesIncompleteFolders) {
@@ -59,7 +59,7 @@ TEST_F(Lora, RefusesIncompleteFolders) {
   expect_refusal([&] { load_model(golden("llama"), folder_.path()); }, {"q_proj.lora_B.weight", "missing"});
   std::filesystem::remove(folder_.path() + "/adapter_model.safetensors");
   expect_refusal([&] { load_model(golden("llama"), folder_.path()); },
-                 {"adapter_model.safetensors", "cannot open"});
+                 {"adapter_model.safetensors", "cannot be opened"});
 }
 
 }  // namespace

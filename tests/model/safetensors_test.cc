@@ -39,7 +39,7 @@ TEST_F(Safetensors, ReadsTensors) {
 TEST_F(Safetensors, RefusesHeadersThatCannotBe) {
   expect_refusal([&] { SafetensorsFile::open(folder_.write("x", "abc")); }, {"too short"});
   expect_refusal([&] { SafetensorsFile::open(folder_.write("x", raw<uint64_t>(UINT64_MAX) + "{}")); },
-                 {"claims a header"});
+                 {"claims to have a header"});
   expect_refusal([&] { SafetensorsFile::open(folder_.write("x", raw<uint64_t>(3) + "{}")); },
                  {"ends inside its header"});
   refused("[]", 0, {"not a safetensors file"});
@@ -54,7 +54,8 @@ TEST_F(Safetensors, RefusesHeadersThatCannotBe) {
           {"\"a\"", "counted"});
   refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4, {"\"a\"", "has 4 bytes", "need 8"});
   refused(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4, {"\"a\"", "in order"});
-  refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4, {"\"a\"", "past the file"});
+  refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 4,
+          {"\"a\"", "past the end of the file"});
   const std::string deep(5000, '[');
   refused("{\"a\":" + deep, 0, {"\"a\""});
   std::string ones = "1";
@@ -91,7 +92,8 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
   with("model-00001-of-00003.safetensors", "../model-00001-of-00003.safetensors");
   expect_refusal([&] { load_model(folder_.path()); }, {"not the name of a file beside it"});
   with("model-00001-of-00003", "model-00009-of-00003");
-  expect_refusal([&] { load_model(folder_.path()); }, {"model-00009-of-00003.safetensors", "cannot open"});
+  expect_refusal([&] { load_model(folder_.path()); },
+                 {"model-00009-of-00003.safetensors", "cannot be opened"});
   with("\"model.norm.weight\"", "\"model.nerm.weight\"");
   expect_refusal([&] { load_model(folder_.path()); }, {"model.nerm.weight", "is not in"});
   with("weight_map", "weight_mop");

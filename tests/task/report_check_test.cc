@@ -55,12 +55,12 @@ TEST(ReportCheck, NamesTheFileAndTheKey) {
   ordered_json report = whole_report();
   report["tokens"]["computed"] = "many";
   EXPECT_EQ(refusal_of(report),
-            "out/report.json: not a whole report: tokens.computed is not a count; run the job again with "
+            "out/report.json: the report is damaged: tokens.computed is not a count; run the job again with "
             "--restart");
   report = whole_report();
   report["per_step"]["slots"]["bin_width"] = 0;
   EXPECT_EQ(refusal_of(report),
-            "out/report.json: not a whole report: per_step.slots.bin_width is 0; run the job again with "
+            "out/report.json: the report is damaged: per_step.slots.bin_width is 0; run the job again with "
             "--restart");
   report = whole_report();
   report["version"] = 1;

@@ -176,7 +176,7 @@ TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
   EXPECT_EQ(times(page, "http"), 0u);
   EXPECT_EQ(times(page, "nan"), 0u);
   for (const char* wanted :
-       {"jobs/night.yaml", "$1.0020", "200,000", "attention", "Colour", "75.0 %", "No row was rejected",
+       {"jobs/night.yaml", "$1.0020", "200,000", "attention", "Colour", "75.0 %", "No record was rejected",
         "items a second", "prefers-color-scheme: dark", "@media print"})
     EXPECT_GT(times(page, wanted), 0u) << wanted;
 }
