@@ -123,14 +123,14 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
   if (const int64_t longer = each.refused - each.unheld; longer > 0)
     text += fmt::format(
-        "too long  {} more, which need prompts of more than {} positions and are neither answered nor "
+        "too long  {} more: a prompt would need more than {} positions, so they are neither answered nor "
         "priced; to include them, use {}\n",
         rows_text(longer), number_text(asked.config.context),
         find_method(asked.method.name).wording.experts ? "a model with a longer context or shorter documents"
                                                        : "input.too_long: truncate or split");
   if (each.unheld > 0)
     text += fmt::format(
-        "too long  {} more, whose keys and values do not fit in {} and are neither answered nor priced; {}\n",
+        "too long  {} more: keys and values do not fit in {}, so they are neither answered nor priced; {}\n",
         rows_text(each.unheld), gigabytes(memory.pool), memory_advice(asked));
   if (each.rejected > 0)
     text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));

@@ -22,7 +22,7 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
   for (std::span<const ReadyItem> rest = rows; !rest.empty();) {
     const auto window = rest.first(std::min(rest.size(), static_cast<size_t>(packing.window)));
     Plan plan = planner.plan({window.begin(), window.end()});
-    if (!plan.refused.empty()) refuse("{}: a row cannot be asked: {}", workload.name, plan.refused[0].second);
+    if (!plan.refused.empty()) refuse("{}: a line cannot be used: {}", workload.name, plan.refused[0].second);
     std::ranges::move(plan.stacks, std::back_inserter(stacks));
     rest = rest.subspan(window.size());
   }

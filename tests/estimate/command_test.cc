@@ -63,7 +63,7 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   EXPECT_EQ(result["rows_rejected"], 1);
   EXPECT_EQ(result["answers"], 2);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
-  EXPECT_NE(text.out.find("too long  1 row more, which need prompts of more than 40,960 positions"),
+  EXPECT_NE(text.out.find("too long  1 row more: a prompt would need more than 40,960 positions"),
             std::string::npos)
       << text.out;
   const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");
