@@ -155,7 +155,7 @@ constexpr Metric::ValueName values[] = {{"f1"},
 
 Metric quac_metric() {
   return {.name = "quac",
-          .about = "QuAC: F1 of words beside people's own (HEQ by question, DHEQ by dialogue)",
+          .about = "QuAC: F1 of words, compared with that of people (HEQ by question, DHEQ by dialog)",
           .values = values,
           .scores = scores,
           .terms = kTerms,

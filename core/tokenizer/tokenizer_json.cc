@@ -213,8 +213,7 @@ class Builder {
         replaced = true;
       } else {
         refuse(
-            "{}: normalizer \"{}\" is not known to sheaf for this kind; known are Prepend and Replace of "
-            "spaces",
+            "{}: normalizer \"{}\" is not supported for this kind (supported: Prepend and Replace of spaces)",
             source_, type);
       }
     }

@@ -77,7 +77,8 @@ class HeaderReader {
     }
     if (event == json::parse_event_t::key && depth == 2 && name_ != "__metadata__" &&
         !inner_.insert(parsed.get<std::string>()).second) {
-      refuse("{}: tensor {} says {} twice", path_, shown(name_), shown(parsed.get_ref<const std::string&>()));
+      refuse("{}: tensor {} has the key {} twice", path_, shown(name_),
+             shown(parsed.get_ref<const std::string&>()));
     }
     if (name_ != "__metadata__" && ++values_ > most_fields)
       refuse("{}: the description of tensor {} is too long", path_, shown(name_));
