@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/checks.h"
 #include "app/commands.h"
-#include "app/number_from.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -195,20 +195,20 @@ void add_bench_command(CLI::App& app) {
   command
       ->add_option("--method", options->packing.method,
                    "How prompts are packed (hpd uses the workload's slots)")
-      ->check(CLI::IsMember(timed_methods()))
+      ->check(one_of(timed_methods()))
       ->capture_default_str();
   command
       ->add_option("--documents", options->packing.documents,
                    "Contexts or documents per prompt (0: as many as fit)")
-      ->check(number_from(0));
+      ->check(whole_from(0));
   command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens in a prompt")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command->add_option("--window", options->packing.window, "Lines of the workload that are planned together")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command->add_option("--rows", options->rows, "Tokens per step (0: as many as suit the device)")
-      ->check(number_from(0));
+      ->check(whole_from(0));
   command
       ->add_option("--device", options->device,
                    "Where to compute: cuda, cuda:N, N, or cpu (for small shapes)")
@@ -219,7 +219,7 @@ void add_bench_command(CLI::App& app) {
       ->add_option(
           "--repeat", options->repeat,
           "How often to run; if more than once, the first run warms up and the median of the others counts")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   auto* calibrate_to =
       command

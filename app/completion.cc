@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "app/checks.h"
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/terminal.h"
@@ -153,7 +154,7 @@ void add_completion_command(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "completion", "Print a completion script for your shell: source <(sheaf completion bash)");
-  command->add_option("SHELL", *shell, "Which shell")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  command->add_option("SHELL", *shell, "Which shell")->required()->check(one_of({"bash", "zsh"}));
   command->callback([&app, shell] {
     const std::vector<CommandFacts> commands = describe_commands(app);
     print_text(*shell == "bash" ? bash_script(commands) : zsh_script(commands));

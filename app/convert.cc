@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
+#include "app/checks.h"
 #include "app/commands.h"
-#include "app/number_from.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
@@ -123,38 +123,36 @@ void add_convert_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ConvertOptions>();
   std::vector<std::string> names = {"needle"};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
-  command->add_option("FORMAT", options->format, "The dataset's format")
-      ->required()
-      ->check(CLI::IsMember(names));
+  command->add_option("FORMAT", options->format, "The dataset's format")->required()->check(one_of(names));
   command->add_option("IN", options->from, "The dataset's file or folder")->required();
   command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
   command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
-      ->check(number_from(0));
+      ->check(whole_from(0));
   command->add_option("--split", options->settings.dataset.split, "narrativeqa: train, valid or test")
-      ->check(CLI::IsMember({"train", "valid", "test"}))
+      ->check(one_of({"train", "valid", "test"}))
       ->capture_default_str();
   command
       ->add_option("--turns", options->settings.dataset.turns,
                    "quac: how many earlier turns of the dialog, with their answers, to put before a question")
-      ->check(number_from(0, 100))
+      ->check(whole_from(0, 100))
       ->capture_default_str();
   command->add_option("--schema", options->settings.schema,
                       "oa-mine, ae-110k: also write the attributes found as a schema file");
   NeedleOptions& needle = options->needle;
   command->add_option("--count", needle.count, "needle: how many documents to make")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command->add_option("--questions", needle.questions, "needle: questions per document")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command
       ->add_option("--length", needle.length, "needle: words of the book per document; with --model, tokens")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command->add_option("--model", options->model,
                       "needle: the model or tokenizer that --length counts tokens with");
   command->add_option("--shots", needle.shots, "needle: answered questions at the end of a document")
-      ->check(number_from(0))
+      ->check(whole_from(0))
       ->capture_default_str();
   command->add_option("--seed", needle.seed, "needle: another seed gives other facts and excerpts")
       ->capture_default_str();

@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 #include <memory>
 
+#include "app/checks.h"
 #include "app/commands.h"
 #include "app/estimate_show.h"
-#include "app/number_from.h"
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/base/named_output.h"
@@ -170,20 +170,20 @@ void add_estimate_command(CLI::App& app) {
   command
       ->add_option("--devices", wishes.devices,
                    "Devices that share the corpus (default: the job's cost.devices)")
-      ->check(number_from(1, 100000));
+      ->check(whole_from(1, 100000));
   command->add_option("--method", options->method, "Use this method instead of the job's")
-      ->check(CLI::IsMember(method_names()));
+      ->check(one_of(method_names()));
   command->add_option("--documents", options->documents, "Documents per prompt (0: as many as fit)")
-      ->check(number_from(0));
+      ->check(whole_from(0));
   command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens in a prompt")
-      ->check(number_from(1));
-  command->add_option("--rows-per-step", options->rows_per_step, "Tokens per step")->check(number_from(1));
+      ->check(whole_from(1));
+  command->add_option("--rows-per-step", options->rows_per_step, "Tokens per step")->check(whole_from(1));
   command
       ->add_option("--sample", wishes.sample,
                    "Records of the corpus to sample (default: 512, or fewer if they are long)")
-      ->check(number_from(1));
+      ->check(whole_from(1));
   command->add_option("--rows", wishes.rows, "Records in the whole corpus (default: counted)")
-      ->check(number_from(1));
+      ->check(whole_from(1));
   command
       ->add_option("--answer-tokens", wishes.answer_tokens,
                    "Assumed length of a free answer (default: 8; chat: as long as allowed)")

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "app/checks.h"
 #include "app/commands.h"
-#include "app/number_from.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -127,7 +127,7 @@ void add_eval_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--limit", options->grid.limit,
                    "Read at most N records of each dataset (0: as the file says)")
-      ->check(number_from(0, int64_t{1} << 53).description("N"));
+      ->check(whole_from(0, int64_t{1} << 53).description("N"));
   command->add_option("--device", options->grid.device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command->add_flag(

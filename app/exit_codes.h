@@ -10,7 +10,7 @@ struct ExitCode {
 
 /// What the help and the man page say; core/base/error.h and the commands give them.
 constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "success"},
-                                                 {1, "finished, but some records were rejected"},
+                                                 {1, "finished with rejected records"},
                                                  {2, "wrong usage, configuration or input"},
                                                  {3, "fatal: the machine or the program failed"},
                                                  {130, "interrupted: rerun the same command to resume"}}};

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/number_from.h"
+#include "app/checks.h"
 #include "app/terminal.h"
 #include "io/files/job_file.h"
 #include "io/jobs/workbench.h"
@@ -16,8 +16,8 @@ void JobOptions::add_to(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command.add_option("--limit", limit, "Read at most N records of the corpus (0: as the job says)")
-      ->check(number_from(0, int64_t{1} << 53).description("N"));
-  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(number_from(0, 4096));
+      ->check(whole_from(0, int64_t{1} << 53).description("N"));
+  command.add_option("--threads", threads, "Threads to use (0: every core)")->check(whole_from(0, 4096));
   command.add_option("--device", device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command.add_flag("--reproducible", reproducible,

@@ -20,7 +20,7 @@ namespace {
 std::string footer_text() {
   std::string codes;
   for (const sheaf::ExitCode& exit : sheaf::kExitCodes)
-    codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : "; ", exit.code, exit.meaning);
   return fmt::format(
       "Exit codes: {}.\n`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job "
       "file.",

@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include "app/checks.h"
 #include "app/commands.h"
 #include "app/job_options.h"
-#include "app/number_from.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -107,11 +107,11 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   options->add_to(*command);
   command
       ->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
-      ->check(number_from(0));
+      ->check(whole_from(0));
   command->add_option("--dump-to", options->dump_path,
                       "Where to write the graphs (default: standard output)");
   command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")
-      ->check(number_from(1))
+      ->check(whole_from(1))
       ->capture_default_str();
   command->callback([options, &exit_code] { exit_code = plan(*options); });
 }

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "app/checks.h"
 #include "app/commands.h"
-#include "app/number_from.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/metrics/score_report.h"
@@ -195,7 +195,7 @@ void add_score_command(CLI::App& app) {
   command->add_option("--items", options->items, "Write the scores of each item to this file as JSON lines");
   command
       ->add_option("--resamples", options->options.resamples, "Resamples for intervals and tests (0: none)")
-      ->check(number_from(0, 1'000'000))
+      ->check(whole_from(0, 1'000'000))
       ->capture_default_str();
   command->add_option("--seed", options->options.seed, "Seed of the resamples")->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object with the official script's keys");

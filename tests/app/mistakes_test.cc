@@ -31,7 +31,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"rum " + job, "unknown command \"rum\"; did you mean \"run\"?"},
       {"run", "JOB is required; see `sheaf run --help`"},
       {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
-      {"plan " + job + " --dump -1", "--dump: must be a number of at least 0; got -1"},
+      {"plan " + job + " --dump -1", "--dump: must be a whole number of at least 0; got -1"},
       {"run " + scratch.file("no.yaml"), "no.yaml: cannot be read: No such file or directory"},
       {run + "--set nonsense", "--set nonsense: write it as key.path=value"},
       {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
