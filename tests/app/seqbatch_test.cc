@@ -69,8 +69,9 @@ TEST_F(SeqbatchRun, ValuesToo) {
     EXPECT_EQ(row["values"].size(), 2u);
     EXPECT_TRUE(row["raw"].is_string()) << "one text holds both";
   }
-  const Ran parquet = run_sheaf(scratch_, run + " --set output.format=parquet --set output.logprobs=true"
-                                                " --set output.path=" +
+  const Ran parquet = run_sheaf(scratch_, run +
+                                              " --set output.format=parquet --set output.logprobs=true"
+                                              " --set output.path=" +
                                               scratch_.file("columns"));
   EXPECT_EQ(parquet.exit_code, 0) << parquet.err;
 }
@@ -113,11 +114,12 @@ TEST_F(SeqbatchRun, IsPlannedEstimatedAndTimed) {
   ASSERT_EQ(made_up.exit_code, 0) << made_up.err;
   EXPECT_EQ(json::parse(made_up.out)["answers"], 40);
   const std::string workload =
-      scratch_.write("w.jsonl", "{\"instruction\": [1, 2]}\n"
-                                "{\"context\": [3, 4], \"questions\": [{\"ids\": [5], \"answer_tokens\": 2}, "
-                                "{\"ids\": [6], \"answer_tokens\": 3}]}\n");
-  const Ran bench = run_sheaf(scratch_, "bench " + workload + " --device cpu --model " + model_ +
-                                            " --method seqbatch");
+      scratch_.write("w.jsonl",
+                     "{\"instruction_ids\": [1, 2]}\n"
+                     "{\"context_ids\": [3, 4], \"questions\": [{\"ids\": [5], \"answer_tokens\": 2}, "
+                     "{\"ids\": [6], \"answer_tokens\": 3}]}\n");
+  const Ran bench =
+      run_sheaf(scratch_, "bench " + workload + " --device cpu --model " + model_ + " --method seqbatch");
   EXPECT_EQ(bench.exit_code, 0) << bench.err;
 }
 

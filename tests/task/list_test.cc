@@ -1,6 +1,7 @@
 // Everything asked of an item in one prompt, and the numbered list that comes back.
 #include "core/task/list.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -47,6 +48,13 @@ class ListTask : public testing::Test {
   ListTask() : tokenizer_(read_tokenizer_json(tiny_json({}).dump(), "", "tiny")) {
     job_.method.name = "seqbatch";
     job_.model.path = "tiny";
+    questions_.id = 7;
+    questions_.document = "Oss is old.";
+    questions_.questions = {question(1, "How old?"), question(2, "Where?", {"Oss", "Arn"}),
+                            question(3, "Why?")};
+    product_.id = 8;
+    product_.category = "Tea";
+    product_.document = "Arn tea, 2 g";
   }
 
   std::unique_ptr<Task> task(TaskKind kind) {
@@ -61,23 +69,33 @@ class ListTask : public testing::Test {
     std::vector<std::string> all;
     const auto add = [&](const RowAnswer& answer) {
       const auto* text = std::get_if<std::string>(&answer.value);
-      all.push_back((text ? *text : std::holds_alternative<std::nullptr_t>(answer.value) ? "null" : "other") +
+      all.push_back((text                                                   ? *text
+                     : std::holds_alternative<std::nullptr_t>(answer.value) ? "null"
+                                                                            : "other") +
                     (answer.note.empty() ? "" : " (" + answer.note + ")"));
     };
     if (const auto* values = std::get_if<ExtractedValues>(&row.content))
       for (const AttributeValue& value : values->values) add(value.answer);
     else
-      for (const QuestionAnswer& answer : std::get<std::vector<QuestionAnswer>>(row.content)) add(answer.answer);
+      for (const QuestionAnswer& answer : std::get<std::vector<QuestionAnswer>>(row.content))
+        add(answer.answer);
     return all;
   }
 
   std::unique_ptr<Tokenizer> tokenizer_;
-  Schema schema_{{{"Tea", {{"Brand", "who makes it"}, {"Weight", "", ValueType::number}, {"Kind"}}}}};
+  static Attribute attribute(const char* name, const char* description = "",
+                             ValueType type = ValueType::text) {
+    return {name, description, type, {}};
+  }
+  static Question question(int id, const char* text, std::vector<std::string> options = {}) {
+    return {id, text, std::move(options), {}};
+  }
+
+  Schema schema_{{{"Tea",
+                   {attribute("Brand", "who makes it"), attribute("Weight", "", ValueType::number),
+                    attribute("Kind")}}}};
   Job job_;
-  Item questions_{.id = 7,
-                  .document = "Oss is old.",
-                  .questions = {{1, "How old?", {}, {}}, {2, "Where?", {"Oss", "Arn"}, {}}, {3, "Why?", {}, {}}}};
-  Item product_{.id = 8, .category = "Tea", .document = "Arn tea, 2 g"};
+  Item questions_, product_;
 };
 
 using Texts = std::vector<std::string>;
@@ -124,10 +142,11 @@ TEST_F(ListTask, ValuesAreOfTheirAttributesTypes) {
 TEST_F(ListTask, WhateverIsWrittenEveryQuestionHasAnAnswer) {
   const auto ask = task(TaskKind::ask), extract = task(TaskKind::extract);
   std::mt19937 random(7);
-  const std::string_view bits[] = {"1", "2", "3", "4", ".", ")", ":", "\n", " ", "null", "A", "x", "-", "\xff"};
+  const std::string_view bits[] = {"1",  "2", "3",    "4", ".", ")", ":",
+                                   "\n", " ", "null", "A", "x", "-", "\xff"};
   for (int round = 0; round < 2000; ++round) {
     std::string text;
-    for (uint32_t i = random() % 40; i > 0; --i) text += bits[random() % std::size(bits)];
+    for (auto i = random() % 40; i > 0; --i) text += bits[random() % std::size(bits)];
     const Ending ending = random() % 2 ? Ending::length : Ending::end_of_text;
     for (const std::string& each : said(ask->row(questions_, {wrote(text, ending)})))
       EXPECT_FALSE(each.empty()) << text;
