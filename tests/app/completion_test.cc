@@ -96,7 +96,8 @@ TEST(Man, HasEveryCommandAndIsCleanRoff) {
   }
   for (const char* command : {"run", "merge", "plan", "verify", "report", "doctor", "completion"})
     EXPECT_NE(ran.out.find("\n.SS " + std::string(command) + "\n"), std::string::npos) << command;
-  EXPECT_NE(ran.out.find("\\fB\\-q\\fR, \\fB\\-\\-quiet\\fR\nNo progress"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("\\fB\\-q\\fR, \\fB\\-\\-quiet\\fR\nPrint no progress"), std::string::npos)
+      << ran.out;
   EXPECT_NE(ran.out.find("\\fBNO_COLOR\\fR"), std::string::npos);
   SKIP_UNLESS(has_tool("groff"), test::Lacking::tool,
               "groff is not here to set the page; apt-get install groff");

@@ -146,10 +146,12 @@ TEST_F(PcedRun, MistakesInTheJobAreNamed) {
             std::string::npos);
   EXPECT_NE(error(own + ", context: a, documents: b", "name: pced").find("are both given"),
             std::string::npos);
-  EXPECT_NE(error(own + ", context: a, top_documents: 1", "name: ippd").find("only for input.documents"),
-            std::string::npos);
+  EXPECT_NE(
+      error(own + ", context: a, top_documents: 1", "name: ippd").find("works only with input.documents"),
+      std::string::npos);
   EXPECT_NE(error(hotpot() + ", too_long: truncate", "name: pced").find("input.too_long"), std::string::npos);
-  EXPECT_NE(error(hotpot(), "name: ippd, contrast: 1").find("only for method.name pced"), std::string::npos);
+  EXPECT_NE(error(hotpot(), "name: ippd, contrast: 1").find("works only with method.name pced"),
+            std::string::npos);
   EXPECT_NE(error(hotpot(), "name: pced, contrast: much").find("method.contrast"), std::string::npos);
   EXPECT_NE(error(hotpot(), "name: pced, aggregate: sum").find("method.aggregate"), std::string::npos);
 }

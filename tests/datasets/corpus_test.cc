@@ -195,11 +195,11 @@ TEST(DatasetCorpus, KeysThatDoNotFitAreRefused) {
   EXPECT_NE(refusal("format: squat").find("did you mean \"squad\""), std::string::npos)
       << refusal("format: squat");
   EXPECT_NE(refusal("format: oa-mine").find("works only with task.kind extract"), std::string::npos);
-  EXPECT_NE(refusal("format: squad, split: test").find("only for input.format narrativeqa"),
+  EXPECT_NE(refusal("format: squad, split: test").find("works only with input.format narrativeqa"),
             std::string::npos);
-  EXPECT_NE(refusal("format: squad, turns: 1").find("only for input.format quac"), std::string::npos);
+  EXPECT_NE(refusal("format: squad, turns: 1").find("works only with input.format quac"), std::string::npos);
   EXPECT_NE(refusal("format: squad, shots: 1").find("needs input.shots_from"), std::string::npos);
-  EXPECT_NE(refusal("format: jsonl, context: c, questions: q, turns: 1").find("only for datasets"),
+  EXPECT_NE(refusal("format: jsonl, context: c, questions: q, turns: 1").find("works only with datasets"),
             std::string::npos);
   const Job job = job_of(folder, "path: " + path + ", format: squad, context: text");
   EXPECT_NE(error_of([&] { open_corpus(job, nullptr); }).find("the dataset has no column \"text\""),

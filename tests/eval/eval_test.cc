@@ -69,7 +69,7 @@ TEST_F(EvalCommand, SomebodysTablesAreNeverReplaced) {
   for (const char* more : {"", " --restart"}) {
     const Ran ran = run_sheaf(scratch_, command() + more);
     EXPECT_EQ(ran.exit_code, 2);
-    EXPECT_NE(ran.err.find("table.csv and no evaluation"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("table.csv, but no evaluation"), std::string::npos) << ran.err;
     EXPECT_EQ(read_text(scratch_.file("out/table.csv")), "mine");
     EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/tiny")));
   }

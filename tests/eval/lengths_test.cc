@@ -110,12 +110,13 @@ TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
   };
   const std::string command = lengths_command(scratch_, model_);
-  refused(command + " --set method.temperature=1", "method.temperature says nothing where lengths are timed");
+  refused(command + " --set method.temperature=1",
+          "method.temperature has no effect on a dataset with lengths");
   refused(command + " --model tiny=qwen3-8c", "did you mean \"qwen3-8b\"?");
   refused(command + " --differences apart ippd --dataset b4", "which have no answers");
   refused(lengths_command(scratch_, model_, ", token: 3"), "unknown key \"token\"");
   refused(lengths_command(scratch_, model_, "}, metric: squad, judge: {model: none"),
-          "metric is not for lengths");
+          "metric does not work with lengths");
   refused(lengths_command(scratch_, model_) + " --set method.name=pced", "method.name");
 }
 

@@ -111,7 +111,7 @@ TEST(Merge, AMarkIsNoLeaveToDelete) {
   folder.write("out/.merging", "");
   folder.write("out/notes.txt", "mine");
   folder.write("out/rows-00000.jsonl", "half");
-  EXPECT_NE(merge_error(folder, shards).find("it holds notes.txt"), std::string::npos);
+  EXPECT_NE(merge_error(folder, shards).find("it contains notes.txt"), std::string::npos);
   EXPECT_EQ(read_file(folder.path("out/notes.txt")), "mine");
   std::filesystem::remove(folder.path("out/notes.txt"));
   EXPECT_EQ(merge_error(folder, shards), "no error");

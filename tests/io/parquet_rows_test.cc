@@ -106,9 +106,8 @@ TEST(ParquetRows, RefusesColumnsThatClash) {
   Schema schema = make_schema();
   schema.categories[1].attributes.push_back({"notes", {}, ValueType::text, {}});
   EXPECT_EQ(error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
-            "schema.yaml: attribute \"notes\" has the name of a column of every row; rename it, or use "
-            "output.format "
-            "jsonl");
+            "schema.yaml: attribute \"notes\" has the name of a column that every row has; rename it, or use "
+            "output.format jsonl");
   schema = make_schema();
   schema.categories[1].attributes.push_back({"Weight", {}, ValueType::list, {}});
   EXPECT_EQ(error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),

@@ -119,7 +119,7 @@ TEST_F(ScoreCommand, TakesParquetRowsAsTheirLines) {
   EXPECT_EQ(score("--metric agreement --gold " + table + " --pred " + lines)["exact_match"], 1);
   expect_refusal(
       squad() + parquet("twice.parquet", flat + flat, {{"id", Type::text}, {"answer", Type::text}}),
-      "twice.parquet: row 2: \"q1\" is answered a second time");
+      "twice.parquet: row 2: \"q1\" is answered twice");
 }
 
 TEST_F(ScoreCommand, CountsAttributesByCategory) {

@@ -107,7 +107,7 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(squad() + write("empty.json", "\n"), "empty.json: is empty; name a run's folder");
   const std::string other = "--metric squad --pred " + good + " --gold ";
   expect_refusal(other + "missing.json", "missing.json: no such file or folder");
-  expect_refusal(other + "datasets/catalog", "datasets/catalog: is a folder and none of the datasets");
+  expect_refusal(other + "datasets/catalog", "datasets/catalog: is a folder, but not one of a known dataset");
   expect_refusal(other + "README.md", "README.md: not valid JSON");
   expect_refusal(other + write("void.json", ""), "void.json: is empty; name a dataset");
   expect_refusal(other + write("some.json", "{\"a\": 1}"), "some.json: has no gold answers; name a dataset");
@@ -115,7 +115,7 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(
       squad() + write("twice.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
-      "twice.jsonl:2: \"q1\" is answered a second time");
+      "twice.jsonl:2: \"q1\" is answered twice");
   expect_refusal(squad() + write("odd.jsonl", "{\"id\":\"q1\",\"text\":\"a\"}\n"),
                  "odd.jsonl:1: the row has none of");
   expect_refusal(squad() + write("noid.jsonl", "{\"answer\":\"a\"}\n"),

@@ -83,7 +83,7 @@ TEST_F(GgufConfig, WindowCapsTheContext) {
 
 TEST_F(GgufConfig, RefusesByName) {
   made_.u32("split.count", 3);
-  refused({"one part of 3"});
+  refused({"one of 3 parts"});
   u32("expert_count", 8);
   refused({"qwen2.expert_count is 8"});
   f32("final_logit_softcapping", 30);
@@ -104,7 +104,7 @@ TEST_F(GgufConfig, RefusesByName) {
   refused({"rope_freqs.weight", "[4]"});
   made_.tensor("rope_freqs.weight", {4}, 0, 640);
   made_.data.resize(672);
-  refused({"rope_freqs.weight holds 0"});
+  refused({"rope_freqs.weight contains 0"});
   made_.values.erase(made_.values.begin() + 1);
   refused({"\"qwen2.block_count\" is missing"});
 }

@@ -96,7 +96,7 @@ TEST_F(HfConfig, RefusesByName) {
   refused(with("llama", rope({{"rope_theta", 0.5}})), {"rope_theta"});
   refused(with("phi3_longrope",
                rope({{"rope_type", "longrope"}, {"short_factor", {1, 2}}, {"partial_rotary_factor", 0.75}})),
-          {"short_factor", "2 numbers, 3"});
+          {"short_factor", "2 numbers; it must have 3"});
 }
 
 TEST_F(HfConfig, RefusesNumbersThatCannotBe) {
