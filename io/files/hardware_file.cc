@@ -107,7 +107,7 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
   if (found == entries.end() || found->calibration.empty())
-    refuse("{}: {}: like must name a device that has its own calibration; {} does not", entry.where,
+    refuse("{}: {}: like names {}, which is not a device with its own calibration", entry.where,
            entry.hardware.name, entry.like);
   Hardware& hardware = entry.hardware;
   const Hardware& other = found->hardware;

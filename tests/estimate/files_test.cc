@@ -129,7 +129,8 @@ TEST_F(EstimateFiles, HardwareIsReadStrictly) {
   const std::string plain = "title: t, tflops: 1, bandwidth_gb: 1, memory_gb: 1";
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")),
                    "needs either calibration (a file) or like (another device)"));
-  EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", like: gpu}")), "like gpu"));
+  EXPECT_TRUE(
+      says(refusal_of_hardware(with("{" + plain + ", like: gpu}")), "like names gpu, which is not a device"));
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: gone.json}")), "gone.json"));
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + ", calibration: c.json, tflop: 2}")), "tflop"));
   EXPECT_TRUE(says(
