@@ -69,8 +69,8 @@ struct Examples {
   std::string prose, entries;
 };
 
-/// The program's description: a sentence, and examples in lines that begin with blanks: "  command   what it
-/// does".
+/// The program's description: sentences, the first of them brief, and examples in lines that begin with
+/// blanks: "  command   what it does".
 Examples split_description(const std::string& description) {
   Examples parts;
   std::istringstream lines(description);
@@ -90,7 +90,7 @@ Examples split_description(const std::string& description) {
 std::string man_page(const CLI::App& app) {
   const std::vector<CommandFacts> commands = describe_commands(app);
   const Examples about = split_description(app.get_description());
-  std::string brief = about.prose.substr(0, about.prose.find(':'));
+  std::string brief = about.prose.substr(0, about.prose.find('.'));
   brief[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(brief[0])));
 
   std::string page = fmt::format(".TH SHEAF 1 \"\" \"sheaf {}\" \"User Commands\"\n", SHEAF_VERSION);

@@ -50,7 +50,7 @@ TEST(Doctor, LooksAtTheDiskThatOutputGoesTo) {
   // A place that no one can write to, root included.
   const Ran strict = run_sheaf(scratch, "doctor --strict --json " + scratch.write("file", ""));
   EXPECT_EQ(strict.exit_code, 1) << strict.out;
-  EXPECT_NE(fact(json::parse(strict.out), "disk")["fix"].get<std::string>().find("cannot be written"),
+  EXPECT_NE(fact(json::parse(strict.out), "disk")["fix"].get<std::string>().find("is not writable"),
             std::string::npos);
 }
 
