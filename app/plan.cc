@@ -28,7 +28,7 @@ int plan(const PlanOptions& options) {
   Workbench bench(options.read());
   if (!take_input(bench)) return 130;
   const Job& job = bench.job();
-  const BackendNeeds needs = bench.backend_needs();
+  const Footprint needs = bench.footprint();
   CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_rows);
   EngineOptions engine_options = bench.engine_options(backend);
   engine_options.assumed_tokens = options.answer_tokens;

@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-BackendNeeds reference_needs(const ModelConfig& config);
-BackendNeeds quick_needs(const ModelConfig& config);
+/// Of the reference backend; cpu_footprint() is of the quick one.
+Footprint reference_footprint(const ModelConfig& config);
 
 /// The definition of right: plain fp32 loops, one row after the other.
 std::unique_ptr<Backend> make_reference_backend(const Model& model);

@@ -16,7 +16,7 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kPicksAtOnce = 64;  // rows of logits held at once
+constexpr size_t kPicksAtOnce = kCpuPicksAtOnce;
 constexpr int kMostThreads = 256;
 
 struct Layer {
@@ -76,8 +76,8 @@ class QuickBackend final : public Backend {
     return fmt::format("CPU, fp32, {}, {} thread{}", kernels_.name, threads_.size(),
                        threads_.size() == 1 ? "" : "s");
   }
-  int64_t kv_bytes_per_token() const override { return quick_needs(config_).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return quick_needs(config_).preferred_rows; }
+  int64_t kv_bytes_per_token() const override { return cpu_footprint(config_).kv_bytes_per_token; }
+  int32_t preferred_rows() const override { return cpu_footprint(config_).preferred_rows; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     pool_ = {};  // not both at once
@@ -267,12 +267,6 @@ class QuickBackend final : public Backend {
 };
 
 }  // namespace
-
-BackendNeeds quick_needs(const ModelConfig& config) {
-  return {int64_t{config.layers} * config.kv_heads * (config.head_dim + round_up_to_panel(config.head_dim)) *
-              int64_t{sizeof(float)},
-          128};
-}
 
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());

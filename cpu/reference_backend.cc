@@ -48,8 +48,8 @@ class ReferenceBackend final : public Backend {
 
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override { return "CPU, fp32 reference, 1 thread"; }
-  int64_t kv_bytes_per_token() const override { return reference_needs(config_).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return reference_needs(config_).preferred_rows; }
+  int64_t kv_bytes_per_token() const override { return reference_footprint(config_).kv_bytes_per_token; }
+  int32_t preferred_rows() const override { return reference_footprint(config_).preferred_rows; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);
@@ -198,7 +198,7 @@ class ReferenceBackend final : public Backend {
 
 }  // namespace
 
-BackendNeeds reference_needs(const ModelConfig& config) {
+Footprint reference_footprint(const ModelConfig& config) {
   return {config.kv_floats_per_token() * int64_t{sizeof(float)}, 16};
 }
 

@@ -6,12 +6,6 @@
 
 namespace sheaf::cuda {
 
-int32_t padded_head_dim(int32_t head_dim) {
-  for (int32_t padded : {32, 64, 128, 256})
-    if (head_dim <= padded) return padded;
-  refuse("heads of {} are too large for the CUDA engine (at most 256); set engine.device: cpu", head_dim);
-}
-
 void check_model(const ModelConfig& config, const CudaOptions& options) {
   const auto cannot = [](std::string what) { refuse("{}; set engine.device: cpu", what); };
   const int32_t padded = padded_head_dim(config.head_dim), group = config.heads / config.kv_heads;

@@ -66,8 +66,8 @@ class CudaBackend final : public Backend {
     return fmt::format("{} (cuda:{}), bf16{}", name_, options_.device,
                        options_.reproducible ? ", reproducible" : "");
   }
-  int64_t kv_bytes_per_token() const override { return cuda_needs(model_.config).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return cuda_needs(model_.config).preferred_rows; }
+  int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
+  int32_t preferred_rows() const override { return cuda_footprint(model_.config).preferred_rows; }
   std::vector<std::pair<std::string, double>> stage_seconds() const override { return times_.by_stage(); }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
@@ -227,12 +227,6 @@ class CudaBackend final : public Backend {
 };
 
 }  // namespace
-
-BackendNeeds cuda_needs(const ModelConfig& config) {
-  return {
-      int64_t{2} * config.layers * config.kv_heads * padded_head_dim(config.head_dim) * int64_t{sizeof(f16)},
-      8192};
-}
 
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options) {
   check_one_device(options.device);

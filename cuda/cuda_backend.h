@@ -6,8 +6,6 @@
 
 namespace sheaf {
 
-BackendNeeds cuda_needs(const ModelConfig& config);
-
 struct CudaOptions {
   int device = 0;
   bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with

@@ -6,15 +6,9 @@
 #include <vector>
 
 #include "core/engine/step_batch.h"
-#include "core/model/config.h"
+#include "core/model/footprint.h"
 
 namespace sheaf {
-
-/// What a backend will need, known before its weights are made ready.
-struct BackendNeeds {
-  int64_t kv_bytes_per_token = 0;
-  int32_t preferred_rows = 0;
-};
 
 /// Runs step batches of one model. Every backend passes the tests in tests/cpu and tests/engine.
 class Backend {

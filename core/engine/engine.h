@@ -25,7 +25,7 @@ struct Answer {
 struct EngineOptions {
   int32_t rows_per_step = 128;  ///< decode rows first, the rest filled with prefill
   int32_t pages = 1024;         ///< of the key/value pool
-  int32_t page_size = 16;
+  int32_t page_size = kPageSize;
   int32_t prompts = 0;  ///< most that are decoded at once; 0: as many as there is room for
   float temperature = 0;
   int32_t top_k = 0;

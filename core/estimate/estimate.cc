@@ -132,7 +132,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.answer_tokens = static_cast<double>(counted.answer_tokens) / static_cast<double>(counted.answers);
   result.tokens = tokens * all;
   result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
-  result.kv_peak = static_cast<double>(counted.peak_pages) * kEstimatePageSize *
+  result.kv_peak = static_cast<double>(counted.peak_pages) * kPageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);
   result.stages = {whole.stages.products * stretch, whole.stages.attention * stretch,
                    whole.stages.rest * stretch, whole.stages.pick * stretch};

@@ -4,12 +4,11 @@
 #include "core/base/error.h"
 #include "core/estimate/device_model.h"
 #include "core/estimate/search.h"
+#include "core/model/footprint.h"
 #include "core/model/shapes.h"
 
 namespace sheaf {
 namespace {
-
-constexpr int32_t kPageSize = 16;
 
 /// A measured step with what the model looks at.
 struct Point {

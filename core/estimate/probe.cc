@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/model/footprint.h"
+
 namespace sheaf {
 namespace {
-
-int64_t pages_for(int64_t keys, int32_t page_size) {
-  return (keys + page_size - 1) / page_size;
-}
 
 class ProbeBatch {
  public:

@@ -45,7 +45,7 @@ PlannedRows plan_rows(std::span<const ReadyItem> rows, const EstimateCase& asked
   limits.too_long = rules.too_long;
   limits.fits = [&](const Stack& stack) {
     int64_t pages = 0;
-    for (const int32_t keys : stack.most_keys()) pages += (keys + kEstimatePageSize - 1) / kEstimatePageSize;
+    for (const int32_t keys : stack.most_keys()) pages += pages_for(keys);
     return pages <= memory.pages;
   };
   limits.prompt_tokens = asked.method.prompt_tokens;

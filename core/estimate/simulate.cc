@@ -9,8 +9,7 @@
 namespace sheaf {
 namespace {
 
-constexpr double kContext = 0.6e9;      // what the driver and cuBLAS take for themselves
-constexpr int32_t kPicksAtOnce = 1024;  // rows of logits a GPU holds
+constexpr double kContext = 0.6e9;  // what the driver and cuBLAS take for themselves
 
 /// Counts steps as a backend does that takes as many at once as the real one.
 class CountedDevice final : public CountingBackend {
@@ -34,12 +33,6 @@ class CountedDevice final : public CountingBackend {
   int32_t steps_;
 };
 
-int32_t padded(int32_t head_dim) {
-  for (const int32_t size : {32, 64, 128})
-    if (head_dim <= size) return size;
-  return 256;
-}
-
 double parameters(const ModelConfig& config) {
   const double table = static_cast<double>(config.hidden) * config.vocab;
   return static_cast<double>(layer_weights(config)) + table * (config.tied_output ? 1 : 2);
@@ -53,30 +46,28 @@ MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, cons
   const double q = static_cast<double>(config.heads) * config.head_dim;
   const double kv = static_cast<double>(config.kv_heads) * config.head_dim;
   const double hidden = config.hidden, ffn = config.ffn;
-  if (hardware.gpu) {  // bf16 weights, fp16 keys and values
-    plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : 8192;
+  const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config);
+  plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
+  plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : footprint.preferred_rows;
+  if (hardware.gpu) {  // bf16 weights
     plan.weights = 2 * parameters(config);
-    plan.kv_bytes_per_token = int64_t{4} * config.layers * config.kv_heads * padded(config.head_dim);
     const double rows = plan.rows_per_step;
     plan.activations = rows * (4 * (hidden + config.rotary_dim) + 2 * (hidden + 2 * q + ffn)) +
                        2 * rows * (q + 2 * kv + 2 * ffn) +
-                       4.0 * std::min(plan.rows_per_step, kPicksAtOnce) * config.vocab;
+                       4.0 * std::min(plan.rows_per_step, kCudaPicksAtOnce) * config.vocab;
     plan.room = hardware.memory - kContext;
-    plan.pool = 0.8 * (plan.room - plan.weights);
+    plan.pool =
+        static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
   } else {  // fp32, the weights packed anew; the embedding stays as it is
-    plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : 128;
     plan.weights = 4 * parameters(config);
-    plan.kv_bytes_per_token =
-        int64_t{4} * config.layers * config.kv_heads * (config.head_dim + (config.head_dim + 15) / 16 * 16);
     plan.activations = 4.0 * plan.rows_per_step * (4 * hidden + 2 * q + 2 * kv + 2 * ffn);
     plan.room = hardware.memory;
-    plan.pool = std::min(hardware.memory / 4, 4.0 * (int64_t{1} << 30));
+    plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
   }
   if (use.kv_memory > 0) plan.pool = use.kv_memory;
   plan.pool = std::max(0.0, std::min(plan.pool, plan.room - plan.weights - plan.activations / 4));
-  const double pages = plan.pool / (static_cast<double>(plan.kv_bytes_per_token) * kEstimatePageSize);
-  plan.pages =
-      static_cast<int32_t>(std::clamp(pages, 1.0, static_cast<double>(INT32_MAX / kEstimatePageSize)));
+  const double pages = plan.pool / (static_cast<double>(plan.kv_bytes_per_token) * kPageSize);
+  plan.pages = static_cast<int32_t>(std::clamp(pages, 1.0, static_cast<double>(INT32_MAX / kPageSize)));
   return plan;
 }
 
@@ -90,9 +81,9 @@ SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const
   // time.
   int64_t pages = 1;
   for (const Stack& stack : stacks)
-    for (const int32_t keys : stack.most_keys()) pages += (keys + kEstimatePageSize - 1) / kEstimatePageSize;
+    for (const int32_t keys : stack.most_keys()) pages += pages_for(keys);
   options.pages = static_cast<int32_t>(std::min<int64_t>(memory.pages, pages));
-  options.page_size = kEstimatePageSize;
+  options.page_size = kPageSize;
   options.prompts = memory.prompts;
   options.assumed_tokens = answer_tokens;
   const StopRules rules(config.vocab, {});

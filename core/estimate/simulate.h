@@ -31,8 +31,6 @@ struct MemoryPlan {
   bool fits() const { return weights + activations / 4 + 1e9 / 8 < room; }
 };
 
-constexpr int32_t kEstimatePageSize = 16;
-
 MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use);
 
 /// A run of the engine over stacks with every step predicted instead of computed.

@@ -80,7 +80,7 @@ struct Job {
 
   struct Engine {
     Device device;
-    Kernels kernels = Kernels::automatic;
+    CpuKernels kernels = CpuKernels::automatic;
     bool reproducible = false;  ///< a row's answers do not depend, to the bit, on what runs beside it
     int32_t threads = 0;        ///< 0: every core
     int32_t rows_per_step = 0;  ///< 0: auto

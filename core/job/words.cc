@@ -45,8 +45,9 @@ std::span<const Word<Precision>> words_of() {
 }
 
 template <>
-std::span<const Word<Kernels>> words_of() {
-  static constexpr Word<Kernels> words[] = {{Kernels::automatic, "auto"}, {Kernels::reference, "reference"}};
+std::span<const Word<CpuKernels>> words_of() {
+  static constexpr Word<CpuKernels> words[] = {{CpuKernels::automatic, "auto"},
+                                               {CpuKernels::reference, "reference"}};
   return words;
 }
 

@@ -45,7 +45,7 @@ enum class Stacking : uint8_t { isolated, joint };
 enum class Precision : uint8_t { automatic, f32 };
 
 /// How the CPU computes: quick, or as the plain fp32 definition.
-enum class Kernels : uint8_t { automatic, reference };
+enum class CpuKernels : uint8_t { automatic, reference };
 
 enum class OutputFormat : uint8_t { jsonl, parquet };
 
@@ -71,7 +71,7 @@ std::span<const Word<Stacking>> words_of();
 template <>
 std::span<const Word<Precision>> words_of();
 template <>
-std::span<const Word<Kernels>> words_of();
+std::span<const Word<CpuKernels>> words_of();
 template <>
 std::span<const Word<OutputFormat>> words_of();
 template <>

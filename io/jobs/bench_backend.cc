@@ -116,7 +116,7 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
 int64_t BenchBackend::kv_room() const {
 #ifdef SHEAF_WITH_CUDA
   // The rest is for activations.
-  if (device_ >= 0) return cuda_free_bytes(device_) / 10 * 8;
+  if (device_ >= 0) return cuda_pool_bytes(cuda_free_bytes(device_));
 #endif
   return memory_bytes() / 4;
 }

@@ -16,8 +16,6 @@
 namespace sheaf {
 namespace {
 
-constexpr int32_t kPageSize = 16;
-
 struct StepTime {
   StageSeconds device;  ///< all zero where the backend does not say
   double wall = 0;

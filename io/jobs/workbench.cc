@@ -20,7 +20,6 @@
 namespace sheaf {
 namespace {
 
-constexpr int32_t kPageSize = 16;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 /// The CUDA device to use, -1 for the CPU; adds to `notices` what the user should know of the choice.
@@ -53,10 +52,9 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
 #endif
 }
 
-/// A quarter of the machine's memory, at most 4 GiB.
 int64_t automatic_kv_bytes() {
   const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return std::min(memory / 4, 4 * kGiB);
+  return cpu_pool_bytes(memory);
 }
 
 }  // namespace
@@ -94,18 +92,18 @@ std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
-  if (job_.engine.kernels == Kernels::reference) return make_reference_backend(model_);
+  if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   const int threads =
       job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
   return make_quick_backend(model_, std::max(1, threads));
 }
 
-BackendNeeds Workbench::backend_needs() const {
+Footprint Workbench::footprint() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return cuda_needs(model_.config);
+  if (device_ >= 0) return cuda_footprint(model_.config);
 #endif
-  return job_.engine.kernels == Kernels::reference ? reference_needs(model_.config)
-                                                   : quick_needs(model_.config);
+  return job_.engine.kernels == CpuKernels::reference ? reference_footprint(model_.config)
+                                                      : cpu_footprint(model_.config);
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
@@ -121,7 +119,7 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
 #ifdef SHEAF_WITH_CUDA
   // What is free once the weights are there, less room for activations.
-  if (device_ >= 0 && asked <= 0) bytes = cuda_free_bytes(device_) / 10 * 8;
+  if (device_ >= 0 && asked <= 0) bytes = cuda_pool_bytes(cuda_free_bytes(device_));
 #endif
   const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
   // Slot numbers are 32-bit.

@@ -34,7 +34,7 @@ class Workbench {
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
   std::unique_ptr<Backend> backend() const;
-  BackendNeeds backend_needs() const;
+  Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
   EngineOptions engine_options(const Backend& backend) const;

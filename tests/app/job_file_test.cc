@@ -115,7 +115,7 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.method.top_p, 0.25f);
   EXPECT_EQ(job.method.seed, 18446744073709551615u);
   EXPECT_EQ(job.engine.device, (Device{Device::Kind::cuda, 1}));
-  EXPECT_EQ(job.engine.kernels, Kernels::reference);
+  EXPECT_EQ(job.engine.kernels, CpuKernels::reference);
   EXPECT_EQ(job.engine.threads, 2);
   EXPECT_EQ(job.engine.rows_per_step, 64);
   EXPECT_EQ(job.engine.kv_memory_gb, 1.5);

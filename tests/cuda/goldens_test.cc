@@ -176,7 +176,7 @@ TEST(Goldens, CudaAgreesOnEveryModel) {
 
 // Every golden model runs; these shapes do not.
 TEST(Goldens, HeadsTooLargeForCudaAreRefused) {
-  expect_refusal([] { cuda_needs(test::make_random_model({.head_dim = 264}, 1).config); },
+  expect_refusal([] { cuda_footprint(test::make_random_model({.head_dim = 264}, 1).config); },
                  {"heads of 264", "engine.device: cpu"});
 }
 

@@ -86,12 +86,12 @@ TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
   for (const char* shape : {"smollm2-135m", "qwen3-8b", "llama-3.2-1b"}) {
     const ModelConfig config = shape_by_name(shape);
     const MemoryPlan on_cpu = plan_memory(config, cpu, {});
-    EXPECT_EQ(on_cpu.kv_bytes_per_token, quick_needs(config).kv_bytes_per_token);
-    EXPECT_EQ(on_cpu.rows_per_step, quick_needs(config).preferred_rows);
+    EXPECT_EQ(on_cpu.kv_bytes_per_token, cpu_footprint(config).kv_bytes_per_token);
+    EXPECT_EQ(on_cpu.rows_per_step, cpu_footprint(config).preferred_rows);
 #ifdef SHEAF_WITH_CUDA
     const MemoryPlan on_gpu = plan_memory(config, gpu, {});
-    EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_needs(config).kv_bytes_per_token);
-    EXPECT_EQ(on_gpu.rows_per_step, cuda_needs(config).preferred_rows);
+    EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_footprint(config).kv_bytes_per_token);
+    EXPECT_EQ(on_gpu.rows_per_step, cuda_footprint(config).preferred_rows);
 #endif
   }
 }

@@ -98,7 +98,7 @@ TEST(PlanRows, TellsRowsWithoutMemoryFromRowsWithoutPositions) {
   rows[3].parts.document = make_up_tokens(9000);
   EstimateCase each = case_of("ippd");
   MemoryPlan memory = plan_memory(each.config, *each.hardware, {});
-  memory.pages = 5000 / kEstimatePageSize;
+  memory.pages = 5000 / kPageSize;
   const PlannedRows planned = plan_rows(rows, each, memory, {});
   EXPECT_EQ(planned.refused, 2);
   EXPECT_EQ(planned.unheld, 1);

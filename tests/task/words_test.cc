@@ -32,7 +32,7 @@ TEST(Words, AreThoseOfJobFiles) {
   expect_words<ValueSight>({"independent", "positional"});
   expect_words<Stacking>({"isolated", "joint"});
   expect_words<Precision>({"auto", "f32"});
-  expect_words<Kernels>({"auto", "reference"});
+  expect_words<CpuKernels>({"auto", "reference"});
   expect_words<OutputFormat>({"jsonl", "parquet"});
   expect_words<Aggregate>({"max", "mixture", "product"});
   EXPECT_EQ(word_of(TaskKind::none), "");

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+
+#include "core/model/config.h"
+#include "core/model/panel.h"
+
+namespace sheaf {
+
+// What a model takes of a machine, by the formats that the backends use. Backends, engine and estimates all
+// read it here.
+
+/// Tokens of a page of keys and values.
+constexpr int32_t kPageSize = 16;
+
+constexpr int64_t pages_for(int64_t keys, int32_t page_size = kPageSize) {
+  return (keys + page_size - 1) / page_size;
+}
+
+/// Tokens whose logits a backend holds at once.
+constexpr int32_t kCpuPicksAtOnce = 64, kCudaPicksAtOnce = 1024;
+
+/// What a backend takes of a model, known before its weights are ready.
+struct Footprint {
+  int64_t kv_bytes_per_token = 0;
+  int32_t preferred_rows = 0;  ///< tokens that a step should hold to keep the machine busy
+};
+
+/// fp32, values padded to panels.
+Footprint cpu_footprint(const ModelConfig& config);
+/// fp16 keys and values, heads padded. Refuses heads that are too large.
+Footprint cuda_footprint(const ModelConfig& config);
+
+/// The size that the CUDA engine pads a head to.
+int32_t padded_head_dim(int32_t head_dim);
+
+/// Bytes that keys and values take where the job does not say: of a GPU's free memory, the rest being for
+/// activations; of a machine's memory.
+constexpr int64_t cuda_pool_bytes(int64_t free_bytes) {
+  return free_bytes / 10 * 8;
+}
+constexpr int64_t cpu_pool_bytes(int64_t memory_bytes) {
+  constexpr int64_t most = int64_t{4} << 30;
+  return memory_bytes / 4 < most ? memory_bytes / 4 : most;
+}
+
+}  // namespace sheaf
