@@ -18,32 +18,6 @@ void write_page(const std::string& path, const std::vector<SweepAxis>& axes,
   NamedOutput(path).write(sweep_html(axes, rows, notes));
 }
 
-/// What another device would have that this one lacks.
-std::string fitting_devices(const EstimateCase& asked, const HardwareList& list) {
-  std::vector<std::string> names;
-  for (const Hardware& each : list.devices)
-    if (each.gpu && plan_memory(asked.config, each, asked.use).fits()) names.push_back(each.name);
-  return names.empty() ? "no GPU in the list has enough memory"
-                       : fmt::format("it fits {}", fmt::join(names, ", "));
-}
-
-std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
-  std::vector<std::string> changes;
-  if (best.documents != asked.method.documents)
-    changes.push_back(best.documents == 0 ? "documents 0 (as many as fit)"
-                                          : fmt::format("documents {}", best.documents));
-  if (best.prompt_tokens != asked.method.prompt_tokens)
-    changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
-  if (best.rows_per_step != each.memory.rows_per_step)
-    changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
-  const std::string tried = fmt::format("({} settings tried)", best.tried);
-  if (changes.empty()) return fmt::format("best      the current settings {}", tried);
-  const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
-  return fmt::format("best      {}: {}{:.0f} % less {}", fmt::join(changes, ", "),
-                     now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
-                     100 * (1 - best.work_seconds / each.work_seconds), tried);
-}
-
 std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::vector<SweepRow>& rows,
                                      const HardwareList& list) {
   std::vector<std::string> notes = inputs.notes();
@@ -84,11 +58,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   const double latest = each.open_seconds + (1 + each.error) * each.work_seconds;
   if (options.json) {
     nlohmann::ordered_json json = estimate_json(asked, each);
-    json["best"] = {{"documents", best.documents},
-                    {"prompt_tokens", best.prompt_tokens},
-                    {"rows_per_step", best.rows_per_step},
-                    {"work_seconds", best.work_seconds},
-                    {"tried", best.tried}};
+    json["best"] = best_json(best);
     if (options.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = list.prices_as_of;
     json["notes"] = inputs.notes();

@@ -1,6 +1,7 @@
 #include "core/estimate/best_packing.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <limits>
 #include <set>
 #include <thread>
@@ -8,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 #include "core/methods/method.h"
+#include "core/report/svg_plot.h"
 
 namespace sheaf {
 namespace {
@@ -143,6 +145,39 @@ BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_
   }
   return {best.documents, best.prompt_tokens, best.rows_per_step, seconds,
           static_cast<int32_t>(tried.size())};
+}
+
+std::string fitting_devices(const EstimateCase& asked, const HardwareList& list) {
+  std::vector<std::string> names;
+  for (const Hardware& each : list.devices)
+    if (each.gpu && plan_memory(asked.config, each, asked.use).fits()) names.push_back(each.name);
+  return names.empty() ? "no GPU in the list has enough memory"
+                       : fmt::format("it fits {}", fmt::join(names, ", "));
+}
+
+std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
+  std::vector<std::string> changes;
+  if (best.documents != asked.method.documents)
+    changes.push_back(best.documents == 0 ? "documents 0 (as many as fit)"
+                                          : fmt::format("documents {}", best.documents));
+  if (best.prompt_tokens != asked.method.prompt_tokens)
+    changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
+  if (best.rows_per_step != each.memory.rows_per_step)
+    changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
+  const std::string tried = fmt::format("({} settings tried)", best.tried);
+  if (changes.empty()) return fmt::format("best      the current settings {}", tried);
+  const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
+  return fmt::format("best      {}: {}{:.0f} % less {}", fmt::join(changes, ", "),
+                     now == then ? "" : fmt::format("{} of work instead of {}, ", then, now),
+                     100 * (1 - best.work_seconds / each.work_seconds), tried);
+}
+
+nlohmann::ordered_json best_json(const BestPacking& best) {
+  return {{"documents", best.documents},
+          {"prompt_tokens", best.prompt_tokens},
+          {"rows_per_step", best.rows_per_step},
+          {"work_seconds", best.work_seconds},
+          {"tried", best.tried}};
 }
 
 }  // namespace sheaf

@@ -1,4 +1,7 @@
 #pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
 #include "core/estimate/estimate.h"
 
 namespace sheaf {
@@ -14,5 +17,12 @@ struct BestPacking {
 /// was asked stays where nothing is better by half a percent. Fewer are tried, on fewer rows, where answers
 /// are long. `as_asked`: seconds of work with what was asked.
 BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows, double as_asked);
+
+/// The GPUs of the list that hold the model, for a message about one that does not.
+std::string fitting_devices(const EstimateCase& asked, const HardwareList& list);
+
+/// The line about it: what to change and what that saves.
+std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best);
+nlohmann::ordered_json best_json(const BestPacking& best);
 
 }  // namespace sheaf
