@@ -213,8 +213,9 @@ void add_bench_command(CLI::App& app) {
       ->add_option("--device", options->device,
                    "Where to compute: cuda, cuda:N, N, or cpu (for small shapes)")
       ->capture_default_str();
-  command->add_flag("--reproducible", options->model.reproducible,
-                    "Make results identical to the bit, whatever runs beside them");
+  command->add_flag(
+      "--reproducible", options->model.reproducible,
+      "Compute each answer in a fixed order, so that other prompts in the batch do not change it");
   command
       ->add_option(
           "--repeat", options->repeat,

@@ -190,7 +190,7 @@ void add_estimate_command(CLI::App& app) {
       ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--tokens-per-byte", wishes.tokens_per_byte,
-                   "Used when there is no tokenizer (default: 0.25)")
+                   "Tokens per byte of text to assume if the model has no tokenizer (default: 0.25)")
       ->check(number_from(0.01, 4));
   command->add_option("--workload", options->workload, "Estimate a workload file of `sheaf bench`");
   command

@@ -21,7 +21,8 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--device", device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command.add_flag("--reproducible", reproducible,
-                   "Make answers identical to the bit, whatever runs beside them (engine.reproducible)");
+                   "Compute each answer in a fixed order, so that other prompts in the batch do not change "
+                   "it (engine.reproducible)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
   command.add_flag("--quiet,-q", quiet, "Print no progress and no report");
 }

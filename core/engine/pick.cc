@@ -221,7 +221,7 @@ TokenId sample(std::span<const float> logits, const Pick& pick, std::span<const 
 }  // namespace
 
 Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
-  if (logits.empty()) fail("pick: there are no logits");
+  if (logits.empty()) fail("sheaf tried to pick a token without logits; please report this bug");
   for (const TokenId token : allowed)
     if (token < 0 || static_cast<size_t>(token) >= logits.size())
       fail("pick: allowed token {} is outside the vocabulary of {}", token, logits.size());

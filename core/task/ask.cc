@@ -80,9 +80,7 @@ class AskTask : public Task {
   }
 
   QuestionParts make_question(const Question& question) {
-    if (question.options.size() > kMostOptions)
-      refuse("a question has {} options; at most {} can be told apart by a letter", question.options.size(),
-             kMostOptions);
+    check_options(question);
     if (question.options.size() > letters_.size())
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);

@@ -73,7 +73,8 @@ class ListTask : public Task {
       if (asks_ && job_.output.raw) read.back().raw = valid_utf8(entries[i].text);
     }
     if (beyond > 0 && read.back().note.empty())
-      read.back().note = fmt::format("the list goes on to {} after this", beyond);
+      read.back().note =
+          fmt::format("the model's list reaches number {}, but only {} were asked for", beyond, count);
     return asks_ ? answers_row(item, std::move(read)) : values_row(item, std::move(read), text, answers);
   }
 
@@ -99,9 +100,7 @@ class ListTask : public Task {
   }
 
   static std::string question_text(size_t index, const Question& question) {
-    if (question.options.size() > kMostOptions)
-      refuse("a question has {} options; at most {} can be told apart by a letter", question.options.size(),
-             kMostOptions);
+    check_options(question);
     std::string text = fmt::format("{}. {}\n", index + 1, question.text);
     for (size_t i = 0; i < question.options.size(); ++i)
       text += "   " + option_letter(i) + ") " + question.options[i] + "\n";

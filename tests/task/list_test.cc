@@ -121,7 +121,8 @@ TEST_F(ListTask, SplitsTheListIntoAnswers) {
   EXPECT_EQ(said(ask->row(questions_, {wrote(" old\n2. Leith\n2. Oss")})),
             (Texts{"old", "null (the list has number 2 2 times)", "null (the list has no number 3)"}));
   EXPECT_EQ(said(ask->row(questions_, {wrote(" old\n2. Leith\n3. so\n4. more")})),
-            (Texts{"old", "null (not one of the options)", "so (the list goes on to 4 after this)"}));
+            (Texts{"old", "null (not one of the options)",
+                   "so (the model's list reaches number 4, but only 3 were asked for)"}));
   EXPECT_EQ(said(ask->row(questions_, {wrote(" old\n2. A\n3. beca", Ending::length)})),
             (Texts{"old", "A", "beca (cut at the length limit)"}));
   EXPECT_EQ(said(ask->row(questions_, {})).size(), 3u) << "no answer at all";
