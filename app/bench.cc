@@ -34,7 +34,7 @@ struct BenchOptions {
   BenchModel model{"qwen3-8b", ""};
   bool random_weights = false;  ///< said aloud: without a model path it is so anyhow
   BenchPacking packing;
-  int32_t rows = 0;    ///< per step; 0: as the backend prefers
+  int32_t tokens = 0;  ///< per step; 0: as the backend prefers
   int32_t repeat = 1;  ///< runs; the first of several only warms up
 
   std::string calibration;          ///< a file to write; then there is no workload
@@ -57,7 +57,7 @@ class Bench {
              workload_.vocab - 1, config.vocab);
     stacks_ = pack(workload_, options_.packing, config.context);
     Backend& backend = made_.backend();
-    engine_.rows_per_step = options_.rows > 0 ? options_.rows : backend.preferred_rows();
+    engine_.tokens_per_step = options_.tokens > 0 ? options_.tokens : backend.preferred_tokens();
     page_bytes_ = backend.kv_bytes_per_token() * engine_.page_size;
     const int64_t pages = std::min(made_.kv_room() / page_bytes_, most_pages(stacks_, engine_.page_size));
     engine_.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine_.page_size));
@@ -95,11 +95,11 @@ class Bench {
             {"share_of_limit", limit / median.seconds},
             {"tera_flops", {{"done", in_tera(done, config)}, {"floor", in_tera(least, config)}}},
             {"tera_flops_per_second", flops / median.seconds / 1e12},
-            {"tokens", stats.rows()},
+            {"tokens", stats.tokens()},
             {"tokens_floor", least.rows},
             {"steps", stats.steps},
             {"split_steps", stats.split_steps},
-            {"tokens_per_step", static_cast<double>(stats.rows()) / static_cast<double>(stats.steps)},
+            {"tokens_per_step", static_cast<double>(stats.tokens()) / static_cast<double>(stats.steps)},
             {"seconds", seconds(median)},
             {"memory_gb", memory_gb(median)}};
   }
@@ -115,7 +115,7 @@ class Bench {
   Work work_done(const EngineStats& stats) const {
     WorkCount count;
     for (const Stack& stack : stacks_) count.add(stack);
-    return {stats.rows(), count.work().keys, stats.answer_tokens};
+    return {stats.tokens(), count.work().keys, stats.answer_tokens};
   }
 
   ordered_json seconds(const BenchRun& median) const {
@@ -158,7 +158,7 @@ class Bench {
   std::vector<BenchRun> sorted_;  ///< those that count, fastest first
 };
 
-/// A workload's rows have one document each.
+/// A workload's records have one document each.
 std::vector<std::string> timed_methods() {
   std::vector<std::string> names;
   for (const Method& method : all_methods())
@@ -207,7 +207,9 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--window", options->packing.window, "Lines of the workload that are planned together")
       ->check(whole_from(1))
       ->capture_default_str();
-  command->add_option("--rows", options->rows, "Tokens per step (0: as many as suit the device)")
+  command
+      ->add_option("--tokens-per-step,--rows", options->tokens,
+                   "Tokens per step (0: as many as suit the device)")
       ->check(whole_from(0));
   command
       ->add_option("--device", options->device,

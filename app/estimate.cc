@@ -18,7 +18,7 @@ namespace {
 struct EstimateOptions {
   std::string job, method, workload, hardware_file, html;
   std::vector<std::string> overrides, sweeps;
-  std::optional<int32_t> documents, prompt_tokens, rows_per_step;
+  std::optional<int32_t> documents, prompt_tokens, tokens_per_step;
   EstimateWishes wishes;
   bool json = false;
 };
@@ -34,7 +34,7 @@ EstimateWishes all_wishes(const EstimateOptions& options) {
   if (!wishes.hardware.empty()) settled.emplace_back("hardware");
   if (options.documents) settled.emplace_back("documents");
   if (options.prompt_tokens) settled.emplace_back("prompt_tokens");
-  if (options.rows_per_step) settled.emplace_back("rows_per_step");
+  if (options.tokens_per_step) settled.emplace_back("tokens_per_step");
   if (wishes.devices) settled.emplace_back("devices");
   wishes.take_missing(read_job_estimate(options.job, options.overrides), settled);
   return wishes;
@@ -59,17 +59,17 @@ EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wis
   asked.model = wishes.model;
   if (const SweepAxis* models = find_axis(wishes.sweep, "model"); models && asked.model.empty())
     asked.model = models->values[0];
-  asked.rows = wishes.rows.value_or(0);
+  asked.records = wishes.records.value_or(0);
   asked.sample = wishes.sample.value_or(0);
   asked.answer_tokens = wishes.answer_tokens.value_or(0);
   asked.tokens_per_byte = wishes.tokens_per_byte.value_or(asked.tokens_per_byte);
   asked.statistics.document = wishes.document_tokens.value_or(0);
   asked.statistics.instruction = wishes.instruction_tokens;
-  asked.statistics.documents = wishes.documents_per_row;
+  asked.statistics.documents = wishes.documents_per_record;
   asked.statistics.questions = wishes.questions;
   asked.statistics.question = wishes.question_tokens;
-  if (asked.statistics.document == 0 &&
-      (wishes.documents_per_row || wishes.questions || wishes.question_tokens || wishes.instruction_tokens))
+  if (asked.statistics.document == 0 && (wishes.documents_per_record || wishes.questions ||
+                                         wishes.question_tokens || wishes.instruction_tokens))
     refuse("estimate: made-up records need --document-tokens, the length of their documents; add it");
   return asked;
 }
@@ -80,7 +80,7 @@ EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wis
   EstimateCase base{inputs.model_name(), inputs.config(), nullptr, job.method, {}, 1};
   base.method.documents = options.documents.value_or(job.method.documents);
   base.method.prompt_tokens = options.prompt_tokens.value_or(job.method.prompt_tokens);
-  base.use.rows_per_step = options.rows_per_step.value_or(job.engine.rows_per_step);
+  base.use.tokens_per_step = options.tokens_per_step.value_or(job.engine.tokens_per_step);
   base.use.prompts = job.engine.prompts;
   base.use.kv_memory = job.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
   base.devices = static_cast<int32_t>(wishes.devices.value_or(job.cost.devices));
@@ -177,12 +177,12 @@ void add_estimate_command(CLI::App& app) {
       ->check(whole_from(0));
   command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens in a prompt")
       ->check(whole_from(1));
-  command->add_option("--rows-per-step", options->rows_per_step, "Tokens per step")->check(whole_from(1));
+  command->add_option("--tokens-per-step", options->tokens_per_step, "Tokens per step")->check(whole_from(1));
   command
       ->add_option("--sample", wishes.sample,
                    "Records of the corpus to sample (default: 512, or fewer if they are long)")
       ->check(whole_from(1));
-  command->add_option("--rows", wishes.rows, "Records in the whole corpus (default: counted)")
+  command->add_option("--records,--rows", wishes.records, "Records in the whole corpus (default: counted)")
       ->check(whole_from(1));
   command
       ->add_option("--answer-tokens", wishes.answer_tokens,
@@ -198,7 +198,7 @@ void add_estimate_command(CLI::App& app) {
       ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option(
-          "--documents-per-row", wishes.documents_per_row,
+          "--documents-per-record,--documents-per-row", wishes.documents_per_record,
           "… documents per record, each of that length (default: 1); pced asks about them one by one")
       ->check(number_from(kDocuments.least, kDocuments.most));
   command
@@ -214,7 +214,7 @@ void add_estimate_command(CLI::App& app) {
   command
       ->add_option("--sweep", options->sweeps,
                    "Compare: KEY=VALUE,VALUE of method, model, hardware, documents, prompt_tokens, "
-                   "rows_per_step, prompts, devices (may be repeated)")
+                   "tokens_per_step, prompts, devices (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUES");
   command

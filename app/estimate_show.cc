@@ -40,7 +40,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   if (sampling > 0)
     notes.push_back(fmt::format("the sample adds an error of at most {}", band_text(sampling)));
   notes.push_back(fmt::format("{} rows; list prices of {}",
-                              number_text(static_cast<double>(inputs.rows().whole)), list.prices_as_of));
+                              number_text(static_cast<double>(inputs.records().whole)), list.prices_as_of));
   return notes;
 }
 
@@ -52,8 +52,8 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
     refuse("{} does not fit {}: it has {:.1f} GB of weights, the device {:.1f} GB of memory; {}", asked.model,
            asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));
-  const Estimate each = estimate(asked, inputs.rows());
-  const BestPacking best = find_best_packing(asked, inputs.rows(), each.work_seconds);
+  const Estimate each = estimate(asked, inputs.records());
+  const BestPacking best = find_best_packing(asked, inputs.records(), each.work_seconds);
   const bool in_time = each.total_seconds() <= options.within;
   const double latest = each.open_seconds + (1 + each.error) * each.work_seconds;
   if (options.json) {
@@ -83,7 +83,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
 void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
                 const HardwareList& list, const std::vector<SweepAxis>& axes) {
   const std::vector<SweepRow> rows =
-      sweep(base, inputs.rows(), list, axes, options.within, read_model_config);
+      sweep(base, inputs.records(), list, axes, options.within, read_model_config);
   const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
     print_json(sweep_json(rows, notes));

@@ -29,7 +29,7 @@ int plan(const PlanOptions& options) {
   if (!take_input(bench)) return 130;
   const Job& job = bench.job();
   const Footprint needs = bench.footprint();
-  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_rows);
+  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
   EngineOptions engine_options = bench.engine_options(backend);
   engine_options.assumed_tokens = options.answer_tokens;
   const StopRules rules(bench.model().config.vocab, {});
@@ -45,52 +45,52 @@ int plan(const PlanOptions& options) {
   Planner planner(make_builder(job.method), bench.limits(engine));
   const auto corpus = bench.corpus();
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
-  pipeline.on_stack = [&](const Stack& stack, const std::vector<Item>& items) {
+  pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
     if (dumped == options.dump) return;
     ++dumped;
     const std::string graph =
-        dump_stack(stack, [&](int32_t item) { return items[static_cast<size_t>(item)].id; });
+        dump_stack(stack, [&](int32_t record) { return records[static_cast<size_t>(record)].id; });
     if (options.dump_path == "-")
       print_json_text(graph);
     else
       graphs += graph + '\n';
   };
-  if (!pipeline.run([](const Item&, const Outcome&) {}, [](const Reject&) {})) return 130;
+  if (!pipeline.run([](const Record&, const Outcome&) {}, [](const Reject&) {})) return 130;
   if (file) file->write(graphs);
 
   const EngineStats& stats = engine.stats();
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
   const double share =
-      stats.rows() > 0 ? static_cast<double>(stats.alone_rows) / static_cast<double>(stats.rows()) : 0;
+      stats.tokens() > 0 ? static_cast<double>(stats.alone_tokens) / static_cast<double>(stats.tokens()) : 0;
   int64_t stacks = 0;
   for (const auto& [name, bin] : planner.bins()) stacks += bin.stacks;
   // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
   const Stream to = options.dump > 0 && options.dump_path == "-" ? Stream::err : Stream::out;
   if (options.json) {
-    nlohmann::ordered_json json{{"items", pipeline.stats().items},
+    nlohmann::ordered_json json{{"records", pipeline.stats().records},
                                 {"rejects", pipeline.stats().rejects},
                                 {"answers", stats.answers},
                                 {"stacks", stacks},
-                                {"tokens_computed", stats.rows()},
-                                {"tokens_one_prompt_per_question", stats.alone_rows},
+                                {"tokens_computed", stats.tokens()},
+                                {"tokens_one_prompt_per_question", stats.alone_tokens},
                                 {"assumed_answer_tokens", options.answer_tokens},
                                 {"expected_steps", stats.steps},
                                 {"kv_bytes_peak", stats.peak_pages * page_bytes},
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
     for (const auto& [name, bin] : planner.bins())
-      json["bins"][name] = {{"items", bin.items}, {"stacks", bin.stacks}};
+      json["bins"][name] = {{"records", bin.records}, {"stacks", bin.stacks}};
     print_json(json, 2, to);
   } else if (!options.quiet) {
     const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
       print_line(fmt::format(format, std::forward<Args>(args)...), to);
     };
-    say("{} items in {} bins, {} prompts, {} answers to decode, {} rejects", pipeline.stats().items,
+    say("{} records in {} bins, {} prompts, {} answers to decode, {} rejects", pipeline.stats().records,
         planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
     for (const auto& [name, bin] : planner.bins())
-      say("  {:24} {:6} items {:6} prompts", name, bin.items, bin.stacks);
-    say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.rows(), stats.alone_rows, share);
+      say("  {:24} {:6} records {:6} prompts", name, bin.records, bin.stacks);
+    say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
     say("steps    {} of at most {} tokens, if every answer has {} tokens", stats.steps,
-        engine_options.rows_per_step, options.answer_tokens);
+        engine_options.tokens_per_step, options.answer_tokens);
     say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
         static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
         static_cast<double>(engine_options.pages * page_bytes) / 1e6);

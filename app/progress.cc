@@ -33,14 +33,14 @@ std::string utc_now() {
 
 }  // namespace
 
-std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
+std::string progress_line(int64_t records, std::optional<int64_t> total, int64_t rejects, double seconds,
                           double usd_per_second, bool about) {
-  const double rate = seconds > 0 ? static_cast<double>(items) / seconds : 0;
-  std::string line = total ? fmt::format("{} of {}{} items", items, about ? "about " : "", *total)
-                           : fmt::format("{} items", items);
+  const double rate = seconds > 0 ? static_cast<double>(records) / seconds : 0;
+  std::string line = total ? fmt::format("{} of {}{} records", records, about ? "about " : "", *total)
+                           : fmt::format("{} records", records);
   line += fmt::format(", {:.1f}/s", rate);
   if (total && rate > 0)
-    line += fmt::format(", {} left", duration(static_cast<double>(*total - items - rejects) / rate));
+    line += fmt::format(", {} left", duration(static_cast<double>(*total - records - rejects) / rate));
   if (rejects > 0) line += fmt::format(", {} rejects", rejects);
   if (usd_per_second > 0) line += fmt::format(", ${:.4f}", usd_per_second * seconds);
   return line;
@@ -74,16 +74,17 @@ void Progress::guess(int64_t total) {
   guessed_ = true;
 }
 
-void Progress::update(int64_t items, int64_t rejects, double usd_per_second) {
-  items_ = items;
+void Progress::update(int64_t records, int64_t rejects, double usd_per_second) {
+  records_ = records;
   rejects_ = rejects;
   usd_per_second_ = usd_per_second;
   const auto now = Clock::now();
   const bool show = shown_ && now - shown_at_ >= (terminal_ ? 200ms : 30000ms);
   const bool log = log_ && now - logged_at_ >= 10s;
   if (!show && !log) return;
-  const std::string line = progress_line(
-      items, total_, rejects, std::chrono::duration<double>(now - start_).count(), usd_per_second, guessed_);
+  const std::string line =
+      progress_line(records, total_, rejects, std::chrono::duration<double>(now - start_).count(),
+                    usd_per_second, guessed_);
   if (show) {
     shown_at_ = now;
     if (terminal_)
@@ -118,7 +119,7 @@ void Progress::close() {
     std::fprintf(stderr, "\r");
   }
   if (log_)
-    write_log(progress_line(items_, total_, rejects_,
+    write_log(progress_line(records_, total_, rejects_,
                             std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_,
                             guessed_));
   shown_ = false;

@@ -10,8 +10,8 @@
 
 namespace sheaf {
 
-/// "12 of 40 items, 1.9/s, 0:14 left, 2 rejects, $0.0021".
-std::string progress_line(int64_t items, std::optional<int64_t> total, int64_t rejects, double seconds,
+/// "12 of 40 records, 1.9/s, 0:14 left, 2 rejects, $0.0021".
+std::string progress_line(int64_t records, std::optional<int64_t> total, int64_t rejects, double seconds,
                           double usd_per_second, bool about = false);
 
 /// A line of numbers on standard error in place of the one before; not on its own until `last`, and elsewhere
@@ -28,7 +28,7 @@ class Progress {
   Progress(bool quiet, std::optional<int64_t> total, const std::string& log = "");
   ~Progress();
 
-  void update(int64_t items, int64_t rejects, double usd_per_second);
+  void update(int64_t records, int64_t rejects, double usd_per_second);
   /// Where the rows to come are not known: how many it looks like.
   void guess(int64_t total);
   /// Wipes the line on a terminal; the log gets the last state.
@@ -49,7 +49,7 @@ class Progress {
   std::unique_ptr<std::FILE, CloseFile> log_;
   Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
   size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped
-  int64_t items_ = 0, rejects_ = 0;
+  int64_t records_ = 0, rejects_ = 0;
   double usd_per_second_ = 0;
 };
 
@@ -63,8 +63,8 @@ class ShownRun : public RunListener {
   void heading(const std::string& text) override;
   void started(std::optional<int64_t> rows) override { progress_.emplace(quiet_, rows, log_); }
   void guess(int64_t rows) override { progress_->guess(rows); }
-  void step(int64_t items, int64_t rejects, double usd_per_second) override {
-    progress_->update(items, rejects, usd_per_second);
+  void step(int64_t records, int64_t rejects, double usd_per_second) override {
+    progress_->update(records, rejects, usd_per_second);
   }
   void ended() override { progress_.reset(); }
 

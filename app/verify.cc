@@ -29,13 +29,14 @@ int verify(const JobOptions& options) {
     for (const VerifyDifference& each : end.differences)
       differences.push_back(
           {{"id", each.id}, {"question", each.question}, {"method", each.method}, {"alone", each.alone}});
-    print_json({{"items", end.items},
+    print_json({{"records", end.records},
                 {"answers", end.answers},
                 {"exact_match", end.match()},
                 {"rejects", end.rejects},
                 {"differences", differences}});
   } else {
-    print_line(fmt::format("{} items, {} answers, exact match {:.4f}{}", end.items, end.answers, end.match(),
+    print_line(fmt::format("{} records, {} answers, exact match {:.4f}{}", end.records, end.answers,
+                           end.match(),
                            end.rejects > 0 ? fmt::format(", {} records rejected", end.rejects) : ""));
     for (const VerifyDifference& each : end.differences) {
       print_line(fmt::format("  {} {}", each.id.dump(), each.question));

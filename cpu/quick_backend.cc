@@ -77,7 +77,7 @@ class QuickBackend final : public Backend {
                        threads_.size() == 1 ? "" : "s");
   }
   int64_t kv_bytes_per_token() const override { return cpu_footprint(config_).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return cpu_footprint(config_).preferred_rows; }
+  int32_t preferred_tokens() const override { return cpu_footprint(config_).preferred_tokens; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     pool_ = {};  // not both at once

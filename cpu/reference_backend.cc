@@ -49,7 +49,7 @@ class ReferenceBackend final : public Backend {
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override { return "CPU, fp32 reference, 1 thread"; }
   int64_t kv_bytes_per_token() const override { return reference_footprint(config_).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return reference_footprint(config_).preferred_rows; }
+  int32_t preferred_tokens() const override { return reference_footprint(config_).preferred_tokens; }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (pages <= 0 || page_size <= 0) fail("key/value pool: {} pages of {} tokens", pages, page_size);

@@ -67,7 +67,7 @@ class CudaBackend final : public Backend {
                        options_.reproducible ? ", reproducible" : "");
   }
   int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
-  int32_t preferred_rows() const override { return cuda_footprint(model_.config).preferred_rows; }
+  int32_t preferred_tokens() const override { return cuda_footprint(model_.config).preferred_tokens; }
   std::vector<std::pair<std::string, double>> stage_seconds() const override { return times_.by_stage(); }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
@@ -81,7 +81,7 @@ class CudaBackend final : public Backend {
     graphs_.forget();
     planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,
                                     options_.reproducible});
-    for (int32_t rows : {preferred_rows(), 64}) warm_up(rows);
+    for (int32_t rows : {preferred_tokens(), 64}) warm_up(rows);
   }
 
   int32_t steps_at_once() const override { return static_cast<int32_t>(steps_.size()); }

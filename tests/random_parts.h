@@ -7,9 +7,9 @@
 
 namespace sheaf::test {
 
-/// Random token-level items: documents with keys that all items share, or with questions of their own.
-struct RandomItems {
-  int32_t items = 3;
+/// Random token-level records: documents with keys that all records share, or with questions of their own.
+struct RandomRecords {
+  int32_t records = 3;
   int32_t questions = 4;
   int32_t vocab = 61;
   int32_t max_tokens = 5;
@@ -23,7 +23,7 @@ inline Tokens random_tokens(std::mt19937& random, int32_t most, int32_t vocab) {
   return tokens;
 }
 
-inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint32_t seed) {
+inline std::vector<RecordParts> make_random_records(const RandomRecords& wanted, uint32_t seed) {
   std::mt19937 random(seed);
   auto question = [&] {
     QuestionParts parts;
@@ -38,41 +38,43 @@ inline std::vector<ItemParts> make_random_items(const RandomItems& wanted, uint3
     for (int32_t q = 0; q < wanted.questions; ++q) bin->questions.push_back(question());
   }
   std::vector<DocumentLabel> labels;
-  for (int32_t j = 0; j < wanted.items; ++j)
+  for (int32_t j = 0; j < wanted.records; ++j)
     labels.push_back({random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab),
                       random_tokens(random, 3, wanted.vocab), random_tokens(random, 3, wanted.vocab)});
   bin->label = [labels](size_t j) { return labels[j]; };
-  std::vector<ItemParts> items;
-  for (int32_t j = 0; j < wanted.items; ++j) {
-    ItemParts item;
-    item.bin = bin;
-    item.item = j;
-    item.stream = seed * 1000u + static_cast<uint64_t>(j);
-    item.document = random_tokens(random, 2 * wanted.longest, wanted.vocab);
+  std::vector<RecordParts> records;
+  for (int32_t j = 0; j < wanted.records; ++j) {
+    RecordParts record;
+    record.bin = bin;
+    record.record = j;
+    record.stream = seed * 1000u + static_cast<uint64_t>(j);
+    record.document = random_tokens(random, 2 * wanted.longest, wanted.vocab);
     for (int32_t q = 0; wanted.own_questions && q < wanted.questions; ++q)
-      item.own_questions.push_back(question());
-    items.push_back(std::move(item));
+      record.own_questions.push_back(question());
+    records.push_back(std::move(record));
   }
-  return items;
+  return records;
 }
 
-/// Gives items documents to be asked one by one instead of the one they have; neighbours have some in common,
-/// and some rows one twice.
-inline void add_random_experts(std::vector<ItemParts>& items, size_t most, int32_t longest, uint32_t seed) {
+/// Gives records documents to be asked one by one instead of the one they have; neighbours have some in
+/// common, and some rows one twice.
+inline void add_random_experts(std::vector<RecordParts>& records, size_t most, int32_t longest,
+                               uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> relevance(0.01f, 0.99f);
-  for (size_t i = 0; i < items.size(); ++i) {
-    items[i].document.clear();
+  for (size_t i = 0; i < records.size(); ++i) {
+    records[i].document.clear();
     const size_t count = std::uniform_int_distribution<size_t>(1, most)(random);
     for (size_t k = 0; k < count; ++k) {
-      DocumentParts& expert = items[i].experts.emplace_back();
+      DocumentParts& expert = records[i].experts.emplace_back();
       if (k == 0 && i % 2 == 1)
-        expert.tokens = items[i - 1].experts[0].tokens;
+        expert.tokens = records[i - 1].experts[0].tokens;
       else if (k == 2 && i % 3 == 0)
-        expert.tokens = items[i].experts[0].tokens;  // twice in one row
+        expert.tokens = records[i].experts[0].tokens;  // twice in one row
       else
         expert.tokens = random_tokens(random, longest, 61);
-      for (size_t q = 0; q < items[i].questions().size(); ++q) expert.relevance.push_back(relevance(random));
+      for (size_t q = 0; q < records[i].questions().size(); ++q)
+        expert.relevance.push_back(relevance(random));
     }
   }
 }

@@ -162,7 +162,7 @@ class Kills:
                 self.left_alone[kind, shard] = self.leave_alone(kind, lambda: self.shard_run(alone, shard), alone)
             whole = self.left_alone[kind, shard]
             start = lambda errors=None: self.shard_run(out, shard, errors=errors)
-            part = json.loads(whole["manifest.json"])["corpus_rows"]
+            part = json.loads(whole["manifest.json"])["records"]
             self.kill_run(kind, start, out, (part["first"], part["end"]))
             self.finish(kind, start, out, whole)
         merged = self.path(f"shards merged {count.jobs}")

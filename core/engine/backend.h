@@ -39,7 +39,7 @@ class Backend {
   virtual void finish() {}
 
   /// Rows a step should hold to keep the machine busy.
-  virtual int32_t preferred_rows() const = 0;
+  virtual int32_t preferred_tokens() const = 0;
 
   /// Seconds of the device by stage, over all finished steps; empty where they are not measured.
   virtual std::vector<std::pair<std::string, double>> stage_seconds() const { return {}; }

@@ -54,7 +54,7 @@ bool Engine::run(const Source& next, const Sink& done) {
       const int64_t ready = admit(next);
       if (flights_.empty() && in_flight_ == 0) return !interrupted();
       // A thin step costs more than the wait for the picks that would fill it.
-      if (in_flight_ > 0 && 2 * ready < options_.rows_per_step)
+      if (in_flight_ > 0 && 2 * ready < options_.tokens_per_step)
         finish_step(done);
       else
         start_step(done);
@@ -69,9 +69,9 @@ void Engine::start_step(const Sink& done) {
   Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
   step.wanted.clear();
   builder_.begin(step.batch);
-  add_decode_rows(step);
-  step.batch.decode_rows = step.batch.rows();
-  add_prefill_rows(step);
+  add_decode_tokens(step);
+  step.batch.decode_tokens = step.batch.rows();
+  add_prefill_tokens(step);
   builder_.close();
   step.picked.resize(step.batch.picks.size());
   try {
@@ -96,7 +96,7 @@ bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
            batch.rows(), error.what());
   }
   row_limit_ = (batch.rows() + 1) / 2;
-  options_.rows_per_step = std::min(options_.rows_per_step, row_limit_);
+  options_.tokens_per_step = std::min(options_.tokens_per_step, row_limit_);
   return false;
 }
 
@@ -175,11 +175,11 @@ void Engine::retire(const Sink& done) {
 int64_t Engine::admit(const Source& next) {
   int64_t backlog = 0;  // prefill rows of flights already admitted
   for (const Flight& flight : flights_)
-    for (size_t i = flight.next_segment; i < flight.stack.segments.size() && backlog < options_.rows_per_step;
-         ++i)
+    for (size_t i = flight.next_segment;
+         i < flight.stack.segments.size() && backlog < options_.tokens_per_step; ++i)
       backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
 
-  while (backlog < options_.rows_per_step) {
+  while (backlog < options_.tokens_per_step) {
     if (!pending_ && !drained_) {
       pending_ = next();
       drained_ = !pending_;
@@ -189,7 +189,7 @@ int64_t Engine::admit(const Source& next) {
     if (options_.prompts > 0 && flights_.size() >= static_cast<size_t>(options_.prompts)) break;
     int32_t prompts = 0;
     for (const Slot& slot : pending_->slots) prompts += slot.prompts();
-    if (open_prompts_ > 0 && open_prompts_ + prompts > options_.rows_per_step) break;
+    if (open_prompts_ > 0 && open_prompts_ + prompts > options_.tokens_per_step) break;
     const int32_t needed = residents_.pages_needed(*pending_);
     if (needed > residents_.room()) {
       if (flights_.empty())
@@ -218,7 +218,7 @@ int64_t Engine::admit(const Source& next) {
   return backlog + waiting_prompts_;
 }
 
-void Engine::add_decode_rows(Step& step) {
+void Engine::add_decode_tokens(Step& step) {
   for (Flight& flight : flights_) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
       SlotState& state = flight.slots[static_cast<size_t>(slot)];
@@ -232,12 +232,12 @@ void Engine::add_decode_rows(Step& step) {
       want(step, flight, slot);
       state.waiting = false;
       waiting_prompts_ -= prompts;
-      stats_.decode_rows += prompts;
+      stats_.decode_tokens += prompts;
     }
   }
 }
 
-void Engine::add_prefill_rows(Step& step) {
+void Engine::add_prefill_tokens(Step& step) {
   for (Flight& flight : flights_) {
     for (; flight.next_segment < flight.stack.segments.size(); ++flight.next_segment) {
       const Segment& segment = flight.stack.segments[flight.next_segment];
@@ -247,15 +247,15 @@ void Engine::add_prefill_rows(Step& step) {
       const int32_t together =
           prompted.empty() ? 1 : flight.stack.slots[static_cast<size_t>(prompted[0])].prompts();
       if (together > 1) {
-        if (step.batch.rows() > 0 && step.batch.rows() > options_.rows_per_step - together) return;
+        if (step.batch.rows() > 0 && step.batch.rows() > options_.tokens_per_step - together) return;
         add_experts(step, flight, prompted[0]);
         flight.next_segment += static_cast<size_t>(together - 1);
       } else if (keys < total) {
-        const int32_t rows = std::min(total - keys, options_.rows_per_step - step.batch.rows());
+        const int32_t rows = std::min(total - keys, options_.tokens_per_step - step.batch.rows());
         if (rows <= 0) return;
         add_rows(flight, static_cast<SegmentId>(flight.next_segment), keys,
                  std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
-        stats_.prefill_rows += rows;
+        stats_.prefill_tokens += rows;
         if (keys + rows < total) return;
         for (int32_t slot : prompted) want(step, flight, slot);
       }
@@ -268,7 +268,7 @@ void Engine::add_experts(Step& step, Flight& flight, int32_t slot) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
     add_rows(flight, segment, 0, flight.stack.segments[static_cast<size_t>(segment)].tokens);
-  stats_.prefill_rows += asked.prompts();
+  stats_.prefill_tokens += asked.prompts();
   want(step, flight, slot);
 }
 
@@ -333,7 +333,7 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   const int32_t grown =
       flight.residents[static_cast<size_t>(asked.answer)]->keys -
       static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());
-  stats_.alone_rows += asked.alone_tokens + asked.prompts() * grown;
+  stats_.alone_tokens += asked.alone_tokens + asked.prompts() * grown;
 }
 
 void Engine::finish_segments(Flight& flight) {

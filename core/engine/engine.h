@@ -23,8 +23,8 @@ struct Answer {
 };
 
 struct EngineOptions {
-  int32_t rows_per_step = 128;  ///< decode rows first, the rest filled with prefill
-  int32_t pages = 1024;         ///< of the key/value pool
+  int32_t tokens_per_step = 128;  ///< decode rows first, the rest filled with prefill
+  int32_t pages = 1024;           ///< of the key/value pool
   int32_t page_size = kPageSize;
   int32_t prompts = 0;  ///< most that are decoded at once; 0: as many as there is room for
   float temperature = 0;
@@ -38,18 +38,18 @@ struct EngineOptions {
 
 struct EngineStats {
   int64_t steps = 0;
-  int64_t prefill_rows = 0;
-  int64_t decode_rows = 0;
+  int64_t prefill_tokens = 0;
+  int64_t decode_tokens = 0;
   int64_t answers = 0;
   int64_t answer_tokens = 0;
-  int64_t alone_rows = 0;  ///< rows that one prompt per question would have computed
+  int64_t alone_tokens = 0;  ///< rows that one prompt per question would have computed
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
   double waited_seconds = 0;  ///< of it, waiting for a step in flight
   double host_seconds = 0;    ///< between calls of the backend: the loop itself, the source and the sink
   double idle_seconds = 0;    ///< of it, with no step in flight
-  int64_t rows() const { return prefill_rows + decode_rows; }
+  int64_t tokens() const { return prefill_tokens + decode_tokens; }
 };
 
 /// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once
@@ -71,7 +71,7 @@ class Engine {
 
   const EngineStats& stats() const { return stats_; }
   int32_t pages() const { return pool_.total(); }  ///< of the pool; fewer than asked where memory is short
-  int32_t rows_per_step() const { return options_.rows_per_step; }  ///< likewise
+  int32_t tokens_per_step() const { return options_.tokens_per_step; }  ///< likewise
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
 
@@ -115,8 +115,8 @@ class Engine {
   template <class Call>
   double call_backend(Call&& call);
 
-  void add_decode_rows(Step& step);
-  void add_prefill_rows(Step& step);
+  void add_decode_tokens(Step& step);
+  void add_prefill_tokens(Step& step);
   void add_experts(Step& step, Flight& flight, int32_t slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);

@@ -13,7 +13,7 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
   copy(batch.tokens, part.tokens);
   copy(batch.positions, part.positions);
   copy(batch.kv_slots, part.kv_slots);
-  part.decode_rows = std::clamp(batch.decode_rows - first, 0, end - first);
+  part.decode_tokens = std::clamp(batch.decode_tokens - first, 0, end - first);
   part.pages = batch.pages;
   part.allowed = batch.allowed;
   for (const AttentionTile& tile : batch.tiles) {
@@ -85,7 +85,7 @@ void StepBatch::clear() {
   tiles.clear();
   picks.clear();
   allowed.clear();
-  decode_rows = 0;
+  decode_tokens = 0;
 }
 
 }  // namespace sheaf

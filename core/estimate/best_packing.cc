@@ -15,21 +15,21 @@ namespace sheaf {
 namespace {
 
 struct Setting {
-  int32_t documents = 0, prompt_tokens = 0, rows_per_step = 0;
+  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
   double work_seconds = 0;
 };
 
 EstimateCase with(EstimateCase asked, const Setting& setting) {
   asked.method.documents = setting.documents;
   asked.method.prompt_tokens = setting.prompt_tokens;
-  asked.use.rows_per_step = setting.rows_per_step;
+  asked.use.tokens_per_step = setting.tokens_per_step;
   return asked;
 }
 
 /// The sizes of all prompts: settings that lead to the same ones need to be tried once.
 using Shape = std::vector<std::pair<int64_t, size_t>>;
 
-Shape shape_of(const EstimateCase& asked, const SampledRows& rows) {
+Shape shape_of(const EstimateCase& asked, const SampledRecords& rows) {
   const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
   Shape shape;
   for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks)
@@ -40,7 +40,7 @@ Shape shape_of(const EstimateCase& asked, const SampledRows& rows) {
 // What a simulation takes, in tokens: a decoded one takes as long as four others.
 constexpr int64_t kDecoded = 4, kOneCost = 200'000, kAllCost = 50 * kOneCost;
 
-int64_t cost_of(const EstimateCase& asked, const SampledRows& rows) {
+int64_t cost_of(const EstimateCase& asked, const SampledRecords& rows) {
   const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
   const int32_t assumed = rows.answer_tokens(asked.method);
   int64_t tokens = 0;
@@ -56,7 +56,7 @@ int64_t cost_of(const EstimateCase& asked, const SampledRows& rows) {
 }
 
 /// Fewer rows where they have many tokens: so that the search takes a moment.
-SampledRows fewer_rows(const EstimateCase& asked, SampledRows rows) {
+SampledRecords fewer_rows(const EstimateCase& asked, SampledRecords rows) {
   constexpr int64_t kFewest = 32;
   const int64_t cost = cost_of(asked, rows);
   rows.most_tokens = kOneCost;
@@ -76,13 +76,13 @@ void thin_out(std::vector<Setting>& settings, size_t most) {
 }
 
 /// Prompts that differ, what was asked for first.
-std::vector<Setting> packings(const EstimateCase& asked, const SampledRows& rows, const Setting& given) {
+std::vector<Setting> packings(const EstimateCase& asked, const SampledRecords& rows, const Setting& given) {
   if (!find_method(asked.method.name).takes_documents) return {given};  // one document a prompt
   std::vector<Setting> found = {given};
   std::set<Shape> seen = {shape_of(with(asked, given), rows)};
   for (const int32_t tokens : {given.prompt_tokens, 4096, 16384, 65536})
     for (const int32_t documents : {1, 2, 4, 8, 16, 32, 0}) {
-      const Setting setting{documents, tokens, given.rows_per_step};
+      const Setting setting{documents, tokens, given.tokens_per_step};
       if (seen.insert(shape_of(with(asked, setting), rows)).second) found.push_back(setting);
     }
   return found;
@@ -94,7 +94,7 @@ bool fits(const EstimateCase& asked) {
   return memory.fits() && memory.weights + memory.activations + memory.pool < memory.room;
 }
 
-void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const SampledRows& rows) {
+void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const SampledRecords& rows) {
   ThreadPool threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   threads.run(static_cast<int64_t>(settings.size()), [&](int64_t i, int) {
     Setting& setting = settings[static_cast<size_t>(i)];
@@ -109,10 +109,10 @@ void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const Sa
 
 }  // namespace
 
-BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_rows, double as_asked) {
-  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).rows_per_step;
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& all_rows, double as_asked) {
+  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).tokens_per_step;
   const Setting given{asked.method.documents, asked.method.prompt_tokens, usual};
-  const SampledRows rows = fewer_rows(with(asked, given), all_rows);
+  const SampledRecords rows = fewer_rows(with(asked, given), all_rows);
   // Where even few rows take long (long answers), fewer settings are tried.
   const auto most =
       static_cast<size_t>(std::clamp<int64_t>(kAllCost / cost_of(with(asked, given), rows), 9, 50));
@@ -137,13 +137,13 @@ BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& all_
     if (each.work_seconds < best.work_seconds * 0.995) best = each;
   double seconds = as_asked;
   if (best.documents != given.documents || best.prompt_tokens != given.prompt_tokens ||
-      best.rows_per_step != given.rows_per_step)
+      best.tokens_per_step != given.tokens_per_step)
     seconds = estimate(with(asked, best), all_rows).work_seconds;
   if (seconds > 0.995 * as_asked) {
     best = given;
     seconds = as_asked;
   }
-  return {best.documents, best.prompt_tokens, best.rows_per_step, seconds,
+  return {best.documents, best.prompt_tokens, best.tokens_per_step, seconds,
           static_cast<int32_t>(tried.size())};
 }
 
@@ -162,8 +162,8 @@ std::string best_text(const EstimateCase& asked, const Estimate& each, const Bes
                                           : fmt::format("documents {}", best.documents));
   if (best.prompt_tokens != asked.method.prompt_tokens)
     changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
-  if (best.rows_per_step != each.memory.rows_per_step)
-    changes.push_back(fmt::format("rows_per_step {}", best.rows_per_step));
+  if (best.tokens_per_step != each.memory.tokens_per_step)
+    changes.push_back(fmt::format("tokens_per_step {}", best.tokens_per_step));
   const std::string tried = fmt::format("({} settings tried)", best.tried);
   if (changes.empty()) return fmt::format("best      the current settings {}", tried);
   const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
@@ -175,7 +175,7 @@ std::string best_text(const EstimateCase& asked, const Estimate& each, const Bes
 nlohmann::ordered_json best_json(const BestPacking& best) {
   return {{"documents", best.documents},
           {"prompt_tokens", best.prompt_tokens},
-          {"rows_per_step", best.rows_per_step},
+          {"tokens_per_step", best.tokens_per_step},
           {"work_seconds", best.work_seconds},
           {"tried", best.tried}};
 }

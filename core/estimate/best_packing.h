@@ -8,7 +8,7 @@ namespace sheaf {
 
 /// Settings with which the work is done soonest.
 struct BestPacking {
-  int32_t documents = 0, prompt_tokens = 0, rows_per_step = 0;
+  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
   double work_seconds = 0;
   int32_t tried = 0;  ///< settings that were compared
 };
@@ -16,7 +16,7 @@ struct BestPacking {
 /// Looks through a grid of documents a prompt, tokens a prompt and rows a step, as far as memory goes. What
 /// was asked stays where nothing is better by half a percent. Fewer are tried, on fewer rows, where answers
 /// are long. `as_asked`: seconds of work with what was asked.
-BestPacking find_best_packing(const EstimateCase& asked, const SampledRows& rows, double as_asked);
+BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& rows, double as_asked);
 
 /// The GPUs of the list that hold the model, for a message about one that does not.
 std::string fitting_devices(const EstimateCase& asked, const HardwareList& list);

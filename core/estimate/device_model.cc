@@ -49,13 +49,14 @@ double DeviceModel::widened(double near, const ModelConfig& config) const {
 
 StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& counts) const {
   StageSeconds seconds;
-  if (counts.rows <= 0) return seconds;
+  if (counts.tokens <= 0) return seconds;
   const auto product = [&](const std::vector<ShareCurve>& curves, double weights, double rows) {
     const double roofline = std::max(2 * rows * weights / peak_flops, weights / peak_weights);
     return roofline / share_between(curves, weights, rows);
   };
-  seconds.products = config.layers *
-                     product(layers, static_cast<double>(layer_weights(config)) / config.layers, counts.rows);
+  seconds.products =
+      config.layers *
+      product(layers, static_cast<double>(layer_weights(config)) / config.layers, counts.tokens);
   seconds.attention = attention_seconds(config, counts);
   seconds.rest = rest_seconds(config, counts);
   if (counts.picks > 0)
@@ -72,11 +73,11 @@ double DeviceModel::attention_seconds(const ModelConfig& config, const StepCount
 }
 
 double DeviceModel::rest_seconds(const ModelConfig& config, const StepCounts& counts) const {
-  return config.layers * (rest.fixed + config.hidden * (rest.width + rest.value * counts.rows));
+  return config.layers * (rest.fixed + config.hidden * (rest.width + rest.value * counts.tokens));
 }
 
 double DeviceModel::host_seconds(const StepCounts& counts) const {
-  return host.fixed + host.row * counts.rows + host.look * counts.looks;
+  return host.fixed + host.row * counts.tokens + host.look * counts.looks;
 }
 
 DeviceModel DeviceModel::scaled(double flops, double bandwidth) const {

@@ -16,19 +16,19 @@ constexpr double kSteps = 16;
 
 /// Rows as they would run.
 struct LookedAt {
-  int64_t rows = 0;
+  int64_t records = 0;
   int64_t refused = 0, unheld = 0;
   double options = 0;  ///< share of the answers
   SimulatedRun run;
 
-  auto tokens() const { return static_cast<double>(run.engine.rows()); }
+  auto tokens() const { return static_cast<double>(run.engine.tokens()); }
   auto steps() const { return static_cast<double>(run.engine.steps); }
 };
 
 /// The second half came in steps of its own. Where it only made the first half's fuller it says nothing of
-/// what more rows take.
+/// what more records take.
 bool adds_steps(const LookedAt& half, const LookedAt& whole, const MemoryPlan& memory) {
-  return whole.tokens() - half.tokens() <= memory.rows_per_step * (whole.steps() - half.steps() + 1);
+  return whole.tokens() - half.tokens() <= memory.tokens_per_step * (whole.steps() - half.steps() + 1);
 }
 
 /// What `tokens` take, from what the sample and its first half take: they differ in what more tokens cost;
@@ -44,7 +44,7 @@ struct Stretch {
   }
 };
 
-[[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRows& planned) {
+[[noreturn]] void refuse_all(const EstimateCase& asked, const PlannedRecords& planned) {
   if (planned.unheld > 0)
     refuse("none of the {} sampled records fits {}: the keys and values of a prompt need more memory; {}",
            planned.refused, asked.hardware->name, memory_advice(asked));
@@ -78,7 +78,7 @@ std::string memory_advice(const EstimateCase& asked) {
                      one_question ? "" : ", fewer questions per prompt (the method prefix has one)");
 }
 
-Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
+Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   const Hardware& hardware = *asked.hardware;
   Estimate result;
   result.memory = plan_memory(asked.config, hardware, asked.use);
@@ -88,30 +88,30 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
         hardware.memory / 1e9);
   const auto look = [&](int64_t count) {
-    PlannedRows planned = rows.plan(asked, result.memory, count);
-    if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(rows.sample, rows.whole))
+    PlannedRecords planned = records.plan(asked, result.memory, count);
+    if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(records.sample, records.whole))
       refuse_all(asked, planned);
     const double options = share_of_options(planned.stacks);
     return LookedAt{count, planned.refused, planned.unheld, options,
-                    simulate(asked.config, hardware, result.memory, rows.answer_tokens(asked.method),
+                    simulate(asked.config, hardware, result.memory, records.answer_tokens(asked.method),
                              std::move(planned.stacks))};
   };
-  LookedAt sample = look(std::min(rows.sample, rows.whole)), half;
+  LookedAt sample = look(std::min(records.sample, records.whole)), half;
   if (!(sample.run.seconds > 0)) refuse("the sample has nothing to decode; use a larger --sample");
-  // Every device has an equal part of the rows.
-  const int64_t share = (rows.whole + asked.devices - 1) / asked.devices;
-  if (sample.rows > 1 && sample.rows != share) half = look(sample.rows / 2);
-  while (sample.rows < share) {
-    const bool enough = sample.tokens() >= kSteps * result.memory.rows_per_step;
-    if (sample.rows > 1 && ((enough && adds_steps(half, sample, result.memory)) ||
-                            2 * sample.tokens() > static_cast<double>(rows.most_tokens)))
+  // Every device has an equal part of the records.
+  const int64_t share = (records.whole + asked.devices - 1) / asked.devices;
+  if (sample.records > 1 && sample.records != share) half = look(sample.records / 2);
+  while (sample.records < share) {
+    const bool enough = sample.tokens() >= kSteps * result.memory.tokens_per_step;
+    if (sample.records > 1 && ((enough && adds_steps(half, sample, result.memory)) ||
+                               2 * sample.tokens() > static_cast<double>(records.most_tokens)))
       break;
     half = std::move(sample);
-    sample = look(std::min(share, 2 * half.rows));
+    sample = look(std::min(share, 2 * half.records));
   }
   const SimulatedRun& whole = sample.run;
   const EngineStats& counted = whole.engine;
-  const double all = static_cast<double>(rows.whole) / static_cast<double>(sample.rows);
+  const double all = static_cast<double>(records.whole) / static_cast<double>(sample.records);
   const double tokens = sample.tokens();
   result.known_answers = sample.options;
   result.work_seconds = whole.seconds;
@@ -121,17 +121,17 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
     const Stretch stretched{half.tokens(), tokens, tokens * part};
     result.work_seconds = stretched(half.run.seconds, whole.seconds);
     result.steps = std::max(stretched(half.steps(), result.steps),
-                            std::ceil(tokens * part / result.memory.rows_per_step));
+                            std::ceil(tokens * part / result.memory.tokens_per_step));
   }
   const double stretch = result.work_seconds / whole.seconds;
   result.refused = std::llround(static_cast<double>(sample.refused) * all);
   result.unheld = std::llround(static_cast<double>(sample.unheld) * all);
-  result.rows = rows.whole - result.refused;
-  result.rejected = rows.rejected;
+  result.rows = records.whole - result.refused;
+  result.rejected = records.rejected;
   result.answers = static_cast<double>(counted.answers) * all;
   result.answer_tokens = static_cast<double>(counted.answer_tokens) / static_cast<double>(counted.answers);
   result.tokens = tokens * all;
-  result.tokens_alone = static_cast<double>(counted.alone_rows) * all;
+  result.tokens_alone = static_cast<double>(counted.alone_tokens) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kPageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);
   result.stages = {whole.stages.products * stretch, whole.stages.attention * stretch,
@@ -144,7 +144,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRows& rows) {
   result.price = hardware.price(asked.devices);
   result.job_usd_per_hour = asked.usd_per_hour * asked.devices;
   result.usd_per_hour = result.price ? result.price->usd_per_hour : result.job_usd_per_hour;
-  result.sampling_error = rows.error(asked);
+  result.sampling_error = records.error(asked);
   result.device_error = hardware.device.widened(hardware.error, asked.config);
   result.error = std::hypot(result.device_error, result.sampling_error);
   return result;

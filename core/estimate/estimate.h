@@ -21,22 +21,23 @@ struct EstimateCase {
 };
 
 /// Rows of a sample as prompts.
-struct PlannedRows {
+struct PlannedRecords {
   std::vector<Stack> stacks;
-  int64_t refused = 0;  ///< rows that no prompt holds: a run would put them among its rejects
+  int64_t refused = 0;  ///< records that no prompt holds: a run would put them among its rejects
   int64_t unheld = 0;   ///< of them: the model has the positions, the device not the key/value memory
   int64_t longest = 0;  ///< positions that the longest of those needs
   std::string reason;   ///< why the first of them is refused
 };
 
 /// Rows that stand for a whole corpus.
-struct SampledRows {
-  int64_t sample = 0;                      ///< rows that are looked at
-  int64_t whole = 0;                       ///< rows that the job has
+struct SampledRecords {
+  int64_t sample = 0;                      ///< records that are looked at
+  int64_t whole = 0;                       ///< records that the job has
   int64_t rejected = 0;                    ///< of the whole corpus beside them: cannot be read
   int64_t most_tokens = int64_t{1} << 20;  ///< to which a small sample is repeated
-  /// The first rows of the sample, as the case's method packs them; more than it has: repeated as other ones.
-  std::function<PlannedRows(const EstimateCase&, const MemoryPlan&, int64_t rows)> plan;
+  /// The first records of the sample, as the case's method packs them; more than it has: repeated as other
+  /// ones.
+  std::function<PlannedRecords(const EstimateCase&, const MemoryPlan&, int64_t records)> plan;
   /// Tokens that every answer is assumed to take that is not one of a list; 0: as long as it may be.
   std::function<int32_t(const Job::Method&)> answer_tokens = [](const Job::Method&) { return 0; };
   /// How far the sample's cost may be from the whole's, as a share: nine in ten samples are no further off.
@@ -49,13 +50,13 @@ struct Estimate {
   MemoryPlan memory;
   double kv_peak = 0;    ///< bytes in the sample
   int64_t rows = 0;      ///< that are answered
-  int64_t refused = 0;   ///< rows too long for the model or its memory, neither answered nor priced
+  int64_t refused = 0;   ///< records too long for the model or its memory, neither answered nor priced
   int64_t unheld = 0;    ///< of them: for the device's key/value memory
-  int64_t rejected = 0;  ///< rows that cannot be read
+  int64_t rejected = 0;  ///< records that cannot be read
   double answers = 0;
   double answer_tokens = 0;  ///< of one answer, the mean
   double known_answers = 0;  ///< share of the answers that are options, whose lengths are known
-  double tokens = 0;         ///< rows computed
+  double tokens = 0;         ///< computed
   double tokens_alone = 0;   ///< by one prompt per question
   double steps = 0;          ///< of each device
   double open_seconds = 0;
@@ -83,6 +84,6 @@ struct Estimate {
 /// What would make room for a row whose keys and values do not fit.
 std::string memory_advice(const EstimateCase& asked);
 
-Estimate estimate(const EstimateCase& asked, const SampledRows& rows);
+Estimate estimate(const EstimateCase& asked, const SampledRecords& records);
 
 }  // namespace sheaf

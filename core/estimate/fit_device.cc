@@ -40,8 +40,8 @@ class Fit {
     }
     for (const Point& point : points_) {
       if (!point.bare() || !(point.measured->device.products > 0)) continue;
-      layers_.push_back(
-          {point.layer_weights(), point.counts.rows, point.measured->device.products / point.config.layers});
+      layers_.push_back({point.layer_weights(), point.counts.tokens,
+                         point.measured->device.products / point.config.layers});
       if (point.measured->device.pick > 0)
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }

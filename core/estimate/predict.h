@@ -19,7 +19,7 @@ class PredictedTime {
     const StepCounts counts = count_step(batch, group_);
     const StageSeconds step = device_.step(config_, counts);
     stages_ += step;
-    decode_ += counts.rows > 0 ? (step.total() - step.pick) * counts.decode_rows / counts.rows : 0;
+    decode_ += counts.tokens > 0 ? (step.total() - step.pick) * counts.decode_tokens / counts.tokens : 0;
     now_ += device_.host_seconds(counts);
     busy_until_ = std::max(busy_until_, now_) + step.total();
     ends_.push_back(busy_until_);
@@ -58,7 +58,7 @@ class PredictedBackend final : public Backend {
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }
   int32_t steps_at_once() const override { return backend_.steps_at_once(); }
-  int32_t preferred_rows() const override { return backend_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return backend_.preferred_tokens(); }
   std::vector<std::pair<std::string, double>> stage_seconds() const override {
     return backend_.stage_seconds();
   }

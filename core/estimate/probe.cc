@@ -29,7 +29,7 @@ class ProbeBatch {
     return std::move(batch_);
   }
 
-  void mark_decode_rows() { batch_.decode_rows = batch_.rows(); }
+  void mark_decode_tokens() { batch_.decode_tokens = batch_.rows(); }
 
  private:
   void add_tile(int32_t keys, int32_t rows) {
@@ -80,12 +80,12 @@ StepBatch make_probe_batch(const Probe& probe, int32_t page_size) {
   bool decoding = true;
   for (const ProbePart& part : probe.parts) {
     if (decoding && part.rows > 1) {
-      batch.mark_decode_rows();
+      batch.mark_decode_tokens();
       decoding = false;
     }
     batch.add(part);
   }
-  if (decoding) batch.mark_decode_rows();
+  if (decoding) batch.mark_decode_tokens();
   return batch.take(probe.picks);
 }
 

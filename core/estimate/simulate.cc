@@ -15,7 +15,7 @@ constexpr double kContext = 0.6e9;  // what the driver and cuBLAS take for thems
 class CountedDevice final : public CountingBackend {
  public:
   CountedDevice(const ModelConfig& config, const MemoryPlan& memory, int32_t steps)
-      : CountingBackend(config, memory.kv_bytes_per_token, memory.rows_per_step), steps_(steps) {}
+      : CountingBackend(config, memory.kv_bytes_per_token, memory.tokens_per_step), steps_(steps) {}
   int32_t steps_at_once() const override { return steps_; }
   /// Any of the allowed tokens, so that options of all lengths come up.
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
@@ -48,19 +48,19 @@ MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, cons
   const double hidden = config.hidden, ffn = config.ffn;
   const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
-  plan.rows_per_step = use.rows_per_step > 0 ? use.rows_per_step : footprint.preferred_rows;
+  plan.tokens_per_step = use.tokens_per_step > 0 ? use.tokens_per_step : footprint.preferred_tokens;
   if (hardware.gpu) {  // bf16 weights
     plan.weights = 2 * parameters(config);
-    const double rows = plan.rows_per_step;
+    const double rows = plan.tokens_per_step;
     plan.activations = rows * (4 * (hidden + config.rotary_dim) + 2 * (hidden + 2 * q + ffn)) +
                        2 * rows * (q + 2 * kv + 2 * ffn) +
-                       4.0 * std::min(plan.rows_per_step, kCudaPicksAtOnce) * config.vocab;
+                       4.0 * std::min(plan.tokens_per_step, kCudaPicksAtOnce) * config.vocab;
     plan.room = hardware.memory - kContext;
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
   } else {  // fp32, the weights packed anew; the embedding stays as it is
     plan.weights = 4 * parameters(config);
-    plan.activations = 4.0 * plan.rows_per_step * (4 * hidden + 2 * q + 2 * kv + 2 * ffn);
+    plan.activations = 4.0 * plan.tokens_per_step * (4 * hidden + 2 * q + 2 * kv + 2 * ffn);
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
   }
@@ -76,7 +76,7 @@ SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const
   CountedDevice counted(config, memory, hardware.gpu ? 2 : 1);
   PredictedBackend backend(counted, hardware.device);
   EngineOptions options;
-  options.rows_per_step = memory.rows_per_step;
+  options.tokens_per_step = memory.tokens_per_step;
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
   // time.
   int64_t pages = 1;

@@ -11,9 +11,9 @@ namespace sheaf {
 
 /// How the engine would use a device.
 struct DeviceUse {
-  int32_t rows_per_step = 0;  ///< 0: as the backend prefers
-  double kv_memory = 0;       ///< bytes of keys and values; 0: as much as the engine would take
-  int32_t prompts = 0;        ///< most at once; 0: as many as there is room for
+  int32_t tokens_per_step = 0;  ///< 0: as the backend prefers
+  double kv_memory = 0;         ///< bytes of keys and values; 0: as much as the engine would take
+  int32_t prompts = 0;          ///< most at once; 0: as many as there is room for
 };
 
 /// What lies in a device's memory, in bytes.
@@ -23,7 +23,7 @@ struct MemoryPlan {
   double pool = 0;         ///< of keys and values
   double room = 0;         ///< what the device has
   int64_t kv_bytes_per_token = 0;
-  int32_t rows_per_step = 0;
+  int32_t tokens_per_step = 0;
   int32_t pages = 0;
   int32_t prompts = 0;  ///< as asked
 

@@ -27,12 +27,12 @@ StepCounts count_step(const StepBatch& batch, int32_t group) {
     keys += batch.spans[static_cast<size_t>(tile.span)].keys;
   }
   StepCounts counts;
-  counts.rows = batch.rows();
-  counts.decode_rows = batch.decode_rows;
+  counts.tokens = batch.rows();
+  counts.decode_tokens = batch.decode_tokens;
   counts.picks = static_cast<double>(batch.picks.size());
   counts.pairs = static_cast<double>(pairs);
   counts.cells = static_cast<double>(cells);
-  counts.blocks = counts.rows * group / kBlock;
+  counts.blocks = counts.tokens * group / kBlock;
   counts.spans = static_cast<double>(batch.tiles.size());
   counts.keys = static_cast<double>(keys);
   counts.looks = static_cast<double>(batch.tile_rows.size());

@@ -8,8 +8,8 @@ namespace sheaf {
 /// What a step's time follows from, besides the model. Queries are rows × the query heads that share a
 /// key/value head; everything about keys is per layer and key/value head.
 struct StepCounts {
-  double rows = 0;
-  double decode_rows = 0;  ///< of them
+  double tokens = 0;
+  double decode_tokens = 0;  ///< of them
   double picks = 0;
   double pairs = 0;   ///< query and key, each that one sees
   double cells = 0;   ///< the same computed in blocks of 64 queries, empty ones included

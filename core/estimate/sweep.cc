@@ -45,8 +45,8 @@ class CaseMaker {
       target.method.documents = whole_number(axis.from, value, 0);
     } else if (key == "prompt_tokens") {
       target.method.prompt_tokens = whole_number(axis.from, value, 1);
-    } else if (key == "rows_per_step") {
-      target.use.rows_per_step = whole_number(axis.from, value, 1);
+    } else if (key == "tokens_per_step") {
+      target.use.tokens_per_step = whole_number(axis.from, value, 1);
     } else if (key == "prompts") {
       target.use.prompts = whole_number(axis.from, value, 0);
     } else {
@@ -101,8 +101,8 @@ void mark_best(std::vector<SweepRow>& rows, double within) {
 
 }  // namespace
 
-std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample, const HardwareList& hardware,
-                            const std::vector<SweepAxis>& axes, double within,
+std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& sample,
+                            const HardwareList& hardware, const std::vector<SweepAxis>& axes, double within,
                             const ModelReader& read_model) {
   constexpr size_t kMost = 10'000;
   size_t count = 1;

@@ -30,8 +30,9 @@ using ModelReader = std::function<ModelConfig(const std::string& name)>;
 
 /// Every combination of the axes' values, changed from `base`. `within`: seconds that the cheapest may take;
 /// 0: any.
-std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRows& sample, const HardwareList& hardware,
-                            const std::vector<SweepAxis>& axes, double within, const ModelReader& read_model);
+std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& sample,
+                            const HardwareList& hardware, const std::vector<SweepAxis>& axes, double within,
+                            const ModelReader& read_model);
 
 /// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers.
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows);

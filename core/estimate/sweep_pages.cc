@@ -164,7 +164,7 @@ nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::
               {"method", row.asked.method.name},
               {"documents", row.asked.method.documents},
               {"prompt_tokens", row.asked.method.prompt_tokens},
-              {"rows_per_step", row.asked.use.rows_per_step},
+              {"tokens_per_step", row.asked.use.tokens_per_step},
               {"devices", row.asked.devices},
               {"problem", row.problem}};
     if (!row.mark.empty()) json["mark"] = row.mark;

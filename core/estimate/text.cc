@@ -115,7 +115,7 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
                       printable_line(hardware.title));
   text += fmt::format("method    {}, {}, {} tokens per step\n", asked.method.name, packing_text(asked.method),
-                      memory.rows_per_step);
+                      memory.tokens_per_step);
   text +=
       fmt::format("memory    fits: {} weights, {} per step, {} for keys and values ({} at the peak) of {}\n",
                   gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
@@ -168,7 +168,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                     {"method", asked.method.name},
                     {"documents", asked.method.documents},
                     {"prompt_tokens", asked.method.prompt_tokens},
-                    {"rows_per_step", memory.rows_per_step},
+                    {"tokens_per_step", memory.tokens_per_step},
                     {"prompts", memory.prompts},
                     {"devices", asked.devices},
                     {"rows", each.rows},

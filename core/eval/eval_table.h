@@ -12,13 +12,13 @@ namespace sheaf {
 
 /// The figures that a table has of a run, ours or a paper's.
 struct EvalFigures {
-  std::optional<double> throughput;           ///< questions or items a second, opening the model not counted
-  std::optional<double> seconds;              ///< of work, opening the model not counted
-  std::optional<double> quality;              ///< the metric's value, in the metric's own units
-  std::optional<double> llm_f1;               ///< as a judge model counts, 0 to 1
+  std::optional<double> throughput;  ///< questions or records a second, opening the model not counted
+  std::optional<double> seconds;     ///< of work, opening the model not counted
+  std::optional<double> quality;     ///< the metric's value, in the metric's own units
+  std::optional<double> llm_f1;      ///< as a judge model counts, 0 to 1
   std::optional<double> exact_match_percent;  ///< answers equal to the baseline's
   std::optional<double> speedup;              ///< throughput over the baseline's
-  std::optional<double> usd_per_1k;           ///< dollars for 1,000 questions or items
+  std::optional<double> usd_per_1k;           ///< dollars for 1,000 questions or records
   std::optional<double> memory_gb;            ///< of the device at the peak
 };
 
@@ -28,7 +28,7 @@ using EvalDigits = std::map<std::string, int>;
 /// One run: a model with a method on a dataset.
 struct EvalRow {
   std::string model, dataset, method;
-  std::string unit;           ///< what is counted a second: "questions", "items", "tokens", "documents"
+  std::string unit;           ///< what is counted a second: "questions", "records", "tokens", "documents"
   int64_t count = 0;          ///< how many of them there were
   int64_t rejects = 0;        ///< rows that could not be answered
   int64_t missing = 0;        ///< questions or documents without a prediction, scored as wrong

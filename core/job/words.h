@@ -20,7 +20,7 @@ enum class TaskKind : uint8_t {
   chat,
 };
 
-/// What becomes of an item whose document is too long for a prompt of its own.
+/// What becomes of a record whose document is too long for a prompt of its own.
 enum class TooLong : uint8_t {
   refuse,
   truncate,  ///< its end is left out

@@ -11,13 +11,13 @@
 
 namespace sheaf {
 
-/// Turns items of one bin into stacks.
+/// Turns records of one bin into stacks.
 struct Builder {
-  int32_t documents = 1;  ///< items per stack; 0: as many as fit the token budget
-  /// Appends the stacks of `items`, which share one bin.
-  std::function<void(std::span<const ItemParts> items, std::vector<Stack>& out)> build;
-  bool chains = false;   ///< the questions of an item stand one behind the other, not side by side
-  bool experts = false;  ///< an item has several documents, each in a chain of its own
+  int32_t documents = 1;  ///< records per stack; 0: as many as fit the token budget
+  /// Appends the stacks of `records`, which share one bin.
+  std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
+  bool chains = false;   ///< the questions of a record stand one behind the other, not side by side
+  bool experts = false;  ///< a record has several documents, each in a chain of its own
 };
 
 /// The builder of a job's method (core/methods/method.h).
@@ -28,25 +28,25 @@ Builder make_builder(const Job::Method& method);
 Builder make_separate_builder(const Job::Method& method);
 
 /// One prompt per question, nothing shared: `standard` and `separate`.
-void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out);
+void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// One prompt per question whose instruction and document are shared with the other prompts: `prefix`.
-void build_prefix(std::span<const ItemParts> items, std::vector<Stack>& out);
+void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// One prompt: instruction ← document ← question. `ippd`, `parallel-prompting`, `hpd` with independent
 /// values.
-void build_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
+void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// The same with documents that see each other.
-void build_joint_tree(std::span<const ItemParts> items, std::vector<Stack>& out);
+void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& out);
 /// `hpd` with positional values, as in the paper: keys in one chain with gaps of K_max positions that values
 /// fill, each document's chain on its own or, when `joint`, all documents in one chain.
-void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out);
+void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out);
 
 /// One stack per question: a chain instruction ← document ← question for each document, an expert, and one
 /// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are
 /// the same ones. `pced`.
-void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
+void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out);
 
-/// A slot for one question of an item, all fields but the segments filled in.
-Slot make_slot(const ItemParts& item, size_t question);
+/// A slot for one question of a record, all fields but the segments filled in.
+Slot make_slot(const RecordParts& record, size_t question);
 
 }  // namespace sheaf

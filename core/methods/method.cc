@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-using Items = std::span<const ItemParts>;
+using Records = std::span<const RecordParts>;
 
 Builder separate(const Job::Method&) {
   return {1, build_separate};
@@ -27,11 +27,12 @@ Builder skeleton(const Job::Method& method) {
   if (method.values != ValueSight::positional)
     return {method.documents, joint ? build_joint_tree : build_tree};
   return {method.documents,
-          [joint](Items items, std::vector<Stack>& out) { build_positional(items, joint, out); }, true};
+          [joint](Records records, std::vector<Stack>& out) { build_positional(records, joint, out); }, true};
 }
 
 Builder experts(const Job::Method& method, bool shared) {
-  Builder builder{1, [=](Items items, std::vector<Stack>& out) { build_pced(items, method, shared, out); }};
+  Builder builder{
+      1, [=](Records records, std::vector<Stack>& out) { build_pced(records, method, shared, out); }};
   builder.experts = true;
   return builder;
 }

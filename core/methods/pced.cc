@@ -16,29 +16,29 @@ void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) 
 
 }  // namespace
 
-void build_pced(std::span<const ItemParts> items, const Job::Method& method, bool shared,
+void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out) {
-  for (const ItemParts& item : items) {
-    if (item.experts.empty())
+  for (const RecordParts& record : records) {
+    if (record.experts.empty())
       refuse(
           "the method pced asks about the documents of a record one by one, but these records have only one; "
           "set "
           "input.documents");
-    for (size_t q = 0; q < item.questions().size(); ++q) {
-      Tokens question = item.bin->opening;
-      append(question, item.questions()[q].tokens);
+    for (size_t q = 0; q < record.questions().size(); ++q) {
+      Tokens question = record.bin->opening;
+      append(question, record.questions()[q].tokens);
       if (question.empty()) fail("a question has no tokens");
       Stack& stack = out.emplace_back();
-      Slot slot = make_slot(item, q);
+      Slot slot = make_slot(record, q);
       const int32_t alone = slot.alone_tokens;
       slot.contrast = method.contrast < 0 ? kDynamicContrast : method.contrast;
       slot.aggregate = method.aggregate;
       const auto add_instruction = [&] {
-        return stack.add({Role::instruction, item.bin->instruction, 0, {}, shared});
+        return stack.add({Role::instruction, record.bin->instruction, 0, {}, shared});
       };
       SegmentId instruction = add_instruction();
       std::vector<std::vector<Sight>> chains(1, {{instruction}});
-      for (const DocumentParts& expert : item.experts) {
+      for (const DocumentParts& expert : record.experts) {
         if (!shared) instruction = add_instruction();
         const SegmentId document = stack.add(
             {Role::document, expert.tokens, stack.end_position(instruction), {{instruction}}, shared});

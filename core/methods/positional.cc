@@ -11,11 +11,11 @@ struct Chain {
   int32_t position;           ///< where the next key starts
 };
 
-void add_key(Stack& stack, Chain& chain, const ItemParts& item, size_t q, Tokens tokens) {
+void add_key(Stack& stack, Chain& chain, const RecordParts& record, size_t q, Tokens tokens) {
   const SegmentId key = stack.add({Role::key, std::move(tokens), chain.position, chain.keys, false});
   chain.keys.push_back({key});
   chain.values.push_back({key});
-  Slot slot = make_slot(item, q);
+  Slot slot = make_slot(record, q);
   slot.prompt = key;
   slot.answer = stack.add({Role::value, {}, stack.end_position(key), chain.values, false});
   chain.values.push_back({slot.answer, true});
@@ -26,41 +26,41 @@ void add_key(Stack& stack, Chain& chain, const ItemParts& item, size_t q, Tokens
 
 }  // namespace
 
-void build_positional(std::span<const ItemParts> items, bool joint, std::vector<Stack>& out) {
+void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out) {
   Stack& stack = out.emplace_back();
-  const BinParts& bin = *items.front().bin;
+  const BinParts& bin = *records.front().bin;
   const SegmentId instruction = stack.add({Role::instruction, bin.instruction, 0, {}, true});
 
   if (!joint) {
-    for (const ItemParts& item : items) {
-      Tokens tokens = item.document;
+    for (const RecordParts& record : records) {
+      Tokens tokens = record.document;
       append(tokens, bin.opening);
       const SegmentId document = stack.add(
           {Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, false});
       Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
-      for (size_t q = 0; q < item.questions().size(); ++q)
-        add_key(stack, chain, item, q, item.questions()[q].tokens);
+      for (size_t q = 0; q < record.questions().size(); ++q)
+        add_key(stack, chain, record, q, record.questions()[q].tokens);
     }
     return;
   }
 
   Chain chain{{{instruction}}, {}, stack.end_position(instruction)};
-  for (size_t j = 0; j < items.size(); ++j) {
+  for (size_t j = 0; j < records.size(); ++j) {
     const DocumentLabel label = bin.label(j);
     Tokens tokens = label.open;
-    append(tokens, items[j].document);
+    append(tokens, records[j].document);
     append(tokens, label.close);
-    if (j + 1 == items.size()) append(tokens, bin.opening);
+    if (j + 1 == records.size()) append(tokens, bin.opening);
     chain.keys.push_back({stack.add({Role::document, std::move(tokens), chain.position, chain.keys, false})});
     chain.position = stack.end_position(chain.keys.back().segment);
   }
   chain.values = chain.keys;
-  for (size_t j = 0; j < items.size(); ++j) {
-    for (size_t q = 0; q < items[j].questions().size(); ++q) {
+  for (size_t j = 0; j < records.size(); ++j) {
+    for (size_t q = 0; q < records[j].questions().size(); ++q) {
       Tokens tokens;
       if (q == 0) tokens = j == 0 ? bin.label(j).section : bin.label(j).next_section;
-      append(tokens, items[j].questions()[q].tokens);
-      add_key(stack, chain, items[j], q, std::move(tokens));
+      append(tokens, records[j].questions()[q].tokens);
+      add_key(stack, chain, records[j], q, std::move(tokens));
     }
   }
 }

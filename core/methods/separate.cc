@@ -2,16 +2,16 @@
 
 namespace sheaf {
 
-void build_separate(std::span<const ItemParts> items, std::vector<Stack>& out) {
-  for (const ItemParts& item : items) {
-    for (size_t q = 0; q < item.questions().size(); ++q) {
+void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out) {
+  for (const RecordParts& record : records) {
+    for (size_t q = 0; q < record.questions().size(); ++q) {
       Stack& stack = out.emplace_back();
       Segment prompt;
       prompt.role = Role::question;
       for (const Tokens* part :
-           {&item.bin->instruction, &item.document, &item.bin->opening, &item.questions()[q].tokens})
+           {&record.bin->instruction, &record.document, &record.bin->opening, &record.questions()[q].tokens})
         append(prompt.tokens, *part);
-      Slot slot = make_slot(item, q);
+      Slot slot = make_slot(record, q);
       slot.prompt = slot.answer = stack.add(std::move(prompt));
       stack.slots.push_back(std::move(slot));
     }

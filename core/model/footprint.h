@@ -22,7 +22,7 @@ constexpr int32_t kCpuPicksAtOnce = 64, kCudaPicksAtOnce = 1024;
 /// What a backend takes of a model, known before its weights are ready.
 struct Footprint {
   int64_t kv_bytes_per_token = 0;
-  int32_t preferred_rows = 0;  ///< tokens that a step should hold to keep the machine busy
+  int32_t preferred_tokens = 0;  ///< tokens that a step should hold to keep the machine busy
 };
 
 /// fp32, values padded to panels.

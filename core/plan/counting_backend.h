@@ -15,7 +15,7 @@ class CountingBackend : public Backend {
   std::string describe() const override { return "nothing is computed"; }
   void allocate_kv(int32_t, int32_t) override {}
   int64_t kv_bytes_per_token() const override { return kv_bytes_per_token_; }
-  int32_t preferred_rows() const override { return rows_; }
+  int32_t preferred_tokens() const override { return rows_; }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     for (size_t i = 0; i < picked.size(); ++i) {
       const Pick& pick = batch.picks[i];

@@ -94,12 +94,12 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
       auto row = corpus_.next();
       if (!row)
         more = false;
-      else if (auto* item = std::get_if<Item>(&*row)) {
-        bytes += item->document.size();
-        for (const std::string& document : item->documents) bytes += document.size();
-        window.items.push_back(std::move(*item));
+      else if (auto* record = std::get_if<Record>(&*row)) {
+        bytes += record->document.size();
+        for (const std::string& document : record->documents) bytes += document.size();
+        window.records.push_back(std::move(*record));
       } else
-        window.rejects.emplace_back(window.items.size(), std::get<Reject>(std::move(*row)));
+        window.rejects.emplace_back(window.records.size(), std::get<Reject>(std::move(*row)));
     }
   }
   window.end = corpus_.position();
@@ -116,27 +116,27 @@ void Pipeline::plan_window(Window& window) {
   double seconds = 0;
   {
     const Stopwatch watch(seconds);
-    Plan plan = planner_.plan(make_ready(task_, window.items));
-    window.refused.assign(window.items.size(), false);
+    Plan plan = planner_.plan(make_ready(task_, window.records));
+    window.refused.assign(window.records.size(), false);
     for (auto& [index, reason] : plan.refused) {
       const auto i = static_cast<size_t>(index);
-      window.rejects.push_back({i, {window.items[i].place, window.items[i].id, std::move(reason)}});
+      window.rejects.push_back({i, {window.records[i].place, window.records[i].id, std::move(reason)}});
       window.refused[i] = true;
-      window.items[i] = {};
+      window.records[i] = {};
     }
-    // A corpus reject before item i was read before that item was.
+    // A corpus reject before record i was read before that record was.
     std::stable_sort(window.rejects.begin(), window.rejects.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    window.outcomes.resize(window.items.size());
-    window.begun.resize(window.items.size());
-    for (size_t i = 0; i < window.items.size(); ++i) {
-      const PlannedItem& planned = plan.items[i];
+    window.outcomes.resize(window.records.size());
+    window.begun.resize(window.records.size());
+    for (size_t i = 0; i < window.records.size(); ++i) {
+      const PlannedRecord& planned = plan.records[i];
       Outcome& outcome = window.outcomes[i];
       outcome.answers.resize(static_cast<size_t>(planned.slots));
       outcome.parts = planned.parts;
       outcome.document_tokens = planned.document_tokens;
       outcome.cut_tokens = planned.cut_tokens;
-      window.open_of_item.push_back(planned.slots);
+      window.open_of_record.push_back(planned.slots);
     }
     for (Stack& stack : plan.stacks) {
       stack.window = window.number;
@@ -163,10 +163,10 @@ std::optional<Stack> Pipeline::next_stack() {
   stacks_.pop_front();
   Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
   for (const Slot& slot : stack.slots) {
-    Clock::time_point& begun = window.begun[static_cast<size_t>(slot.item)];
+    Clock::time_point& begun = window.begun[static_cast<size_t>(slot.record)];
     if (begun == Clock::time_point{}) begun = Clock::now();
   }
-  if (on_stack) on_stack(stack, window.items);
+  if (on_stack) on_stack(stack, window.records);
   return stack;
 }
 
@@ -175,11 +175,12 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
   int64_t decoded = 0;
   for (size_t i = 0; i < answers.size(); ++i) {
     const Slot& slot = stack.slots[i];
-    const auto item = static_cast<size_t>(slot.item);
-    window.outcomes[item].answers[static_cast<size_t>(slot.question)] = std::move(answers[i]);
-    if (--window.open_of_item[item] > 0) continue;
+    const auto record = static_cast<size_t>(slot.record);
+    window.outcomes[record].answers[static_cast<size_t>(slot.question)] = std::move(answers[i]);
+    if (--window.open_of_record[record] > 0) continue;
     ++decoded;
-    window.outcomes[item].seconds = std::chrono::duration<double>(Clock::now() - window.begun[item]).count();
+    window.outcomes[record].seconds =
+        std::chrono::duration<double>(Clock::now() - window.begun[record]).count();
   }
   window.open -= static_cast<int64_t>(answers.size());
   count([&](PipelineStats& stats) { stats.decoded += decoded; });
@@ -206,15 +207,15 @@ void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
 
 void Pipeline::emit_window(const Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t items = 0;
-  for (size_t i = 0; i <= window.items.size(); ++i) {
+  int64_t records = 0;
+  for (size_t i = 0; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
-    if (i == window.items.size() || window.refused[i]) continue;
-    emit(window.items[i], window.outcomes[i]);
-    ++items;
+    if (i == window.records.size() || window.refused[i]) continue;
+    emit(window.records[i], window.outcomes[i]);
+    ++records;
   }
   count([&](PipelineStats& stats) {
-    stats.items += items;
+    stats.records += records;
     stats.rejects += static_cast<int64_t>(window.rejects.size());
   });
   if (on_window) on_window(window.end);

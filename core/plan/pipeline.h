@@ -11,13 +11,13 @@
 #include "core/base/bounded_queue.h"
 #include "core/engine/engine.h"
 #include "core/plan/planner.h"
-#include "core/task/item.h"
 #include "core/task/outcome.h"
+#include "core/task/record.h"
 
 namespace sheaf {
 
 struct PipelineStats {
-  int64_t items = 0;    ///< rows that gave answers
+  int64_t records = 0;  ///< rows that gave answers
   int64_t decoded = 0;  ///< rows whose answers are complete, written or not yet
   int64_t rejects = 0;
   int64_t windows = 0;
@@ -33,7 +33,7 @@ struct PipelineStats {
 /// it on another, so that the engine waits for neither.
 class Pipeline {
  public:
-  using Emit = std::function<void(const Item& item, const Outcome& outcome)>;
+  using Emit = std::function<void(const Record& record, const Outcome& outcome)>;
   using Refuse = std::function<void(const Reject& reject)>;
 
   Pipeline(Corpus& corpus, Task& task, Planner& planner, Engine& engine, int32_t window_rows)
@@ -48,21 +48,22 @@ class Pipeline {
   /// thread of the rows.
   std::function<void(int64_t position)> on_window;
   /// Sees every stack just before the engine gets it.
-  std::function<void(const Stack& stack, const std::vector<Item>& items)> on_stack;
+  std::function<void(const Stack& stack, const std::vector<Record>& records)> on_stack;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Window {
     int64_t number = 0;
-    std::vector<Item> items;
+    std::vector<Record> records;
     std::vector<Stack> stacks;             ///< until the engine takes them
-    std::vector<Outcome> outcomes;         ///< per item
-    std::vector<int32_t> open_of_item;     ///< answers still to come, per item
-    std::vector<Clock::time_point> begun;  ///< when the engine took it, per item
+    std::vector<Outcome> outcomes;         ///< per record
+    std::vector<int32_t> open_of_record;   ///< answers still to come, per record
+    std::vector<Clock::time_point> begun;  ///< when the engine took it, per record
     std::vector<bool> refused;
-    int64_t open = 0;                                ///< answers still to come
-    std::vector<std::pair<size_t, Reject>> rejects;  ///< with how many items come before each, in input order
-    int64_t end = 0;                                 ///< the corpus row after it
+    int64_t open = 0;  ///< answers still to come
+    std::vector<std::pair<size_t, Reject>>
+        rejects;      ///< with how many records come before each, in input order
+    int64_t end = 0;  ///< the corpus row after it
   };
 
   void read_ahead();

@@ -11,50 +11,51 @@ namespace {
 
 constexpr size_t kShortestPart = 16;  // tokens; shorter parts of a document tell nothing
 
-/// Prompt and answer tokens an item adds to a stack; a document that stands there already costs nothing.
-int64_t token_cost(const ItemParts& item, bool known_document) {
-  int64_t cost = known_document && item.experts.empty()
+/// Prompt and answer tokens a record adds to a stack; a document that stands there already costs nothing.
+int64_t token_cost(const RecordParts& record, bool known_document) {
+  int64_t cost = known_document && record.experts.empty()
                      ? 0
-                     : static_cast<int64_t>(item.document_tokens() + item.bin->opening.size());
-  for (const QuestionParts& question : item.questions())
+                     : static_cast<int64_t>(record.document_tokens() + record.bin->opening.size());
+  for (const QuestionParts& question : record.questions())
     cost += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
   return cost;
 }
 
-/// Puts items with equal documents next to each other, otherwise in input order.
-void gather_equal_documents(std::vector<ItemParts>& items) {
+/// Puts records with equal documents next to each other, otherwise in input order.
+void gather_equal_documents(std::vector<RecordParts>& records) {
   auto less = [](const Tokens* a, const Tokens* b) { return *a < *b; };
   std::map<const Tokens*, size_t, decltype(less)> first(less);
   std::vector<std::pair<size_t, size_t>> order;
-  for (size_t i = 0; i < items.size(); ++i)
-    order.emplace_back(first.try_emplace(&items[i].document, i).first->second, i);
+  for (size_t i = 0; i < records.size(); ++i)
+    order.emplace_back(first.try_emplace(&records[i].document, i).first->second, i);
   std::stable_sort(order.begin(), order.end());
-  std::vector<ItemParts> sorted;
-  sorted.reserve(items.size());
-  for (const auto& [_, i] : order) sorted.push_back(std::move(items[i]));
-  items = std::move(sorted);
+  std::vector<RecordParts> sorted;
+  sorted.reserve(records.size());
+  for (const auto& [_, i] : order) sorted.push_back(std::move(records[i]));
+  records = std::move(sorted);
 }
 
 }  // namespace
 
-int64_t least_positions(const ItemParts& item) {
+int64_t least_positions(const RecordParts& record) {
   int64_t longest = 0;
-  for (const QuestionParts& question : item.questions())
+  for (const QuestionParts& question : record.questions())
     longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  size_t document = item.document.size();
-  for (const DocumentParts& expert : item.experts) document = std::max(document, expert.tokens.size());
-  return static_cast<int64_t>(item.bin->instruction.size() + document + item.bin->opening.size()) + longest;
+  size_t document = record.document.size();
+  for (const DocumentParts& expert : record.experts) document = std::max(document, expert.tokens.size());
+  return static_cast<int64_t>(record.bin->instruction.size() + document + record.bin->opening.size()) +
+         longest;
 }
 
-std::vector<ReadyItem> make_ready(Task& task, std::span<const Item> items) {
-  std::vector<ReadyItem> ready;
-  ready.reserve(items.size());
-  for (const Item& item : items) {
-    ReadyItem& made = ready.emplace_back();
+std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records) {
+  std::vector<ReadyRecord> ready;
+  ready.reserve(records.size());
+  for (const Record& record : records) {
+    ReadyRecord& made = ready.emplace_back();
     try {
-      made.parts = task.parts(item);
-      made.parts.stream = hash_text(item.id.dump());
-      made.bin = task.bin_name(item);
+      made.parts = task.parts(record);
+      made.parts.stream = hash_text(record.id.dump());
+      made.bin = task.bin_name(record);
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
       made.refused = error.what();
@@ -63,52 +64,52 @@ std::vector<ReadyItem> make_ready(Task& task, std::span<const Item> items) {
   return ready;
 }
 
-Plan Planner::plan(std::vector<ReadyItem> items) {
+Plan Planner::plan(std::vector<ReadyRecord> records) {
   Plan plan;
-  plan.items.resize(items.size());
+  plan.records.resize(records.size());
   std::vector<std::string> order;
-  std::unordered_map<std::string, std::vector<ItemParts>> bins;
-  for (size_t i = 0; i < items.size(); ++i) {
+  std::unordered_map<std::string, std::vector<RecordParts>> bins;
+  for (size_t i = 0; i < records.size(); ++i) {
     const auto index = static_cast<int32_t>(i);
-    if (!items[i].refused.empty()) {
-      plan.refused.emplace_back(index, std::move(items[i].refused));
+    if (!records[i].refused.empty()) {
+      plan.refused.emplace_back(index, std::move(records[i].refused));
       continue;
     }
-    ItemParts& parts = items[i].parts;
-    parts.item = index;
-    plan.items[i].slots = static_cast<int32_t>(parts.questions().size());
-    plan.items[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
+    RecordParts& parts = records[i].parts;
+    parts.record = index;
+    plan.records[i].slots = static_cast<int32_t>(parts.questions().size());
+    plan.records[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
     if (parts.questions().empty()) continue;
-    auto& bin = bins[items[i].bin];
-    if (bin.empty()) order.push_back(items[i].bin);
+    auto& bin = bins[records[i].bin];
+    if (bin.empty()) order.push_back(records[i].bin);
     bin.push_back(std::move(parts));
   }
   for (const std::string& name : order) stack_bin(name, std::move(bins[name]), plan);
   return plan;
 }
 
-void Planner::stack_bin(const std::string& name, std::vector<ItemParts> items, Plan& plan) {
-  gather_equal_documents(items);
+void Planner::stack_bin(const std::string& name, std::vector<RecordParts> records, Plan& plan) {
+  gather_equal_documents(records);
   BinCount& count = bins_[name];
-  count.items += static_cast<int64_t>(items.size());
-  const int64_t head = static_cast<int64_t>(items.front().bin->instruction.size());
+  count.records += static_cast<int64_t>(records.size());
+  const int64_t head = static_cast<int64_t>(records.front().bin->instruction.size());
   size_t start = 0;
-  while (start < items.size()) {
+  while (start < records.size()) {
     size_t end = start + 1;
     int32_t documents = 1;
-    int64_t cost = head + token_cost(items[start], false);
-    for (; end < items.size(); ++end) {
-      const bool known = items[end].document == items[end - 1].document;
+    int64_t cost = head + token_cost(records[start], false);
+    for (; end < records.size(); ++end) {
+      const bool known = records[end].document == records[end - 1].document;
       if (!known && ++documents > builder_.documents && builder_.documents != 0) break;
-      cost += token_cost(items[end], known);
+      cost += token_cost(records[end], known);
       if (cost > limits_.prompt_tokens) break;
     }
-    stack_group(std::span(items).subspan(start, end - start), plan, count);
+    stack_group(std::span(records).subspan(start, end - start), plan, count);
     start = end;
   }
 }
 
-void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count) {
+void Planner::stack_group(std::span<const RecordParts> group, Plan& plan, BinCount& count) {
   const size_t before = plan.stacks.size();
   const std::string reason = try_build(group, plan.stacks);
   count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
@@ -118,7 +119,7 @@ void Planner::stack_group(std::span<const ItemParts> group, Plan& plan, BinCount
   stack_group(group.subspan(group.size() / 2), plan, count);
 }
 
-std::string Planner::try_build(std::span<const ItemParts> group, std::vector<Stack>& stacks) const {
+std::string Planner::try_build(std::span<const RecordParts> group, std::vector<Stack>& stacks) const {
   // A row that no prompt can hold is found before its prompts are built, however many questions it has.
   std::string reason;
   if (group.size() == 1)
@@ -133,16 +134,17 @@ std::string Planner::try_build(std::span<const ItemParts> group, std::vector<Sta
   return reason;
 }
 
-/// An item that no prompt holds whole.
-void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan& plan, BinCount& count) {
-  PlannedItem& planned = plan.items[static_cast<size_t>(item.item)];
-  ItemParts part = item;
+/// A record that no prompt holds whole.
+void Planner::stack_long(const RecordParts& record, const std::string& reason, Plan& plan, BinCount& count) {
+  PlannedRecord& planned = plan.records[static_cast<size_t>(record.record)];
+  RecordParts part = record;
   const auto cut = [&](size_t begin, size_t tokens) {
-    const auto from = item.document.begin() + static_cast<ptrdiff_t>(begin);
-    part.document.assign(from, from + static_cast<ptrdiff_t>(std::min(tokens, item.document.size() - begin)));
+    const auto from = record.document.begin() + static_cast<ptrdiff_t>(begin);
+    part.document.assign(from,
+                         from + static_cast<ptrdiff_t>(std::min(tokens, record.document.size() - begin)));
   };
   std::vector<Stack> stacks;
-  size_t fitting = 0, unfitting = item.document.size();  // tokens of a part
+  size_t fitting = 0, unfitting = record.document.size();  // tokens of a part
   while (limits_.too_long != TooLong::refuse && unfitting - fitting > 1) {
     const size_t middle = fitting + (unfitting - fitting) / 2;
     cut(0, middle);
@@ -150,29 +152,29 @@ void Planner::stack_long(const ItemParts& item, const std::string& reason, Plan&
     (try_build({&part, 1}, stacks).empty() ? fitting : unfitting) = middle;
   }
   if (fitting < kShortestPart) {
-    plan.refused.emplace_back(item.item, reason);
+    plan.refused.emplace_back(record.record, reason);
     planned.slots = 0;
     return;
   }
   const size_t before = plan.stacks.size();
-  const auto questions = static_cast<int32_t>(item.questions().size());
+  const auto questions = static_cast<int32_t>(record.questions().size());
   // Parts overlap, so that what stands at the end of one is whole in the next.
   const size_t stride = fitting - fitting / 8;
   int32_t number = 0;
   for (size_t begin = 0;; begin += stride, ++number) {
     cut(begin, fitting);
     const size_t first = plan.stacks.size();
-    part.stream = number == 0 ? item.stream : mix(item.stream, static_cast<uint64_t>(number));
+    part.stream = number == 0 ? record.stream : mix(record.stream, static_cast<uint64_t>(number));
     if (const std::string unexpected = try_build({&part, 1}, plan.stacks); !unexpected.empty())
       fail("part {} of a document does not fit: {}", number + 1, unexpected);
     for (size_t i = first; i < plan.stacks.size(); ++i)
       for (Slot& slot : plan.stacks[i].slots) slot.question += number * questions;
-    if (limits_.too_long == TooLong::truncate || begin + fitting >= item.document.size()) break;
+    if (limits_.too_long == TooLong::truncate || begin + fitting >= record.document.size()) break;
   }
   planned.parts = number + 1;
   planned.slots = planned.parts * questions;
   if (limits_.too_long == TooLong::truncate)
-    planned.cut_tokens = static_cast<int32_t>(item.document.size() - fitting);
+    planned.cut_tokens = static_cast<int32_t>(record.document.size() - fitting);
   count.stacks += static_cast<int64_t>(plan.stacks.size() - before);
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/job/words.h"
 #include "core/methods/builder.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/task.h"
 
 namespace sheaf {
@@ -16,59 +16,59 @@ namespace sheaf {
 /// What a stack must not exceed.
 struct PlanLimits {
   int32_t context = 0;                     ///< positions the model has
-  int32_t prompt_tokens = 0;               ///< prompt and answer tokens of a stack of several items
+  int32_t prompt_tokens = 0;               ///< prompt and answer tokens of a stack of several records
   std::function<bool(const Stack&)> fits;  ///< whether the key/value pool could hold it
   TooLong too_long = TooLong::refuse;
 };
 
-/// An item as tokens.
-struct ReadyItem {
-  std::string bin;  ///< items of one bin may share a prompt
-  ItemParts parts;
+/// A record as tokens.
+struct ReadyRecord {
+  std::string bin;  ///< records of one bin may share a prompt
+  RecordParts parts;
   std::string refused = {};  ///< why it cannot be asked; empty: it can
 };
 
-/// The items of a window as their task words them.
-std::vector<ReadyItem> make_ready(Task& task, std::span<const Item> items);
+/// The records of a window as their task words them.
+std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records);
 
-struct PlannedItem {
+struct PlannedRecord {
   int32_t slots = 0;  ///< answers to expect: the questions, times the parts
   int32_t parts = 1;
   int32_t document_tokens = 0;
   int32_t cut_tokens = 0;  ///< left out at the document's end
 };
 
-/// The stacks of one window and the items that no prompt can hold.
+/// The stacks of one window and the records that no prompt can hold.
 struct Plan {
   std::vector<Stack> stacks;
-  std::vector<PlannedItem> items;
-  std::vector<std::pair<int32_t, std::string>> refused;  ///< item and reason
+  std::vector<PlannedRecord> records;
+  std::vector<std::pair<int32_t, std::string>> refused;  ///< record and reason
 };
 
-/// Positions of the longest prompt that asks one of the item's questions alone.
-int64_t least_positions(const ItemParts& item);
+/// Positions of the longest prompt that asks one of the record's questions alone.
+int64_t least_positions(const RecordParts& record);
 
 struct BinCount {
-  int64_t items = 0;
+  int64_t records = 0;
   int64_t stacks = 0;
 };
 
-/// Turns windows of items into stacks, for a run, a benchmark and an estimate alike: bins them, orders a bin
-/// for sharing, stacks as many items per prompt as the method and the limits allow.
+/// Turns windows of records into stacks, for a run, a benchmark and an estimate alike: bins them, orders a
+/// bin for sharing, stacks as many records per prompt as the method and the limits allow.
 class Planner {
  public:
   Planner(Builder builder, PlanLimits limits) : builder_(std::move(builder)), limits_(std::move(limits)) {}
 
-  Plan plan(std::vector<ReadyItem> items);
+  Plan plan(std::vector<ReadyRecord> records);
 
   const std::map<std::string, BinCount>& bins() const { return bins_; }
 
  private:
-  void stack_bin(const std::string& name, std::vector<ItemParts> items, Plan& plan);
-  void stack_group(std::span<const ItemParts> group, Plan& plan, BinCount& count);
-  void stack_long(const ItemParts& item, const std::string& reason, Plan& plan, BinCount& count);
+  void stack_bin(const std::string& name, std::vector<RecordParts> records, Plan& plan);
+  void stack_group(std::span<const RecordParts> group, Plan& plan, BinCount& count);
+  void stack_long(const RecordParts& record, const std::string& reason, Plan& plan, BinCount& count);
   /// Appends the stacks of a group; where they cannot be decoded, appends nothing and says why.
-  std::string try_build(std::span<const ItemParts> group, std::vector<Stack>& stacks) const;
+  std::string try_build(std::span<const RecordParts> group, std::vector<Stack>& stacks) const;
   /// Why it cannot be decoded; empty where it can.
   std::string too_long(int64_t positions) const;
   std::string unfit(const Stack& stack) const;

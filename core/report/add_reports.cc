@@ -51,7 +51,7 @@ void replay(const ordered_json& from, double begin, Throughput& to) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const double middle = std::min((static_cast<double>(i) + 0.5) * width, from.at("seconds").get<double>());
     to.add(begin + middle,
-           {steps[i].get<int64_t>(), from.at("items").at(i).get<int64_t>(),
+           {steps[i].get<int64_t>(), from.at("rows").at(i).get<int64_t>(),
             from.at("tokens").at(i).get<int64_t>(), from.at("answer_tokens").at(i).get<int64_t>()});
   }
   to.add(begin + from.at("seconds").get<double>(), {});
@@ -77,7 +77,7 @@ void add_values(const ordered_json& from, ordered_json& to) {
       to.push_back(category);
       continue;
     }
-    (*known)["items"] = known->at("items").get<int64_t>() + category.at("items").get<int64_t>();
+    (*known)["rows"] = known->at("rows").get<int64_t>() + category.at("rows").get<int64_t>();
     for (const ordered_json& attribute : category.at("attributes"))
       if (ordered_json* same = find_by(known->at("attributes"), "name", attribute.at("name")))
         for (const char* key : {"asked", "found", "noted"})
@@ -100,7 +100,7 @@ void add_reasons(const ordered_json& from, ordered_json& to) {
 
 ordered_json add_reports(const ordered_json& earlier, const ordered_json& later) {
   ordered_json sum = later;
-  for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "items", "rejects", "answers",
+  for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers",
                           "steps", "split_steps"})
     sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
   for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})

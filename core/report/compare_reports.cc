@@ -106,9 +106,9 @@ std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& report
   c.text("model", "model");
   c.text("method", "method");
   c.text("backend", "backend");
-  c.number("items", "/items", Better::none);
+  c.number("rows", "/rows", Better::none);
   c.number("rejects", "/rejects", Better::none);
-  c.number("items a second", "/items_per_second", Better::more);
+  c.number("rows a second", "/rows_per_second", Better::more);
   c.number("total time", "/seconds/total", Better::less, time_text);
   for (const char* stage : {"open", "read", "plan", "decode", "write"})
     c.number(fmt::format("  {}", stage).c_str(), fmt::format("/seconds/{}", stage).c_str(), Better::none,
@@ -124,7 +124,7 @@ std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& report
   c.number("cut answers", "/endings/length", Better::none);
   c.number("keys and values, MB", "/kv_peak_mb", Better::none);
   c.number("cost", "/cost/usd", Better::none, dollars_text);
-  c.number("  per 1,000 items", "/cost/usd_per_1000_items", Better::less, dollars_text);
+  c.number("  per 1,000 rows", "/cost/usd_per_1000_rows", Better::less, dollars_text);
   return std::move(c.facts);
 }
 

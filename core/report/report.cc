@@ -31,16 +31,16 @@ ordered_json report_json(const Report& r) {
                        {"sessions", 1},
                        {"rows_uncounted", 0},
                        {"rejects_uncounted", 0},
-                       {"items", r.pipeline.items},
+                       {"rows", r.pipeline.records},
                        {"rejects", r.pipeline.rejects},
                        {"answers", r.engine.answers},
-                       {"items_per_second", 0},
+                       {"rows_per_second", 0},
                        {"tokens",
-                        {{"computed", r.engine.rows()},
-                         {"prefill", r.engine.prefill_rows},
-                         {"decode", r.engine.decode_rows},
-                         {"one_prompt_per_question", r.engine.alone_rows},
-                         {"saved", r.engine.alone_rows - r.engine.rows()},
+                        {{"computed", r.engine.tokens()},
+                         {"prefill", r.engine.prefill_tokens},
+                         {"decode", r.engine.decode_tokens},
+                         {"one_prompt_per_question", r.engine.alone_tokens},
+                         {"saved", r.engine.alone_tokens - r.engine.tokens()},
                          {"answers", r.engine.answer_tokens}}},
                        {"steps", r.engine.steps},
                        {"split_steps", r.engine.split_steps},
@@ -64,7 +64,7 @@ ordered_json report_json(const Report& r) {
                         {{"usd_per_hour", r.usd_per_hour},
                          {"devices", r.devices},
                          {"usd", r.usd_per_hour * r.devices * r.total_seconds / 3600},
-                         {"usd_per_1000_items", 0}}}};
+                         {"usd_per_1000_rows", 0}}}};
   json["predicted"] = nullptr;
   if (r.predicted_seconds)
     json["predicted"] = {{"decode_seconds", *r.predicted_seconds},
@@ -84,7 +84,7 @@ void set_rates(ordered_json& report) {
   ordered_json& stall = report.at("stall");
   ordered_json& cost = report.at("cost");
   const double work = seconds.at("total").get<double>() - seconds.at("open").get<double>();
-  report["items_per_second"] = ratio(get("items"), work);
+  report["rows_per_second"] = ratio(get("rows"), work);
   report["tokens_per_step"] = ratio(report.at("tokens").at("computed").get<double>(), get("steps"));
   report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
   stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
@@ -92,11 +92,11 @@ void set_rates(ordered_json& report) {
   if (ordered_json& predicted = report["predicted"]; !predicted.is_null())
     predicted["ratio"] =
         ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
-  cost["usd_per_1000_items"] = ratio(cost.at("usd").get<double>(), get("items")) * 1000;
+  cost["usd_per_1000_rows"] = ratio(cost.at("usd").get<double>(), get("rows")) * 1000;
 }
 
 bool has_rows(const ordered_json& report) {
-  return report.at("items").get<int64_t>() + report.at("rows_uncounted").get<int64_t>() > 0;
+  return report.at("rows").get<int64_t>() + report.at("rows_uncounted").get<int64_t>() > 0;
 }
 
 std::string report_text(const ordered_json& report) {
@@ -106,9 +106,9 @@ std::string report_text(const ordered_json& report) {
   const auto whole = [&](const char* path) {
     return report.at(ordered_json::json_pointer(path)).get<int64_t>();
   };
-  std::string text = fmt::format("{} items, {} answers, {} rejects in {:.1f} s: {:.2f} items/s\n",
-                                 whole("/items"), whole("/answers"), whole("/rejects"),
-                                 number("/seconds/total"), number("/items_per_second"));
+  std::string text =
+      fmt::format("{} rows, {} answers, {} rejects in {:.1f} s: {:.2f} rows/s\n", whole("/rows"),
+                  whole("/answers"), whole("/rejects"), number("/seconds/total"), number("/rows_per_second"));
   if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
     text += fmt::format(
@@ -140,8 +140,8 @@ std::string report_text(const ordered_json& report) {
                     number("/predicted/measured_seconds"));
   }
   if (number("/cost/usd_per_hour") > 0)
-    text += fmt::format("  cost     ${:.4f} per 1,000 items at ${:.2f} an hour on {} device{}\n",
-                        number("/cost/usd_per_1000_items"), number("/cost/usd_per_hour"),
+    text += fmt::format("  cost     ${:.4f} per 1,000 rows at ${:.2f} an hour on {} device{}\n",
+                        number("/cost/usd_per_1000_rows"), number("/cost/usd_per_hour"),
                         whole("/cost/devices"), whole("/cost/devices") == 1 ? "" : "s");
   return text;
 }

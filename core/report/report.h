@@ -28,7 +28,7 @@ struct Report {
 };
 
 /// The version of the JSON form: it grows when a key changes its meaning or goes, not when one is added.
-inline constexpr int64_t kReportVersion = 2;
+inline constexpr int64_t kReportVersion = 3;
 
 nlohmann::ordered_json report_json(const Report& report);
 /// Makes the rates and shares of a report anew from its counts and seconds.

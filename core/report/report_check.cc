@@ -24,9 +24,9 @@ class ReportChecker {
   void check(const ordered_json& report) {
     check_version(report);
     texts(report, {"job", "model", "backend", "method"});
-    counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "items", "rejects", "answers", "steps",
+    counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers", "steps",
                     "split_steps"});
-    numbers(report, {"items_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
+    numbers(report, {"rows_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
     const ordered_json& tokens = object(report, "tokens");
     counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
     if (!is_whole(member(tokens, "saved"))) refuse_at("saved", "not a whole number");
@@ -34,7 +34,7 @@ class ReportChecker {
     numbers_of(report, "seconds", {"total", "open", "read", "plan", "decode", "write", "other"});
     numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
     const ordered_json& cost = object(report, "cost");
-    numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_items"});
+    numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_rows"});
     counts(cost, {"devices"});
     leave();
     if (report.contains("predicted") && !report["predicted"].is_null())
@@ -145,7 +145,7 @@ class ReportChecker {
       check_number(member(throughput, key), key);
       if (throughput[key] > kMostSeconds) refuse_at(key, "too large");
     }
-    for (const char* key : {"steps", "items", "tokens", "answer_tokens"}) {
+    for (const char* key : {"steps", "rows", "tokens", "answer_tokens"}) {
       check_series(throughput, key, Throughput::kPoints);
       if (throughput[key].size() != throughput["steps"].size()) refuse_at(key, "not as long as steps");
     }
@@ -165,7 +165,7 @@ class ReportChecker {
     for (const ordered_json& category : values) {
       if (!category.is_object()) refuse_at("entry", "not an object");
       texts(category, {"category"});
-      counts(category, {"items"});
+      counts(category, {"rows"});
       for (const ordered_json& attribute : list(category, "attributes")) {
         if (!attribute.is_object()) refuse_at("attributes entry", "not an object");
         texts(attribute, {"name"});
@@ -191,6 +191,21 @@ class ReportChecker {
 };
 
 }  // namespace
+
+void update_report(ordered_json& report) {
+  if (!report.is_object() || report.value("version", ordered_json()) != 2) return;
+  const auto rename = [](ordered_json& object, const char* old, const char* now) {
+    if (!object.is_object() || !object.contains(old)) return;
+    object[now] = std::move(object[old]);
+    object.erase(old);
+  };
+  rename(report, "items", "rows");
+  rename(report, "items_per_second", "rows_per_second");
+  rename(report["cost"], "usd_per_1000_items", "usd_per_1000_rows");
+  rename(report["throughput"], "items", "rows");
+  for (ordered_json& category : report["values"]) rename(category, "items", "rows");
+  report["version"] = kReportVersion;
+}
 
 void check_report(const ordered_json& report, const std::string& source) {
   ReportChecker(source).check(report);

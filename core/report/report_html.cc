@@ -61,7 +61,7 @@ double total_of(const std::vector<PlotPart>& parts) {
   return total;
 }
 
-/// A series as rates a second, in at most kShownPoints points, fewer where the steps are few: items are
+/// A series as rates a second, in at most kShownPoints points, fewer where the steps are few: rows are
 /// completed in bursts, and a rate over one step says little.
 std::vector<double> rates(const ordered_json& throughput, const char* key) {
   const auto counts = throughput.at(key).get<std::vector<double>>();
@@ -115,9 +115,9 @@ std::string values_html(const ordered_json& report) {
   size_t shown = 0;
   for (const ordered_json& category : values) {
     if (shown++ == kShownCategories) break;
-    out += fmt::format("<div><h3>{} <span class=\"soft\">{} item{}</span></h3><table>",
-                       escaped(text(category, "category")), number_text(number(category, "items")),
-                       number(category, "items") == 1 ? "" : "s");
+    out += fmt::format("<div><h3>{} <span class=\"soft\">{} row{}</span></h3><table>",
+                       escaped(text(category, "category")), number_text(number(category, "rows")),
+                       number(category, "rows") == 1 ? "" : "s");
     for (const ordered_json& attribute : category.at("attributes")) {
       const double asked = number(attribute, "asked"), found = number(attribute, "found");
       const double noted = number(attribute, "noted");
@@ -166,12 +166,12 @@ std::string cost_html(const ordered_json& report) {
     return "<p>The job has no price; set <code>cost.usd_per_hour</code> and <code>cost.devices</code> in "
            "it.</p>\n";
   return fmt::format(
-      "<table><tr><td>per 1,000 items</td><td class=\"n\">${:.4f}</td></tr>\n"
+      "<table><tr><td>per 1,000 rows</td><td class=\"n\">${:.4f}</td></tr>\n"
       "<tr><td>this run</td><td class=\"n\">${:.4f}</td></tr>\n"
       "<tr><td>price per hour and device</td><td class=\"n\">${:.2f}</td></tr>\n"
       "<tr><td>devices</td><td class=\"n\">{}</td></tr>\n"
       "<tr><td>time, including opening the model</td><td class=\"n\">{}</td></tr></table>\n",
-      number(cost, "usd_per_1000_items"), number(cost, "usd"), number(cost, "usd_per_hour"),
+      number(cost, "usd_per_1000_rows"), number(cost, "usd"), number(cost, "usd_per_hour"),
       number_text(number(cost, "devices")), time_text(number(report.at("seconds"), "total")));
 }
 
@@ -188,13 +188,13 @@ std::string endings_text(const ordered_json& endings) {
 std::string tiles_html(const ordered_json& report) {
   const double rejects = number(report, "rejects");
   std::string out =
-      "<div class=\"tiles\">\n" + tile(number_text(number(report, "items")), "items done") +
+      "<div class=\"tiles\">\n" + tile(number_text(number(report, "rows")), "rows done") +
       tile(number_text(rejects), "records rejected", rejects > 0) +
-      tile(number_text(number(report, "items_per_second")), "items a second") +
+      tile(number_text(number(report, "rows_per_second")), "rows a second") +
       tile(time_text(number(report.at("seconds"), "total")), "from start to last row") +
       tile(fmt::format("{:.1f} %", 100 * number(report.at("stall"), "share")), "of decoding time stalled");
   if (number(report.at("cost"), "usd_per_hour") > 0)
-    out += tile(fmt::format("${:.4f}", number(report.at("cost"), "usd_per_1000_items")), "per 1,000 items");
+    out += tile(fmt::format("${:.4f}", number(report.at("cost"), "usd_per_1000_rows")), "per 1,000 rows");
   return out + "</div>\n";
 }
 
@@ -238,7 +238,7 @@ std::string throughput_html(const ordered_json& report) {
   const ordered_json& throughput = report.at("throughput");
   const double end = number(throughput, "seconds");
   if (throughput.at("steps").empty()) return soft("No step was run.");
-  return figure(line_plot("items a second over time", rates(throughput, "items"), end), "items a second") +
+  return figure(line_plot("rows a second over time", rates(throughput, "rows"), end), "rows a second") +
          figure(line_plot("tokens a second over time", rates(throughput, "tokens"), end),
                 "tokens computed a second");
 }

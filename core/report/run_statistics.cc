@@ -63,16 +63,16 @@ void RunStatistics::step(const EngineStats& engine, const PipelineStats& pipelin
 void RunStatistics::step(double seconds, const EngineStats& engine, const PipelineStats& pipeline) {
   Throughput::Point done;
   done.steps = engine.steps - last_engine_.steps;
-  done.items = pipeline.decoded - last_items_;
-  done.tokens = engine.rows() - last_engine_.rows();
+  done.rows = pipeline.decoded - last_rows_;
+  done.tokens = engine.tokens() - last_engine_.tokens();
   done.answer_tokens = engine.answer_tokens - last_engine_.answer_tokens;
   throughput_.add(seconds, done);
   if (done.steps > 0) {
-    rows_per_step_.add(done.tokens);
+    tokens_per_step_.add(done.tokens);
     slots_per_step_.add(done.answer_tokens);
   }
   last_engine_ = engine;
-  last_items_ = pipeline.decoded;
+  last_rows_ = pipeline.decoded;
 }
 
 void RunStatistics::row(const Row& row, const std::vector<Answer>& answers) {
@@ -95,7 +95,7 @@ void RunStatistics::extracted(const ExtractedValues& extracted) {
     for (const AttributeValue& value : extracted.values) at->second.attributes.push_back({value.name, {}});
   }
   CategoryCount& category = at->second;
-  ++category.items;
+  ++category.rows;
   const size_t count = std::min(extracted.values.size(), category.attributes.size());
   for (size_t i = 0; i < count; ++i) {
     const RowAnswer& answer = extracted.values[i].answer;
@@ -119,7 +119,7 @@ void RunStatistics::reject(const Reject& reject) {
 
 void RunStatistics::add_to(ordered_json& report) const {
   report["throughput"] = throughput_.json();
-  report["per_step"] = {{"tokens", rows_per_step_.json()}, {"slots", slots_per_step_.json()}};
+  report["per_step"] = {{"tokens", tokens_per_step_.json()}, {"slots", slots_per_step_.json()}};
   report["value_tokens"] = value_tokens_.json();
   ordered_json& endings = report["endings"] = ordered_json::object();
   for (size_t i = 0; i < std::size(endings_); ++i) endings[ending_name(static_cast<Ending>(i))] = endings_[i];
@@ -132,7 +132,7 @@ void RunStatistics::add_to(ordered_json& report) const {
                             {"found", attribute.count.found},
                             {"noted", attribute.count.noted}});
     values.push_back(
-        {{"category", valid_utf8(name)}, {"items", category.items}, {"attributes", std::move(attributes)}});
+        {{"category", valid_utf8(name)}, {"rows", category.rows}, {"attributes", std::move(attributes)}});
   }
   report["questions"] = {
       {"asked", questions_.asked}, {"answered", questions_.found}, {"noted", questions_.noted}};

@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "core/plan/pipeline.h"
 #include "core/report/throughput.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/row.h"
 
 namespace sheaf {
@@ -50,7 +50,7 @@ class RunStatistics {
     Count count;
   };
   struct CategoryCount {
-    int64_t items = 0;
+    int64_t rows = 0;
     std::vector<AttributeCount> attributes;  ///< in the order of a row
   };
   struct Reason {
@@ -64,9 +64,9 @@ class RunStatistics {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start_{};
   EngineStats last_engine_;
-  int64_t last_items_ = 0;
+  int64_t last_rows_ = 0;
   Throughput throughput_;
-  Histogram rows_per_step_, slots_per_step_, value_tokens_;
+  Histogram tokens_per_step_, slots_per_step_, value_tokens_;
   int64_t endings_[4] = {};
   std::map<std::string, CategoryCount, std::less<>> categories_;
   Count questions_;

@@ -7,7 +7,7 @@ namespace {
 
 void add_to(Throughput::Point& to, const Throughput::Point& what) {
   to.steps += what.steps;
-  to.items += what.items;
+  to.rows += what.rows;
   to.tokens += what.tokens;
   to.answer_tokens += what.answer_tokens;
 }
@@ -32,16 +32,16 @@ void Throughput::add(double seconds, const Point& done) {
 }
 
 nlohmann::ordered_json Throughput::json() const {
-  nlohmann::ordered_json steps = nlohmann::ordered_json::array(), items = steps, tokens = steps,
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array(), rows = steps, tokens = steps,
                          answers = steps;
   for (const Point& point : points_) {
     steps.push_back(point.steps);
-    items.push_back(point.items);
+    rows.push_back(point.rows);
     tokens.push_back(point.tokens);
     answers.push_back(point.answer_tokens);
   }
   return {{"seconds", seconds_},         {"point_seconds", point_seconds_},
-          {"steps", std::move(steps)},   {"items", std::move(items)},
+          {"steps", std::move(steps)},   {"rows", std::move(rows)},
           {"tokens", std::move(tokens)}, {"answer_tokens", std::move(answers)}};
 }
 

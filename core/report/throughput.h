@@ -13,7 +13,7 @@ class Throughput {
 
   struct Point {
     int64_t steps = 0;
-    int64_t items = 0;          ///< whose answers were completed
+    int64_t rows = 0;           ///< whose answers were completed
     int64_t tokens = 0;         ///< computed: prompt and decoded
     int64_t answer_tokens = 0;  ///< picked
   };

@@ -107,7 +107,7 @@ void check_stack(const Stack& stack) {
   }
 }
 
-std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t item)>& item_id) {
+std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id) {
   nlohmann::ordered_json out;
   auto& segments = out["segments"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < stack.segments.size(); ++i) {
@@ -128,7 +128,7 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
                                  {"first_position", stack.end_position(slot.answer)},
                                  {"max_tokens", slot.max_tokens},
                                  {"stop", stop_name(slot.stop)},
-                                 {"item", nlohmann::ordered_json(item_id(slot.item))},
+                                 {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();
     for (size_t i = 0; i < slot.expert_priors.size(); ++i)

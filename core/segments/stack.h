@@ -58,9 +58,9 @@ struct Slot {
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
   std::shared_ptr<const AnswerTrie> allowed;  ///< the only possible answers, if there is such a list
-  uint64_t stream = 0;       ///< names the slot's random numbers: depends on the item, never on the batch
-  int32_t item = 0;          ///< whose answer it is: index into the items of the plan's window
-  int32_t question = 0;      ///< index of the question or attribute inside the item
+  uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
+  int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
+  int32_t question = 0;      ///< index of the question or attribute inside the record
   int32_t alone_tokens = 0;  ///< tokens of the prompt, or prompts, that would ask just this
   std::vector<float> expert_priors;  ///< per expert, added to its scores
   float contrast = 0;                ///< of the experts with the amateur
@@ -69,11 +69,11 @@ struct Slot {
   int32_t prompts() const { return 1 + static_cast<int32_t>(expert_priors.size()); }
 };
 
-/// Items packed into one prompt: a small graph of segments and the answers wanted.
+/// Records packed into one prompt: a small graph of segments and the answers wanted.
 struct Stack {
   std::vector<Segment> segments;
   std::vector<Slot> slots;
-  int64_t window = 0;  ///< the window of the corpus that its items belong to
+  int64_t window = 0;  ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token
@@ -87,7 +87,7 @@ struct Stack {
 void check_stack(const Stack& stack);
 
 /// The graph as one JSON object: every segment's role, tokens, first position, what it sees, and the slots
-/// with the id of their item.
-std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t item)>& item_id);
+/// with the id of their record.
+std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id);
 
 }  // namespace sheaf

@@ -31,32 +31,32 @@ class AskTask : public Task {
     make_letters(context);
   }
 
-  std::string bin_name(const Item&) const override { return "questions"; }
+  std::string bin_name(const Record&) const override { return "questions"; }
 
-  ItemParts parts(const Item& item) override {
-    ItemParts parts;
+  RecordParts parts(const Record& record) override {
+    RecordParts parts;
     parts.bin = bin_;
-    for (const Question& question : item.questions) parts.own_questions.push_back(make_question(question));
+    for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
     if (!wording_.experts) {
-      parts.document = encode_part(tokenizer_, whole_document(item));
+      parts.document = encode_part(tokenizer_, whole_document(record));
       return parts;
     }
-    for (size_t i = 0; i < item.documents.size(); ++i) {
+    for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& expert = parts.experts.emplace_back();
-      expert.tokens = encode_part(tokenizer_, item.documents[i]);
-      for (const Question& question : item.questions)
+      expert.tokens = encode_part(tokenizer_, record.documents[i]);
+      for (const Question& question : record.questions)
         expert.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
     return parts;
   }
 
-  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+  Row row(const Record& record, const std::vector<Answer>& answers) const override {
     std::vector<QuestionAnswer> list;
-    for (size_t i = 0; i < item.questions.size(); ++i) {
-      const Question& question = item.questions[i];
+    for (size_t i = 0; i < record.questions.size(); ++i) {
+      const Question& question = record.questions[i];
       list.push_back({question.id, i < answers.size() ? read_answer(question, answers[i]) : no_answer()});
     }
-    Row row{item.id};
+    Row row{record.id};
     if (job_.input.question.empty())
       row.content = std::move(list);
     else

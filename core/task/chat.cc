@@ -20,10 +20,10 @@ class ChatTask : public Task {
     bin_ = std::move(bin);
   }
 
-  std::string bin_name(const Item&) const override { return "dialogs"; }
+  std::string bin_name(const Record&) const override { return "dialogs"; }
 
-  ItemParts parts(const Item& item) override {
-    DialogPieces pieces = dialog_pieces(chat_, item.dialog);
+  RecordParts parts(const Record& record) override {
+    DialogPieces pieces = dialog_pieces(chat_, record.dialog);
     Tokens before, whole;
     tokenizer_.encode_pieces(pieces.before, before);
     std::move(pieces.last.begin(), pieces.last.end(), std::back_inserter(pieces.before));
@@ -34,26 +34,26 @@ class ChatTask : public Task {
     // Both parts together are what the whole prompt gives; a token across their border goes to the question.
     auto cut = std::mismatch(before.begin(), before.end(), whole.begin(), whole.end()).second;
     if (cut == whole.end()) --cut;
-    ItemParts parts;
+    RecordParts parts;
     parts.bin = bin_;
     parts.document.assign(whole.begin(), cut);
     QuestionParts question;
     question.tokens.assign(cut, whole.end());
     question.max_tokens = job_.method.max_value_tokens;
-    if (item.max_tokens > 0) question.max_tokens = std::min(question.max_tokens, item.max_tokens);
+    if (record.max_tokens > 0) question.max_tokens = std::min(question.max_tokens, record.max_tokens);
     question.stop = Stop::text;
     parts.own_questions.push_back(std::move(question));
     return parts;
   }
 
-  Row row(const Item& item, const std::vector<Answer>& answers) const override {
-    if (answers.empty()) return {item.id, no_answer()};
+  Row row(const Record& record, const std::vector<Answer>& answers) const override {
+    if (answers.empty()) return {record.id, no_answer()};
     const Answer& answer = answers[0];
     RowAnswer out{valid_utf8(tokenizer_.decode(answer.tokens))};
     out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(tokenizer_.decode(answer.tokens, false));
-    return {item.id, std::move(out)};
+    return {record.id, std::move(out)};
   }
 
  private:

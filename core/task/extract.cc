@@ -61,26 +61,26 @@ class ExtractTask : public Task {
     }
   }
 
-  std::string bin_name(const Item& item) const override { return item.category; }
+  std::string bin_name(const Record& record) const override { return record.category; }
 
-  ItemParts parts(const Item& item) override {
-    std::shared_ptr<const BinParts>& bin = bins_[item.category];
-    if (!bin) bin = make_bin(category_of(item));
-    ItemParts parts;
+  RecordParts parts(const Record& record) override {
+    std::shared_ptr<const BinParts>& bin = bins_[record.category];
+    if (!bin) bin = make_bin(category_of(record));
+    RecordParts parts;
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, item.document);
+    parts.document = encode_part(tokenizer_, record.document);
     return parts;
   }
 
-  Row row(const Item& item, const std::vector<Answer>& answers) const override {
-    ExtractedValues out{item.category};
-    const Category& category = category_of(item);
+  Row row(const Record& record, const std::vector<Answer>& answers) const override {
+    ExtractedValues out{record.category};
+    const Category& category = category_of(record);
     if (!whole_ || answers.empty()) {
       for (size_t i = 0; i < category.attributes.size(); ++i)
         out.values.push_back({category.attributes[i].name, i < answers.size()
                                                                ? read_own(category.attributes[i], answers[i])
                                                                : no_answer()});
-      return {item.id, std::move(out)};
+      return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);
     const json object = read_object(text);
@@ -88,14 +88,14 @@ class ExtractTask : public Task {
       out.values.push_back({attribute.name, read_from_object(attribute, object)});
     if (job_.output.logprobs) out.logprob = answers[0].logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
-    return {item.id, std::move(out)};
+    return {record.id, std::move(out)};
   }
 
  private:
-  const Category& category_of(const Item& item) const {
-    const auto found = categories_.find(item.category);
+  const Category& category_of(const Record& record) const {
+    const auto found = categories_.find(record.category);
     if (found == categories_.end())
-      fail("an item of the unknown category \"{}\" reached the task", item.category);
+      fail("a record of the unknown category \"{}\" reached the task", record.category);
     return *found->second;
   }
 

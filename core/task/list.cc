@@ -31,8 +31,8 @@ size_t find_option(std::string_view line, const std::vector<std::string>& option
   return static_cast<size_t>(std::ranges::find(options, line) - options.begin());
 }
 
-/// Asks for everything about an item at once. An answer sees those before it, so answers are not those of one
-/// prompt per question.
+/// Asks for everything about a record at once. An answer sees those before it, so answers are not those of
+/// one prompt per question.
 class ListTask : public Task {
  public:
   ListTask(const TaskContext& context, const Schema& schema)
@@ -45,37 +45,37 @@ class ListTask : public Task {
     }
   }
 
-  std::string bin_name(const Item& item) const override { return asks_ ? "questions" : item.category; }
+  std::string bin_name(const Record& record) const override { return asks_ ? "questions" : record.category; }
 
-  ItemParts parts(const Item& item) override {
-    ItemParts parts;
-    std::shared_ptr<const BinParts>& bin = bins_[asks_ ? "" : item.category];
-    if (!bin) bin = make_bin(category_of(item));
+  RecordParts parts(const Record& record) override {
+    RecordParts parts;
+    std::shared_ptr<const BinParts>& bin = bins_[asks_ ? "" : record.category];
+    if (!bin) bin = make_bin(category_of(record));
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, asks_ ? whole_document(item) : item.document);
+    parts.document = encode_part(tokenizer_, asks_ ? whole_document(record) : record.document);
     if (!asks_) return parts;
     std::string text = "\n\nQuestions:\n";
-    for (size_t i = 0; i < item.questions.size(); ++i) text += question_text(i, item.questions[i]);
-    parts.own_questions.push_back(list_question(text, item.questions.size()));
+    for (size_t i = 0; i < record.questions.size(); ++i) text += question_text(i, record.questions[i]);
+    parts.own_questions.push_back(list_question(text, record.questions.size()));
     return parts;
   }
 
-  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+  Row row(const Record& record, const std::vector<Answer>& answers) const override {
     const std::string text = answers.empty() ? "" : tokenizer_.decode(answers[0].tokens);
     const bool cut = !answers.empty() && answers[0].ending == Ending::length;
-    const size_t count = asks_ ? item.questions.size() : category_of(item).attributes.size();
+    const size_t count = asks_ ? record.questions.size() : category_of(record).attributes.size();
     size_t beyond = 0;
     const std::vector<ListEntry> entries = split_list("1." + text, count, beyond);
     std::vector<RowAnswer> read;
     for (size_t i = 0; i < count; ++i) {
-      read.push_back(entries[i].count == 1 ? read_entry(item, i, entries[i].text, cut && entries[i].last)
+      read.push_back(entries[i].count == 1 ? read_entry(record, i, entries[i].text, cut && entries[i].last)
                                            : RowAnswer{nullptr, trouble(i, entries[i].count)});
       if (asks_ && job_.output.raw) read.back().raw = valid_utf8(entries[i].text);
     }
     if (beyond > 0 && read.back().note.empty())
       read.back().note =
           fmt::format("the model's list reaches number {}, but only {} were asked for", beyond, count);
-    return asks_ ? answers_row(item, std::move(read)) : values_row(item, std::move(read), text, answers);
+    return asks_ ? answers_row(record, std::move(read)) : values_row(record, std::move(read), text, answers);
   }
 
  private:
@@ -83,9 +83,9 @@ class ListTask : public Task {
     return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
   }
 
-  const Category& category_of(const Item& item) const {
-    const Category* found = schema_.find(item.category);
-    if (!found) fail("an item of the unknown category \"{}\" reached the task", item.category);
+  const Category& category_of(const Record& record) const {
+    const Category* found = schema_.find(record.category);
+    if (!found) fail("a record of the unknown category \"{}\" reached the task", record.category);
     return *found;
   }
 
@@ -127,16 +127,16 @@ class ListTask : public Task {
                       : fmt::format("the list has number {} {} times", index + 1, count);
   }
 
-  RowAnswer read_entry(const Item& item, size_t index, const std::string& text, bool cut) const {
+  RowAnswer read_entry(const Record& record, size_t index, const std::string& text, bool cut) const {
     RowAnswer line = read_line(text, cut);
     const auto* found = std::get_if<std::string>(&line.value);
     if (!found) return line;
     if (!asks_) {
-      RowAnswer value = coerce_value(category_of(item).attributes[index], *found);
+      RowAnswer value = coerce_value(category_of(record).attributes[index], *found);
       if (value.note.empty()) value.note = line.note;
       return value;
     }
-    const std::vector<std::string>& options = item.questions[index].options;
+    const std::vector<std::string>& options = record.questions[index].options;
     if (options.empty()) return line;
     const size_t option = find_option(*found, options);
     if (option == options.size()) return {nullptr, "not one of the options"};
@@ -145,21 +145,21 @@ class ListTask : public Task {
     return answer;
   }
 
-  Row answers_row(const Item& item, std::vector<RowAnswer> read) const {
-    if (!job_.input.question.empty()) return {item.id, std::move(read.at(0))};
+  Row answers_row(const Record& record, std::vector<RowAnswer> read) const {
+    if (!job_.input.question.empty()) return {record.id, std::move(read.at(0))};
     std::vector<QuestionAnswer> list;
-    for (size_t i = 0; i < read.size(); ++i) list.push_back({item.questions[i].id, std::move(read[i])});
-    return {item.id, std::move(list)};
+    for (size_t i = 0; i < read.size(); ++i) list.push_back({record.questions[i].id, std::move(read[i])});
+    return {record.id, std::move(list)};
   }
 
-  Row values_row(const Item& item, std::vector<RowAnswer> read, const std::string& text,
+  Row values_row(const Record& record, std::vector<RowAnswer> read, const std::string& text,
                  const std::vector<Answer>& answers) const {
-    ExtractedValues out{item.category};
+    ExtractedValues out{record.category};
     for (size_t i = 0; i < read.size(); ++i)
-      out.values.push_back({category_of(item).attributes[i].name, std::move(read[i])});
+      out.values.push_back({category_of(record).attributes[i].name, std::move(read[i])});
     if (job_.output.logprobs && !answers.empty()) out.logprob = answers[0].logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
-    return {item.id, std::move(out)};
+    return {record.id, std::move(out)};
   }
 
   const Tokenizer& tokenizer_;

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 
 namespace sheaf {
 

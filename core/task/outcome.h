@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-/// What decoding an item gave.
+/// What decoding a record gave.
 struct Outcome {
   std::vector<Answer>
       answers;        ///< one per question; of a split document those of its first part, its second, …

@@ -25,28 +25,28 @@ struct DocumentLabel {
   Tokens next_section;  ///< opens it after the part of the document before
 };
 
-/// What the items of one bin share: equal instructions, and for extraction equal attributes.
+/// What the records of one bin share: equal instructions, and for extraction equal attributes.
 struct BinParts {
   Tokens instruction;
   Tokens opening;  ///< after a document: the end of the user's turn and the start of the answer
   std::vector<QuestionParts>
-      questions;  ///< the attributes' keys; empty where every item has questions of its own
+      questions;  ///< the attributes' keys; empty where every record has questions of its own
   std::function<DocumentLabel(size_t)>
       label;  ///< joint stacking only: of the j-th document of a prompt, from 0
 };
 
-/// One of several documents that an item's questions are asked about one by one.
+/// One of several documents that a record's questions are asked about one by one.
 struct DocumentParts {
   Tokens tokens;
   std::vector<float> relevance;  ///< in (0, 1), per question
 };
 
-/// One item as tokens. Text is tokenized part by part in every method alike, so that the same question has
+/// One record as tokens. Text is tokenized part by part in every method alike, so that the same question has
 /// the same tokens whatever it is packed with.
-struct ItemParts {
+struct RecordParts {
   std::shared_ptr<const BinParts> bin;
-  int32_t item = 0;     ///< index into the window's items
-  uint64_t stream = 0;  ///< seeds the item's random numbers
+  int32_t record = 0;   ///< index into the window's records
+  uint64_t stream = 0;  ///< seeds the record's random numbers
   Tokens document;
   std::vector<DocumentParts> experts;  ///< `pced` has these and no `document`
   std::vector<QuestionParts> own_questions;
@@ -61,8 +61,8 @@ struct ItemParts {
   }
 };
 
-/// The item with one question in place of all of its own, as long as they are together: what a list of
+/// The record with one question in place of all of its own, as long as they are together: what a list of
 /// answers takes.
-ItemParts ask_together(ItemParts item);
+RecordParts ask_together(RecordParts record);
 
 }  // namespace sheaf

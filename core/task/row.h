@@ -52,9 +52,9 @@ struct QuestionAnswer {
   bool operator==(const QuestionAnswer&) const = default;
 };
 
-/// The output of one item.
+/// The output of one record.
 struct Row {
-  nlohmann::json id;  ///< of the item: string or number
+  nlohmann::json id;  ///< of the record: string or number
   std::variant<ExtractedValues, RowAnswer, std::vector<QuestionAnswer>> content = {};
   int32_t parts = 1;       ///< that its document was split into
   int32_t cut_tokens = 0;  ///< that were left out at its document's end

@@ -5,8 +5,8 @@
 
 #include "core/engine/engine.h"
 #include "core/job/job.h"
-#include "core/task/item.h"
 #include "core/task/parts.h"
+#include "core/task/record.h"
 #include "core/task/row.h"
 #include "core/task/schema.h"
 #include "core/task/wording.h"
@@ -15,19 +15,19 @@
 
 namespace sheaf {
 
-/// What a job asks of its items: turns an item into the parts of a prompt, and answers into a row. One thread
-/// may call parts() while another calls row().
+/// What a job asks of its records: turns a record into the parts of a prompt, and answers into a row. One
+/// thread may call parts() while another calls row().
 class Task {
  public:
   virtual ~Task() = default;
 
-  /// Items with equal bins may share a prompt.
-  virtual std::string bin_name(const Item& item) const = 0;
-  /// The tokens of an item. `item.item` and `item.stream` are left to the caller.
-  virtual ItemParts parts(const Item& item) = 0;
-  /// The output row of an item from its answers, one per question of its parts. Always valid, whatever the
+  /// Records with equal bins may share a prompt.
+  virtual std::string bin_name(const Record& record) const = 0;
+  /// The tokens of a record. `record.record` and `record.stream` are left to the caller.
+  virtual RecordParts parts(const Record& record) = 0;
+  /// The output row of a record from its answers, one per question of its parts. Always valid, whatever the
   /// model wrote; what has no answer is null with a note.
-  virtual Row row(const Item& item, const std::vector<Answer>& answers) const = 0;
+  virtual Row row(const Record& record, const std::vector<Answer>& answers) const = 0;
 };
 
 struct TaskContext {
@@ -37,11 +37,11 @@ struct TaskContext {
   Wording wording = {};
 };
 
-/// One answer per attribute, or one per item: the JSON object with its keys.
+/// One answer per attribute, or one per record: the JSON object with its keys.
 std::unique_ptr<Task> make_extract_task(const TaskContext& context, const Schema& schema);
 /// One answer per question.
 std::unique_ptr<Task> make_ask_task(const TaskContext& context);
-/// Everything that is asked of an item in one prompt, answered in one numbered list. `schema`: extract only.
+/// Everything that is asked of a record in one prompt, answered in one numbered list. `schema`: extract only.
 std::unique_ptr<Task> make_list_task(const TaskContext& context, const Schema& schema);
 /// The answer to a dialog, as the model's own chat template has it.
 std::unique_ptr<Task> make_chat_task(const TaskContext& context);

@@ -7,8 +7,8 @@ namespace sheaf {
 /// What one answer of a prompt holds.
 enum class AnswerForm : uint8_t {
   each,    ///< the answer to one question, or the value of one attribute
-  object,  ///< extract: all values of an item, as one JSON object
-  list,    ///< all answers or values of an item, as one numbered list
+  object,  ///< extract: all values of a record, as one JSON object
+  list,    ///< all answers or values of a record, as one numbered list
 };
 
 /// How prompts are worded. Methods that word them alike have the same tokens.
@@ -16,7 +16,7 @@ struct Wording {
   AnswerForm answers = AnswerForm::each;
   bool plain_text = false;  ///< ask: document, question, answer, without the model's chat turns
   bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
-  bool experts = false;     ///< ask: an item's documents are read one by one, each in a chain of its own
+  bool experts = false;     ///< ask: a record's documents are read one by one, each in a chain of its own
 
   auto operator<=>(const Wording&) const = default;
 };

@@ -127,7 +127,7 @@ class AttentionPlanner::Work {
         start = end;
         continue;
       }
-      while (end < rows() && end - start < kLongestRun && end != static_cast<size_t>(batch_->decode_rows) &&
+      while (end < rows() && end - start < kLongestRun && end != static_cast<size_t>(batch_->decode_tokens) &&
              !looks(end).empty() && goes_on(end - 1))
         ++end;
       const auto seen = looks(start);
@@ -212,12 +212,12 @@ class AttentionPlanner::Work {
   void plan_fixed() {
     for (const Trunk& trunk : trunks_)
       for (const Run& run : trunk.runs)
-        if (run.row < batch_->decode_rows)
+        if (run.row < batch_->decode_tokens)
           for (const Look& look : trunk.looks) lift(look, run);
     add_lifted(kFixedPiece / shape_.page_size);
     const Trunk none;
     for (const Trunk& trunk : trunks_)
-      for (const Run& run : trunk.runs) add_long_run(run.row < batch_->decode_rows ? none : trunk, run);
+      for (const Run& run : trunk.runs) add_long_run(run.row < batch_->decode_tokens ? none : trunk, run);
     plan_->small_items = static_cast<int32_t>(plan_->items.size());
   }
 

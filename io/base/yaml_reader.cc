@@ -92,7 +92,18 @@ YamlMap::YamlMap(YamlPtr node, std::string name) : node_(std::move(node)), name_
 const YamlNode::Entry* YamlMap::find(std::string_view key) const {
   for (const YamlNode::Entry& entry : node_->entries)
     if (entry.key == key) return &entry;
+  for (const auto& [now, old] : old_)
+    if (now == key) return find(old);
   return nullptr;
+}
+
+void YamlMap::accept_old(std::string_view key, std::string_view old) {
+  const YamlNode::Entry *now = find(key), *before = find(old);
+  if (now && before)
+    refuse("{}: {} is the old name of {}, which is also given; remove one", before->place.text(), path(old),
+           path(key));
+  old_.emplace_back(key, old);
+  known_.emplace_back(old);
 }
 
 bool YamlMap::has(std::string_view key) const {

@@ -67,6 +67,8 @@ class YamlMap {
   /// map.
   YamlMap(YamlPtr node, std::string name);
 
+  /// `old` is a spelling of `key` from earlier versions: accepted, but not beside `key`.
+  void accept_old(std::string_view key, std::string_view old);
   void text(std::string_view key, std::string& target);
   void choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed);
   void text_list(std::string_view key, std::vector<std::string>& target);  ///< a text or a list of texts
@@ -98,6 +100,7 @@ class YamlMap {
   YamlPtr node_;
   std::string name_;
   std::vector<std::string> known_;
+  std::vector<std::pair<std::string, std::string>> old_;  ///< key and its old spelling
   std::vector<std::string> required_;
 };
 

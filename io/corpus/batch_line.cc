@@ -90,11 +90,11 @@ void must_equal(const json& value, uint64_t own, std::string_view key) {
            shorten_text(value.dump(), 40), key, own);
 }
 
-void read_option(const std::string& key, const json& value, const Job::Method& method, Item& item) {
+void read_option(const std::string& key, const json& value, const Job::Method& method, Record& record) {
   if (key == "max_tokens" || key == "max_completion_tokens") {
     if (!value.is_number_integer() || value < 1) reject("body.{} must be a whole number above 0", key);
     const auto most = static_cast<int32_t>(std::min<uint64_t>(value.get<uint64_t>(), INT32_MAX));
-    item.max_tokens = item.max_tokens == 0 ? most : std::min(item.max_tokens, most);
+    record.max_tokens = record.max_tokens == 0 ? most : std::min(record.max_tokens, most);
   } else if (key == "temperature") {
     must_equal(value, method.temperature, key);
   } else if (key == "top_p" || key == "top_k" || key == "seed") {
@@ -117,8 +117,8 @@ void read_option(const std::string& key, const json& value, const Job::Method& m
 
 }  // namespace
 
-void map_batch_line(const json& cells, const Job::Method& method, Item& item) {
-  item.id = id_of(cell(cells, "custom_id"), "custom_id");
+void map_batch_line(const json& cells, const Job::Method& method, Record& record) {
+  record.id = id_of(cell(cells, "custom_id"), "custom_id");
   if (const auto verb = cells.find("method"); verb != cells.end() && !verb->is_null() && *verb != "POST")
     reject("method is {}, not \"POST\"", shorten_text(verb->dump(), 40));
   if (const auto url = cells.find("url"); url != cells.end() && !url->is_null() && *url != kUrl)
@@ -127,9 +127,9 @@ void map_batch_line(const json& cells, const Job::Method& method, Item& item) {
   if (!body.is_object()) reject("body is {}, not an object", kind_of(body));
   for (const auto& [key, value] : body.items())
     if (!value.is_null() && std::find(kIdle.begin(), kIdle.end(), key) == kIdle.end())
-      read_option(key, value, method, item);
+      read_option(key, value, method, record);
   if (!body.contains("messages")) reject("body.messages is missing");
-  read_messages(body["messages"], item.dialog);
+  read_messages(body["messages"], record.dialog);
 }
 
 }  // namespace sheaf

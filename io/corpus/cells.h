@@ -6,7 +6,7 @@
 
 namespace sheaf {
 
-/// Why a row is refused; thrown by what reads its cells, caught by RowMapper.
+/// Why a row is refused; thrown by what reads its cells, caught by RecordMapper.
 struct BadRow {
   std::string reason;
 };

@@ -50,8 +50,8 @@ std::optional<Contexts::Context> Contexts::find(const nlohmann::json& id) const 
 std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::string& near) {
   auto contexts = std::make_shared<Contexts>(near);
   while (const auto row = corpus.next())
-    if (const auto* item = std::get_if<Item>(&*row); item && !item->document.empty())
-      contexts->add(item->id, item->document, item->place);
+    if (const auto* record = std::get_if<Record>(&*row); record && !record->document.empty())
+      contexts->add(record->id, record->document, record->place);
   return contexts;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "io/base/scratch_file.h"
 
 namespace sheaf {
@@ -41,7 +41,7 @@ class Contexts {
   std::unordered_map<Key, int64_t, KeyHash> places_;  ///< where in the file
 };
 
-/// Reads a corpus of contexts (a RowMapper that gathers) to its end.
+/// Reads a corpus of contexts (a RecordMapper that gathers) to its end.
 std::shared_ptr<const Contexts> gather_contexts(Corpus& corpus, const std::string& near);
 
 }  // namespace sheaf

@@ -21,13 +21,13 @@ class FirstRows : public Corpus {
   }
   int64_t position() const override { return all_->position(); }
   void skip_to(int64_t position) override { all_->skip_to(position); }
-  int64_t count_rows() override { return std::min(all_->count_rows(), most_); }
+  int64_t count_records() override { return std::min(all_->count_records(), most_); }
   std::optional<double> share_read() const override {
     const auto all = all_->share_read();
     return all ? std::max(*all, static_cast<double>(position()) / static_cast<double>(most_)) : all;
   }
-  std::optional<int64_t> rows_expected() const override {
-    const auto all = all_->rows_expected();
+  std::optional<int64_t> records_expected() const override {
+    const auto all = all_->records_expected();
     return all ? std::min(*all, most_) : all;
   }
 
@@ -36,7 +36,7 @@ class FirstRows : public Corpus {
   int64_t most_;
 };
 
-std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RowMapper mapper) {
+std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RecordMapper mapper) {
   if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
   if (corpus.format == CorpusFormat::parquet) return open_parquet_corpus(corpus.files, std::move(mapper));
   return open_jsonl_corpus(corpus.files, std::move(mapper), job.input.standard_input.path);
@@ -55,12 +55,12 @@ std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
   const CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
   std::shared_ptr<const Contexts> contexts;
   if (!job.input.context_id.empty()) {
-    const auto rows = open_format(job, corpus, RowMapper(job, schema));
+    const auto rows = open_format(job, corpus, RecordMapper(job, schema));
     contexts = gather_contexts(*rows, job.output.path);
     if (contexts->empty() && rows->position() > 0)
       refuse("{}: input.context: no record has text in column \"{}\"", job.file, job.input.context);
   }
-  auto rows = open_format(job, corpus, RowMapper(job, schema, contexts));
+  auto rows = open_format(job, corpus, RecordMapper(job, schema, contexts));
   if (job.input.limit > 0) return first_rows(std::move(rows), job.input.limit);
   return rows;
 }

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/job/job.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/schema.h"
 
 namespace sheaf {

@@ -8,7 +8,7 @@ namespace {
 
 class DatasetCorpus : public Corpus {
  public:
-  DatasetCorpus(const Job::Input& input, RowMapper mapper)
+  DatasetCorpus(const Job::Input& input, RecordMapper mapper)
       : input_(input), mapper_(std::move(mapper)), reader_(open()) {}
 
   std::optional<Row> next() override {
@@ -27,9 +27,9 @@ class DatasetCorpus : public Corpus {
     while (row_ < position && reader_->next()) ++row_;
   }
 
-  std::optional<int64_t> rows_expected() const override { return reader_->entries(); }
+  std::optional<int64_t> records_expected() const override { return reader_->entries(); }
 
-  int64_t count_rows() override {
+  int64_t count_records() override {
     if (const auto entries = reader_->entries()) return *entries;
     const auto other = open();
     int64_t rows = 0;
@@ -43,14 +43,14 @@ class DatasetCorpus : public Corpus {
   }
 
   Job::Input input_;
-  RowMapper mapper_;
+  RecordMapper mapper_;
   std::unique_ptr<DatasetReader> reader_;
   int64_t row_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RowMapper mapper) {
+std::unique_ptr<Corpus> open_dataset_corpus(const Job& job, RecordMapper mapper) {
   const DatasetFormat& format = *find_dataset_format(job.input.format);
   std::vector<std::string> columns = format.task == TaskKind::ask
                                          ? std::vector<std::string>{"id", "context", "questions"}

@@ -18,7 +18,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr size_t kShownText = 120;
-constexpr size_t kShownItems = 3;
+constexpr size_t kShownRecords = 3;
 constexpr int kShownDepth = 4;
 constexpr int kDescribedLines = 100;
 constexpr size_t kMostColumns = 1000;
@@ -40,9 +40,9 @@ ordered_json shortened(const json& value, int depth = 0) {
     }
     return cut;
   }
-  for (size_t i = 0; i < std::min(value.size(), kShownItems); ++i)
+  for (size_t i = 0; i < std::min(value.size(), kShownRecords); ++i)
     cut.push_back(shortened(value[i], depth + 1));
-  if (value.size() > kShownItems) cut.push_back(fmt::format("… {} more", value.size() - kShownItems));
+  if (value.size() > kShownRecords) cut.push_back(fmt::format("… {} more", value.size() - kShownRecords));
   return cut;
 }
 

@@ -23,7 +23,7 @@ bool blank(std::string_view line) {
 class JsonlCorpus : public Corpus {
  public:
   /// Reads `paths` and calls them `files`.
-  JsonlCorpus(std::vector<std::string> files, std::vector<std::string> paths, RowMapper mapper)
+  JsonlCorpus(std::vector<std::string> files, std::vector<std::string> paths, RecordMapper mapper)
       : files_(std::move(files)), paths_(std::move(paths)), mapper_(std::move(mapper)) {
     for (const std::string& path : paths_) {
       std::error_code ignored;
@@ -53,7 +53,7 @@ class JsonlCorpus : public Corpus {
            all;
   }
 
-  int64_t count_rows() override {
+  int64_t count_records() override {
     JsonlCorpus other(files_, paths_, mapper_);
     while (other.next_line()) ++other.row_;
     return other.row_;
@@ -96,7 +96,7 @@ class JsonlCorpus : public Corpus {
 
   std::vector<std::string> files_, paths_;
   std::vector<double> sizes_;  // in bytes, of the paths
-  RowMapper mapper_;
+  RecordMapper mapper_;
   size_t file_ = 0;
   std::unique_ptr<LineReader> reader_;
   int64_t row_ = 0;
@@ -127,7 +127,7 @@ std::vector<std::string> probe_columns(const std::string& file) {
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RowMapper mapper,
+std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
                                           const std::string& standard_input) {
   std::vector<std::string> paths = files;
   std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);

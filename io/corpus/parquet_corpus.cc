@@ -9,7 +9,7 @@ namespace {
 
 class ParquetCorpus : public Corpus {
  public:
-  ParquetCorpus(std::vector<std::string> files, RowMapper mapper, int64_t rows)
+  ParquetCorpus(std::vector<std::string> files, RecordMapper mapper, int64_t rows)
       : files_(std::move(files)), mapper_(std::move(mapper)), rows_(rows) {
     for (const MappedColumn& column : mapper_.columns()) names_.push_back(column.name);
   }
@@ -40,8 +40,8 @@ class ParquetCorpus : public Corpus {
     }
   }
 
-  int64_t count_rows() override { return rows_; }
-  std::optional<int64_t> rows_expected() const override { return rows_; }
+  int64_t count_records() override { return rows_; }
+  std::optional<int64_t> records_expected() const override { return rows_; }
 
  private:
   void open_file() {
@@ -71,7 +71,7 @@ class ParquetCorpus : public Corpus {
   }
 
   std::vector<std::string> files_;
-  RowMapper mapper_;
+  RecordMapper mapper_;
   int64_t rows_;
   std::vector<std::string> names_;
   size_t index_ = 0;
@@ -81,7 +81,7 @@ class ParquetCorpus : public Corpus {
   int64_t row_ = 0;
 };
 
-void check_columns(const ParquetFile& file, const std::string& path, const RowMapper& mapper) {
+void check_columns(const ParquetFile& file, const std::string& path, const RecordMapper& mapper) {
   std::vector<std::string> names;
   for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
   for (const MappedColumn& wanted : mapper.columns()) {
@@ -99,7 +99,7 @@ void check_columns(const ParquetFile& file, const std::string& path, const RowMa
 
 }  // namespace
 
-std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RowMapper mapper) {
+std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RecordMapper mapper) {
   int64_t rows = 0;
   for (const std::string& path : files) {
     const ParquetFile file(path);

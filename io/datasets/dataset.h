@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/job/job.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 
 namespace sheaf {
 

@@ -61,7 +61,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   if (asked.job.empty() && (model_name_.empty() || !lengths))
     refuse(
         "estimate: give a job; or give --model (such as qwen3-8b) with --document-tokens (and --questions, "
-        "--rows) or with --workload");
+        "--records) or with --workload");
   config_ = read_model_config(model_name_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   if (!asked.workload.empty())
@@ -70,15 +70,15 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
     make_up(asked);
   else
     read_corpus(asked);
-  rows_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t rows) {
-    const std::vector<ReadyItem>& sample = worded(each.method).rows;
-    if (rows > std::ssize(sample))
-      return plan_rows(repeat_rows(sample, rows, each.config.vocab), each, memory, packing_);
-    return plan_rows(std::span(sample).first(static_cast<size_t>(rows)), each, memory, packing_);
+  sampled_.plan = [this](const EstimateCase& each, const MemoryPlan& memory, int64_t records) {
+    const std::vector<ReadyRecord>& sample = worded(each.method).records;
+    if (records > std::ssize(sample))
+      return plan_records(repeat_records(sample, records, each.config.vocab), each, memory, packing_);
+    return plan_records(std::span(sample).first(static_cast<size_t>(records)), each, memory, packing_);
   };
-  rows_.error = [this](const EstimateCase& each) {
-    return sampling_error(worded(each.method).rows, rows_.whole, each, packing_,
-                          rows_.answer_tokens(each.method));
+  sampled_.error = [this](const EstimateCase& each) {
+    return sampling_error(worded(each.method).records, sampled_.whole, each, packing_,
+                          sampled_.answer_tokens(each.method));
   };
 }
 
@@ -91,9 +91,9 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   made->job.method = method;
   if (examples_) add_examples(made->job);
   if (tokenizer_) made->task = make_task(*tokenizer_, chat_template(chat_name_), made->job, schema_);
-  made->rows = make_rows_(method, made->task.get());
+  made->records = make_records_(method, made->task.get());
   if (find_method(method.name).wording.answers == AnswerForm::list)
-    for (ReadyItem& row : made->rows) row.parts = ask_together(std::move(row.parts));
+    for (ReadyRecord& record : made->records) record.parts = ask_together(std::move(record.parts));
   found = std::move(made);
   return *found;
 }
@@ -127,13 +127,13 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
                          : job_.task.kind == TaskKind::chat ? 0
                                                             : kUsualAnswer;
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
-  const auto ended = std::ranges::count_if(items_, [&](const Item& item) {
-    return job_.task.kind == TaskKind::chat && item.max_tokens > 0 && item.max_tokens < answer;
+  const auto ended = std::ranges::count_if(records_, [&](const Record& record) {
+    return job_.task.kind == TaskKind::chat && record.max_tokens > 0 && record.max_tokens < answer;
   });
   if (ended > 0)
     notes_.push_back(fmt::format(
         "free answers are assumed to have {} tokens; {} of the {} sampled records have a lower max_tokens",
-        answer, ended, items_.size()));
+        answer, ended, records_.size()));
   else if (only_options())
     notes_.emplace_back("all answers are options, so their lengths are known");
   else if (answer < wanted)
@@ -145,7 +145,7 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
     notes_.push_back(fmt::format("free answers are assumed to have {} token{}{}", answer,
                                  answer == 1 ? "" : "s",
                                  given ? "" : "; set --answer-tokens to their length"));
-  rows_.answer_tokens = [this, answer](const Job::Method& method) {
+  sampled_.answer_tokens = [this, answer](const Job::Method& method) {
     const AnswerForm answers = find_method(method.name).wording.answers;
     return answers == AnswerForm::each ||
                    (answers == AnswerForm::object && job_.task.kind != TaskKind::extract)
@@ -156,24 +156,24 @@ void EstimateInputs::assume_answers(const EstimateAsked& asked) {
 
 /// Every question of the sample is one of multiple choice.
 bool EstimateInputs::only_options() const {
-  return job_.task.kind == TaskKind::ask && !items_.empty() &&
-         std::ranges::all_of(items_, [](const Item& item) {
-           return std::ranges::none_of(item.questions,
+  return job_.task.kind == TaskKind::ask && !records_.empty() &&
+         std::ranges::all_of(records_, [](const Record& record) {
+           return std::ranges::none_of(record.questions,
                                        [](const Question& each) { return each.options.empty(); });
          });
 }
 
-/// Mean tokens of an answer that holds everything that is asked of a row, keys or numbers included.
+/// Mean tokens of an answer that holds everything that is asked of a record, keys or numbers included.
 int32_t EstimateInputs::together_tokens(int32_t value_tokens, AnswerForm answers) const {
   constexpr double kNumber = 3;  // tokens of "12. " and a line's end
   Job::Method method = job_.method;
   method.name = "separate";
-  const std::vector<ReadyItem>& rows = worded(method).rows;
+  const std::vector<ReadyRecord>& records = worded(method).records;
   double tokens = 0, looked_at = 0;
-  for (const ReadyItem& row : std::span(rows).first(std::min<size_t>(rows.size(), 64))) {
-    if (!row.refused.empty()) continue;
+  for (const ReadyRecord& record : std::span(records).first(std::min<size_t>(records.size(), 64))) {
+    if (!record.refused.empty()) continue;
     looked_at += 1;
-    for (const QuestionParts& question : row.parts.questions()) {
+    for (const QuestionParts& question : record.parts.questions()) {
       tokens += answers == AnswerForm::list ? kNumber : static_cast<double>(question.tokens.size());
       if (!question.allowed) {
         tokens += value_tokens;
@@ -188,11 +188,11 @@ int32_t EstimateInputs::together_tokens(int32_t value_tokens, AnswerForm answers
 }
 
 void EstimateInputs::use_workload(const EstimateAsked& asked) {
-  make_rows_ = [workload = read_workload(asked.workload, find_method(job_.method.name).wording.skeleton)](
-                   const Job::Method&, Task*) { return workload_rows(workload); };
+  make_records_ = [workload = read_workload(asked.workload, find_method(job_.method.name).wording.skeleton)](
+                      const Job::Method&, Task*) { return workload_rows(workload); };
   notes_.push_back("records of " + asked.workload);
-  rows_.sample = static_cast<int64_t>(worded(job_.method).rows.size());
-  rows_.whole = asked.rows > 0 ? asked.rows : rows_.sample;
+  sampled_.sample = static_cast<int64_t>(worded(job_.method).records.size());
+  sampled_.whole = asked.records > 0 ? asked.records : sampled_.sample;
 }
 
 }  // namespace sheaf

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/estimate/estimate.h"
-#include "core/estimate/rows.h"
+#include "core/estimate/records.h"
 #include "core/job/job.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/schema.h"
 #include "core/task/wording.h"
 #include "core/tokenizer/tokenizer.h"
@@ -19,14 +19,14 @@
 
 namespace sheaf {
 
-/// Mean lengths in tokens of rows that are made up instead of read.
-struct RowStatistics {
+/// Mean lengths in tokens of records that are made up instead of read.
+struct RecordStatistics {
   std::optional<double> instruction;  ///< not given: the job's own; without a job none
   double document = 0;                ///< 0: there are no statistics
   std::optional<double> questions;    ///< not given: 1, or as many as the schema has attributes
   std::optional<double> question;     ///< not given: 12, or the schema's keys
   double answer = 8;
-  std::optional<double> documents = {};  ///< of a row, each as long as `document`; not given: 1
+  std::optional<double> documents = {};  ///< of a record, each as long as `document`; not given: 1
 };
 
 /// What the user asks `sheaf estimate` about.
@@ -36,9 +36,9 @@ struct EstimateAsked {
   std::string model;     ///< instead of the job's: a shape by name, a config.json, a folder or a GGUF file
   std::string method;    ///< instead of the job's
   std::string workload;  ///< a file for `sheaf bench`
-  RowStatistics statistics;
-  int64_t rows = 0;          ///< of the whole corpus; 0: counted
-  int64_t sample = 0;        ///< rows that are looked at; 0: 512, fewer where they are long
+  RecordStatistics statistics;
+  int64_t records = 0;       ///< of the whole corpus; 0: counted
+  int64_t sample = 0;        ///< records that are looked at; 0: 512, fewer where they are long
   double answer_tokens = 0;  ///< 0: 8, or as the workload says; chat: as long as answers may be
   double tokens_per_byte = 0.25;
 };
@@ -53,23 +53,23 @@ class EstimateInputs {
   const Job& job() const { return job_; }  ///< without a job file: how `sheaf bench` packs a workload
   const std::string& model_name() const { return model_name_; }
   const ModelConfig& config() const { return config_; }
-  /// Where tokens and rows come from, a line each.
+  /// Where tokens and records come from, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
-  const SampledRows& rows() const { return rows_; }
+  const SampledRecords& records() const { return sampled_; }
 
  private:
-  /// The rows as one way to word prompts has them, and what they need to live.
+  /// The records as one way to word prompts has them, and what they need to live.
   struct WordedRows {
     Job job;
     std::unique_ptr<Task> task;
-    std::vector<ReadyItem> rows;
+    std::vector<ReadyRecord> records;
   };
 
   void open_tokenizer(double tokens_per_byte);
   void read_corpus(const EstimateAsked& asked);
   void make_up(const EstimateAsked& asked);
-  void make_up_alone(const RowStatistics& statistics);
-  void make_up_for_job(RowStatistics statistics, const EstimateAsked& asked);
+  void make_up_alone(const RecordStatistics& statistics);
+  void make_up_for_job(RecordStatistics statistics, const EstimateAsked& asked);
   void use_workload(const EstimateAsked& asked);
   void assume_answers(const EstimateAsked& asked);
   bool only_options() const;
@@ -83,14 +83,14 @@ class EstimateInputs {
   std::string chat_name_;
   bool examples_ = false;  ///< the instruction ends with those of input.shots, worded as a method words them
   Schema schema_;
-  std::vector<Item> items_;  ///< a corpus: its sample
+  std::vector<Record> records_;  ///< a corpus: its sample
   PackingRules packing_;
   /// No task: there is no job.
-  std::function<std::vector<ReadyItem>(const Job::Method&, Task*)> make_rows_;
+  std::function<std::vector<ReadyRecord>(const Job::Method&, Task*)> make_records_;
   mutable std::mutex wording_;
   mutable std::map<std::pair<Wording, Stacking>, std::unique_ptr<WordedRows>> worded_;  ///< with stacking
   std::vector<std::string> notes_;
-  SampledRows rows_;
+  SampledRecords sampled_;
 };
 
 /// A model's description by the name of a shape, from a config.json or a folder with one, or from a GGUF
@@ -98,16 +98,16 @@ class EstimateInputs {
 ModelConfig read_model_config(const std::string& path);
 
 /// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
-Workload make_up_workload(const RowStatistics& statistics, int64_t rows);
+Workload make_up_workload(const RecordStatistics& statistics, int64_t count);
 
-/// The head of a made-up row: a bin and its name.
-using RowHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
+/// The head of a made-up record: a bin and its name.
+using RecordHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
 /// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
-/// answer is longer than `most_answer`. `apart`: a row's documents are kept apart, as experts.
-std::vector<ReadyItem> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                    const std::vector<RowHead>& heads, int32_t most_answer,
-                                    bool apart = false);
+/// answer is longer than `most_answer`. `apart`: a record's documents are kept apart, as experts.
+std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t count,
+                                         const std::vector<RecordHead>& heads, int32_t most_answer,
+                                         bool apart = false);
 
 /// As many tokens as asked for, of no meaning.
 Tokens make_up_tokens(double count);

@@ -12,27 +12,28 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kUsualSample = 512;
-constexpr int64_t kRuns = 16;  // of rows in a sample
-// Longer rows make a smaller sample: what it takes to plan and count them is bounded.
+constexpr int64_t kRuns = 16;  // of records in a sample
+// Longer records make a smaller sample: what it takes to plan and count them is bounded.
 constexpr int64_t kSampleTokens = int64_t{1} << 20;
 constexpr int64_t kSampleBytes = 4 * kSampleTokens;
 constexpr double kMostMadeUp = 4e8;  // tokens that are made up: a few GB
 
-int64_t bytes_of(const Item& item) {
-  size_t bytes = item.document.size();
-  for (const std::string& document : item.documents) bytes += document.size();
-  for (const Question& question : item.questions) bytes += question.text.size();
-  for (const std::string& turn : item.dialog.turns) bytes += turn.size();
+int64_t bytes_of(const Record& record) {
+  size_t bytes = record.document.size();
+  for (const std::string& document : record.documents) bytes += document.size();
+  for (const Question& question : record.questions) bytes += question.text.size();
+  for (const std::string& turn : record.dialog.turns) bytes += turn.size();
   return static_cast<int64_t>(bytes);
 }
 
 /// Rows of a corpus, in runs from all over it as far as its length is known.
 class CorpusSample {
  public:
-  CorpusSample(Corpus& corpus, int64_t rows, int64_t whole, int64_t bytes) : corpus_(corpus), bytes_(bytes) {
-    const bool spread = whole > rows;
-    runs_.resize(static_cast<size_t>(spread ? std::min(kRuns, rows) : 1));
-    length_ = std::max<int64_t>(1, rows / count());
+  CorpusSample(Corpus& corpus, int64_t records, int64_t whole, int64_t bytes)
+      : corpus_(corpus), bytes_(bytes) {
+    const bool spread = whole > records;
+    runs_.resize(static_cast<size_t>(spread ? std::min(kRuns, records) : 1));
+    length_ = std::max<int64_t>(1, records / count());
     for (int64_t i = 0; i < count(); ++i) {
       corpus_.skip_to(spread ? i * whole / count() : 0);
       read_run(runs_[static_cast<size_t>(i)]);
@@ -43,31 +44,31 @@ class CorpusSample {
   int64_t rejects() const { return rejects_; }
 
   /// In an order in which any first half is as long as the second: what the second costs more is what the
-  /// rest of the corpus is taken to cost. Runs are cut to one length, or short rows would count for more.
-  std::vector<Item> take() {
-    std::vector<Item> items;
+  /// rest of the corpus is taken to cost. Runs are cut to one length, or short records would count for more.
+  std::vector<Record> take() {
+    std::vector<Record> records;
     constexpr size_t kOrder[kRuns] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
     for (const size_t i : kOrder) {
       if (i >= runs_.size()) continue;
       auto& run = runs_[i];
       run.resize(std::min(run.size(), static_cast<size_t>(length_)));
-      std::ranges::move(run, std::back_inserter(items));
+      std::ranges::move(run, std::back_inserter(records));
     }
-    return items;
+    return records;
   }
 
  private:
   int64_t count() const { return static_cast<int64_t>(runs_.size()); }
 
-  void read_run(std::vector<Item>& run) {
+  void read_run(std::vector<Record>& run) {
     const int64_t begin = corpus_.position();
     int64_t bytes = 0;
     while (corpus_.position() < begin + length_ && bytes < bytes_ / count()) {
-      auto row = corpus_.next();
-      if (!row) break;
-      if (auto* item = std::get_if<Item>(&*row)) {
-        bytes += bytes_of(*item);
-        run.push_back(std::move(*item));
+      auto next = corpus_.next();
+      if (!next) break;
+      if (auto* record = std::get_if<Record>(&*next)) {
+        bytes += bytes_of(*record);
+        run.push_back(std::move(*record));
       } else {
         ++rejects_;
       }
@@ -79,28 +80,28 @@ class CorpusSample {
   Corpus& corpus_;
   int64_t bytes_;  ///< most that is kept
   int64_t length_ = 1;
-  std::vector<std::vector<Item>> runs_;
+  std::vector<std::vector<Record>> runs_;
   int64_t rejects_ = 0, read_ = 0;
 };
 
-/// Whether the method reads a row's documents one by one.
-bool apart(const Job::Method& method, const RowStatistics& statistics) {
+/// Whether the method reads a record's documents one by one.
+bool apart(const Job::Method& method, const RecordStatistics& statistics) {
   if (!find_method(method.name).wording.experts) return false;
   if (!statistics.documents)
     refuse(
-        "the method {} asks about the documents of a record one by one; set --documents-per-row to their "
+        "the method {} asks about the documents of a record one by one; set --documents-per-record to their "
         "number, and --document-tokens to the length of each",
         method.name);
   return true;
 }
 
-std::string document_text(const RowStatistics& statistics) {
+std::string document_text(const RecordStatistics& statistics) {
   return statistics.documents
              ? fmt::format("{:g} documents of {:g}", *statistics.documents, statistics.document)
              : fmt::format("{:g} of document", statistics.document);
 }
 
-std::string questions_text(const RowStatistics& statistics) {
+std::string questions_text(const RecordStatistics& statistics) {
   const double count = statistics.questions.value_or(1);
   return fmt::format("{:g} question{} of {:g} tokens", count, count == 1 ? "" : "s",
                      statistics.question.value_or(12));
@@ -120,76 +121,76 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   open_tokenizer(asked.tokens_per_byte);
   const Schema* schema = job_.task.kind == TaskKind::extract ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
-  int64_t whole = asked.rows;
+  int64_t whole = asked.records;
   if (whole == 0) {
-    const auto known = corpus->rows_expected();
-    whole = known ? *known : open_corpus(job_, schema)->count_rows();
+    const auto known = corpus->records_expected();
+    whole = known ? *known : open_corpus(job_, schema)->count_records();
   }
-  const int64_t rows = asked.sample > 0 ? asked.sample : kUsualSample;
-  CorpusSample sample(*corpus, rows, asked.rows > 0 ? rows : whole,
+  const int64_t records = asked.sample > 0 ? asked.sample : kUsualSample;
+  CorpusSample sample(*corpus, records, asked.records > 0 ? records : whole,
                       asked.sample > 0 ? INT64_MAX : kSampleBytes);
-  items_ = sample.take();
-  if (items_.empty())
+  records_ = sample.take();
+  if (records_.empty())
     refuse("{}: none of the {} sampled records can be used", job_.input.path, sample.read());
-  rows_.sample = static_cast<int64_t>(items_.size());
+  sampled_.sample = static_cast<int64_t>(records_.size());
   const double usable = 1 - static_cast<double>(sample.rejects()) / static_cast<double>(sample.read());
-  rows_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
-  rows_.rejected = whole - rows_.whole;
-  make_rows_ = [this](const Job::Method&, Task* task) { return make_ready(*task, items_); };
+  sampled_.whole = std::max<int64_t>(1, std::llround(static_cast<double>(whole) * usable));
+  sampled_.rejected = whole - sampled_.whole;
+  make_records_ = [this](const Job::Method&, Task* task) { return make_ready(*task, records_); };
   if (examples_) worded(job_.method);  // examples that cannot be had are refused here
-  if (asked.rows > sample.read())
+  if (asked.records > sample.read())
     notes_.emplace_back(
-        "with --rows only the first records of the corpus are sampled; leave it out to sample the whole "
+        "with --records only the first records of the corpus are sampled; leave it out to sample the whole "
         "corpus");
-  notes_.push_back(
-      fmt::format("a sample of {} record{}{}", rows_.sample, rows_.sample == 1 ? "" : "s",
-                  rows_.sample < std::min(kFewRows, rows_.whole) ? " is too small to say much" : ""));
+  notes_.push_back(fmt::format(
+      "a sample of {} record{}{}", sampled_.sample, sampled_.sample == 1 ? "" : "s",
+      sampled_.sample < std::min(kFewRecords, sampled_.whole) ? " is too small to say much" : ""));
   assume_answers(asked);
 }
 
 void EstimateInputs::make_up(const EstimateAsked& asked) {
-  RowStatistics statistics = asked.statistics;
+  RecordStatistics statistics = asked.statistics;
   if (const int32_t top = job_.input.top_documents; top > 0 && statistics.documents)
     statistics.documents = std::min<double>(*statistics.documents, top);
   if (job_.task.kind == TaskKind::chat) statistics.answer = job_.method.max_value_tokens;
   if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
-  rows_.whole = asked.rows > 0 ? asked.rows : 1000;
-  const double row_tokens =
+  sampled_.whole = asked.records > 0 ? asked.records : 1000;
+  const double record_tokens =
       statistics.documents.value_or(1) * statistics.document +
       statistics.questions.value_or(1) * (statistics.question.value_or(12) + statistics.answer);
-  const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / row_tokens);
-  rows_.sample =
-      std::min(rows_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
-  if (const double tokens = row_tokens * static_cast<double>(rows_.sample); tokens > kMostMadeUp)
+  const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / record_tokens);
+  sampled_.sample = std::min(
+      sampled_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
+  if (const double tokens = record_tokens * static_cast<double>(sampled_.sample); tokens > kMostMadeUp)
     refuse(
         "estimate: {} records of {:.0f} tokens are too many to make up; use shorter lengths or a smaller "
         "--sample",
-        rows_.sample, row_tokens);
+        sampled_.sample, record_tokens);
   if (job_.task.kind == TaskKind::none)
     make_up_alone(statistics);
   else
     make_up_for_job(statistics, asked);
-  if (asked.rows == 0) notes_.emplace_back("for 1,000 records; set --rows to their number");
+  if (asked.records == 0) notes_.emplace_back("for 1,000 records; set --records to their number");
 }
 
-void EstimateInputs::make_up_alone(const RowStatistics& statistics) {
+void EstimateInputs::make_up_alone(const RecordStatistics& statistics) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
-  make_rows_ = [=, this](const Job::Method& method, Task*) {
-    return make_up_rows(statistics, rows_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
+  make_records_ = [=, this](const Job::Method& method, Task*) {
+    return make_up_records(statistics, sampled_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
   };
   notes_.push_back(fmt::format("made-up records: {} tokens of instruction, {}, {}, answers of {:g}",
                                bin->instruction.size(), document_text(statistics), questions_text(statistics),
                                statistics.answer));
 }
 
-void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsked& asked) {
+void EstimateInputs::make_up_for_job(RecordStatistics statistics, const EstimateAsked& asked) {
   const bool extract = job_.task.kind == TaskKind::extract;
   if (extract && (statistics.questions || statistics.question))
     refuse("estimate: {} defines what to ask about a document; leave out --questions and --question-tokens",
            job_.task.schema);
   if (statistics.documents && job_.input.documents.empty())
-    refuse("estimate: a record of {} has one document; leave out --documents-per-row", job_.file);
+    refuse("estimate: a record of {} has one document; leave out --documents-per-record", job_.file);
   const int32_t most = job_.method.max_value_tokens;
   if (!statistics.instruction && job_.input.dataset.shots > 0) try {
       Job copy = job_;
@@ -203,25 +204,25 @@ void EstimateInputs::make_up_for_job(RowStatistics statistics, const EstimateAsk
                       job_.input.dataset.shots, error.what()));
     }
   open_tokenizer(asked.tokens_per_byte);
-  std::vector<Item> heads(1);
+  std::vector<Record> heads(1);
   heads[0].dialog.turns = {"?"};
   if (extract) {
     heads.clear();
     for (const Category& category : schema_.categories) heads.emplace_back().category = category.name;
   }
-  make_rows_ = [=, this](const Job::Method& method, Task* task) {
-    std::vector<RowHead> bins;
-    for (const Item& head : heads) {
+  make_records_ = [=, this](const Job::Method& method, Task* task) {
+    std::vector<RecordHead> bins;
+    for (const Record& head : heads) {
       auto bin = std::make_shared<BinParts>(*task->parts(head).bin);
       if (statistics.instruction) bin->instruction = make_up_tokens(*statistics.instruction);
       bins.emplace_back(task->bin_name(head), std::move(bin));
     }
-    return make_up_rows(statistics, rows_.sample, bins, most, apart(method, statistics));
+    return make_up_records(statistics, sampled_.sample, bins, most, apart(method, statistics));
   };
   notes_.push_back(fmt::format(
       "made-up records: {} tokens of instruction, {}, {}",
       statistics.instruction ? fmt::format("{:g}", *statistics.instruction)
-                             : std::to_string(worded(job_.method).rows[0].parts.bin->instruction.size()),
+                             : std::to_string(worded(job_.method).records[0].parts.bin->instruction.size()),
       document_text(statistics),
       extract ? fmt::format("the attributes of the categories of {} in turn", job_.task.schema)
               : questions_text(statistics)));

@@ -58,22 +58,23 @@ Tokens make_up_tokens(double count) {
   return Draws().tokens(static_cast<int32_t>(std::lround(count)));
 }
 
-std::vector<ReadyItem> make_up_rows(const RowStatistics& statistics, int64_t rows,
-                                    const std::vector<RowHead>& heads, int32_t most_answer, bool apart) {
+std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t records,
+                                         const std::vector<RecordHead>& heads, int32_t most_answer,
+                                         bool apart) {
   Draws draws;
   int64_t drawn = 0;  // documents
-  std::vector<ReadyItem> made;
-  for (int64_t row = 0; row < rows; ++row) {
-    const auto& [name, bin] = heads[static_cast<size_t>(row) % heads.size()];
-    ItemParts item;
-    item.bin = bin;
+  std::vector<ReadyRecord> made;
+  for (int64_t n = 0; n < records; ++n) {
+    const auto& [name, bin] = heads[static_cast<size_t>(n) % heads.size()];
+    RecordParts record;
+    record.bin = bin;
     const int32_t documents = statistics.documents ? draws.count(*statistics.documents) : 1;
     for (int32_t i = 0; i < documents; ++i) {
       Tokens document = draws.tokens(Draws::even_length(statistics.document, drawn++));
       if (apart)
-        item.experts.push_back({std::move(document), {}});
+        record.experts.push_back({std::move(document), {}});
       else
-        append(item.document, document);
+        append(record.document, document);
     }
     const int32_t questions = bin->questions.empty() ? draws.count(statistics.questions.value_or(1)) : 0;
     for (int32_t i = 0; i < questions; ++i) {
@@ -82,28 +83,28 @@ std::vector<ReadyItem> make_up_rows(const RowStatistics& statistics, int64_t row
       const int32_t answer = statistics.answer <= 1            ? 1
                              : statistics.answer < most_answer ? draws.length(statistics.answer)
                                                                : most_answer;
-      item.own_questions.push_back(
+      record.own_questions.push_back(
           {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }
-    for (DocumentParts& expert : item.experts) expert.relevance.assign(item.questions().size(), 0.5f);
-    made.push_back({name, std::move(item)});
+    for (DocumentParts& expert : record.experts) expert.relevance.assign(record.questions().size(), 0.5f);
+    made.push_back({name, std::move(record)});
   }
   return made;
 }
 
-Workload make_up_workload(const RowStatistics& statistics, int64_t rows) {
+Workload make_up_workload(const RecordStatistics& statistics, int64_t records) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
   Workload workload;
   workload.name = "statistics";
   workload.vocab = kVocab;
   workload.common = static_cast<int64_t>(bin->instruction.size());
-  std::vector<ItemParts>& items = workload.bins.emplace_back();
-  for (ReadyItem& row : make_up_rows(statistics, rows, {{"", bin}}, INT32_MAX)) {
-    row.parts.item = static_cast<int32_t>(items.size());
-    row.parts.stream = items.size();
-    workload.questions += static_cast<int64_t>(row.parts.own_questions.size());
-    items.push_back(std::move(row.parts));
+  std::vector<RecordParts>& parts = workload.bins.emplace_back();
+  for (ReadyRecord& record : make_up_records(statistics, records, {{"", bin}}, INT32_MAX)) {
+    record.parts.record = static_cast<int32_t>(parts.size());
+    record.parts.stream = parts.size();
+    workload.questions += static_cast<int64_t>(record.parts.own_questions.size());
+    parts.push_back(std::move(record.parts));
   }
   return workload;
 }

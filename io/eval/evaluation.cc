@@ -151,7 +151,7 @@ void Evaluation::add_notes() {
   auto& notes = table_.notes;
   if (table_.differences)
     notes.push_back(
-        fmt::format("n: questions or items. 95 %: interval of the quality. p: paired test of its difference "
+        fmt::format("n: questions or rows. 95 %: interval of the quality. p: paired test of its difference "
                     "from {}. EM %: answers equal to those of {}.",
                     eval_.baseline, eval_.baseline));
   std::set<std::string> counts, decoding;

@@ -78,19 +78,19 @@ void for_each_asked(const Job& job, const std::function<bool(const AskedItem&)>&
   if (extract) schema = read_schema(job.task.schema);
   const auto corpus = open_corpus(job, extract ? &schema : nullptr);
   while (const auto row = corpus->next()) {
-    const Item* item = std::get_if<Item>(&*row);
-    if (item == nullptr) continue;
-    const std::string row_id = id_text(item->id);
-    AskedItem asked{row_id, item->id, item->place, item->category, whole_document(*item), {}};
-    if (item->questions.empty() || !job.input.question.empty()) {
-      if (!item->questions.empty()) asked.question = item->questions.front().text;
+    const Record* record = std::get_if<Record>(&*row);
+    if (record == nullptr) continue;
+    const std::string row_id = id_text(record->id);
+    AskedItem asked{row_id, record->id, record->place, record->category, whole_document(*record), {}};
+    if (record->questions.empty() || !job.input.question.empty()) {
+      if (!record->questions.empty()) asked.question = record->questions.front().text;
       if (!take(asked)) return;
       continue;
     }
-    for (size_t q = 0; q < item->questions.size(); ++q) {
-      const std::string own = id_text(item->questions[q].id);
+    for (size_t q = 0; q < record->questions.size(); ++q) {
+      const std::string own = id_text(record->questions[q].id);
       asked.id = own.empty() ? fmt::format("{}/{}", row_id, q) : own;
-      asked.question = item->questions[q].text;
+      asked.question = record->questions[q].text;
       if (!take(asked)) return;
     }
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/job/job.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "io/datasets/gold.h"
 #include "io/eval/eval_file.h"
 

@@ -28,7 +28,7 @@ constexpr Range<int64_t> kLength{1, 1 << 20};
 constexpr uint32_t kSeed = 7;
 
 const std::vector<std::string> kKeys = {"model.path",           "method.name",    "method.documents",
-                                        "method.prompt_tokens", "engine.device",  "engine.rows_per_step",
+                                        "method.prompt_tokens", "engine.device",  "engine.tokens_per_step",
                                         "engine.kv_memory_gb",  "engine.prompts", "engine.reproducible",
                                         "cost.usd_per_hour",    "cost.devices"};
 
@@ -50,18 +50,18 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
   workload.questions = int64_t{lengths.documents} * lengths.questions;
   auto bin = std::make_shared<BinParts>();
   bin->instruction = tokens(lengths.instruction_tokens);
-  std::vector<ItemParts> items;
+  std::vector<RecordParts> records;
   for (int32_t d = 0; d < lengths.documents; ++d) {
-    ItemParts item;
-    item.bin = bin;
-    item.item = d;
-    item.stream = static_cast<uint64_t>(d);
-    item.document = tokens(lengths.document_tokens);
+    RecordParts record;
+    record.bin = bin;
+    record.record = d;
+    record.stream = static_cast<uint64_t>(d);
+    record.document = tokens(lengths.document_tokens);
     for (int32_t q = 0; q < lengths.questions; ++q)
-      item.own_questions.push_back({tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
-    items.push_back(std::move(item));
+      record.own_questions.push_back({tokens(lengths.question_tokens), answer_tokens, Stop::text, nullptr});
+    records.push_back(std::move(record));
   }
-  workload.bins.push_back(std::move(items));
+  workload.bins.push_back(std::move(records));
   return workload;
 }
 
@@ -84,7 +84,7 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
             {"prompt_tokens", job.method.prompt_tokens}}},
           {"engine",
            {{"device", device_text(job.engine.device)},
-            {"rows_per_step", job.engine.rows_per_step},
+            {"tokens_per_step", job.engine.tokens_per_step},
             {"kv_memory_gb", job.engine.kv_memory_gb},
             {"prompts", job.engine.prompts},
             {"reproducible", job.engine.reproducible}}}};
@@ -216,7 +216,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
       pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens, job.engine.window},
            config.context);
   EngineOptions engine;
-  engine.rows_per_step = job.engine.rows_per_step > 0 ? job.engine.rows_per_step : backend.preferred_rows();
+  engine.tokens_per_step =
+      job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();
   engine.prompts = job.engine.prompts;
   engine.interrupted = &interrupted;
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine.page_size;

@@ -100,8 +100,8 @@ EvalRow eval_row(const Eval& eval, const EvalCell& cell, const ordered_json& rep
   const Eval::Dataset& dataset = eval.datasets[cell.dataset];
   EvalRow row = named_row(eval, cell);
   const bool questions = cell.job.task.kind == TaskKind::ask;
-  row.unit = questions ? "questions" : "items";
-  const double count = at(report, questions ? "/questions/asked" : "/items");
+  row.unit = questions ? "questions" : "rows";
+  const double count = at(report, questions ? "/questions/asked" : "/rows");
   const double seconds = at(report, "/seconds/total") - at(report, "/seconds/open");
   row.count = static_cast<int64_t>(count);
   // Rows of a session that was killed before it counted them are rows all the same.

@@ -12,8 +12,8 @@ namespace {
 constexpr Range<int64_t> kCount{1, INT64_C(1) << 50};
 
 const std::vector<std::string>& sweep_keys() {
-  static const std::vector<std::string> keys = {"method",        "model",         "hardware", "documents",
-                                                "prompt_tokens", "rows_per_step", "prompts",  "devices"};
+  static const std::vector<std::string> keys = {"method",        "model",           "hardware", "documents",
+                                                "prompt_tokens", "tokens_per_step", "prompts",  "devices"};
   return keys;
 }
 
@@ -54,6 +54,7 @@ void take(std::string& target, const std::string& other) {
 SweepAxis parse_sweep(const std::string& text) {
   const size_t equals = text.find('=');
   SweepAxis axis{text.substr(0, equals), {}, "--sweep " + text.substr(0, equals)};
+  if (axis.key == "rows_per_step") axis.key = "tokens_per_step";  // its name in earlier versions
   if (equals == std::string::npos || std::ranges::find(sweep_keys(), axis.key) == sweep_keys().end())
     refuse("--sweep {}: write it as KEY=VALUE,VALUE with one of {}", text, fmt::join(sweep_keys(), ", "));
   for (size_t begin = equals + 1; begin <= text.size();) {
@@ -83,12 +84,12 @@ void EstimateWishes::take_missing(const EstimateWishes& section, const std::vect
   take(hardware, section.hardware);
   take(within, section.within);
   take(sample, section.sample);
-  take(rows, section.rows);
+  take(records, section.records);
   take(devices, section.devices);
   take(answer_tokens, section.answer_tokens);
   take(tokens_per_byte, section.tokens_per_byte);
   take(document_tokens, section.document_tokens);
-  take(documents_per_row, section.documents_per_row);
+  take(documents_per_record, section.documents_per_record);
   take(questions, section.questions);
   take(question_tokens, section.question_tokens);
   take(instruction_tokens, section.instruction_tokens);
@@ -114,18 +115,21 @@ EstimateWishes read_estimate_section(YamlMap map) {
     }
   }
   read_count(map, "sample", wishes.sample);
-  read_count(map, "rows", wishes.rows);
+  map.accept_old("records", "rows");
+  read_count(map, "records", wishes.records);
   read_count(map, "devices", wishes.devices);
   read_number(map, "answer_tokens", wishes.answer_tokens, kLengths);
   read_number(map, "tokens_per_byte", wishes.tokens_per_byte, {0.01, 4});
   YamlMap statistics = map.map("statistics"), sweep = map.map("sweep");
   map.finish();
   read_number(statistics, "document_tokens", wishes.document_tokens, kLengths);
-  read_number(statistics, "documents_per_row", wishes.documents_per_row, kDocuments);
+  statistics.accept_old("documents_per_record", "documents_per_row");
+  read_number(statistics, "documents_per_record", wishes.documents_per_record, kDocuments);
   read_number(statistics, "questions", wishes.questions, kLengths);
   read_number(statistics, "question_tokens", wishes.question_tokens, kLengths);
   read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, kLengths.most});
   statistics.finish();
+  sweep.accept_old("tokens_per_step", "rows_per_step");
   for (const std::string& key : sweep_keys())
     if (const YamlPtr values = sweep.node(key))
       wishes.sweep.push_back(

@@ -25,9 +25,9 @@ struct EstimateWishes {
   std::string hardware_from = "--hardware";  ///< where the next was asked for
   std::string hardware;  ///< devices of the list, with commas between them; empty: every GPU
   std::string within;    ///< the most time, as parse_duration reads it; empty: any
-  std::optional<int64_t> sample, rows, devices;
+  std::optional<int64_t> sample, records, devices;
   std::optional<double> answer_tokens, tokens_per_byte;
-  std::optional<double> document_tokens, documents_per_row, questions, question_tokens, instruction_tokens;
+  std::optional<double> document_tokens, documents_per_record, questions, question_tokens, instruction_tokens;
   std::vector<SweepAxis> sweep;
 
   /// Takes from a job's section what is not wished here. `settled`: keys of sweeps that other options decide.

@@ -97,7 +97,8 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   read_choice(map, "kernels", engine.kernels);
   map.boolean("reproducible", engine.reproducible);
   map.integer("threads", engine.threads, {0, 4096});
-  map.integer_or_auto("rows_per_step", engine.rows_per_step, kFromZero);
+  map.accept_old("tokens_per_step", "rows_per_step");
+  map.integer_or_auto("tokens_per_step", engine.tokens_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
   map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);

@@ -87,11 +87,11 @@ class WorkloadReader {
     return value.get<int32_t>();
   }
 
-  ItemParts item(std::shared_ptr<const BinParts> bin, Tokens document) {
-    ItemParts parts;
+  RecordParts record(std::shared_ptr<const BinParts> bin, Tokens document) {
+    RecordParts parts;
     parts.bin = std::move(bin);
-    parts.item = static_cast<int32_t>(items_);
-    parts.stream = static_cast<uint64_t>(items_++);
+    parts.record = static_cast<int32_t>(records_);
+    parts.stream = static_cast<uint64_t>(records_++);
     parts.document = std::move(document);
     return parts;
   }
@@ -101,41 +101,41 @@ class WorkloadReader {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = instruction_;
     if (slots_) append(bin->instruction, context);
-    std::vector<ItemParts> items;
-    if (!slots_) items.push_back(item(bin, context));
+    std::vector<RecordParts> records;
+    if (!slots_) records.push_back(record(bin, context));
     for (const json& question : list(row, "questions")) {
       ++workload_.questions;
       if (slots_) {
-        items.push_back(item(bin, ids(question, "ids")));
+        records.push_back(record(bin, ids(question, "ids")));
         for (const json& slot : list(question, "slots"))
-          items.back().own_questions.push_back(
+          records.back().own_questions.push_back(
               {prompt_ids(slot, "key_ids"), length(slot, "value_tokens"), Stop::line, nullptr});
       } else {
-        items.back().own_questions.push_back(
+        records.back().own_questions.push_back(
             {prompt_ids(question, "ids"), length(question, "answer_tokens"), Stop::line, nullptr});
       }
     }
     // Contexts share the instruction and may share a prompt; with slots each context is an instruction of its
     // own.
     if (slots_ || workload_.bins.empty())
-      workload_.bins.push_back(std::move(items));
+      workload_.bins.push_back(std::move(records));
     else
-      for (ItemParts& each : items) workload_.bins.back().push_back(std::move(each));
+      for (RecordParts& each : records) workload_.bins.back().push_back(std::move(each));
   }
 
   const std::string& path_;
   bool slots_;
-  int64_t line_ = 0, items_ = 0;
+  int64_t line_ = 0, records_ = 0;
   Tokens instruction_;
   Workload workload_;
 };
 
 }  // namespace
 
-std::vector<ReadyItem> workload_rows(const Workload& workload) {
-  std::vector<ReadyItem> rows;
+std::vector<ReadyRecord> workload_rows(const Workload& workload) {
+  std::vector<ReadyRecord> rows;
   for (size_t bin = 0; bin < workload.bins.size(); ++bin)
-    for (const ItemParts& item : workload.bins[bin]) rows.push_back({std::to_string(bin), item});
+    for (const RecordParts& record : workload.bins[bin]) rows.push_back({std::to_string(bin), record});
   return rows;
 }
 
@@ -145,10 +145,10 @@ Work least_work(const Workload& workload) {
   for (const auto& bin : workload.bins) {
     const auto head = static_cast<int64_t>(bin.front().bin->instruction.size());
     work.add_chain(workload.common, head - workload.common);
-    for (const ItemParts& item : bin) {
-      const auto document = static_cast<int64_t>(item.document.size());
+    for (const RecordParts& record : bin) {
+      const auto document = static_cast<int64_t>(record.document.size());
       work.add_chain(head, document);
-      for (const QuestionParts& question : item.questions()) {
+      for (const QuestionParts& question : record.questions()) {
         // The last token of an answer is picked and never computed.
         work.add_chain(head + document,
                        static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);

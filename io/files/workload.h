@@ -13,10 +13,10 @@ namespace sheaf {
 /// ids and value tokens). The file may be compressed (.gz, .zst).
 struct Workload {
   std::string name;
-  std::vector<std::vector<ItemParts>> bins;  ///< items that may share a prompt
-  int64_t common = 0;                        ///< leading instruction tokens that all bins have alike
-  int64_t questions = 0;                     ///< questions or products
-  int32_t vocab = 0;                         ///< one more than the largest id
+  std::vector<std::vector<RecordParts>> bins;  ///< records that may share a prompt
+  int64_t common = 0;                          ///< leading instruction tokens that all bins have alike
+  int64_t questions = 0;                       ///< questions or products
+  int32_t vocab = 0;                           ///< one more than the largest id
 };
 
 /// Reads a workload. `slots`: every question is a document whose slots are decoded (its context joins the
@@ -24,7 +24,7 @@ struct Workload {
 Workload read_workload(const std::string& path, bool slots);
 
 /// Its rows for a planner, in the order of the file.
-std::vector<ReadyItem> workload_rows(const Workload& workload);
+std::vector<ReadyRecord> workload_rows(const Workload& workload);
 
 /// The least that any method must compute for the workload's answers: every distinct token once, each seeing
 /// its instruction, document and question only.

@@ -15,11 +15,11 @@ std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, i
   method.name = packing.method;
   method.documents = packing.documents;
   Planner planner(make_builder(method), {context, packing.prompt_tokens, [](const Stack&) { return true; }});
-  std::vector<ReadyItem> rows = workload_rows(workload);
+  std::vector<ReadyRecord> rows = workload_rows(workload);
   if (find_method(method.name).wording.answers == AnswerForm::list)
-    for (ReadyItem& row : rows) row.parts = ask_together(std::move(row.parts));
+    for (ReadyRecord& row : rows) row.parts = ask_together(std::move(row.parts));
   std::vector<Stack> stacks;
-  for (std::span<const ReadyItem> rest = rows; !rest.empty();) {
+  for (std::span<const ReadyRecord> rest = rows; !rest.empty();) {
     const auto window = rest.first(std::min(rest.size(), static_cast<size_t>(packing.window)));
     Plan plan = planner.plan({window.begin(), window.end()});
     if (!plan.refused.empty()) refuse("{}: a line cannot be used: {}", workload.name, plan.refused[0].second);

@@ -9,7 +9,7 @@
 #include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
 #include "core/report/report_html.h"
-#include "core/task/item_row.h"
+#include "core/task/record_row.h"
 #include "io/base/file_layer.h"
 #include "io/corpus/corpus.h"
 #include "io/files/hardware_file.h"
@@ -66,7 +66,7 @@ class JobRun {
   std::unique_ptr<Task> task_;
   std::optional<Planner> planner_;
   std::optional<Pipeline> pipeline_;
-  std::optional<int64_t> rows_to_come_;
+  std::optional<int64_t> records_to_come_;
 };
 
 RunFolderOptions JobRun::folder_options() const {
@@ -147,8 +147,8 @@ void JobRun::wire() {
     most_rejects_.check(folder_->rejects(), position - shard_.first, job().output.path);
   };
   engine_->on_step = [this](const EngineStats& stats) { count_step(stats); };
-  rows_to_come_ = corpus_->rows_expected();
-  if (rows_to_come_) *rows_to_come_ -= position_before_;
+  records_to_come_ = corpus_->records_expected();
+  if (records_to_come_) *records_to_come_ -= position_before_;
 }
 
 void JobRun::count_step(const EngineStats& stats) {
@@ -156,18 +156,18 @@ void JobRun::count_step(const EngineStats& stats) {
   count_->step(stats, done, *backend_);
   if (predicted_)
     count_->predict(predicted_->time().seconds(), device_->widened(device_->error, backend_->config()));
-  if (!rows_to_come_ && done.share_read.value_or(0) > 0)
+  if (!records_to_come_ && done.share_read.value_or(0) > 0)
     listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
   listener_.step(done.decoded, done.rejects, job().cost.usd_per_hour * job().cost.devices / 3600);
 }
 
 bool JobRun::run() {
-  listener_.started(rows_to_come_);
+  listener_.started(records_to_come_);
   bool finished = false;
   try {
     finished = pipeline_->run(
-        [this](const Item& item, const Outcome& outcome) {
-          const Row row = item_row(*task_, item, outcome, job().output);
+        [this](const Record& record, const Outcome& outcome) {
+          const Row row = record_row(*task_, record, outcome, job().output);
           count_->row(row, outcome);
           folder_->row(row);
         },

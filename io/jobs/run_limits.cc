@@ -17,7 +17,7 @@ Shard choose_shard(const std::string& text, Corpus& corpus, int32_t window) {
     const auto [rest, wrong] = std::from_chars(slash + 1, end, shard.count);
     if (wrong == std::errc() && rest == end && shard.index >= 0 && shard.count > shard.index &&
         shard.count <= 100000) {
-      const int64_t rows = corpus.count_rows(), windows = (rows + window - 1) / window;
+      const int64_t rows = corpus.count_records(), windows = (rows + window - 1) / window;
       shard.first = std::min(rows, windows * shard.index / shard.count * window);
       shard.end = std::min(rows, windows * (shard.index + 1) / shard.count * window);
       return shard;

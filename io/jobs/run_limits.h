@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "io/run_folder/fingerprint.h"
 
 namespace sheaf {

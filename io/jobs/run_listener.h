@@ -17,7 +17,7 @@ class RunListener {
   virtual void started(std::optional<int64_t> /*rows*/) {}
   /// Where the rows to come are not known: how many it looks like.
   virtual void guess(int64_t /*rows*/) {}
-  virtual void step(int64_t /*items*/, int64_t /*rejects*/, double /*usd_per_second*/) {}
+  virtual void step(int64_t /*records*/, int64_t /*rejects*/, double /*usd_per_second*/) {}
   virtual void ended() {}
 };
 

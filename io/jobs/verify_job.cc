@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
-#include "core/task/item_row.h"
+#include "core/task/record_row.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -23,13 +23,13 @@ struct Compared {
   std::string text;
 };
 
-struct DecodedItem {
+struct DecodedRecord {
   nlohmann::json id;
   std::vector<Compared> answers;
 };
 
 struct Decoded {
-  std::map<std::pair<std::string, int64_t>, DecodedItem> items;  // by file and row
+  std::map<std::pair<std::string, int64_t>, DecodedRecord> records;  // by file and row
   int64_t rejects = 0;
   bool finished = false;
 };
@@ -38,17 +38,18 @@ std::string value_text(const RowValue& value) {
   return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
 }
 
-std::string question_name(const Workbench& bench, const Item& item, size_t question, size_t answers) {
-  if (bench.job().task.kind == TaskKind::ask) return item.questions[question].text;
-  if (bench.job().task.kind == TaskKind::chat) return item.dialog.turns.back();
-  const Category* category = bench.schema().find(item.category);
+std::string question_name(const Workbench& bench, const Record& record, size_t question, size_t answers) {
+  if (bench.job().task.kind == TaskKind::ask) return record.questions[question].text;
+  if (bench.job().task.kind == TaskKind::chat) return record.dialog.turns.back();
+  const Category* category = bench.schema().find(record.category);
   return answers == category->attributes.size() ? category->attributes[question].name : "the whole object";
 }
 
-std::vector<Compared> by_token(const Workbench& bench, const Item& item, const std::vector<Answer>& answers) {
+std::vector<Compared> by_token(const Workbench& bench, const Record& record,
+                               const std::vector<Answer>& answers) {
   std::vector<Compared> all;
   for (size_t i = 0; i < answers.size(); ++i)
-    all.push_back({question_name(bench, item, i, answers.size()),
+    all.push_back({question_name(bench, record, i, answers.size()),
                    answers[i].tokens,
                    answers[i].ending,
                    {},
@@ -56,7 +57,7 @@ std::vector<Compared> by_token(const Workbench& bench, const Item& item, const s
   return all;
 }
 
-std::vector<Compared> by_value(const Item& item, const Row& row) {
+std::vector<Compared> by_value(const Record& record, const Row& row) {
   std::vector<Compared> all;
   const auto add = [&](const std::string& question, const RowAnswer& answer) {
     all.push_back({question, {}, {}, answer.value, value_text(answer.value)});
@@ -64,9 +65,9 @@ std::vector<Compared> by_value(const Item& item, const Row& row) {
   if (const auto* values = std::get_if<ExtractedValues>(&row.content)) {
     for (const AttributeValue& each : values->values) add(each.name, each.answer);
   } else if (const auto* answers = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
-    for (size_t i = 0; i < answers->size(); ++i) add(item.questions[i].text, (*answers)[i].answer);
+    for (size_t i = 0; i < answers->size(); ++i) add(record.questions[i].text, (*answers)[i].answer);
   } else {
-    add(item.questions.empty() ? "the answer" : item.questions[0].text, std::get<RowAnswer>(row.content));
+    add(record.questions.empty() ? "the answer" : record.questions[0].text, std::get<RowAnswer>(row.content));
   }
   return all;
 }
@@ -85,22 +86,23 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
   };
   Decoded decoded;
   decoded.finished = pipeline.run(
-      [&](const Item& item, const Outcome& outcome) {
-        decoded.items.emplace(
-            std::pair(item.place.file, item.place.row),
-            DecodedItem{item.id, values ? by_value(item, item_row(*task, item, outcome, job.output))
-                                        : by_token(bench, item, outcome.answers)});
+      [&](const Record& record, const Outcome& outcome) {
+        decoded.records.emplace(
+            std::pair(record.place.file, record.place.row),
+            DecodedRecord{record.id, values ? by_value(record, record_row(*task, record, outcome, job.output))
+                                            : by_token(bench, record, outcome.answers)});
       },
       [&](const Reject&) { ++decoded.rejects; });
   listener.ended();
   if (decoded.finished)
     listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what,
-                                 engine.stats().answers, engine.stats().rows(), engine.stats().step_seconds));
+                                 engine.stats().answers, engine.stats().tokens(),
+                                 engine.stats().step_seconds));
   return decoded;
 }
 
-void compare(const DecodedItem& one, const DecodedItem& other, VerifyEnd& end) {
-  ++end.items;
+void compare(const DecodedRecord& one, const DecodedRecord& other, VerifyEnd& end) {
+  ++end.records;
   if (one.answers.size() != other.answers.size())
     fail("the method decoded {} answers, but its baseline {}", one.answers.size(), other.answers.size());
   for (size_t q = 0; q < one.answers.size(); ++q) {
@@ -131,8 +133,8 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
       decode(bench, alone, make_separate_builder(alone.method), values, method.baseline, listener);
   if (!separate.finished) return end;
   end.finished = true;
-  for (const auto& [place, one] : packed.items)
-    if (const auto other = separate.items.find(place); other != separate.items.end())
+  for (const auto& [place, one] : packed.records)
+    if (const auto other = separate.records.find(place); other != separate.records.end())
       compare(one, other->second, end);
   end.rejects = std::max(packed.rejects, separate.rejects);
   if (end.answers == 0)

@@ -10,14 +10,14 @@ namespace sheaf {
 
 /// An answer that differs.
 struct VerifyDifference {
-  nlohmann::json id;     ///< of the item
+  nlohmann::json id;     ///< of the record
   std::string question;  ///< or the attribute
   std::string method, alone;
 };
 
 struct VerifyEnd {
   bool finished = false;  ///< else interrupted
-  int64_t items = 0, answers = 0, same = 0, rejects = 0;
+  int64_t records = 0, answers = 0, same = 0, rejects = 0;
   std::vector<VerifyDifference> differences;  ///< the first few
 
   double match() const { return static_cast<double>(same) / static_cast<double>(answers); }

@@ -113,8 +113,8 @@ std::unique_ptr<Task> Workbench::task(const Job& job) const {
 EngineOptions Workbench::engine_options(const Backend& backend) const {
   EngineOptions options;
   options.page_size = kPageSize;
-  options.rows_per_step =
-      job_.engine.rows_per_step > 0 ? job_.engine.rows_per_step : backend.preferred_rows();
+  options.tokens_per_step =
+      job_.engine.tokens_per_step > 0 ? job_.engine.tokens_per_step : backend.preferred_tokens();
   const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
   int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
 #ifdef SHEAF_WITH_CUDA

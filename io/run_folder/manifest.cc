@@ -28,8 +28,10 @@ class ManifestReader {
       if (json.at("manifest") != kVersion) reject("it has another version");
       manifest.rows = count_of(json, "rows");
       manifest.rejects = count_of(json, "rejects");
-      manifest.first = count_of(json.at("corpus_rows"), "first");
-      manifest.end = count_of(json.at("corpus_rows"), "end");
+      // Earlier versions wrote corpus_rows.
+      const ordered_json& records = json.at(json.contains("corpus_rows") ? "corpus_rows" : "records");
+      manifest.first = count_of(records, "first");
+      manifest.end = count_of(records, "end");
       for (const ordered_json& file : json.at("files"))
         manifest.files.push_back({name_of(file), count_of(file, "rows"), count_of(file, "bytes"),
                                   file.at("sha256").get<std::string>()});
@@ -104,7 +106,7 @@ ordered_json manifest_json(const Manifest& manifest) {
   return {{"manifest", kVersion},
           {"rows", manifest.rows},
           {"rejects", manifest.rejects},
-          {"corpus_rows", {{"first", manifest.first}, {"end", manifest.end}}},
+          {"records", {{"first", manifest.first}, {"end", manifest.end}}},
           {"files", std::move(files)},
           {"fingerprint_sha256", sha256(manifest.fingerprint.dump())},
           {"fingerprint", manifest.fingerprint}};

@@ -23,6 +23,7 @@ ordered_json read_report_file(const std::string& path) {
   const auto text = read_whole(path);
   if (!text) refuse("{}: no such file", path);
   ordered_json report = parse_report(*text, path);
+  update_report(report);
   check_report(report, path);
   return report;
 }
@@ -38,6 +39,7 @@ SavedReport read_saved_report(const std::string& text, const std::string& source
   }
   if (!json.contains("report")) refuse("{}: report is missing; run the job again with --restart", source);
   saved.report = std::move(json["report"]);
+  update_report(saved.report);
   check_report(saved.report, source);
   return saved;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/row.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"

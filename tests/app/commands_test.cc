@@ -82,7 +82,7 @@ TEST(Run, WritesTypedRowsInInputOrderAndAReport) {
     EXPECT_EQ(got, wanted);
   }
   const json report = json::parse(read_text(scratch.file("out/report.json")));
-  EXPECT_EQ(report["items"], 4);
+  EXPECT_EQ(report["rows"], 4);
   EXPECT_GT(report["tokens"]["saved"].get<int64_t>(), 0);
   EXPECT_EQ(report["tokens"]["computed"],
             report["tokens"]["prefill"].get<int64_t>() + report["tokens"]["decode"].get<int64_t>());
@@ -183,7 +183,7 @@ TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
       scratch, "plan configs/extract.yaml --json --dump 3 --dump-to " + scratch.file("graphs.jsonl"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json plan = json::parse(ran.out);
-  EXPECT_EQ(plan["items"], 252);
+  EXPECT_EQ(plan["records"], 252);
   EXPECT_EQ(plan["bins"].size(), 10u);
   EXPECT_GT(plan["tokens_one_prompt_per_question"].get<int64_t>(),
             4 * plan["tokens_computed"].get<int64_t>());

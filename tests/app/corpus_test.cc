@@ -89,7 +89,8 @@ TEST_F(CorpusRun, StandardInputIsReadLikeAFile) {
   EXPECT_EQ(run_with(file, "plan " + from_input).exit_code, 1);
   const Ran verified = run_with(file, "verify " + from_input);
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
-  EXPECT_NE(verified.out.find("20 items, 20 answers, exact match 1.0000"), std::string::npos) << verified.out;
+  EXPECT_NE(verified.out.find("20 records, 20 answers, exact match 1.0000"), std::string::npos)
+      << verified.out;
   // Parts of it are parts of the whole.
   for (const char* shard : {"0/2", "1/2"})
     EXPECT_LE(run_with(file, "run " + from_input + to(std::string("shard") + shard[0]) + " --shard " + shard)
@@ -204,7 +205,7 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
   ASSERT_EQ(rejects("ippd").size(), 1u);
   EXPECT_EQ(rejects("ippd")[0]["id"], "request-7");
   const Ran verified = run_sheaf(scratch_, "verify " + chat + " --limit 24");
-  EXPECT_NE(verified.out.find("23 items, 23 answers, exact match 1.0000"), std::string::npos)
+  EXPECT_NE(verified.out.find("23 records, 23 answers, exact match 1.0000"), std::string::npos)
       << verified.out << verified.err;
   const Ran plan = run_sheaf(scratch_, "plan --json " + chat);
   const json planned = json::parse(plan.out);

@@ -46,7 +46,7 @@ TEST(ExactOnSquad, IppdAndPrefixEqualOnePromptPerQuestion) {
   const std::string corpus = squad_sample(scratch, 2);
   for (const char* method : {"name: ippd, documents: 2", "name: prefix", "name: parallel-prompting"}) {
     const json result = verify(scratch, ask_job(scratch, corpus, method));
-    EXPECT_EQ(result["items"], 2) << method;
+    EXPECT_EQ(result["records"], 2) << method;
     EXPECT_EQ(result["answers"], 10) << method;
     EXPECT_EQ(result["exact_match"], 1.0) << method << result["differences"].dump(2);
   }
@@ -64,7 +64,7 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
       "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " +
           scratch.file("out") + "}\n");
   const json result = verify(scratch, job + " --limit 4");
-  EXPECT_EQ(result["items"], 4);
+  EXPECT_EQ(result["records"], 4);
   EXPECT_GT(result["answers"].get<int>(), 20);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
@@ -76,7 +76,7 @@ TEST(ExactOnCatalog, EnumsAndSamplesToo) {
       verify(scratch,
              "configs/demo.yaml --limit 3 --set method.temperature=0.8 --set method.seed=7 --set "
              "method.max_value_tokens=8");
-  EXPECT_EQ(result["items"], 3);
+  EXPECT_EQ(result["records"], 3);
   EXPECT_GT(result["answers"].get<int>(), 20);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
@@ -85,7 +85,7 @@ TEST(ExactOnPassages, PackedQuestionsEqualOnePromptPerQuestion) {
   NEED_MODEL();
   const Scratch scratch;
   const json result = verify(scratch, "configs/ask.yaml --limit 2 --set method.max_value_tokens=6");
-  EXPECT_EQ(result["items"], 2);
+  EXPECT_EQ(result["records"], 2);
   EXPECT_GT(result["answers"].get<int>(), 7);
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }

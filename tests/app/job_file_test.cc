@@ -87,7 +87,7 @@ input: {path: '@*.jsonl', format: jsonl, limit: 9, id: i, category: c, document:
 task: {kind: extract, schema: '@schema.yaml', instruction: "Do it."}
 method: {name: hpd, values: positional, stacking: joint, documents: 3, prompt_tokens: 100, max_value_tokens: 7,
          temperature: 0.5, top_k: 4, top_p: 0.25, seed: 18446744073709551615}
-engine: {device: "cuda:1", kernels: reference, threads: 2, rows_per_step: 64, kv_memory_gb: 1.5, window: 10}
+engine: {device: "cuda:1", kernels: reference, threads: 2, tokens_per_step: 64, kv_memory_gb: 1.5, window: 10}
 output: {path: o, format: jsonl, logprobs: true, raw: true}
 cost: {usd_per_hour: 2.5, devices: 8}
 )");
@@ -117,7 +117,7 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.engine.device, (Device{Device::Kind::cuda, 1}));
   EXPECT_EQ(job.engine.kernels, CpuKernels::reference);
   EXPECT_EQ(job.engine.threads, 2);
-  EXPECT_EQ(job.engine.rows_per_step, 64);
+  EXPECT_EQ(job.engine.tokens_per_step, 64);
   EXPECT_EQ(job.engine.kv_memory_gb, 1.5);
   EXPECT_EQ(job.engine.window, 10);
   EXPECT_EQ(job.output.path, "o");
@@ -139,12 +139,21 @@ TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
   EXPECT_EQ(on("timing"), (std::array{false, false, false, true}));
 }
 
+TEST_F(JobFile, TakesTheOldNameOfAKey) {
+  EXPECT_EQ(read(kExtract, {"engine.rows_per_step=48"}).engine.tokens_per_step, 48);
+  const std::string both = error(kExtract, {"engine.rows_per_step=48", "engine.tokens_per_step=64"});
+  EXPECT_TRUE(
+      both.ends_with("engine.rows_per_step is the old name of engine.tokens_per_step, which is also "
+                     "given; remove one"))
+      << both;
+}
+
 TEST_F(JobFile, TakesNullAndAuto) {
-  const Job job = read(kExtract, {"model.adapter=null", "model.dtype=~", "engine.rows_per_step=auto",
+  const Job job = read(kExtract, {"model.adapter=null", "model.dtype=~", "engine.tokens_per_step=auto",
                                   "engine.kv_memory_gb=auto", "cost=null", "input.id="});
   EXPECT_EQ(job.model.adapter, "");
   EXPECT_EQ(job.model.dtype, Precision::automatic);
-  EXPECT_EQ(job.engine.rows_per_step, 0);
+  EXPECT_EQ(job.engine.tokens_per_step, 0);
   EXPECT_EQ(job.engine.kv_memory_gb, 0);
 }
 

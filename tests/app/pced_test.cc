@@ -72,7 +72,7 @@ TEST_F(PcedRun, ADatasetIsAnsweredAndGoesOnWhereItStopped) {
   EXPECT_EQ(rows("parts"), rows("whole"));
 
   // Steps, windows and sharing change nothing.
-  EXPECT_EQ(run_sheaf(scratch_, run + to("steps") + " --set engine.rows_per_step=3 --set engine.window=40")
+  EXPECT_EQ(run_sheaf(scratch_, run + to("steps") + " --set engine.tokens_per_step=3 --set engine.window=40")
                 .exit_code,
             1);
   EXPECT_EQ(rows("steps"), rows("whole"));

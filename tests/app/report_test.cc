@@ -43,7 +43,7 @@ TEST(ReportCommand, ComparesRuns) {
   const std::string a = make_run(scratch, "a", report_of(50)), b = make_run(scratch, "b", report_of(70));
   const Ran ran = run_sheaf(scratch, "report " + a + " " + b + " --out " + scratch.file("both.html"));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("items a second"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("rows a second"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("5,000 *"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("7,000\n"), std::string::npos) << ran.out;
   const std::string page = read_text(scratch.file("both.html"));
@@ -56,8 +56,8 @@ TEST(ReportCommand, ComparesRuns) {
 TEST(ReportCommand, RefusesWhatIsNoReport) {
   const Scratch scratch;
   std::filesystem::create_directory(scratch.file("empty"));
-  nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(3)), part = later;
-  later["version"] = 3;
+  nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(4)), part = later;
+  later["version"] = 4;
   part.erase("tokens");
   const std::string good = make_run(scratch, "good", report_of(3));
   struct Case {
@@ -67,8 +67,8 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
        {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no report.json"},
         Case{make_run(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
         Case{make_run(scratch, "list", "[]"), "no version"},
-        Case{make_run(scratch, "old", "{\"items\": 3}"), "no version"},
-        Case{make_run(scratch, "later", later.dump()), "version 3"},
+        Case{make_run(scratch, "old", "{\"rows\": 3}"), "no version"},
+        Case{make_run(scratch, "later", later.dump()), "version 4"},
         Case{make_run(scratch, "part", part.dump()),
              "part/report.json: the report is damaged: tokens is missing"}}) {
     const Ran alone = run_sheaf(scratch, "report " + wrong.run);

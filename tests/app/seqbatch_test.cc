@@ -81,7 +81,7 @@ TEST_F(SeqbatchRun, IsVerifiedAgainstSeparatePromptsNotItself) {
     const Ran ran = run_sheaf(scratch_, "verify --json " + file);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const json verified = json::parse(ran.out);
-    EXPECT_EQ(verified["items"], 12);
+    EXPECT_EQ(verified["records"], 12);
     EXPECT_EQ(verified["answers"], 24);
     EXPECT_LT(verified["exact_match"], 1.0) << "a random model does not write the same both ways";
     EXPECT_FALSE(verified["differences"].empty());
@@ -105,7 +105,7 @@ TEST_F(SeqbatchRun, ADocumentThatIsSplitIsAskedPartByPart) {
 TEST_F(SeqbatchRun, IsPlannedEstimatedAndTimed) {
   const Ran plan = run_sheaf(scratch_, "plan --json " + ask());
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_EQ(json::parse(plan.out)["answers"], 12) << "one list an item";
+  EXPECT_EQ(json::parse(plan.out)["answers"], 12) << "one list a record";
   const Ran estimate = run_sheaf(scratch_, "estimate --json --hardware h200 " + ask());
   EXPECT_EQ(estimate.exit_code, 0) << estimate.err;
   const Ran made_up = run_sheaf(scratch_,

@@ -19,7 +19,7 @@ class InParts : public Backend {
   std::string describe() const override { return "in parts"; }
   void allocate_kv(int32_t pages, int32_t page_size) override { inner_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return inner_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     ++steps;
     if (batch.rows() < 2 || random_() % 4 == 0) return inner_.step(batch, picked, logits);

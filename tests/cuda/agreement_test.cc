@@ -64,14 +64,14 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
     const auto cpu = make_quick_backend(model, static_cast<int>(std::thread::hardware_concurrency()));
     const auto gpu = make_cuda_backend(model, {});
     SideBySide both(*cpu, *gpu);
-    Engine engine(both, rules, {.rows_per_step = 1024, .pages = 2000});
+    Engine engine(both, rules, {.tokens_per_step = 1024, .pages = 2000});
     const auto task = make_task(*loaded.tokenizer, chat, job, schema);
     Planner planner(make_builder(job.method), {model.config.context, job.method.prompt_tokens,
                                                [&](const Stack& stack) { return engine.fits(stack); }});
     const auto corpus = open_corpus(job, extract ? &schema : nullptr);
     Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
     size_t answers = 0;
-    EXPECT_TRUE(pipeline.run([&](const Item&, const Outcome& one) { answers += one.answers.size(); },
+    EXPECT_TRUE(pipeline.run([&](const Record&, const Outcome& one) { answers += one.answers.size(); },
                              [](const Reject& reject) { ADD_FAILURE() << reject.reason; }));
     EXPECT_EQ(answers, extract ? 346u : 154u);
     both.errors.print(std::string(word_of(job.task.kind)));

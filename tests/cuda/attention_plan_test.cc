@@ -206,7 +206,7 @@ TEST(AttentionPlan, FixedPlansDoNotDependOnOtherRows) {
     StepBatch& whole = looks.batch;
     whole.positions.assign(whole.tokens.size(), 0);
     whole.kv_slots.assign(whole.tokens.size(), 0);
-    whole.decode_rows = whole.rows() / 2;
+    whole.decode_tokens = whole.rows() / 2;
     AttentionPlanner planner({4, 16, 500, true});
     AttentionPlan plan, part_plan;
     planner.plan(whole, plan);

@@ -165,7 +165,7 @@ TEST(Attention, EqualsPlainSumsWithFixedBlocks) {
     shape.longest = round % 2 == 0 ? 5000 : 150;
     shape.most_rows = 150;
     test::RandomLooks looks = make_random_looks(random, shape);
-    looks.batch.decode_rows = looks.batch.rows() / 2;
+    looks.batch.decode_tokens = looks.batch.rows() / 2;
     compare(looks, round < 3 ? Heads{8, 2, 128, 128} : Heads{6, 2, 64, 64}, 16, 500, random,
             fmt::format("fixed, round {}", round), true);
   }

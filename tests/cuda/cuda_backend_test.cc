@@ -21,8 +21,8 @@
 namespace sheaf {
 namespace {
 
-using test::make_random_items;
 using test::make_random_model;
+using test::make_random_records;
 using test::RandomModelShape;
 
 [[gnu::noinline]] double relative_error(std::span<const float> got, std::span<const float> right) {
@@ -46,7 +46,7 @@ class Shadow : public Backend {
     gpu_.allocate_kv(pages, page_size);
   }
   int64_t kv_bytes_per_token() const override { return cpu_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return cpu_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return cpu_.preferred_tokens(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     const auto vocab = static_cast<size_t>(config().vocab);
     std::vector<float> right(picked.size() * vocab), got(right.size(), NAN);
@@ -115,15 +115,15 @@ TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
   uint32_t seed = 0;
   for (const auto& [name, shape] : shapes) {
     const Model model = make_random_model(shape, ++seed);
-    const auto items = make_random_items({.items = 3, .questions = 4, .max_tokens = 6}, seed);
+    const auto records = make_random_records({.records = 3, .questions = 4, .max_tokens = 6}, seed);
     for (int kind = 0; kind < 4; ++kind) {
       std::vector<Stack> stacks;
-      if (kind == 0) build_tree(items, stacks);
-      if (kind == 1) build_positional(items, true, stacks);
-      if (kind == 2) build_prefix(items, stacks);
-      if (kind == 3) build_joint_tree(items, stacks);
+      if (kind == 0) build_tree(records, stacks);
+      if (kind == 1) build_positional(records, true, stacks);
+      if (kind == 2) build_prefix(records, stacks);
+      if (kind == 3) build_joint_tree(records, stacks);
       compare(model, std::move(stacks),
-              {.rows_per_step = kind == 0 ? 7 : 64, .pages = 200, .page_size = kind == 3 ? 8 : 16}, name);
+              {.tokens_per_step = kind == 0 ? 7 : 64, .pages = 200, .page_size = kind == 3 ? 8 : 16}, name);
     }
   }
 }
@@ -131,11 +131,11 @@ TEST(CudaBackend, AgreesOnEveryVariantOfTheTransformer) {
 TEST(CudaBackend, AgreesOnLongSpans) {
   NEED_GPU();
   const Model model = make_random_model({.head_dim = 64}, 5);
-  const auto items = make_random_items(
-      {.items = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 5);
+  const auto records = make_random_records(
+      {.records = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 5);
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
-  compare(model, std::move(stacks), {.rows_per_step = 700, .pages = 6000}, "long spans");
+  build_tree(records, stacks);
+  compare(model, std::move(stacks), {.tokens_per_step = 700, .pages = 6000}, "long spans");
 }
 
 /// From 1,024 rows on, products and what follows them run in other kernels.
@@ -149,11 +149,11 @@ TEST(CudaBackend, AgreesInStepsOfThousandsOfRows) {
   };
   uint32_t seed = 30;
   for (const RandomModelShape& shape : shapes) {
-    const auto items = make_random_items(
-        {.items = 12, .questions = 30, .max_tokens = 2, .own_questions = true, .longest = 200}, ++seed);
+    const auto records = make_random_records(
+        {.records = 12, .questions = 30, .max_tokens = 2, .own_questions = true, .longest = 200}, ++seed);
     std::vector<Stack> stacks;
-    build_tree(items, stacks);
-    compare(make_random_model(shape, seed), std::move(stacks), {.rows_per_step = 3000, .pages = 9000},
+    build_tree(records, stacks);
+    compare(make_random_model(shape, seed), std::move(stacks), {.tokens_per_step = 3000, .pages = 9000},
             "thousands of rows");
   }
 }
@@ -161,32 +161,32 @@ TEST(CudaBackend, AgreesInStepsOfThousandsOfRows) {
 TEST(CudaBackend, ConstrainedAnswersStayInTheirTrie) {
   NEED_GPU();
   const Model model = make_random_model({}, 6);
-  auto items = make_random_items({.items = 2, .questions = 3, .own_questions = true}, 6);
+  auto records = make_random_records({.records = 2, .questions = 3, .own_questions = true}, 6);
   std::vector<Tokens> answers;
   for (TokenId last : {6, 9, 12}) answers.push_back(Tokens(static_cast<size_t>(last) / 3, last));
   const auto trie = std::make_shared<AnswerTrie>(answers, 0);
-  for (ItemParts& item : items)
-    for (QuestionParts& question : item.own_questions) question.allowed = trie;
+  for (RecordParts& record : records)
+    for (QuestionParts& question : record.own_questions) question.allowed = trie;
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
-  compare(model, std::move(stacks), {.rows_per_step = 64, .pages = 200}, "trie");
+  build_tree(records, stacks);
+  compare(model, std::move(stacks), {.tokens_per_step = 64, .pages = 200}, "trie");
 }
 
 TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
   NEED_GPU();
   // Separate and packed prompts may round differently in bf16; on random models most answers still agree.
   const Model model = make_random_model({.hidden = 64, .head_dim = 64}, 9);
-  const auto items = make_random_items(
-      {.items = 6, .questions = 8, .max_tokens = 4, .own_questions = true, .longest = 30}, 9);
+  const auto records = make_random_records(
+      {.records = 6, .questions = 8, .max_tokens = 4, .own_questions = true, .longest = 30}, 9);
   std::map<std::pair<int, int>, Tokens> first;
   int same = 0, all = 0;
-  for (auto build : {+[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_separate(i, o); },
-                     +[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_tree(i, o); }}) {
+  for (auto build : {+[](std::span<const RecordParts> i, std::vector<Stack>&o) { build_separate(i, o); },
+                     +[](std::span<const RecordParts> i, std::vector<Stack>&o) { build_tree(i, o); }}) {
     std::vector<Stack> stacks;
-    build(items, stacks);
+    build(records, stacks);
     const auto gpu = make_cuda_backend(model, {});
     const StopRules rules(model.config.vocab, {});
-    Engine engine(*gpu, rules, {.rows_per_step = 512, .pages = 1000});
+    Engine engine(*gpu, rules, {.tokens_per_step = 512, .pages = 1000});
     size_t next = 0;
     engine.run(
         [&]() -> std::optional<Stack> {
@@ -196,7 +196,7 @@ TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
         [&](Stack&& stack, std::vector<Answer>&& answers) {
           for (size_t i = 0; i < answers.size(); ++i) {
             const auto [at, added] =
-                first.try_emplace({stack.slots[i].item, stack.slots[i].question}, answers[i].tokens);
+                first.try_emplace({stack.slots[i].record, stack.slots[i].question}, answers[i].tokens);
             if (!added) ++all, same += at->second == answers[i].tokens;
           }
         });
@@ -218,7 +218,7 @@ class Twice : public Backend {
     alone_.allocate_kv(pages, page_size);
   }
   int64_t kv_bytes_per_token() const override { return alone_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return alone_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return alone_.preferred_tokens(); }
   int32_t steps_at_once() const override { return overlapped_.steps_at_once(); }
   void step(const StepBatch&, std::span<Picked>, std::span<float>) override { FAIL() << "not started"; }
   void start(const StepBatch& batch, std::span<Picked> picked) override {
@@ -258,7 +258,7 @@ AllTokens decode(Engine& engine, std::vector<Stack> stacks) {
       },
       [&](Stack&& stack, std::vector<Answer>&& answers) {
         for (size_t i = 0; i < answers.size(); ++i)
-          tokens[{stack.slots[i].item, stack.slots[i].question}] = answers[i].tokens;
+          tokens[{stack.slots[i].record, stack.slots[i].question}] = answers[i].tokens;
       }));
   return tokens;
 }
@@ -267,16 +267,16 @@ TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
   NEED_GPU();
   for (const float temperature : {0.0f, 1.0f}) {
     const Model model = make_random_model({.hidden = 64, .head_dim = 64, .vocab = 500}, 12);
-    const auto items = make_random_items(
-        {.items = 40, .questions = 6, .vocab = 500, .max_tokens = 8, .own_questions = true, .longest = 60},
+    const auto records = make_random_records(
+        {.records = 40, .questions = 6, .vocab = 500, .max_tokens = 8, .own_questions = true, .longest = 60},
         12);
     std::vector<Stack> stacks;
-    build_separate(items, stacks);
+    build_separate(records, stacks);
     const auto overlapped = make_cuda_backend(model, {}), alone = make_cuda_backend(model, {});
     ASSERT_EQ(overlapped->steps_at_once(), 2);
     Twice twice(*overlapped, *alone);
     const StopRules rules(model.config.vocab, {3});
-    Engine engine(twice, rules, {.rows_per_step = 300, .pages = 700, .temperature = temperature});
+    Engine engine(twice, rules, {.tokens_per_step = 300, .pages = 700, .temperature = temperature});
     EXPECT_EQ(decode(engine, std::move(stacks)).size(), 240u);
     EXPECT_GT(twice.side_by_side, 20);
     EXPECT_GT(twice.picks, 240);
@@ -287,17 +287,17 @@ TEST(CudaBackend, ReplayedStepsPickWhatLaunchedOnesPick) {
   NEED_HOPPER();  // only its attention can be replayed
   const Model model =
       make_random_model({.layers = 3, .hidden = 64, .heads = 4, .head_dim = 64, .vocab = 500}, 14);
-  const auto items = make_random_items(
-      {.items = 60, .questions = 8, .vocab = 500, .max_tokens = 12, .own_questions = true, .longest = 200},
+  const auto records = make_random_records(
+      {.records = 60, .questions = 8, .vocab = 500, .max_tokens = 12, .own_questions = true, .longest = 200},
       14);
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
+  build_tree(records, stacks);
   std::vector<test::Answers> answers;
   int64_t replayed = 0;
   for (const bool graphs : {false, true}) {
     const auto backend = make_cuda_backend(model, {.graphs = graphs, .replayed = &replayed});
     // Few rows a step, so that many steps are full and alike.
-    answers.push_back(test::decode(*backend, stacks, {.rows_per_step = 256, .pages = 8000}));
+    answers.push_back(test::decode(*backend, stacks, {.tokens_per_step = 256, .pages = 8000}));
     EXPECT_EQ(answers.back().size(), 480u);
     EXPECT_TRUE(graphs || replayed == 0);
   }
@@ -310,16 +310,16 @@ TEST(CudaBackend, ShortMemoryShrinksStepsAndThePool) {
   NEED_GPU();
   // A step of 8192 rows needs some 900 MB here, its keys and values little.
   const Model model = make_random_model({.layers = 1, .hidden = 512, .ffn = 16384, .head_dim = 64}, 13);
-  const auto items = make_random_items(
-      {.items = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 13);
+  const auto records = make_random_records(
+      {.records = 2, .questions = 40, .max_tokens = 3, .own_questions = true, .longest = 900}, 13);
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
+  build_tree(records, stacks);
   const StopRules rules(model.config.vocab, {});
   const auto decode_with = [&](int64_t bytes_left, int32_t pages, EngineStats& stats, int32_t& granted) {
     const auto backend = make_cuda_backend(model, {});
     cuda::DeviceMemory<std::byte> taken;
     if (bytes_left > 0) taken.grow(cuda_free_bytes(0) - bytes_left);
-    Engine engine(*backend, rules, {.rows_per_step = 8192, .pages = pages});
+    Engine engine(*backend, rules, {.tokens_per_step = 8192, .pages = pages});
     const AllTokens tokens = decode(engine, stacks);
     stats = engine.stats();
     granted = engine.pages();

@@ -25,7 +25,7 @@ class Checked : public Backend {
   std::string describe() const override { return inner_.describe(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { inner_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return inner_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     const auto vocab = static_cast<size_t>(config().vocab);
     std::vector<float> logits(picked.size() * vocab);
@@ -59,7 +59,8 @@ TEST(CudaExperts, ChoosesAsTheDefinitionSays) {
     const Model model = make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32}, 70 + seed);
     const auto backend = make_cuda_backend(model, {});
     Checked checked(*backend);
-    EngineOptions options{.rows_per_step = seed % 2 ? 40 : 300, .pages = 2000, .page_size = 16, .seed = seed};
+    EngineOptions options{
+        .tokens_per_step = seed % 2 ? 40 : 300, .pages = 2000, .page_size = 16, .seed = seed};
     if (seed % 5 == 4) options.temperature = 1;
     EXPECT_EQ(test::decode(checked, test::random_stacks(seed, 6), options).size(), 36u);
     groups += checked.groups;
@@ -78,16 +79,16 @@ TEST(CudaExperts, ManyExpertsAndManyTokens) {
     const Model model =
         make_random_model({.layers = 1, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = vocab}, 90);
     for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product}) {
-      auto items = test::make_random_items({.items = 1, .questions = 1, .max_tokens = 2}, 5);
-      while (items[0].experts.size() < experts) test::add_random_experts(items, 40, 6, 5);
-      items[0].experts.resize(experts);
+      auto records = test::make_random_records({.records = 1, .questions = 1, .max_tokens = 2}, 5);
+      while (records[0].experts.size() < experts) test::add_random_experts(records, 40, 6, 5);
+      records[0].experts.resize(experts);
       Job::Method method;
       method.aggregate = aggregate;
       std::vector<Stack> stacks;
-      build_pced(items, method, true, stacks);
+      build_pced(records, method, true, stacks);
       const auto backend = make_cuda_backend(model, {});
       Checked checked(*backend);
-      test::decode(checked, std::move(stacks), {.rows_per_step = 2000, .pages = 20000});
+      test::decode(checked, std::move(stacks), {.tokens_per_step = 2000, .pages = 20000});
       EXPECT_GE(checked.groups, 1);
       EXPECT_EQ(checked.dynamic, 1);
     }
@@ -102,9 +103,9 @@ TEST(CudaExperts, AnswersDoNotDependOnTheStepsWhenReproducible) {
   options.reproducible = true;
   const auto stacks = test::random_stacks(3, 6);
   const auto one = make_cuda_backend(model, options);
-  const auto first = test::decode(*one, stacks, {.rows_per_step = 300, .pages = 2000});
+  const auto first = test::decode(*one, stacks, {.tokens_per_step = 300, .pages = 2000});
   const auto other = make_cuda_backend(model, options);
-  test::expect_same(first, test::decode(*other, stacks, {.rows_per_step = 20, .pages = 2000}), "steps");
+  test::expect_same(first, test::decode(*other, stacks, {.tokens_per_step = 20, .pages = 2000}), "steps");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ std::vector<Golden> all_goldens() {
 }
 
 struct Layout {
-  int32_t rows_per_step, page_size;
+  int32_t tokens_per_step, page_size;
 };
 
 /// The logits of every token of one sequence, its pages in no particular order.
@@ -77,8 +77,8 @@ std::vector<float> run_sequence(Backend& backend, const Tokens& tokens, Layout l
   for (int32_t i = 0; i < count; ++i) pages.push_back(i % 2 == 0 ? count - 1 - i / 2 : i / 2);
   backend.allocate_kv(count, size);
   std::vector<float> all;
-  for (int32_t first = 0; first < length; first += layout.rows_per_step) {
-    const int32_t end = std::min(first + layout.rows_per_step, length);
+  for (int32_t first = 0; first < length; first += layout.tokens_per_step) {
+    const int32_t end = std::min(first + layout.tokens_per_step, length);
     StepBatch batch;
     for (int32_t position = first; position < end; ++position) {
       batch.tokens.push_back(tokens[static_cast<size_t>(position)]);
@@ -129,7 +129,7 @@ LogitErrors compare_goldens(const MakeBackend& make_tried, std::span<const Layou
       SideBySide both(*right, *tried);
       const std::vector<float> got = run_sequence(both, tokens, layout);
       const std::string what =
-          fmt::format("steps of {}, pages of {}", layout.rows_per_step, layout.page_size);
+          fmt::format("steps of {}, pages of {}", layout.tokens_per_step, layout.page_size);
       both.errors.expect_below(limits.mean, limits.worst, what);
       // A bf16 choice differs only where two logits are about as large.
       EXPECT_GT(static_cast<double>(both.same_picks), 0.85 * static_cast<double>(both.errors.rows)) << what;

@@ -18,8 +18,8 @@ namespace sheaf {
 namespace {
 
 using test::LogitErrors;
-using test::make_random_items;
 using test::make_random_model;
+using test::make_random_records;
 using test::RandomModelShape;
 using test::SideBySide;
 
@@ -28,7 +28,7 @@ struct Method {
   ValueSight values;
   Stacking stacking;
   bool exact;      ///< equals one prompt per question
-  bool questions;  ///< of each item's own, else keys that all items share
+  bool questions;  ///< of each record's own, else keys that all records share
 };
 
 constexpr Method kMethods[] = {
@@ -56,15 +56,15 @@ Builder builder_of(const Method& method) {
   return make_builder(job);
 }
 
-std::vector<Stack> build(const Builder& builder, const std::vector<ItemParts>& items) {
+std::vector<Stack> build(const Builder& builder, const std::vector<RecordParts>& records) {
   std::vector<Stack> stacks;
   const auto together = static_cast<size_t>(builder.documents);
-  for (size_t first = 0; first < items.size(); first += together)
-    builder.build(std::span(items).subspan(first, std::min(together, items.size() - first)), stacks);
+  for (size_t first = 0; first < records.size(); first += together)
+    builder.build(std::span(records).subspan(first, std::min(together, records.size() - first)), stacks);
   return stacks;
 }
 
-using Decoded = std::map<std::pair<int32_t, int32_t>, Tokens>;  // by item and question
+using Decoded = std::map<std::pair<int32_t, int32_t>, Tokens>;  // by record and question
 
 Decoded decode(Backend& backend, std::vector<Stack> stacks, const EngineOptions& options) {
   const StopRules rules(backend.config().vocab, {3});
@@ -80,7 +80,7 @@ Decoded decode(Backend& backend, std::vector<Stack> stacks, const EngineOptions&
         for (size_t i = 0; i < answers.size(); ++i)
           EXPECT_TRUE(
               decoded
-                  .try_emplace({stack.slots[i].item, stack.slots[i].question}, std::move(answers[i].tokens))
+                  .try_emplace({stack.slots[i].record, stack.slots[i].question}, std::move(answers[i].tokens))
                   .second);
       }));
   return decoded;
@@ -100,14 +100,14 @@ const std::vector<std::pair<const char*, RandomModelShape>> kShapes{
     {"heads of 40", {.hidden = 64, .head_dim = 40, .vocab = 500, .biases = true}},
 };
 
-std::vector<ItemParts> items_of(const Method& method, int32_t vocab, int32_t longest, uint32_t seed) {
-  return make_random_items({.items = 12,
-                            .questions = 8,
-                            .vocab = vocab,
-                            .max_tokens = 4,
-                            .own_questions = method.questions,
-                            .longest = longest},
-                           seed);
+std::vector<RecordParts> records_of(const Method& method, int32_t vocab, int32_t longest, uint32_t seed) {
+  return make_random_records({.records = 12,
+                              .questions = 8,
+                              .vocab = vocab,
+                              .max_tokens = 4,
+                              .own_questions = method.questions,
+                              .longest = longest},
+                             seed);
 }
 
 TEST(CudaMethods, LogitsAgreeWithTheCpu) {
@@ -117,17 +117,17 @@ TEST(CudaMethods, LogitsAgreeWithTheCpu) {
     const Model model = make_random_model(shape, ++seed);
     for (const Method& method : kMethods) {
       for (const EngineOptions& options :
-           {EngineOptions{.rows_per_step = 9, .pages = 4000},
-            EngineOptions{.rows_per_step = 400, .pages = 4000},
-            EngineOptions{.rows_per_step = 400, .pages = 4000, .page_size = 64}}) {
+           {EngineOptions{.tokens_per_step = 9, .pages = 4000},
+            EngineOptions{.tokens_per_step = 400, .pages = 4000},
+            EngineOptions{.tokens_per_step = 400, .pages = 4000, .page_size = 64}}) {
         const auto cpu = make_quick_backend(model, 2), gpu = make_cuda_backend(model, {});
         SideBySide both(*cpu, *gpu);
-        const int32_t longest = options.rows_per_step > 100 ? 60 : 9;
+        const int32_t longest = options.tokens_per_step > 100 ? 60 : 9;
         const Decoded decoded =
-            decode(both, build(builder_of(method), items_of(method, shape.vocab, longest, seed)), options);
+            decode(both, build(builder_of(method), records_of(method, shape.vocab, longest, seed)), options);
         EXPECT_EQ(decoded.size(), 96u);
         const std::string what = fmt::format("{}: {}, steps of {}, pages of {}", name, title(method),
-                                             options.rows_per_step, options.page_size);
+                                             options.tokens_per_step, options.page_size);
         both.errors.expect_below(0.025, 0.12, what);
         both.errors.print(what);
       }
@@ -138,11 +138,11 @@ TEST(CudaMethods, LogitsAgreeWithTheCpu) {
 TEST(CudaMethods, AnswersAgreeWithOnePromptPerQuestionAndWithTheCpu) {
   NEED_GPU();
   const Model model = make_random_model({.hidden = 64, .head_dim = 64}, 31);
-  const EngineOptions options{.rows_per_step = 512, .pages = 4000};
+  const EngineOptions options{.tokens_per_step = 512, .pages = 4000};
   for (const Method& method : kMethods) {
-    const auto items = items_of(method, model.config.vocab, 30, 31);
+    const auto records = records_of(method, model.config.vocab, 30, 31);
     const auto decode_on = [&](std::unique_ptr<Backend> backend, const Builder& builder) {
-      return decode(*backend, build(builder, items), options);
+      return decode(*backend, build(builder, records), options);
     };
     const Decoded packed = decode_on(make_cuda_backend(model, {}), builder_of(method));
     const Decoded cpu = decode_on(make_quick_backend(model, 2), builder_of(method));

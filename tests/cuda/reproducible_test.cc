@@ -15,8 +15,8 @@ namespace sheaf {
 namespace {
 
 using test::Answers;
-using test::make_random_items;
 using test::make_random_model;
+using test::make_random_records;
 using test::RandomModelShape;
 
 TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
@@ -29,20 +29,20 @@ TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
   };
   for (const RandomModelShape& shape : shapes) {
     const Model model = make_random_model(shape, 21);
-    const auto items = make_random_items(
-        {.items = 24, .questions = 5, .vocab = 504, .max_tokens = 7, .own_questions = true, .longest = 300},
+    const auto records = make_random_records(
+        {.records = 24, .questions = 5, .vocab = 504, .max_tokens = 7, .own_questions = true, .longest = 300},
         21);
     for (const char* method : {"ippd", "standard"}) {
       std::vector<Stack> stacks;
       Job::Method asked;
       asked.name = method;
       asked.documents = 0;
-      make_builder(asked).build(items, stacks);
+      make_builder(asked).build(records, stacks);
       std::vector<Answers> runs;
       for (const int32_t rows : {2000, 333, 48}) {
         const auto backend = make_cuda_backend(model, {.reproducible = true});
         runs.push_back(
-            test::decode(*backend, stacks, {.rows_per_step = rows, .pages = rows == 333 ? 2000 : 6000}));
+            test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = rows == 333 ? 2000 : 6000}));
         EXPECT_EQ(runs.back().size(), 120u);
         test::expect_same(runs.front(), runs.back(), fmt::format("{}, {} rows a step", method, rows));
       }
@@ -51,7 +51,7 @@ TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
         const auto backend = make_cuda_backend(model, {.reproducible = true});
         Answers alone;
         for (size_t i = 0; i < stacks.size(); i += 7)
-          alone.merge(test::decode(*backend, {stacks[i]}, {.rows_per_step = 2000, .pages = 6000}));
+          alone.merge(test::decode(*backend, {stacks[i]}, {.tokens_per_step = 2000, .pages = 6000}));
         EXPECT_GT(alone.size(), 5u);
         for (const auto& [key, answer] : alone) {
           EXPECT_EQ(answer.tokens, runs.front().at(key).tokens);

@@ -54,7 +54,7 @@ class SideBySide : public Backend {
     tried_.allocate_kv(pages, page_size);
   }
   int64_t kv_bytes_per_token() const override { return right_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return right_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return right_.preferred_tokens(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     const auto vocab = static_cast<size_t>(config().vocab);
     std::vector<float> right(picked.size() * vocab), got(right.size(), NAN);

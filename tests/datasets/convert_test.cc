@@ -93,7 +93,7 @@ TEST(Convert, TheCorpusIsReadAsAJobWould) {
     int64_t rows = 0, questions = 0;
     while (const auto row = corpus->next()) {
       ++rows;
-      questions += static_cast<int64_t>(std::get<Item>(*row).questions.size());
+      questions += static_cast<int64_t>(std::get<Record>(*row).questions.size());
     }
     EXPECT_EQ(rows, done.rows) << one.format;
     EXPECT_EQ(questions, done.questions) << one.format;

@@ -20,8 +20,8 @@ Job job_of(const TempFolder& folder, const std::string& input, const std::string
       {});
 }
 
-std::vector<std::variant<Item, Reject>> rest_of(Corpus& corpus) {
-  std::vector<std::variant<Item, Reject>> rows;
+std::vector<std::variant<Record, Reject>> rest_of(Corpus& corpus) {
+  std::vector<std::variant<Record, Reject>> rows;
   while (auto row = corpus.next()) rows.push_back(std::move(*row));
   return rows;
 }
@@ -31,13 +31,13 @@ TEST(DatasetCorpus, AJobNamesTheFormatAndNoColumns) {
   const std::string path = write_sample(folder, sample("squad"));
   const auto rows = rest_of(*open_corpus(job_of(folder, "path: " + path + ", format: squad"), nullptr));
   ASSERT_EQ(rows.size(), 2u);
-  const Item& item = std::get<Item>(rows[0]);
-  EXPECT_EQ(item.id, "Mills/0");
-  EXPECT_EQ(item.document, "The mill of Arn was built in 1802.");
-  ASSERT_EQ(item.questions.size(), 2u);
-  EXPECT_EQ(item.questions[0].id, "q1");
-  EXPECT_EQ(item.questions[0].text, "When was it built?");
-  EXPECT_TRUE(item.questions[0].options.empty());
+  const Record& record = std::get<Record>(rows[0]);
+  EXPECT_EQ(record.id, "Mills/0");
+  EXPECT_EQ(record.document, "The mill of Arn was built in 1802.");
+  ASSERT_EQ(record.questions.size(), 2u);
+  EXPECT_EQ(record.questions[0].id, "q1");
+  EXPECT_EQ(record.questions[0].text, "When was it built?");
+  EXPECT_TRUE(record.questions[0].options.empty());
 }
 
 TEST(DatasetCorpus, MultipleChoiceHasItsOptions) {
@@ -45,7 +45,7 @@ TEST(DatasetCorpus, MultipleChoiceHasItsOptions) {
   const std::string path = write_sample(folder, sample("race"));
   const auto rows = rest_of(*open_corpus(job_of(folder, "path: " + path + ", format: race"), nullptr));
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(std::get<Item>(rows[0]).questions[1].options,
+  EXPECT_EQ(std::get<Record>(rows[0]).questions[1].options,
             (std::vector<std::string>{"dry", "hot", "wet", "windy"}));
 }
 
@@ -61,8 +61,8 @@ TEST(DatasetCorpus, ProductsHaveTheirNumberForAnId) {
   schema.categories = {{"Coffee", {{"Brand", {}, ValueType::text, {}}}}};
   const auto rows = rest_of(*open_corpus(job, &schema));
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(std::get<Item>(rows[0]).id, 1);
-  EXPECT_EQ(std::get<Item>(rows[0]).document, "Acme Roast, 12 oz");
+  EXPECT_EQ(std::get<Record>(rows[0]).id, 1);
+  EXPECT_EQ(std::get<Record>(rows[0]).document, "Acme Roast, 12 oz");
   EXPECT_NE(std::get<Reject>(rows[1]).reason.find("category \"Tea\" is not in the schema"),
             std::string::npos);
 }
@@ -83,7 +83,7 @@ TEST(DatasetCorpus, CountsSkipsAndLimitsAsEveryCorpus) {
   EXPECT_EQ(std::get<Reject>(all[3]).place.row, 4);
   for (int64_t at = 0; at <= 20; ++at) {
     const auto corpus = open_corpus(job, nullptr);
-    EXPECT_EQ(corpus->count_rows(), 20);
+    EXPECT_EQ(corpus->count_records(), 20);
     corpus->skip_to(at);
     EXPECT_EQ(corpus->position(), at);
     const auto rest = rest_of(*corpus);
@@ -91,8 +91,8 @@ TEST(DatasetCorpus, CountsSkipsAndLimitsAsEveryCorpus) {
     for (size_t i = 0; i < rest.size(); ++i) {
       const auto& same = all[static_cast<size_t>(at) + i];
       ASSERT_EQ(rest[i].index(), same.index());
-      if (const Item* item = std::get_if<Item>(&rest[i])) {
-        EXPECT_EQ(item->document, std::get<Item>(same).document);
+      if (const Record* record = std::get_if<Record>(&rest[i])) {
+        EXPECT_EQ(record->document, std::get<Record>(same).document);
       }
     }
   }

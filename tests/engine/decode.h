@@ -13,7 +13,7 @@
 
 namespace sheaf::test {
 
-using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by item and question
+using Answers = std::map<std::pair<int32_t, int32_t>, Answer>;  // by record and question
 
 /// Decodes; `interrupt_every` not 0: stops after so many steps and goes on, until all is done.
 inline Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions options,
@@ -37,7 +37,7 @@ inline Answers decode(Backend& backend, std::vector<Stack> stacks, EngineOptions
         },
         [&](Stack&& stack, std::vector<Answer>&& got) {
           for (size_t i = 0; i < got.size(); ++i) {
-            const auto key = std::pair(stack.slots[i].item, stack.slots[i].question);
+            const auto key = std::pair(stack.slots[i].record, stack.slots[i].question);
             EXPECT_TRUE(answers.emplace(key, std::move(got[i])).second);
           }
         });
@@ -54,7 +54,7 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
   ASSERT_EQ(a.size(), b.size()) << what;
   for (const auto& [key, answer] : a) {
     const Answer& other = b.at(key);
-    EXPECT_EQ(answer.tokens, other.tokens) << what << ": item " << key.first << ", question " << key.second;
+    EXPECT_EQ(answer.tokens, other.tokens) << what << ": record " << key.first << ", question " << key.second;
     EXPECT_EQ(answer.ending, other.ending) << what;
     EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
   }
@@ -62,26 +62,26 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
 
 constexpr int kKinds = 7;
 
-/// Nine items in three prompts, built by method `kind` of seven; some with lists of allowed answers.
+/// Nine records in three prompts, built by method `kind` of seven; some with lists of allowed answers.
 inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
-  auto items = make_random_items({.items = 9,
-                                  .questions = 4,
-                                  .max_tokens = 7,
-                                  .own_questions = (kind < 3 || kind == 6) && seed % 2 == 0,
-                                  .longest = 12},
-                                 seed);
+  auto records = make_random_records({.records = 9,
+                                      .questions = 4,
+                                      .max_tokens = 7,
+                                      .own_questions = (kind < 3 || kind == 6) && seed % 2 == 0,
+                                      .longest = 12},
+                                     seed);
   const auto trie =
       std::make_shared<AnswerTrie>(std::vector<Tokens>{{5, 6}, {5, 8, 9, 5}, {11}, {20, 21}}, 0);
   if (seed % 3 == 0)
-    for (ItemParts& item : items)
-      for (QuestionParts& question : item.own_questions) question.allowed = trie;
-  if (kind == 6) add_random_experts(items, 4, 12, seed);
+    for (RecordParts& record : records)
+      for (QuestionParts& question : record.own_questions) question.allowed = trie;
+  if (kind == 6) add_random_experts(records, 4, 12, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;
   pced.aggregate = seed % 4 == 0 ? Aggregate::mixture : seed % 4 == 1 ? Aggregate::product : Aggregate::max;
   std::vector<Stack> stacks;
-  for (size_t first = 0; first < items.size(); first += 3) {
-    const auto group = std::span(items).subspan(first, 3);
+  for (size_t first = 0; first < records.size(); first += 3) {
+    const auto group = std::span(records).subspan(first, 3);
     if (kind == 0) build_tree(group, stacks);
     if (kind == 1) build_prefix(group, stacks);
     if (kind == 2) build_separate(group, stacks);

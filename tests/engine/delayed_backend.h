@@ -30,7 +30,7 @@ class Delayed : public Backend {
     inner_.allocate_kv(pages, page_size);
   }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return inner_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   int32_t steps_at_once() const override { return at_once_; }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     ASSERT_TRUE(steps_.empty());

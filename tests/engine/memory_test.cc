@@ -23,7 +23,7 @@ class Around : public Backend {
   std::string describe() const override { return inner_.describe(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { inner_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
-  int32_t preferred_rows() const override { return inner_.preferred_rows(); }
+  int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   int32_t steps_at_once() const override { return inner_.steps_at_once(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     inner_.step(batch, picked, logits);
@@ -77,7 +77,7 @@ TEST(Memory, ShrinkingStepsChangeNoAnswer) {
     const Model model = make_random_model({}, 40 + seed);
     for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
-      const EngineOptions options{.rows_per_step = seed % 2 ? 150 : 50,
+      const EngineOptions options{.tokens_per_step = seed % 2 ? 150 : 50,
                                   .pages = seed % 4 < 2 ? tight_pool(stacks) : 2000,
                                   .page_size = 4};
       const auto plain = make_quick_backend(model, 1);
@@ -106,7 +106,7 @@ TEST(Memory, TooLittleForAnyStepIsAnErrorThatNamesTheSetting) {
   const auto inner = make_quick_backend(model, 1);
   Tight tight(*inner, 3, 3);
   try {
-    decode(tight, random_stacks(1, 0), {.rows_per_step = 50, .pages = 500});
+    decode(tight, random_stacks(1, 0), {.tokens_per_step = 50, .pages = 500});
     ADD_FAILURE() << "it should have failed";
   } catch (const Error& error) {
     EXPECT_EQ(error.fault(), Fault::fatal);
@@ -119,11 +119,11 @@ TEST(Memory, ThePoolIsAsLargeAsMemoryAllows) {
   const Model model = make_random_model({}, 2);
   const auto stacks = random_stacks(2, 0);
   const auto plain = make_quick_backend(model, 1);
-  const Answers expected = decode(*plain, stacks, {.rows_per_step = 40, .pages = 100000});
+  const Answers expected = decode(*plain, stacks, {.tokens_per_step = 40, .pages = 100000});
   const auto inner = make_quick_backend(model, 1);
   Tight tight(*inner, 1000, 1000);
   tight.most_pages = 333;
-  expect_same(expected, decode(tight, stacks, {.rows_per_step = 40, .pages = 100000}), "a small pool");
+  expect_same(expected, decode(tight, stacks, {.tokens_per_step = 40, .pages = 100000}), "a small pool");
 
   const StopRules rules(61, {});
   const Engine engine(tight, rules, {.pages = 100000});

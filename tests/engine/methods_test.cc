@@ -16,8 +16,8 @@
 namespace sheaf {
 namespace {
 
-using test::make_random_items;
 using test::make_random_model;
+using test::make_random_records;
 
 using test::Answers, test::decode, test::expect_same;
 
@@ -31,46 +31,47 @@ class Exact : public testing::TestWithParam<MakeBackend> {};
 TEST_P(Exact, SharingNeverChangesAnAnswer) {
   for (uint32_t seed = 0; seed < 8; ++seed) {
     const Model model = make_random_model({.qk_norm = seed % 2 ? QkNorm::per_head : QkNorm::none}, seed);
-    const auto items = make_random_items(
-        {.items = 4, .questions = 5, .max_tokens = 8, .own_questions = seed % 2 == 0, .longest = 24}, seed);
+    const auto records = make_random_records(
+        {.records = 4, .questions = 5, .max_tokens = 8, .own_questions = seed % 2 == 0, .longest = 24}, seed);
     auto run = [&](auto build, EngineOptions options, EngineStats* stats = nullptr) {
       std::vector<Stack> stacks;
-      build(items, stacks);
+      build(records, stacks);
       const auto backend = GetParam()(model);
       return decode(*backend, std::move(stacks), options, stats);
     };
     EngineStats alone_stats, tree_stats, prefix_stats;
     const Answers alone =
-        run(build_separate, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &alone_stats);
+        run(build_separate, {.tokens_per_step = 64, .pages = 400, .page_size = 16}, &alone_stats);
     ASSERT_EQ(alone.size(), 20u);
-    expect_same(alone, run(build_tree, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &tree_stats),
+    expect_same(alone, run(build_tree, {.tokens_per_step = 64, .pages = 400, .page_size = 16}, &tree_stats),
                 "tree");
-    expect_same(alone, run(build_prefix, {.rows_per_step = 64, .pages = 400, .page_size = 16}, &prefix_stats),
+    expect_same(alone,
+                run(build_prefix, {.tokens_per_step = 64, .pages = 400, .page_size = 16}, &prefix_stats),
                 "prefix");
-    expect_same(alone, run(build_tree, {.rows_per_step = 1, .pages = 200, .page_size = 4}),
+    expect_same(alone, run(build_tree, {.tokens_per_step = 1, .pages = 200, .page_size = 4}),
                 "tree, a row a step");
-    expect_same(alone, run(build_prefix, {.rows_per_step = 7, .pages = 30, .page_size = 8}),
+    expect_same(alone, run(build_prefix, {.tokens_per_step = 7, .pages = 30, .page_size = 8}),
                 "prefix in a small pool");
-    expect_same(alone, run(build_separate, {.rows_per_step = 300, .pages = 3000, .page_size = 1}),
+    expect_same(alone, run(build_separate, {.tokens_per_step = 300, .pages = 3000, .page_size = 1}),
                 "separate, all at once");
 
-    EXPECT_EQ(alone_stats.alone_rows, alone_stats.rows());
-    EXPECT_EQ(tree_stats.alone_rows, alone_stats.rows());
-    EXPECT_LT(tree_stats.rows(), alone_stats.rows() * 2 / 3);
-    EXPECT_EQ(tree_stats.rows(), prefix_stats.rows());
+    EXPECT_EQ(alone_stats.alone_tokens, alone_stats.tokens());
+    EXPECT_EQ(tree_stats.alone_tokens, alone_stats.tokens());
+    EXPECT_LT(tree_stats.tokens(), alone_stats.tokens() * 2 / 3);
+    EXPECT_EQ(tree_stats.tokens(), prefix_stats.tokens());
   }
 }
 
-TEST_P(Exact, SampledAnswersDependOnTheItemAlone) {
+TEST_P(Exact, SampledAnswersDependOnTheRecordAlone) {
   const Model model = make_random_model({}, 11);
-  const auto items = make_random_items({.items = 3, .questions = 4, .max_tokens = 10}, 11);
+  const auto records = make_random_records({.records = 3, .questions = 4, .max_tokens = 10}, 11);
   auto run = [&](auto build, int32_t rows, uint64_t seed) {
     std::vector<Stack> stacks;
-    build(items, stacks);
+    build(records, stacks);
     const auto backend = GetParam()(model);
     return decode(
         *backend, std::move(stacks),
-        {.rows_per_step = rows, .pages = 300, .temperature = 1, .top_k = 20, .top_p = 0.9f, .seed = seed});
+        {.tokens_per_step = rows, .pages = 300, .temperature = 1, .top_k = 20, .top_p = 0.9f, .seed = seed});
   };
   const Answers alone = run(build_separate, 64, 1);
   expect_same(alone, run(build_tree, 16, 1), "tree");
@@ -80,19 +81,19 @@ TEST_P(Exact, SampledAnswersDependOnTheItemAlone) {
   EXPECT_GT(different, 6);
 }
 
-TEST_P(Exact, AnItemsAnswersDoNotDependOnItsNeighbours) {
+TEST_P(Exact, AnRecordsAnswersDoNotDependOnItsNeighbours) {
   const Model model = make_random_model({}, 21);
-  const auto items = make_random_items({.items = 6, .questions = 3, .max_tokens = 6}, 21);
+  const auto records = make_random_records({.records = 6, .questions = 3, .max_tokens = 6}, 21);
   for (auto build :
-       {+[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_tree(i, o); },
-        +[](std::span<const ItemParts> i, std::vector<Stack>&o) { build_positional(i, false, o); }}) {
+       {+[](std::span<const RecordParts> i, std::vector<Stack>&o) { build_tree(i, o); },
+        +[](std::span<const RecordParts> i, std::vector<Stack>&o) { build_positional(i, false, o); }}) {
     std::vector<Stack> together, apart;
-    build(items, together);
-    for (size_t i = 0; i < items.size(); ++i) build(std::span(items).subspan(i, 1), apart);
+    build(records, together);
+    for (size_t i = 0; i < records.size(); ++i) build(std::span(records).subspan(i, 1), apart);
     const auto backend = GetParam()(model);
     const auto other = GetParam()(model);
-    expect_same(decode(*backend, together, {.rows_per_step = 50, .pages = 500}),
-                decode(*other, apart, {.rows_per_step = 9, .pages = 100}), "neighbours");
+    expect_same(decode(*backend, together, {.tokens_per_step = 50, .pages = 500}),
+                decode(*other, apart, {.tokens_per_step = 9, .pages = 100}), "neighbours");
   }
 }
 
@@ -149,25 +150,26 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     const bool joint = seed % 2 == 0;
     const Model model = make_random_model({}, 100 + seed);
-    const auto items = make_random_items({.items = 3, .questions = 4, .max_tokens = 6}, seed);
+    const auto records = make_random_records({.records = 3, .questions = 4, .max_tokens = 6}, seed);
     std::vector<Stack> stacks, trees;
-    build_positional(items, joint, stacks);
-    joint ? build_joint_tree(items, trees) : build_tree(items, trees);
+    build_positional(records, joint, stacks);
+    joint ? build_joint_tree(records, trees) : build_tree(records, trees);
     const auto dense = decode_dense(model, stacks[0], {3, 7});
     for (int32_t rows : {1000, 5}) {
       const auto backend = make_quick_backend(model, 2);
-      const Answers got = decode(*backend, stacks, {.rows_per_step = rows, .pages = 300});
+      const Answers got = decode(*backend, stacks, {.tokens_per_step = rows, .pages = 300});
       for (size_t s = 0; s < stacks[0].slots.size(); ++s) {
         const Slot& slot = stacks[0].slots[s];
-        EXPECT_EQ(got.at({slot.item, slot.question}).tokens, dense[s])
+        EXPECT_EQ(got.at({slot.record, slot.question}).tokens, dense[s])
             << "seed " << seed << ", slot " << s << ", rows " << rows;
         tokens += static_cast<int64_t>(dense[s].size());
       }
     }
     const auto backend = make_quick_backend(model, 2);
-    const Answers tree = decode(*backend, trees, {.rows_per_step = 64, .pages = 300});
+    const Answers tree = decode(*backend, trees, {.tokens_per_step = 64, .pages = 300});
     for (size_t s = 0; s < stacks[0].slots.size(); ++s)
-      differ_from_tree += tree.at({stacks[0].slots[s].item, stacks[0].slots[s].question}).tokens != dense[s];
+      differ_from_tree +=
+          tree.at({stacks[0].slots[s].record, stacks[0].slots[s].question}).tokens != dense[s];
   }
   EXPECT_GT(tokens, 500);
   EXPECT_GT(differ_from_tree, 20) << "values that see other values should differ from independent ones";
@@ -175,12 +177,12 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
 
 TEST(Engine, RefusesAStackLargerThanThePool) {
   const Model model = make_random_model({}, 1);
-  const auto items = make_random_items({.items = 2}, 1);
+  const auto records = make_random_records({.records = 2}, 1);
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
+  build_tree(records, stacks);
   const auto backend = make_reference_backend(model);
   const StopRules rules(61, {});
-  Engine engine(*backend, rules, {.rows_per_step = 8, .pages = 2, .page_size = 4});
+  Engine engine(*backend, rules, {.tokens_per_step = 8, .pages = 2, .page_size = 4});
   EXPECT_FALSE(engine.fits(stacks[0]));
 }
 
@@ -188,7 +190,7 @@ TEST(Engine, HoldsNoMorePromptsThanAllowed) {
   const Model model = make_random_model({}, 2);
   for (const int kind : {0, 2}) {
     const auto stacks = test::random_stacks(2, kind);
-    EngineOptions options{.rows_per_step = 200, .pages = 2000, .page_size = 4};
+    EngineOptions options{.tokens_per_step = 200, .pages = 2000, .page_size = 4};
     EngineStats free, held;
     const auto backend = make_quick_backend(model, 1);
     const Answers expected = decode(*backend, stacks, options, &free);

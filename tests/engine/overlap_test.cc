@@ -13,8 +13,8 @@ namespace {
 
 using test::decode, test::expect_same, test::random_stacks, test::tight_pool;
 using test::Delayed, test::When, test::Answers;
-using test::make_random_items;
 using test::make_random_model;
+using test::make_random_records;
 
 TEST(Overlap, NeverChangesAnAnswer) {
   int64_t started = 0, overlapped = 0;
@@ -22,14 +22,14 @@ TEST(Overlap, NeverChangesAnAnswer) {
     const Model model = make_random_model({}, seed);
     for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
-      EngineOptions options{.rows_per_step = 40, .pages = 2000, .page_size = 16, .seed = seed};
+      EngineOptions options{.tokens_per_step = 40, .pages = 2000, .page_size = 16, .seed = seed};
       if (seed % 4 == 1) options.temperature = 1;
       const auto plain = make_quick_backend(model, 1);
       const Answers expected = decode(*plain, stacks, options);
       ASSERT_EQ(expected.size(), 36u);
       for (const auto& [rows, tight, at_once] :
            {std::tuple{40, false, 2}, {7, true, 2}, {1, true, 2}, {100, true, 3}, {13, false, 3}}) {
-        options.rows_per_step = rows;
+        options.tokens_per_step = rows;
         options.page_size = tight ? 4 : 16;
         options.pages = tight ? tight_pool(stacks) : 2000;
         const auto inner = make_quick_backend(model, 1);
@@ -49,14 +49,14 @@ TEST(Overlap, StartsNoThinStep) {
   // The prompt takes two steps, so its slots start at different times. Decoding is thin then: both lots join
   // rather than take turns.
   const Model model = make_random_model({}, 4);
-  const auto items = make_random_items({.items = 4, .questions = 4, .max_tokens = 9}, 4);
+  const auto records = make_random_records({.records = 4, .questions = 4, .max_tokens = 9}, 4);
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
+  build_tree(records, stacks);
   const auto inner = make_quick_backend(model, 1);
   Delayed backend(*inner, 2, When::at_finish);
   const auto half = static_cast<int32_t>(stacks[0].prompt_tokens() / 2 + 1);
   ASSERT_GT(half, 40);
-  decode(backend, stacks, {.rows_per_step = half, .pages = 2000});
+  decode(backend, stacks, {.tokens_per_step = half, .pages = 2000});
   EXPECT_GT(backend.overlapped, 0);
   EXPECT_LE(backend.started, 2 + 9);
 }
@@ -69,7 +69,7 @@ TEST(Overlap, AnErrorLeavesNoStepInFlight) {
     Delayed backend(*inner, 2, When::on_a_thread);
     if (where == "backend") backend.fail_after = 6;
     const StopRules rules(61, {});
-    Engine engine(backend, rules, {.rows_per_step = 20, .pages = 300});
+    Engine engine(backend, rules, {.tokens_per_step = 20, .pages = 300});
     size_t next = 0;
     EXPECT_THROW(engine.run(
                      [&]() -> std::optional<Stack> {

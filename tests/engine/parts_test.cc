@@ -57,9 +57,9 @@ void pass_through(Residents& residents, const Stack& stack) {
 }
 
 TEST(Residents, SharedSegmentsAreOneAndStayUntilTheirPagesAreNeeded) {
-  const auto items = test::make_random_items({.items = 2, .questions = 2, .own_questions = true}, 1);
+  const auto records = test::make_random_records({.records = 2, .questions = 2, .own_questions = true}, 1);
   std::vector<Stack> stacks;
-  build_prefix(items, stacks);
+  build_prefix(records, stacks);
   PagePool pool(64, 4);
   Residents residents(pool);
   const int32_t cold = residents.pages_needed(stacks[0]);
@@ -80,9 +80,9 @@ TEST(Residents, EveryPageComesBack) {
   PagePool pool(40, 4);
   Residents residents(pool);
   for (uint32_t seed = 0; seed < 200; ++seed) {
-    const auto items = test::make_random_items({.items = 1, .questions = 3, .max_tokens = 3}, seed);
+    const auto records = test::make_random_records({.records = 1, .questions = 3, .max_tokens = 3}, seed);
     std::vector<Stack> stacks;
-    seed % 2 ? build_prefix(items, stacks) : build_positional(items, false, stacks);
+    seed % 2 ? build_prefix(records, stacks) : build_positional(records, false, stacks);
     for (const Stack& stack : stacks) {
       ASSERT_LE(residents.pages_needed(stack), residents.room());
       pass_through(residents, stack);

@@ -14,7 +14,7 @@ namespace sheaf {
 namespace {
 
 using test::Answers, test::decode, test::expect_same;
-using test::make_random_items, test::make_random_model;
+using test::make_random_records, test::make_random_model;
 using Row = std::vector<double>;
 
 /// The logits after the last token of a prompt, recomputed from scratch.
@@ -53,17 +53,17 @@ Row contrasted(const Row& expert, const Row& amateur, double contrast) {
 }
 
 /// One answer by equations 2 and 3, or by a mixture or product of the experts' probabilities.
-Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const Job::Method& method) {
+Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, const Job::Method& method) {
   std::vector<Tokens> prompts;
-  for (size_t k = 0; k <= item.experts.size(); ++k) {
-    Tokens& prompt = prompts.emplace_back(item.bin->instruction);
-    if (k > 0) append(prompt, item.experts[k - 1].tokens);
-    append(prompt, item.bin->opening);
-    append(prompt, item.questions()[q].tokens);
+  for (size_t k = 0; k <= record.experts.size(); ++k) {
+    Tokens& prompt = prompts.emplace_back(record.bin->instruction);
+    if (k > 0) append(prompt, record.experts[k - 1].tokens);
+    append(prompt, record.bin->opening);
+    append(prompt, record.questions()[q].tokens);
   }
   double contrast = static_cast<double>(method.contrast), weights = 0;
   const auto gamma = static_cast<double>(method.prior_weight);
-  for (const DocumentParts& expert : item.experts)
+  for (const DocumentParts& expert : record.experts)
     weights += std::pow(static_cast<double>(expert.relevance[q]), gamma);
   Tokens answer;
   while (true) {
@@ -77,7 +77,7 @@ Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const
     }
     Row score(logits[0].size(), method.aggregate == Aggregate::max ? -1e30 : 0);
     for (size_t k = 1; k < logits.size(); ++k) {
-      const double relevance = static_cast<double>(item.experts[k - 1].relevance[q]);
+      const double relevance = static_cast<double>(record.experts[k - 1].relevance[q]);
       const double weight = std::pow(relevance, gamma) / weights;
       const Row row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
       for (size_t v = 0; v < score.size(); ++v) {
@@ -90,22 +90,22 @@ Tokens decode_by_hand(const Model& model, const ItemParts& item, size_t q, const
     const auto token = static_cast<TokenId>(std::max_element(score.begin(), score.end()) - score.begin());
     if (token == 3 || token == 7) return answer;  // what ends a text in decode()
     answer.push_back(token);
-    if (static_cast<int32_t>(answer.size()) == item.questions()[q].max_tokens) return answer;
+    if (static_cast<int32_t>(answer.size()) == record.questions()[q].max_tokens) return answer;
     for (Tokens& prompt : prompts) prompt.push_back(token);
   }
 }
 
-std::vector<ItemParts> random_rows(uint32_t seed, size_t most_experts) {
-  auto items =
-      make_random_items({.items = 4, .questions = 2, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
-  test::add_random_experts(items, most_experts, 10, seed);
-  return items;
+std::vector<RecordParts> random_rows(uint32_t seed, size_t most_experts) {
+  auto records = make_random_records(
+      {.records = 4, .questions = 2, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
+  test::add_random_experts(records, most_experts, 10, seed);
+  return records;
 }
 
-Answers run(Backend& backend, const std::vector<ItemParts>& items, const Job::Method& method, bool shared,
+Answers run(Backend& backend, const std::vector<RecordParts>& records, const Job::Method& method, bool shared,
             const EngineOptions& options, EngineStats* stats = nullptr) {
   std::vector<Stack> stacks;
-  build_pced(items, method, shared, stacks);
+  build_pced(records, method, shared, stacks);
   return decode(backend, std::move(stacks), options, stats);
 }
 
@@ -113,24 +113,24 @@ TEST(Pced, IsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const Model model = make_random_model({}, 300 + seed);
-    const auto items = random_rows(seed, 4);
+    const auto records = random_rows(seed, 4);
     Job::Method method;
     method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
     method.prior_weight = seed % 2 == 0 ? 2.5f : 0.5f;
     method.aggregate = std::vector{Aggregate::max, Aggregate::mixture, Aggregate::product}[seed / 3];
     const auto reference = make_reference_backend(model);
-    const Answers first = run(*reference, items, method, true, {.rows_per_step = 64, .pages = 500});
-    for (size_t i = 0; i < items.size(); ++i)
+    const Answers first = run(*reference, records, method, true, {.tokens_per_step = 64, .pages = 500});
+    for (size_t i = 0; i < records.size(); ++i)
       for (size_t q = 0; q < 2; ++q) {
-        const Tokens wanted = decode_by_hand(model, items[i], q, method);
+        const Tokens wanted = decode_by_hand(model, records[i], q, method);
         EXPECT_EQ(first.at({static_cast<int32_t>(i), static_cast<int32_t>(q)}).tokens, wanted)
-            << "seed " << seed << ", item " << i << ", question " << q;
+            << "seed " << seed << ", record " << i << ", question " << q;
         tokens += static_cast<int64_t>(wanted.size());
       }
     Job::Method other = method;
     other.contrast = method.contrast == 0 ? 1 : 0;
     const auto again = make_reference_backend(model);
-    for (const auto& [key, answer] : run(*again, items, other, true, {.rows_per_step = 64, .pages = 500}))
+    for (const auto& [key, answer] : run(*again, records, other, true, {.tokens_per_step = 64, .pages = 500}))
       differ += answer.tokens != first.at(key).tokens;
   }
   EXPECT_GT(tokens, 200);
@@ -140,40 +140,40 @@ TEST(Pced, IsThePapersEquations) {
 TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
   for (uint32_t seed = 0; seed < 6; ++seed) {
     const Model model = make_random_model({}, 400 + seed);
-    const auto items = random_rows(seed, 7);
+    const auto records = random_rows(seed, 7);
     Job::Method method;
     method.aggregate = seed % 2 ? Aggregate::max : Aggregate::mixture;
     EngineStats alone_stats, shared_stats;
     const auto plain = make_quick_backend(model, 1);
     const Answers alone =
-        run(*plain, items, method, false, {.rows_per_step = 64, .pages = 900}, &alone_stats);
-    EXPECT_EQ(alone_stats.alone_rows, alone_stats.rows());
+        run(*plain, records, method, false, {.tokens_per_step = 64, .pages = 900}, &alone_stats);
+    EXPECT_EQ(alone_stats.alone_tokens, alone_stats.tokens());
     for (const auto& [rows, page] : {std::pair{200, 16}, {7, 4}, {1, 1}, {13, 8}}) {
       const auto quick = make_quick_backend(model, 2);
       expect_same(alone,
-                  run(*quick, items, method, true, {.rows_per_step = rows, .pages = 4000, .page_size = page},
-                      &shared_stats),
+                  run(*quick, records, method, true,
+                      {.tokens_per_step = rows, .pages = 4000, .page_size = page}, &shared_stats),
                   fmt::format("seed {}, {} rows, pages of {}", seed, rows, page));
-      EXPECT_EQ(shared_stats.alone_rows, alone_stats.rows());
-      EXPECT_LT(shared_stats.rows(), alone_stats.rows());
+      EXPECT_EQ(shared_stats.alone_tokens, alone_stats.tokens());
+      EXPECT_LT(shared_stats.tokens(), alone_stats.tokens());
     }
   }
 }
 
 TEST(Pced, OneExpertWithoutContrastAndPriorIsThePlainPrompt) {
   const Model model = make_random_model({}, 500);
-  auto items = random_rows(2, 1);
+  auto records = random_rows(2, 1);
   Job::Method method;
   method.contrast = 0;
   method.prior_weight = 0;
   for (const float temperature : {0.0f, 1.0f}) {
-    const EngineOptions options{.rows_per_step = 30, .pages = 500, .temperature = temperature, .seed = 5};
+    const EngineOptions options{.tokens_per_step = 30, .pages = 500, .temperature = temperature, .seed = 5};
     const auto one = make_quick_backend(model, 1), other = make_quick_backend(model, 1);
-    const Answers got = run(*one, items, method, true, options);
-    auto plain = items;
-    for (ItemParts& item : plain) {
-      item.document = item.experts[0].tokens;
-      item.experts.clear();
+    const Answers got = run(*one, records, method, true, options);
+    auto plain = records;
+    for (RecordParts& record : plain) {
+      record.document = record.experts[0].tokens;
+      record.experts.clear();
     }
     std::vector<Stack> stacks;
     build_separate(plain, stacks);

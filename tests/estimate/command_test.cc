@@ -208,28 +208,30 @@ TEST(EstimateCommand, LengthsOfSeveralDocumentsARow) {
       "configs/hotpotqa.yaml --model qwen3-8b --hardware h200 --rows 200 --document-tokens 100 ";
   const auto refused = run_sheaf(scratch, "estimate " + hotpotqa + "--method pced");
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.err.find("--documents-per-row"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--documents-per-record"), std::string::npos) << refused.err;
   const json result = estimate_of(
       scratch,
-      hotpotqa + "--documents-per-row 10 --sweep method=ippd,pced --answer-tokens 4 --instruction-tokens 50");
+      hotpotqa +
+          "--documents-per-record 10 --sweep method=ippd,pced --answer-tokens 4 --instruction-tokens 50");
   ASSERT_EQ(result["cases"].size(), 2u);
   const auto tokens = [&](size_t i) { return result["cases"][i]["tokens_computed"].get<double>(); };
   EXPECT_NEAR(tokens(0), 200 * (10 * 100 + 12 + 3), 0.05 * tokens(0));
   // Eleven chains a question: each has the question and what is decoded of the answer.
   EXPECT_NEAR(tokens(1) - tokens(0), 200 * 10 * (12 + 3), 0.1 * (tokens(1) - tokens(0)));
-  const json top = estimate_of(scratch, hotpotqa +
-                                            "--documents-per-row 10 --method standard --instruction-tokens "
-                                            "50 --answer-tokens 4 --set input.top_documents=3");
+  const json top =
+      estimate_of(scratch, hotpotqa +
+                               "--documents-per-record 10 --method standard --instruction-tokens "
+                               "50 --answer-tokens 4 --set input.top_documents=3");
   EXPECT_NEAR(top["tokens_computed"].get<double>(), 200 * (50 + 3 * 100 + 12 + 3), 0.1 * 200 * 365);
   const json alone =
       estimate_of(scratch,
-                  "--model qwen3-8b --method pced --document-tokens 100 --documents-per-row 10 --rows 50 "
+                  "--model qwen3-8b --method pced --document-tokens 100 --documents-per-record 10 --rows 50 "
                   "--hardware h200 --answer-tokens 4");
   EXPECT_GT(alone["tokens_computed"].get<double>(), 50 * 1000);
   const auto one = run_sheaf(
-      scratch, "estimate configs/squad.yaml --model qwen3-8b --document-tokens 9 --documents-per-row 2");
+      scratch, "estimate configs/squad.yaml --model qwen3-8b --document-tokens 9 --documents-per-record 2");
   EXPECT_EQ(one.exit_code, 2);
-  EXPECT_NE(one.err.find("--documents-per-row"), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("--documents-per-record"), std::string::npos) << one.err;
 }
 
 TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {

@@ -24,7 +24,7 @@ TEST(StepCounts, ProbeBatchHasItsRowsLooksAndPicks) {
   // Two groups of three rows that decode behind 100 keys with 10 of their own, and a prompt of 50.
   const StepBatch batch = make_probe_batch({{{2, 100, 3, 10, 1}, {1, 0, 1, 0, 50}}}, 16);
   EXPECT_EQ(batch.rows(), 56);
-  EXPECT_EQ(batch.decode_rows, 6);
+  EXPECT_EQ(batch.decode_tokens, 6);
   EXPECT_EQ(batch.picks.size(), 7u);
   const StepCounts counts = count_step(batch, 4);
   EXPECT_EQ(counts.looks, 6 + 6 + 50);
@@ -64,7 +64,8 @@ TEST(DeviceModel, PredictsStepsAndShapesItHasNotSeen) {
          {counts_of({{1, 0, 5, 100, 1}}, group), counts_of({{30, 300, 10, 7, 1}, {3, 0, 1, 0, 700}}, group),
           counts_of({{1, 0, 1, 0, 6000}}, group), counts_of({{1, 6000, 1, 0, 5000}}, group)}) {
       const double ideal = MadeUpDevice::step(config, counts).total();
-      EXPECT_NEAR(fitted().step(config, counts).total(), ideal, 0.12 * ideal) << shape << " " << counts.rows;
+      EXPECT_NEAR(fitted().step(config, counts).total(), ideal, 0.12 * ideal)
+          << shape << " " << counts.tokens;
       EXPECT_NEAR(fitted().host_seconds(counts), MadeUpDevice::host(counts),
                   0.1 * MadeUpDevice::host(counts));
     }

@@ -20,7 +20,7 @@ EstimateAsked made_up(int64_t rows) {
   EstimateAsked asked;
   asked.model = "qwen3-1.7b";
   asked.statistics = {40, 200, 6, 12, 4};
-  asked.rows = rows;
+  asked.records = rows;
   return asked;
 }
 
@@ -35,10 +35,10 @@ TEST(Estimate, ASampleIsStretchedToTheWholeCorpus) {
   EstimateAsked all = made_up(4000);
   all.sample = 4000;
   const EstimateInputs whole(all);
-  EXPECT_EQ(part.rows().sample, 512);
-  EXPECT_EQ(whole.rows().sample, 4000);
-  const Estimate stretched = estimate(case_of(part, "h200"), part.rows());
-  const Estimate counted = estimate(case_of(whole, "h200"), whole.rows());
+  EXPECT_EQ(part.records().sample, 512);
+  EXPECT_EQ(whole.records().sample, 4000);
+  const Estimate stretched = estimate(case_of(part, "h200"), part.records());
+  const Estimate counted = estimate(case_of(whole, "h200"), whole.records());
   EXPECT_NEAR(stretched.work_seconds / counted.work_seconds, 1, 0.05);
   EXPECT_NEAR(stretched.tokens / counted.tokens, 1, 0.05);
   EXPECT_NEAR(stretched.steps / counted.steps, 1, 0.1);
@@ -50,7 +50,7 @@ Estimate with_lengths(double document, double answer) {
   asked.statistics.document = document;
   asked.statistics.answer = answer;
   const EstimateInputs inputs(asked);
-  return estimate(case_of(inputs, "h200"), inputs.rows());
+  return estimate(case_of(inputs, "h200"), inputs.records());
 }
 
 TEST(Estimate, EveryStageFollowsItsOwnLengths) {
@@ -76,9 +76,9 @@ TEST(Estimate, EveryStageFollowsItsOwnLengths) {
 TEST(Estimate, DevicesShareTheWork) {
   const EstimateInputs inputs(made_up(20000));
   EstimateCase each = case_of(inputs, "h200");
-  const Estimate one = estimate(each, inputs.rows());
+  const Estimate one = estimate(each, inputs.records());
   each.devices = 4;
-  const Estimate four = estimate(each, inputs.rows());
+  const Estimate four = estimate(each, inputs.records());
   EXPECT_NEAR(one.work_seconds / four.work_seconds, 4, 0.2);
   EXPECT_EQ(four.rows, one.rows);
   EXPECT_NEAR(four.usd_per_hour, 4 * one.usd_per_hour, 1e-9);
@@ -105,7 +105,7 @@ TEST(Estimate, MethodsAreOrderedAsTheyShare) {
   std::vector<double> seconds;
   for (const char* method : {"ippd", "prefix", "standard"}) {
     each.method.name = method;
-    seconds.push_back(estimate(each, inputs.rows()).work_seconds);
+    seconds.push_back(estimate(each, inputs.records()).work_seconds);
   }
   EXPECT_LE(seconds[0], 1.05 * seconds[1]);
   EXPECT_GT(seconds[2], 2 * seconds[1]);
@@ -115,8 +115,8 @@ TEST(Estimate, RefusesAModelThatDoesNotFit) {
   EstimateAsked asked = made_up(100);
   asked.model = "qwen3-32b";
   const EstimateInputs inputs(asked);
-  EXPECT_THROW(estimate(case_of(inputs, "l40s"), inputs.rows()), Error);
-  EXPECT_NO_THROW(estimate(case_of(inputs, "h100"), inputs.rows()));
+  EXPECT_THROW(estimate(case_of(inputs, "l40s"), inputs.records()), Error);
+  EXPECT_NO_THROW(estimate(case_of(inputs, "h100"), inputs.records()));
 }
 
 TEST(Estimate, TheBestPackingIsFoundFarFromWhatWasAsked) {
@@ -125,12 +125,13 @@ TEST(Estimate, TheBestPackingIsFoundFarFromWhatWasAsked) {
   each.use = {64, 0, 2};  // two prompts at once: only large ones fill the device
   each.method.documents = 1;
   each.method.prompt_tokens = 512;
-  const BestPacking best = find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds);
-  EXPECT_GT(best.rows_per_step, 64);
+  const BestPacking best =
+      find_best_packing(each, inputs.records(), estimate(each, inputs.records()).work_seconds);
+  EXPECT_GT(best.tokens_per_step, 64);
   EXPECT_NE(best.documents, 1);
   EXPECT_GT(best.prompt_tokens, 512);
   EXPECT_GT(best.tried, 20);
-  EXPECT_LT(best.work_seconds, 0.5 * estimate(each, inputs.rows()).work_seconds);
+  EXPECT_LT(best.work_seconds, 0.5 * estimate(each, inputs.records()).work_seconds);
 }
 
 TEST(Estimate, TheBestPackingFitsTheMemory) {
@@ -138,10 +139,11 @@ TEST(Estimate, TheBestPackingFitsTheMemory) {
   asked.model = "qwen3-8b";
   const EstimateInputs inputs(asked);
   EstimateCase each = case_of(inputs, "l4");
-  each.use.rows_per_step = 256;
-  const BestPacking best = find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds);
-  EXPECT_GT(best.rows_per_step, 256);
-  const MemoryPlan memory = plan_memory(each.config, *each.hardware, {best.rows_per_step});
+  each.use.tokens_per_step = 256;
+  const BestPacking best =
+      find_best_packing(each, inputs.records(), estimate(each, inputs.records()).work_seconds);
+  EXPECT_GT(best.tokens_per_step, 256);
+  const MemoryPlan memory = plan_memory(each.config, *each.hardware, {best.tokens_per_step});
   EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
 }
 
@@ -153,7 +155,7 @@ TEST(Estimate, TheBestPackingIsSoughtOverFewerSettingsWhereAnswersAreLong) {
   const EstimateInputs lengthy(asked);
   const auto tried = [](const EstimateInputs& inputs) {
     const EstimateCase each = case_of(inputs, "h200");
-    return find_best_packing(each, inputs.rows(), estimate(each, inputs.rows()).work_seconds).tried;
+    return find_best_packing(each, inputs.records(), estimate(each, inputs.records()).work_seconds).tried;
   };
   EXPECT_GT(tried(brief), 20);
   EXPECT_LE(tried(lengthy), 10);
@@ -166,7 +168,7 @@ Estimate with_long_rows(double document, int64_t sample) {
   asked.statistics.document = document;
   asked.sample = sample;
   const EstimateInputs inputs(asked);
-  return estimate(case_of(inputs, "h200"), inputs.rows());
+  return estimate(case_of(inputs, "h200"), inputs.records());
 }
 
 double seconds_per_token(const Estimate& each) {
@@ -202,7 +204,7 @@ TEST(Estimate, NoRowThatFitsIsRefusedWithTheAdvice) {
   asked.statistics.document = 100000;
   const EstimateInputs inputs(asked);
   try {
-    estimate(case_of(inputs, "h200"), inputs.rows());
+    estimate(case_of(inputs, "h200"), inputs.records());
     FAIL();
   } catch (const Error& error) {
     const std::string text = error.what();
@@ -215,9 +217,9 @@ TEST(Estimate, PromptsAtOnceHoldBack) {
   const EstimateInputs inputs(made_up(512));
   EstimateCase each = case_of(inputs, "h200");
   each.method.documents = 1;
-  const double free = estimate(each, inputs.rows()).work_seconds;
+  const double free = estimate(each, inputs.records()).work_seconds;
   each.use.prompts = 1;
-  EXPECT_GT(estimate(each, inputs.rows()).work_seconds, 3 * free);
+  EXPECT_GT(estimate(each, inputs.records()).work_seconds, 3 * free);
 }
 
 TEST(Sweep, MarksTheCheapestThatIsInTime) {
@@ -227,14 +229,15 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
                                        parse_sweep("method=ippd,standard")};
   const auto marked = [&](double within) {
     std::vector<std::string> found;
-    for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, within, read_model_config))
+    for (const SweepRow& row :
+         sweep(base, inputs.records(), listed_hardware(), axes, within, read_model_config))
       if (row.mark.starts_with("cheapest")) found.push_back(row.values[0] + " " + row.values[1]);
     return found;
   };
   const auto any = marked(0);
   ASSERT_EQ(any.size(), 1u);
   double seconds = 0;
-  for (const SweepRow& row : sweep(base, inputs.rows(), listed_hardware(), axes, 0, read_model_config)) {
+  for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, 0, read_model_config)) {
     ASSERT_TRUE(row.estimate) << row.problem;
     if (row.values[0] + " " + row.values[1] == any[0]) seconds = row.estimate->total_seconds();
   }
@@ -247,13 +250,13 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
 TEST(Estimate, TheBandIsWideFarFromTheSizesMeasured) {
   const EstimateInputs inputs(made_up(100));
   EstimateCase each = case_of(inputs, "h200");
-  const Estimate near = estimate(each, inputs.rows());
+  const Estimate near = estimate(each, inputs.records());
   EXPECT_EQ(near.device_error, each.hardware->error);
   EXPECT_EQ(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
   each.config.layers = 2;
   each.config.hidden = 64;
   each.config.ffn = 128;
-  const Estimate tiny = estimate(each, inputs.rows());
+  const Estimate tiny = estimate(each, inputs.records());
   EXPECT_GT(tiny.device_error, 1);
   EXPECT_GE(tiny.error, tiny.device_error);
   EXPECT_NE(error_text(*each.hardware, each.config).find("times outside"), std::string::npos);
@@ -270,14 +273,15 @@ TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
   eight.instances = {{"of eight", 8, 16}};
   HardwareList list;
   list.devices = {single, eight};
-  const auto rows = sweep(case_of(inputs, "h200"), inputs.rows(), list,
+  const auto rows = sweep(case_of(inputs, "h200"), inputs.records(), list,
                           {parse_sweep("hardware=single,eight")}, 0, read_model_config);
   EXPECT_TRUE(rows[0].mark.starts_with("cheapest to rent as asked")) << rows[0].mark;
   EXPECT_EQ(rows[1].mark, "cheapest (at a share of 8)");
   EstimateCase all = case_of(inputs, "h200");
   all.devices = 8;
   EXPECT_EQ(
-      sweep(all, inputs.rows(), list, {parse_sweep("hardware=single,eight")}, 0, read_model_config)[1].mark,
+      sweep(all, inputs.records(), list, {parse_sweep("hardware=single,eight")}, 0, read_model_config)[1]
+          .mark,
       "cheapest");
 }
 

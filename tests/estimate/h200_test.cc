@@ -46,7 +46,7 @@ double figure_of(const Measured& asked, const char* method) {
 struct Rows {
   const char* method;
   int64_t rows;
-  RowStatistics lengths;
+  RecordStatistics lengths;
 };
 
 Rows rows_of(const std::string& workload) {

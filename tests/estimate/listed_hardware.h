@@ -12,7 +12,7 @@ inline const HardwareList& listed_hardware() {
 }
 
 /// A run over made-up rows, predicted.
-inline SimulatedRun predict(const char* shape, const char* device, const RowStatistics& statistics,
+inline SimulatedRun predict(const char* shape, const char* device, const RecordStatistics& statistics,
                             int64_t rows, const BenchPacking& packing) {
   const ModelConfig config = shape_by_name(shape);
   const Hardware& hardware = listed_hardware().find(device);

@@ -18,16 +18,16 @@ struct MadeUpDevice {
   static StageSeconds step(const ModelConfig& config, const StepCounts& counts) {
     const double layers = config.layers, weights = static_cast<double>(layer_weights(config)) / layers;
     StageSeconds seconds;
-    seconds.products = layers * product(weights, counts.rows);
+    seconds.products = layers * product(weights, counts.tokens);
     seconds.attention =
         layers * (10e-6 + config.kv_heads * config.head_dim *
                               std::max(4 * counts.cells / (kFlops / 2), 4 * counts.keys / kBytes));
-    seconds.rest = layers * (5e-6 + 12 * counts.rows * config.hidden / kBytes);
+    seconds.rest = layers * (5e-6 + 12 * counts.tokens * config.hidden / kBytes);
     if (counts.picks > 0)
       seconds.pick = product(static_cast<double>(config.hidden) * config.vocab, counts.picks);
     return seconds;
   }
-  static double host(const StepCounts& counts) { return 2e-4 + 20e-9 * counts.rows; }
+  static double host(const StepCounts& counts) { return 2e-4 + 20e-9 * counts.tokens; }
 
   static Calibration calibration() {
     Calibration result{"made up", "2026-01-31", "0", {}};

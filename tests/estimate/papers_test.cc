@@ -15,7 +15,7 @@ using test::predict;
 /// Products a second where only `batch` prompts of `documents` products run at once, as in the HPD paper.
 double hpd_rate(int32_t documents, int32_t batch) {
   // Lengths like Amazon Reviews: a long document, a dozen attributes.
-  const RowStatistics lengths{100, 400, 12, 6, 5};
+  const RecordStatistics lengths{100, 400, 12, 6, 5};
   const int64_t rows = int64_t{documents} * batch;
   const SimulatedRun run = predict("qwen3-8b", "l40s", lengths, rows, {"hpd", documents, 1 << 20});
   return static_cast<double>(rows) / run.seconds;

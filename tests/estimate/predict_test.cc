@@ -53,7 +53,7 @@ TEST(PredictedBackend, HandsStepsOnAndSumsThem) {
   const ModelConfig config = shape_by_name("qwen3-0.6b");
   CountingBackend counting(config, 1000, 64);
   PredictedBackend backend(counting, device());
-  EXPECT_EQ(backend.preferred_rows(), 64);
+  EXPECT_EQ(backend.preferred_tokens(), 64);
   EXPECT_EQ(backend.kv_bytes_per_token(), 1000);
   const StepBatch batch = make_probe_batch({{{1, 0, 8, 20, 1}}}, 16);
   std::vector<Picked> picked(batch.picks.size(), {-1, 0});
@@ -87,11 +87,11 @@ TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
     const ModelConfig config = shape_by_name(shape);
     const MemoryPlan on_cpu = plan_memory(config, cpu, {});
     EXPECT_EQ(on_cpu.kv_bytes_per_token, cpu_footprint(config).kv_bytes_per_token);
-    EXPECT_EQ(on_cpu.rows_per_step, cpu_footprint(config).preferred_rows);
+    EXPECT_EQ(on_cpu.tokens_per_step, cpu_footprint(config).preferred_tokens);
 #ifdef SHEAF_WITH_CUDA
     const MemoryPlan on_gpu = plan_memory(config, gpu, {});
     EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_footprint(config).kv_bytes_per_token);
-    EXPECT_EQ(on_gpu.rows_per_step, cuda_footprint(config).preferred_rows);
+    EXPECT_EQ(on_gpu.tokens_per_step, cuda_footprint(config).preferred_tokens);
 #endif
   }
 }

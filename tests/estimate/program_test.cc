@@ -54,7 +54,7 @@ TEST(EstimateCommand, AFewRowsStandForMany) {
     for (const char* key : {"rows_per_second", "steps_per_device", "tokens_computed"})
       EXPECT_NEAR(few[key].get<double>() / many[key].get<double>(), 1, 0.05) << key << " of " << sample;
     EXPECT_LE(few["tokens_computed"].get<double>(),
-              few["steps_per_device"].get<double>() * few["rows_per_step"].get<double>());
+              few["steps_per_device"].get<double>() * few["tokens_per_step"].get<double>());
     EXPECT_NEAR(few["best"]["work_seconds"].get<double>() / many["best"]["work_seconds"].get<double>(), 1,
                 0.1);
     EXPECT_EQ(few["notes"].dump().find("too small to say much") != std::string::npos, few["error"] > 0.2)
@@ -110,7 +110,7 @@ TEST(EstimateCommand, RefusesASweepOfNothingAndLateFaultsEarly) {
     EXPECT_NE(ran.err.find(text), std::string::npos) << ran.err;
   };
   says("--model smollm2-135m --document-tokens 100000 --hardware h200,h100", "input.too_long");
-  says("--model smollm2-135m --document-tokens 100000 --documents-per-row 2 --method pced --hardware h200",
+  says("--model smollm2-135m --document-tokens 100000 --documents-per-record 2 --method pced --hardware h200",
        "a longer context or shorter documents");
   says("--model qwen3-8b --document-tokens 10 --hardware h200 --html " + scratch.file("no/such/page.html"),
        "does not exist; create it first");

@@ -40,6 +40,10 @@ TEST_F(EstimateSection, IsReadStrictlyByEveryCommand) {
       refusal("estimate: {sample: 100, answer_tokens: 4, tokens_per_byte: 0.3, hardware: [l40s, h100], "
               "within: 2h, statistics: {document_tokens: 100}, sweep: {documents: [1, 2], method: ippd}}\n"),
       "was taken");
+  EXPECT_EQ(refusal("estimate: {rows: 9, statistics: {document_tokens: 9, documents_per_row: 2}, "
+                    "sweep: {rows_per_step: [64]}}\n"),
+            "was taken")
+      << "old names";
   EXPECT_TRUE(says(refusal("estimate: {sampel: 100}\n"), "did you mean \"sample\""));
   EXPECT_TRUE(says(refusal("estimate: {sweep: {documnets: [1]}}\n"), "did you mean \"documents\""));
   EXPECT_TRUE(says(refusal("estimate: {statistics: {document: 10}}\n"), "unknown key \"document\""));

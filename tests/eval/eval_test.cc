@@ -277,7 +277,7 @@ TEST_F(EvalCommand, ExtractionsAreScoredAndJudged) {
     const Ran score =
         run_sheaf(scratch_, "score --json --metric attributes --gold " + corpus + " --pred " + folder);
     EXPECT_EQ(row["quality"], json::parse(score.out)["micro_f1"]) << score.err;
-    EXPECT_EQ(row["unit"], "items");
+    EXPECT_EQ(row["unit"], "rows");
     EXPECT_FALSE(row.contains("llm_f1")) << "random weights judge nothing";
     const auto samples = read_json_lines(read_text(folder + "/samples.jsonl"));
     ASSERT_EQ(samples.size(), 4u);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -32,8 +32,8 @@ std::string reason_of(const json& line, const std::function<void(Job&)>& change 
   Job job = chat_job(folder.write(
       "b.jsonl", request({{"messages", json::array({user("first")})}}).dump() + "\n" + line.dump()));
   if (change) change(job);
-  const CorpusRows rows = read_all(job, nullptr);
-  EXPECT_EQ(rows.items.size() + rows.rejects.size(), 2u);
+  const CorpusRecords rows = read_all(job, nullptr);
+  EXPECT_EQ(rows.records.size() + rows.rejects.size(), 2u);
   return rows.rejects.empty() ? "none" : rows.rejects[0].reason;
 }
 
@@ -62,15 +62,15 @@ TEST(BatchLine, ReadsDialogs) {
       request({{"model", "m"}, {"messages", dialog}, {"max_tokens", 12}, {"max_completion_tokens", 9}})
               .dump() +
           "\n" + number.dump() + "\n");
-  const CorpusRows rows = read_all(chat_job(path), nullptr);
-  ASSERT_EQ(rows.items.size(), 2u);
-  EXPECT_EQ(rows.items[0].id, "r");
-  EXPECT_EQ(rows.items[0].dialog.system, "Be brief.");
-  EXPECT_EQ(rows.items[0].dialog.turns, (std::vector<std::string>{"One?", "One.", "two\nparts"}));
-  EXPECT_EQ(rows.items[0].max_tokens, 9);
-  EXPECT_EQ(rows.items[1].id, 7);
-  EXPECT_FALSE(rows.items[1].dialog.system);
-  EXPECT_EQ(rows.items[1].max_tokens, 0);
+  const CorpusRecords rows = read_all(chat_job(path), nullptr);
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(rows.records[0].id, "r");
+  EXPECT_EQ(rows.records[0].dialog.system, "Be brief.");
+  EXPECT_EQ(rows.records[0].dialog.turns, (std::vector<std::string>{"One?", "One.", "two\nparts"}));
+  EXPECT_EQ(rows.records[0].max_tokens, 9);
+  EXPECT_EQ(rows.records[1].id, 7);
+  EXPECT_FALSE(rows.records[1].dialog.system);
+  EXPECT_EQ(rows.records[1].max_tokens, 0);
 }
 
 TEST(BatchLine, WhatAsksForNothingElseIsFine) {

@@ -1,7 +1,7 @@
 // One row per question, its context found by id in any row of the corpus.
 #include <gtest/gtest.h>
 
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/io/temp_folder.h"
 
@@ -21,13 +21,13 @@ Job by_id_job(const std::string& path) {
   return job;
 }
 
-std::vector<std::string> contexts_of(const CorpusRows& rows) {
+std::vector<std::string> contexts_of(const CorpusRecords& rows) {
   std::vector<std::string> texts;
-  for (const Item& item : rows.items) texts.push_back(item.document);
+  for (const Record& record : rows.records) texts.push_back(record.document);
   return texts;
 }
 
-std::vector<std::string> reasons_of(const CorpusRows& rows) {
+std::vector<std::string> reasons_of(const CorpusRecords& rows) {
   std::vector<std::string> reasons;
   for (const Reject& reject : rows.rejects) reasons.push_back(reject.reason);
   return reasons;
@@ -45,13 +45,13 @@ broken
 {"n": 6, "about": 7, "q": "6?", "text": "Text of the number 7."}
 )");
   const Job job = by_id_job(folder.path());
-  const CorpusRows rows = read_all(job, nullptr);
+  const CorpusRecords rows = read_all(job, nullptr);
   const std::string x = "The x.", number = "Text of the number 7.", text = "Text of the text 7.";
   EXPECT_EQ(contexts_of(rows), (std::vector<std::string>{x, number, x, x, text, number}));
   ASSERT_EQ(rows.rejects.size(), 1u);
   EXPECT_EQ(rows.rejects[0].place.row, 4);
-  EXPECT_EQ(rows.items[0].id, json(1));
-  EXPECT_EQ(rows.items[0].questions[0].text, "1?");
+  EXPECT_EQ(rows.records[0].id, json(1));
+  EXPECT_EQ(rows.records[0].questions[0].text, "1?");
   // Going on in the midst, and a limit, do not hide the rows that have the texts.
   const auto corpus = open_corpus(job, nullptr);
   corpus->skip_to(4);
@@ -72,7 +72,7 @@ TEST(Contexts, RowsThatDoNotFitAreRejects) {
 {"n": 7, "about": "x", "q": "7?", "text": ["One."]}
 {"n": 8, "about": "x", "q": ""}
 )");
-  const CorpusRows rows = read_all(by_id_job(path), nullptr);
+  const CorpusRecords rows = read_all(by_id_job(path), nullptr);
   EXPECT_EQ(contexts_of(rows), (std::vector<std::string>{"One.", "One."}));
   EXPECT_EQ(
       reasons_of(rows),
@@ -104,7 +104,7 @@ TEST(Contexts, OfParquetFilesSomeWithoutTheColumn) {
                                            {"about", "int64", {20, 10}},
                                            {"q", "string", {"4?", "5?"}},
                                            {"text", "string", {"Twenty.", "Ten."}}});
-  const CorpusRows rows = read_all(by_id_job(folder.path()), nullptr);
+  const CorpusRecords rows = read_all(by_id_job(folder.path()), nullptr);
   EXPECT_EQ(contexts_of(rows), (std::vector<std::string>{"Ten.", "Twenty.", "Ten.", "Twenty.", "Ten."}));
   EXPECT_TRUE(rows.rejects.empty());
 }

@@ -5,7 +5,7 @@
 
 #include "io/base/line_reader.h"
 #include "io/corpus/describe_corpus.h"
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/temp_folder.h"
 #include "tests/packed_text.h"
 
@@ -30,16 +30,16 @@ std::string lines(int first, int count) {
 }
 
 /// The rows of folder/a.jsonl.KIND, which holds `bytes`, and of the three rows in b after it.
-CorpusRows read_beside_another(const std::string& kind, const std::string& bytes) {
+CorpusRecords read_beside_another(const std::string& kind, const std::string& bytes) {
   TempFolder folder;
   folder.write("a.jsonl." + kind, bytes);
   folder.write("b.jsonl." + kind, pack(lines(100000, 3), kind));
   const Job job = extract_job(folder.path());
-  CorpusRows rows = read_all(job, &kSchema);
+  CorpusRecords rows = read_all(job, &kSchema);
   const auto corpus = open_corpus(job, &kSchema);
-  EXPECT_EQ(corpus->count_rows(), static_cast<int64_t>(rows.order.size()));
+  EXPECT_EQ(corpus->count_records(), static_cast<int64_t>(rows.order.size()));
   corpus->skip_to(static_cast<int64_t>(rows.order.size()) - 3);
-  EXPECT_EQ(read_all(*corpus).items.size(), 3u) << "numbers hold when going on";
+  EXPECT_EQ(read_all(*corpus).records.size(), 3u) << "numbers hold when going on";
   return rows;
 }
 
@@ -48,20 +48,20 @@ INSTANTIATE_TEST_SUITE_P(Corpus, Damaged, testing::Values("gz", "zst"));
 
 TEST_P(Damaged, ACutFileGivesWhatCameBefore) {
   const std::string whole = pack(lines(0, 3000), GetParam());
-  const CorpusRows all = read_beside_another(GetParam(), whole);
-  ASSERT_EQ(all.items.size(), 3003u);
+  const CorpusRecords all = read_beside_another(GetParam(), whole);
+  ASSERT_EQ(all.records.size(), 3003u);
   ASSERT_TRUE(all.rejects.empty());
   size_t before = 0;
   for (const double share : {0.0, 0.3, 0.6, 0.9, 1.0}) {
     const auto cut = share == 1.0 ? whole.size() - 1  // in the trailer
                                   : static_cast<size_t>(share * static_cast<double>(whole.size()));
-    const CorpusRows rows = read_beside_another(GetParam(), whole.substr(0, cut));
+    const CorpusRecords rows = read_beside_another(GetParam(), whole.substr(0, cut));
     ASSERT_EQ(rows.rejects.size(), 1u) << share;
     EXPECT_EQ(rows.rejects[0].reason, "the rest of the file cannot be read: it is cut off");
-    const size_t good = rows.items.size() - 3;
+    const size_t good = rows.records.size() - 3;
     EXPECT_EQ(rows.rejects[0].place.row, static_cast<int64_t>(good) + 1);
     EXPECT_TRUE(rows.rejects[0].place.file.ends_with("a.jsonl." + GetParam()));
-    for (size_t i = 0; i < good; ++i) ASSERT_EQ(rows.items[i].document, all.items[i].document);
+    for (size_t i = 0; i < good; ++i) ASSERT_EQ(rows.records[i].document, all.records[i].document);
     // A block of zstd is whole or not there at all: 128 kB, some 700 of these lines.
     EXPECT_GE(static_cast<double>(good) + (GetParam() == "gz" ? 30 : 1000), share * 3000) << share;
     EXPECT_GE(good, before);
@@ -75,39 +75,39 @@ TEST_P(Damaged, ACorruptFileToo) {
   // Long enough to hit the head of a block: literals of zstd that were changed within one go unnoticed.
   const std::string wrecked(80000, '\x55');
   bytes.replace(bytes.size() / 3, wrecked.size(), wrecked);
-  const CorpusRows rows = read_beside_another(GetParam(), bytes);
+  const CorpusRecords rows = read_beside_another(GetParam(), bytes);
   ASSERT_GE(rows.rejects.size(), 1u);
   const Reject& last = rows.rejects.back();
   EXPECT_TRUE(last.reason.starts_with("the rest of the file cannot be read: ")) << last.reason;
   EXPECT_GT(last.place.row, 500);
   EXPECT_LT(last.place.row, 3000);
-  EXPECT_EQ(rows.items.back().id, json(100002));
-  for (size_t i = 0; i < 500; ++i) ASSERT_EQ(rows.items[i].id, json(i));
+  EXPECT_EQ(rows.records.back().id, json(100002));
+  for (size_t i = 0; i < 500; ++i) ASSERT_EQ(rows.records[i].id, json(i));
 }
 
 TEST_P(Damaged, PartsOneAfterAnotherAreOneFile) {
   const std::string one = pack(lines(0, 40), GetParam()), two = pack(lines(40, 40), GetParam());
-  const CorpusRows rows = read_beside_another(GetParam(), one + two);
-  EXPECT_EQ(rows.items.size(), 83u);
+  const CorpusRecords rows = read_beside_another(GetParam(), one + two);
+  EXPECT_EQ(rows.records.size(), 83u);
   EXPECT_TRUE(rows.rejects.empty());
-  const CorpusRows padded = read_beside_another(GetParam(), one + two + std::string(100000, '\0'));
+  const CorpusRecords padded = read_beside_another(GetParam(), one + two + std::string(100000, '\0'));
   EXPECT_TRUE(padded.rejects.empty());
-  const CorpusRows cut = read_beside_another(GetParam(), one + two.substr(0, 7));
-  EXPECT_EQ(cut.items.size(), 43u);
+  const CorpusRecords cut = read_beside_another(GetParam(), one + two.substr(0, 7));
+  EXPECT_EQ(cut.records.size(), 43u);
   ASSERT_EQ(cut.rejects.size(), 1u);
   EXPECT_EQ(cut.rejects[0].place.row, 41);
-  const CorpusRows stranger = read_beside_another(GetParam(), one + "and then some text");
-  EXPECT_EQ(stranger.items.size(), 43u);
+  const CorpusRecords stranger = read_beside_another(GetParam(), one + "and then some text");
+  EXPECT_EQ(stranger.records.size(), 43u);
   ASSERT_EQ(stranger.rejects.size(), 1u);
 }
 
 TEST_P(Damaged, WholeFilesAreKnownByTheirFirstBytes) {
   TempFolder folder;
   const std::string path = folder.write("plain.jsonl", pack(lines(0, 5), GetParam()));
-  EXPECT_EQ(read_all(extract_job(path), &kSchema).items.size(), 5u);
+  EXPECT_EQ(read_all(extract_job(path), &kSchema).records.size(), 5u);
   const std::string text = folder.write("text.jsonl." + GetParam(), lines(0, 5));
-  const CorpusRows rows = read_all(extract_job(text), &kSchema);
-  EXPECT_TRUE(rows.items.empty());
+  const CorpusRecords rows = read_all(extract_job(text), &kSchema);
+  EXPECT_TRUE(rows.records.empty());
   ASSERT_EQ(rows.rejects.size(), 1u);
   EXPECT_EQ(rows.rejects[0].place.row, 1);
 }

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/io/temp_folder.h"
 
@@ -20,7 +20,7 @@ Job documents_job() {
   return job;
 }
 
-CorpusRows read_rows(Job job, const std::vector<std::string>& lines) {
+CorpusRecords read_rows(Job job, const std::vector<std::string>& lines) {
   TempFolder folder;
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -33,13 +33,14 @@ const std::string kThree =
     R"({"title": "Mill", "text": "The mill is in Arn."}, {"text": "Arn is where a town is."}])";
 
 TEST(Documents, TextsAndTitlesWithLexicalRelevance) {
-  const CorpusRows rows = read_rows(documents_job(), {kThree + "}"});
-  ASSERT_EQ(rows.items.size(), 1u);
-  const Item& item = rows.items[0];
-  EXPECT_EQ(item.documents, (std::vector<std::string>{"Bread is baked.", "Mill\nThe mill is in Arn.",
-                                                      "Arn is where a town is."}));
-  EXPECT_EQ(whole_document(item), "Bread is baked.\n\nMill\nThe mill is in Arn.\n\nArn is where a town is.");
-  const auto& relevance = item.questions[0].relevance;
+  const CorpusRecords rows = read_rows(documents_job(), {kThree + "}"});
+  ASSERT_EQ(rows.records.size(), 1u);
+  const Record& record = rows.records[0];
+  EXPECT_EQ(record.documents, (std::vector<std::string>{"Bread is baked.", "Mill\nThe mill is in Arn.",
+                                                        "Arn is where a town is."}));
+  EXPECT_EQ(whole_document(record),
+            "Bread is baked.\n\nMill\nThe mill is in Arn.\n\nArn is where a town is.");
+  const auto& relevance = record.questions[0].relevance;
   ASSERT_EQ(relevance.size(), 3u);
   EXPECT_GT(relevance[1], relevance[2]);
   EXPECT_GT(relevance[2], relevance[0]);
@@ -51,33 +52,33 @@ TEST(Documents, GivenScoresAreNormalizedAndJoined) {
   job.input.scores = "retrieval";
   job.input.scores_are = ScoreKind::dense;
   const std::string line = kThree + R"(, "retrieval": [-1, 0, 0.5], "rerank": [0, 0, 2]})";
-  const CorpusRows one = read_rows(job, {line});
-  ASSERT_EQ(one.items.size(), 1u);
-  EXPECT_EQ(one.items[0].questions[0].relevance, (std::vector<double>{1e-8, 0.5, 0.75}));
+  const CorpusRecords one = read_rows(job, {line});
+  ASSERT_EQ(one.records.size(), 1u);
+  EXPECT_EQ(one.records[0].questions[0].relevance, (std::vector<double>{1e-8, 0.5, 0.75}));
   job.input.rerank_scores = "rerank";
   job.input.rerank_scores_are = ScoreKind::logit;
-  const CorpusRows both = read_rows(job, {line});
-  const auto& joined = both.items.at(0).questions[0].relevance;
+  const CorpusRecords both = read_rows(job, {line});
+  const auto& joined = both.records.at(0).questions[0].relevance;
   EXPECT_EQ(joined[0], 1e-8);
   EXPECT_NEAR(joined[1], 0.5, 1e-7);
   const double sigmoid = 1 / (1 + std::exp(-2.0));
   EXPECT_NEAR(joined[2], 2 * 0.75 * sigmoid / (0.75 + sigmoid), 1e-7);
 
-  const CorpusRows own = read_rows(
+  const CorpusRecords own = read_rows(
       documents_job(),
       {R"({"id": 1, "question": "q", "documents": [{"text": "a", "score": 0.25}, {"text": "b", "score": 1}]})"});
-  EXPECT_EQ(own.items.at(0).questions[0].relevance, (std::vector<double>{0.25, 1 - 1e-8}));
+  EXPECT_EQ(own.records.at(0).questions[0].relevance, (std::vector<double>{0.25, 1 - 1e-8}));
 }
 
 TEST(Documents, TheMostRelevantAreKeptInTheirOrder) {
   Job job = documents_job();
   job.input.top_documents = 1;
-  EXPECT_EQ(whole_document(read_rows(job, {kThree + "}"}).items.at(0)), "Mill\nThe mill is in Arn.");
+  EXPECT_EQ(whole_document(read_rows(job, {kThree + "}"}).records.at(0)), "Mill\nThe mill is in Arn.");
   job.input.scores = "s";
   job.input.top_documents = 2;
-  const CorpusRows rows = read_rows(job, {kThree + R"(, "s": [0.5, 0.1, 0.9]})"});
-  EXPECT_EQ(whole_document(rows.items.at(0)), "Bread is baked.\n\nArn is where a town is.");
-  EXPECT_EQ(rows.items[0].questions[0].relevance, (std::vector<double>{0.5, 0.9}));
+  const CorpusRecords rows = read_rows(job, {kThree + R"(, "s": [0.5, 0.1, 0.9]})"});
+  EXPECT_EQ(whole_document(rows.records.at(0)), "Bread is baked.\n\nArn is where a town is.");
+  EXPECT_EQ(rows.records[0].questions[0].relevance, (std::vector<double>{0.5, 0.9}));
 }
 
 TEST(Documents, ABadRowIsRejectedAlone) {
@@ -97,13 +98,14 @@ TEST(Documents, ABadRowIsRejectedAlone) {
            {head + R"(["a", "b"], "s": [0.5, null]})", "score 2 of column \"s\" is null, not a number"},
            {head + R"(["a"], "s": ["NaN"]})", "score 1 of column \"s\" is text, not a number"},
            {head + R"(["a"], "s": [7]})", "score 1 of column \"s\" is 7, which is not probability"}}) {
-    const CorpusRows rows = read_rows(job, {good, line, good});
-    EXPECT_EQ(rows.items.size(), 2u) << line;
+    const CorpusRecords rows = read_rows(job, {good, line, good});
+    EXPECT_EQ(rows.records.size(), 2u) << line;
     ASSERT_EQ(rows.rejects.size(), 1u) << line;
     EXPECT_EQ(rows.rejects[0].reason, reason);
   }
-  const CorpusRows half = read_rows(documents_job(), {head + R"([{"text": "a"}, {"text": "b", "score": 1}]})",
-                                                      head + R"([{"text": "a", "score": 1}, "b"]})"});
+  const CorpusRecords half =
+      read_rows(documents_job(), {head + R"([{"text": "a"}, {"text": "b", "score": 1}]})",
+                                  head + R"([{"text": "a", "score": 1}, "b"]})"});
   ASSERT_EQ(half.rejects.size(), 2u);
   EXPECT_EQ(half.rejects[0].reason, "document 2 has a score, unlike the documents before it");
   EXPECT_EQ(half.rejects[1].reason, "document 2 has no score, unlike the documents before it");
@@ -120,10 +122,10 @@ TEST(Documents, OfAParquetFileToo) {
                                  {"question", "string", {"q", "q", "q"}},
                                  {"documents", "strings", texts},
                                  {"s", "doubles", "[[1, 0], [NaN, 1], [Inf]]"}});
-  const CorpusRows rows = read_all(job, nullptr);
-  ASSERT_EQ(rows.items.size(), 1u);
-  EXPECT_EQ(rows.items[0].documents, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(rows.items[0].questions[0].relevance, (std::vector<double>{0.5, 1e-8}));
+  const CorpusRecords rows = read_all(job, nullptr);
+  ASSERT_EQ(rows.records.size(), 1u);
+  EXPECT_EQ(rows.records[0].documents, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(rows.records[0].questions[0].relevance, (std::vector<double>{0.5, 1e-8}));
   ASSERT_EQ(rows.rejects.size(), 2u);
   EXPECT_EQ(rows.rejects[0].reason, "score 1 of column \"s\" is not a finite number");
 
@@ -132,10 +134,10 @@ TEST(Documents, OfAParquetFileToo) {
   const json documents{{{{"text", "a"}, {"title", "A"}, {"score", 0.5}}, {{"text", "b"}, {"score", 0.25}}}};
   write_parquet(job.input.path,
                 {{"id", "int64", {1}}, {"question", "string", {"q"}}, {"documents", "documents", documents}});
-  const CorpusRows own = read_all(job, nullptr);
-  ASSERT_EQ(own.items.size(), 1u) << own.rejects.at(0).reason;
-  EXPECT_EQ(own.items[0].documents, (std::vector<std::string>{"A\na", "b"}));
-  EXPECT_EQ(own.items[0].questions[0].relevance, (std::vector<double>{0.5, 0.25}));
+  const CorpusRecords own = read_all(job, nullptr);
+  ASSERT_EQ(own.records.size(), 1u) << own.rejects.at(0).reason;
+  EXPECT_EQ(own.records[0].documents, (std::vector<std::string>{"A\na", "b"}));
+  EXPECT_EQ(own.records[0].questions[0].relevance, (std::vector<double>{0.5, 0.25}));
 }
 
 }  // namespace

@@ -188,8 +188,8 @@ TEST(ForeignFolder, ManifestsThatSheafDidNotWriteAreRefusedByName) {
   const ordered_json good = ordered_json::parse(read_file(path));
   std::vector<std::string> bad = {"", "[]", "{", "{\"manifest\": 1}", std::string(1'000'000, '[')};
   for (const char* pointer :
-       {"/manifest", "/rows", "/rejects", "/corpus_rows", "/corpus_rows/first", "/corpus_rows/end", "/files",
-        "/files/0", "/files/0/name", "/files/0/rows", "/files/0/bytes", "/files/0/sha256", "/fingerprint"}) {
+       {"/manifest", "/rows", "/rejects", "/records", "/records/first", "/records/end", "/files", "/files/0",
+        "/files/0/name", "/files/0/rows", "/files/0/bytes", "/files/0/sha256", "/fingerprint"}) {
     for (const ordered_json& other : {ordered_json("x"), ordered_json(-1), ordered_json(), ordered_json(1e30),
                                       ordered_json::array({1}), ordered_json("../x")}) {
       ordered_json wrong = good;

@@ -9,7 +9,7 @@
 #include "io/base/yaml_reader.h"
 #include "io/corpus/describe_corpus.h"
 #include "io/files/schema_file.h"
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/packed_text.h"
 
@@ -82,7 +82,7 @@ TEST(Fuzz, JsonLines) {
       if (row.find_first_not_of(" \t\r") != std::string::npos) expected.push_back(line);
       text += row + "\n";
     }
-    // The first line is whole, so that the mapped columns are found; every row is then an item or a reject,
+    // The first line is whole, so that the mapped columns are found; every row is then a record or a reject,
     // in order.
     text = seeds[1] + "\n" + text;
     for (int64_t& line : expected) ++line;
@@ -132,9 +132,9 @@ TEST(Fuzz, BatchLines) {
       text += row + "\n";
     }
     job.input.path = folder.write("b.jsonl", text);
-    const CorpusRows rows = read_all(job, nullptr);
-    for (const Item& item : rows.items) EXPECT_EQ(item.dialog.turns.size() % 2, 1u);
-    good += static_cast<int64_t>(rows.items.size());
+    const CorpusRecords rows = read_all(job, nullptr);
+    for (const Record& record : rows.records) EXPECT_EQ(record.dialog.turns.size() % 2, 1u);
+    good += static_cast<int64_t>(rows.records.size());
     bad += static_cast<int64_t>(rows.rejects.size());
   });
   EXPECT_GT(good, 20);
@@ -155,7 +155,7 @@ TEST(Fuzz, ContextsById) {
     }
     Job job = ask_job(folder.write("c.jsonl", text));
     job.input.context_id = "about";
-    for (const Item& item : read_all(job, nullptr).items) EXPECT_FALSE(item.document.empty());
+    for (const Record& record : read_all(job, nullptr).records) EXPECT_FALSE(record.document.empty());
   });
 }
 
@@ -180,14 +180,14 @@ TEST(Fuzz, Documents) {
     if (random() % 2) job.input.scores = "s", job.input.scores_are = ScoreKind::dense;
     if (random() % 2) job.input.rerank_scores = "r", job.input.rerank_scores_are = ScoreKind::logit;
     job.input.top_documents = static_cast<int32_t>(random() % 4);
-    const CorpusRows rows = read_all(job, nullptr);
-    for (const Item& item : rows.items)
-      for (const Question& question : item.questions) {
-        EXPECT_EQ(question.relevance.size(), item.documents.size());
-        EXPECT_FALSE(item.documents.empty());
+    const CorpusRecords rows = read_all(job, nullptr);
+    for (const Record& record : rows.records)
+      for (const Question& question : record.questions) {
+        EXPECT_EQ(question.relevance.size(), record.documents.size());
+        EXPECT_FALSE(record.documents.empty());
         for (const double relevance : question.relevance) EXPECT_TRUE(relevance > 0 && relevance < 1);
       }
-    good += rows.items.size();
+    good += rows.records.size();
     bad += rows.rejects.size();
   });
   EXPECT_GT(good, 20u);
@@ -206,15 +206,15 @@ TEST(Fuzz, CompressedLines) {
   fuzz([&](std::mt19937_64& random) {
     const std::string& kind = kinds[random() % 2];
     const Job job = ask_job(folder.write("c.jsonl." + kind, mutate(seeds[kind], random, {})));
-    const CorpusRows rows = read_all(job, nullptr);
-    EXPECT_EQ(open_corpus(job, nullptr)->count_rows(), static_cast<int64_t>(rows.order.size()));
+    const CorpusRecords rows = read_all(job, nullptr);
+    EXPECT_EQ(open_corpus(job, nullptr)->count_records(), static_cast<int64_t>(rows.order.size()));
     damaged += !rows.rejects.empty();
   });
   EXPECT_GT(damaged, 0);
 }
 
 /// Rows of a table that was damaged are still given at most once and in order.
-void expect_ascending(const CorpusRows& rows) {
+void expect_ascending(const CorpusRecords& rows) {
   for (size_t i = 1; i < rows.order.size(); ++i) EXPECT_LT(rows.order[i - 1], rows.order[i]);
 }
 
@@ -238,7 +238,7 @@ TEST(Fuzz, ParquetFiles) {
         SampleLayout{150, false, true, true}}) {
     const std::string path = folder.path("seed.parquet");
     write_parquet(path, columns, layout);
-    EXPECT_EQ(read_all(ask_job(path), nullptr).items.size(), 300u);
+    EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
     seeds.push_back(read_file(path));
   }
   int64_t whole = 0, refused = 0;

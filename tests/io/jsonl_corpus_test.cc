@@ -3,7 +3,7 @@
 
 #include "io/base/line_reader.h"
 #include "io/files/schema_file.h"
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/temp_folder.h"
 #include "tests/skip.h"
 
@@ -18,8 +18,8 @@ std::string reason_of(const std::string& line) {
   TempFolder folder;
   const std::string good = R"({"sku": 1, "category": "Tea", "title": "t", "text": "x"})";
   const std::string path = folder.write("c.jsonl", good + "\n" + line + "\n" + good + "\n");
-  const CorpusRows rows = read_all(extract_job(path), &kSchema);
-  EXPECT_EQ(rows.items.size(), 2u) << "the neighbours of a bad line are read";
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+  EXPECT_EQ(rows.records.size(), 2u) << "the neighbours of a bad line are read";
   if (rows.rejects.size() != 1) return "not one reject";
   EXPECT_EQ(rows.rejects[0].place.file, path);
   EXPECT_EQ(rows.rejects[0].place.row, 2);
@@ -53,8 +53,8 @@ TEST(JsonlCorpus, FoldersAreReadWithTheirFolders) {
        {"day=1/b.jsonl", "a.JSONL", "day=1/deep/c.jsonl", "_temporary/x.jsonl", ".hidden/y.jsonl"})
     folder.write(name, line);
   folder.write("_SUCCESS", "");
-  const CorpusRows rows = read_all(extract_job(folder.path()), &kSchema);
-  EXPECT_EQ(rows.items.size(), 3u);
+  const CorpusRecords rows = read_all(extract_job(folder.path()), &kSchema);
+  EXPECT_EQ(rows.records.size(), 3u);
   std::filesystem::create_symlink("nowhere", folder.path("d.jsonl"));
   EXPECT_NE(error_of([&] { read_all(extract_job(folder.path()), &kSchema); }).find("is a broken link"),
             std::string::npos);
@@ -76,17 +76,17 @@ TEST(JsonlCorpus, MapsColumns) {
                    R"({"sku": 7, "category": "Tea", "title": 5.5, "text": null})"
                    "\n"
                    R"({"text": "z\u0000z", "title": "  ", "sku": 18446744073709551615, "category": "Tea"})");
-  const CorpusRows rows = read_all(extract_job(path), &kSchema);
-  ASSERT_EQ(rows.items.size(), 3u);
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+  ASSERT_EQ(rows.records.size(), 3u);
   EXPECT_TRUE(rows.rejects.empty());
-  EXPECT_EQ(rows.items[0].id, json("a"));
-  EXPECT_EQ(rows.items[0].category, "Coffee");
-  EXPECT_EQ(rows.items[0].document, "Dark\nRoast");
-  EXPECT_EQ(rows.items[1].id, json(7));
-  EXPECT_EQ(rows.items[1].document, "5.5");
-  EXPECT_EQ(rows.items[1].place.row, 3);
-  EXPECT_EQ(rows.items[2].document, std::string("z\0z", 3));
-  EXPECT_EQ(rows.items[2].id, json(18446744073709551615ull));
+  EXPECT_EQ(rows.records[0].id, json("a"));
+  EXPECT_EQ(rows.records[0].category, "Coffee");
+  EXPECT_EQ(rows.records[0].document, "Dark\nRoast");
+  EXPECT_EQ(rows.records[1].id, json(7));
+  EXPECT_EQ(rows.records[1].document, "5.5");
+  EXPECT_EQ(rows.records[1].place.row, 3);
+  EXPECT_EQ(rows.records[2].document, std::string("z\0z", 3));
+  EXPECT_EQ(rows.records[2].id, json(18446744073709551615ull));
 }
 
 TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
@@ -127,7 +127,7 @@ TEST(JsonlCorpus, ARejectKeepsTheIdWhereItIsKnown) {
   const std::string path =
       folder.write("c.jsonl", R"({"sku": "a-1", "category": "Bread", "title": "t", "text": "x"})"
                               "\n{\n");
-  const CorpusRows rows = read_all(extract_job(path), &kSchema);
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
   ASSERT_EQ(rows.rejects.size(), 2u);
   EXPECT_EQ(rows.rejects[0].id, json("a-1"));
   EXPECT_TRUE(rows.rejects[1].id.is_null());
@@ -143,17 +143,17 @@ TEST(JsonlCorpus, WithoutAnIdColumnTheRowNumberIsTheIdAcrossFiles) {
   job.input.document = {"text"};
   Schema one = kSchema;
   one.categories.pop_back();
-  const CorpusRows rows = read_all(job, &one);
-  ASSERT_EQ(rows.items.size(), 4u);
-  EXPECT_EQ(rows.items[0].document, "a.jsonl1");
-  EXPECT_EQ(rows.items[2].document, "b.jsonl1");
-  EXPECT_EQ(rows.items[2].id, json(3));
-  EXPECT_EQ(rows.items[3].place.row, 3);
-  EXPECT_EQ(rows.items[3].category, "Coffee");
+  const CorpusRecords rows = read_all(job, &one);
+  ASSERT_EQ(rows.records.size(), 4u);
+  EXPECT_EQ(rows.records[0].document, "a.jsonl1");
+  EXPECT_EQ(rows.records[2].document, "b.jsonl1");
+  EXPECT_EQ(rows.records[2].id, json(3));
+  EXPECT_EQ(rows.records[3].place.row, 3);
+  EXPECT_EQ(rows.records[3].category, "Coffee");
   EXPECT_EQ(error_of([&] { open_corpus(job, &kSchema); }),
             "job.yaml: the schema has 2 categories; set input.category to the column with the category");
   job.input.limit = 3;
-  EXPECT_EQ(read_all(job, &one).items.size(), 3u);
+  EXPECT_EQ(read_all(job, &one).records.size(), 3u);
 }
 
 TEST(JsonlCorpus, RefusesAColumnThatNoRowHas) {
@@ -199,13 +199,13 @@ TEST(JsonlCorpus, ReadsQuestionsOfEveryShape) {
 {"context": "", "questions": ["q"]}
 {"context": "c", "questions": [{"question": "q", "id": [1]}]}
 )");
-  const CorpusRows rows = read_all(ask_job(path), nullptr);
-  ASSERT_EQ(rows.items.size(), 2u);
-  EXPECT_EQ(rows.items[0].questions[0].text, "Who?");
-  EXPECT_EQ(rows.items[0].questions[1].text, "5");
-  EXPECT_EQ(rows.items[1].questions[0].id, json(7));
-  EXPECT_EQ(rows.items[1].questions[0].options, (std::vector<std::string>{"a", "2"}));
-  EXPECT_TRUE(rows.items[1].questions[1].id.is_null());
+  const CorpusRecords rows = read_all(ask_job(path), nullptr);
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(rows.records[0].questions[0].text, "Who?");
+  EXPECT_EQ(rows.records[0].questions[1].text, "5");
+  EXPECT_EQ(rows.records[1].questions[0].id, json(7));
+  EXPECT_EQ(rows.records[1].questions[0].options, (std::vector<std::string>{"a", "2"}));
+  EXPECT_TRUE(rows.records[1].questions[1].id.is_null());
   std::vector<std::string> reasons;
   for (const Reject& reject : rows.rejects) reasons.push_back(reject.reason);
   EXPECT_EQ(reasons,
@@ -225,10 +225,10 @@ TEST(JsonlCorpus, ReadsOneQuestionARow) {
   job.input.questions.clear();
   job.input.question = "q";
   job.input.options = "choices";
-  const CorpusRows rows = read_all(job, nullptr);
-  ASSERT_EQ(rows.items.size(), 2u);
-  EXPECT_EQ(rows.items[0].questions[0].options.size(), 2u);
-  EXPECT_TRUE(rows.items[1].questions[0].options.empty());
+  const CorpusRecords rows = read_all(job, nullptr);
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(rows.records[0].questions[0].options.size(), 2u);
+  EXPECT_TRUE(rows.records[1].questions[0].options.empty());
   ASSERT_EQ(rows.rejects.size(), 1u);
   EXPECT_EQ(rows.rejects[0].reason, "the question is empty");
 }
@@ -286,8 +286,8 @@ TEST(JsonlCorpus, RealRowsAllMap) {
   job.input.id.clear();
   job.input.document = {"input"};
   const Schema schema = read_schema("configs/schemas/oa-mine.yaml");
-  const CorpusRows rows = read_all(job, &schema);
-  EXPECT_EQ(rows.items.size(), 491u);
+  const CorpusRecords rows = read_all(job, &schema);
+  EXPECT_EQ(rows.records.size(), 491u);
   EXPECT_TRUE(rows.rejects.empty());
 }
 
@@ -302,8 +302,8 @@ TEST(JsonlCorpus, ManyUnknownCategoriesBesideManyKnownOnes) {
   TempFolder folder;
   Job job = extract_job(folder.write("c.jsonl", lines));
   job.input.document = {"title"};
-  const CorpusRows rows = read_all(job, &schema);
-  EXPECT_EQ(rows.items.size(), 1'000u);
+  const CorpusRecords rows = read_all(job, &schema);
+  EXPECT_EQ(rows.records.size(), 1'000u);
   ASSERT_EQ(rows.rejects.size(), 3'000u);
   EXPECT_NE(rows.rejects[0].reason.find("did you mean"), std::string::npos) << rows.rejects[0].reason;
 }

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "io/base/parquet_file.h"
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/io/temp_folder.h"
 
@@ -33,14 +33,14 @@ TEST(ParquetCorpus, ReadsEveryKindOfText) {
   for (const char* type : {"string", "large_string", "dictionary", "binary"}) {
     const std::string path = folder.path(std::string(type) + ".parquet");
     write_parquet(path, many_rows(200, type), {.rows_per_group = 70});
-    const CorpusRows rows = read_all(extract_job(path), &kSchema);
-    ASSERT_EQ(rows.items.size(), 200u)
+    const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+    ASSERT_EQ(rows.records.size(), 200u)
         << type << ": " << (rows.rejects.empty() ? "" : rows.rejects[0].reason);
-    EXPECT_EQ(rows.items[7].id, json(7));
-    EXPECT_EQ(rows.items[7].document, "title 7\nxxxxxxx");
-    EXPECT_EQ(rows.items[10].document, "title 10");
-    EXPECT_EQ(rows.items[199].place.row, 200);
-    EXPECT_EQ(rows.items[199].place.file, path);
+    EXPECT_EQ(rows.records[7].id, json(7));
+    EXPECT_EQ(rows.records[7].document, "title 7\nxxxxxxx");
+    EXPECT_EQ(rows.records[10].document, "title 10");
+    EXPECT_EQ(rows.records[199].place.row, 200);
+    EXPECT_EQ(rows.records[199].place.file, path);
   }
 }
 
@@ -51,10 +51,10 @@ TEST(ParquetCorpus, ReadsOtherCellsAsText) {
                        {"category", "dictionary", {"Tea", "Tea", "Coffee"}},
                        {"title", "date", {0, 0, 19000}},
                        {"text", "int64", {42, 43, nullptr}}});
-  const CorpusRows rows = read_all(extract_job(path), &kSchema);
-  ASSERT_EQ(rows.items.size(), 2u);
-  EXPECT_EQ(rows.items[0].document, "1970-01-01\n42");
-  EXPECT_EQ(rows.items[0].id, json(1.5));
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(rows.records[0].document, "1970-01-01\n42");
+  EXPECT_EQ(rows.records[0].id, json(1.5));
   ASSERT_EQ(rows.rejects.size(), 1u);
   EXPECT_EQ(rows.rejects[0].place.row, 2);
   EXPECT_EQ(rows.rejects[0].reason, "column \"sku\" is null, not text or a number");
@@ -67,8 +67,8 @@ TEST(ParquetCorpus, BytesThatAreNoTextAreARowOfTheirOwn) {
                        {"category", "string", {"Tea", "Tea", "Tee"}},
                        {"title", "binary", {"good", "bad \xC3(", "good"}},
                        {"text", "string", {"x", "x", "x"}}});
-  const CorpusRows rows = read_all(extract_job(path), &kSchema);
-  EXPECT_EQ(rows.items.size(), 1u);
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+  EXPECT_EQ(rows.records.size(), 1u);
   ASSERT_EQ(rows.rejects.size(), 2u);
   EXPECT_EQ(rows.rejects[0].reason, "column \"title\" is not valid UTF-8 at byte 5");
   EXPECT_EQ(rows.rejects[0].id, json("b"));
@@ -86,20 +86,20 @@ TEST(ParquetCorpus, ReadsQuestions) {
                          nullptr,
                          json::array()}},
                        {"plain", "strings", {{"p", "q"}, json::array({"r"}), nullptr}}});
-  const CorpusRows rows = read_all(ask_job(path), nullptr);
-  ASSERT_EQ(rows.items.size(), 1u);
-  ASSERT_EQ(rows.items[0].questions.size(), 2u);
-  EXPECT_EQ(rows.items[0].questions[0].options, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(rows.items[0].questions[0].id, json(1));
-  EXPECT_TRUE(rows.items[0].questions[1].id.is_null());
+  const CorpusRecords rows = read_all(ask_job(path), nullptr);
+  ASSERT_EQ(rows.records.size(), 1u);
+  ASSERT_EQ(rows.records[0].questions.size(), 2u);
+  EXPECT_EQ(rows.records[0].questions[0].options, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(rows.records[0].questions[0].id, json(1));
+  EXPECT_TRUE(rows.records[0].questions[1].id.is_null());
   ASSERT_EQ(rows.rejects.size(), 2u);
   EXPECT_EQ(rows.rejects[0].reason, "column \"questions\" is null, not a list of questions");
   EXPECT_EQ(rows.rejects[1].reason, "the record has no questions");
   Job job = ask_job(path);
   job.input.questions = "plain";
-  const CorpusRows plain = read_all(job, nullptr);
-  ASSERT_EQ(plain.items.size(), 2u);
-  EXPECT_EQ(plain.items[0].questions[1].text, "q");
+  const CorpusRecords plain = read_all(job, nullptr);
+  ASSERT_EQ(plain.records.size(), 2u);
+  EXPECT_EQ(plain.records[0].questions[1].text, "q");
 }
 
 TEST(ParquetCorpus, RefusesColumnsThatDoNotFit) {
@@ -154,16 +154,16 @@ TEST(ParquetCorpus, ABrokenRowGroupCostsOnlyItsRows) {
   const size_t at = bytes.find("title 1500");
   ASSERT_NE(at, std::string::npos);
   bytes[at] ^= 1;
-  const CorpusRows rows = read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema);
+  const CorpusRecords rows = read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema);
   ASSERT_EQ(rows.rejects.size(), 1u);
   const Reject& lost = rows.rejects[0];
   const int64_t first = lost.place.row;
   EXPECT_GE(first, 1001);
   EXPECT_LE(first, 1501);
   EXPECT_TRUE(lost.reason.starts_with(fmt::format("rows {}-2000 cannot be read: ", first))) << lost.reason;
-  EXPECT_EQ(rows.items.size(), static_cast<size_t>(first - 1 + 1000));
-  EXPECT_EQ(rows.items.back().id, json(2999));
-  EXPECT_EQ(rows.items.back().place.row, 3000);
+  EXPECT_EQ(rows.records.size(), static_cast<size_t>(first - 1 + 1000));
+  EXPECT_EQ(rows.records.back().id, json(2999));
+  EXPECT_EQ(rows.records.back().place.row, 3000);
 }
 
 TEST(ParquetCorpus, ReadsOnlyTheColumnsItNeeds) {
@@ -174,7 +174,7 @@ TEST(ParquetCorpus, ReadsOnlyTheColumnsItNeeds) {
   write_parquet(path, columns, {.checksums = true});
   std::string bytes = read_file(path);
   bytes[bytes.find("unwanted value")] ^= 1;
-  EXPECT_EQ(read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema).items.size(), 50u);
+  EXPECT_EQ(read_all(extract_job(folder.write("b.parquet", bytes)), &kSchema).records.size(), 50u);
 }
 
 TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
@@ -185,14 +185,14 @@ TEST(ParquetCorpus, EmptyTablesAndManyFiles) {
   write_parquet(folder.path("d.parquet"), many_rows(1));
   Job job = extract_job(folder.path("*.parquet"));
   job.input.id.clear();
-  EXPECT_EQ(open_corpus(job, &kSchema)->rows_expected(), 131);
-  const CorpusRows rows = read_all(job, &kSchema);
-  ASSERT_EQ(rows.items.size(), 131u);
-  EXPECT_EQ(rows.items.back().id, json(131));
-  EXPECT_EQ(rows.items.back().place.row, 1);
+  EXPECT_EQ(open_corpus(job, &kSchema)->records_expected(), 131);
+  const CorpusRecords rows = read_all(job, &kSchema);
+  ASSERT_EQ(rows.records.size(), 131u);
+  EXPECT_EQ(rows.records.back().id, json(131));
+  EXPECT_EQ(rows.records.back().place.row, 1);
   job.input.limit = 100;
-  EXPECT_EQ(open_corpus(job, &kSchema)->rows_expected(), 100);
-  EXPECT_EQ(read_all(job, &kSchema).items.size(), 100u);
+  EXPECT_EQ(open_corpus(job, &kSchema)->records_expected(), 100);
+  EXPECT_EQ(read_all(job, &kSchema).records.size(), 100u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using Folder = std::map<std::string, std::string>;
 
-constexpr int64_t kCorpusRows = 23;
+constexpr int64_t kCorpusRecords = 23;
 constexpr int64_t kGroup = 3;
 
 enum Format { kLines, kEchoed, kParquet };
@@ -92,14 +92,14 @@ void work(FileLayer& files, const RunFolderOptions& options, int64_t* committed 
   RunFolder folder(files, options);
   if (folder.finished()) return;
   if (committed) *committed = std::max(*committed, folder.position());
-  for (int64_t at = folder.position(); at < kCorpusRows;) {
-    const int64_t end = std::min(kCorpusRows, (at / kGroup + 1) * kGroup);
+  for (int64_t at = folder.position(); at < kCorpusRecords;) {
+    const int64_t end = std::min(kCorpusRecords, (at / kGroup + 1) * kGroup);
     fill_group(folder, at, end);
     at = end;
     if (committed) *committed = end;
   }
   folder.finish("{\"report\": true}\n");
-  if (committed) *committed = kCorpusRows + 1;
+  if (committed) *committed = kCorpusRecords + 1;
 }
 
 Folder contents(const std::string& path) {
@@ -140,7 +140,7 @@ TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
             (std::vector<std::string>{"_SUCCESS", "journal", "manifest.json", "rejects.jsonl", "report.json",
                                       "rows-00000" + ending, "rows-00001" + ending, "rows-00002" + ending}));
   const json manifest = json::parse(files.at("manifest.json"));
-  EXPECT_EQ(manifest["rows"].get<int>() + manifest["rejects"].get<int>(), kCorpusRows);
+  EXPECT_EQ(manifest["rows"].get<int>() + manifest["rejects"].get<int>(), kCorpusRecords);
   EXPECT_EQ(manifest["files"].size(), 4u);
   int64_t rows = 0;
   for (const json& file : manifest["files"]) {
@@ -174,7 +174,7 @@ TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
       }
       if (!stopped) break;
       ++faults;
-      if (committed > 0 && committed <= kCorpusRows) {
+      if (committed > 0 && committed <= kCorpusRecords) {
         const RunFolder again(quick_files(), options());
         ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";
       }
@@ -237,7 +237,7 @@ TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
       ++losses;
       {
         const RunFolder again(quick_files(), options());
-        if (committed > kCorpusRows)
+        if (committed > kCorpusRecords)
           ASSERT_TRUE(again.finished());
         else
           ASSERT_TRUE(again.finished() || again.position() >= committed) << "a committed group was lost";

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-#include "tests/io/corpus_rows.h"
+#include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/io/temp_folder.h"
 
@@ -20,9 +20,9 @@ std::vector<std::pair<int64_t, std::string>> rest_of(Corpus& corpus) {
     const int64_t position = corpus.position();
     const auto row = corpus.next();
     if (!row) return rest;
-    if (const auto* item = std::get_if<Item>(&*row))
-      rest.emplace_back(
-          position, item->place.file + std::to_string(item->place.row) + item->id.dump() + item->document);
+    if (const auto* record = std::get_if<Record>(&*row))
+      rest.emplace_back(position, record->place.file + std::to_string(record->place.row) + record->id.dump() +
+                                      record->document);
     else
       rest.emplace_back(position, std::get<Reject>(*row).reason);
   }
@@ -30,7 +30,7 @@ std::vector<std::pair<int64_t, std::string>> rest_of(Corpus& corpus) {
 
 void expect_skips(const Job& job) {
   const auto all = rest_of(*open_corpus(job, &kSchema));
-  const int64_t rows = open_corpus(job, &kSchema)->count_rows();
+  const int64_t rows = open_corpus(job, &kSchema)->count_records();
   ASSERT_GT(all.size(), 5u);
   for (int64_t position = 0; position <= rows; ++position) {
     const auto corpus = open_corpus(job, &kSchema);

@@ -1,4 +1,4 @@
-// From a stream of items to answers in input order, with a task that needs no tokenizer.
+// From a stream of records to answers in input order, with a task that needs no tokenizer.
 #include "core/plan/pipeline.h"
 
 #include <atomic>
@@ -12,13 +12,13 @@
 namespace sheaf {
 namespace {
 
-/// Items whose document is a number of tokens and whose category is their bin.
+/// Records whose document is a number of tokens and whose category is their bin.
 class CountTask : public Task {
  public:
-  std::string bin_name(const Item& item) const override { return item.category; }
-  ItemParts parts(const Item& item) override {
-    if (item.document == "bad") refuse("this one is bad");
-    auto& bin = bins_[item.category];
+  std::string bin_name(const Record& record) const override { return record.category; }
+  RecordParts parts(const Record& record) override {
+    if (record.document == "bad") refuse("this one is bad");
+    auto& bin = bins_[record.category];
     if (!bin) {
       auto made = std::make_shared<BinParts>();
       made->instruction = Tokens(10, 1);
@@ -26,13 +26,13 @@ class CountTask : public Task {
       for (int i = 0; i < 3; ++i) made->questions.push_back({{3, 4}, 5, Stop::line, nullptr});
       bin = made;
     }
-    ItemParts parts;
+    RecordParts parts;
     parts.bin = bin;
-    parts.document =
-        Tokens(static_cast<size_t>(std::stoi(item.document)), static_cast<TokenId>(item.id.get<int>() % 10));
+    parts.document = Tokens(static_cast<size_t>(std::stoi(record.document)),
+                            static_cast<TokenId>(record.id.get<int>() % 10));
     return parts;
   }
-  Row row(const Item&, const std::vector<Answer>&) const override { return {}; }
+  Row row(const Record&, const std::vector<Answer>&) const override { return {}; }
 
  private:
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
@@ -40,26 +40,26 @@ class CountTask : public Task {
 
 class ListCorpus : public Corpus {
  public:
-  explicit ListCorpus(std::vector<std::variant<Item, Reject>> rows) : rows_(std::move(rows)) {}
-  std::optional<std::variant<Item, Reject>> next() override {
+  explicit ListCorpus(std::vector<std::variant<Record, Reject>> rows) : rows_(std::move(rows)) {}
+  std::optional<std::variant<Record, Reject>> next() override {
     if (at_ == rows_.size()) return std::nullopt;
     return rows_[at_++];
   }
   int64_t position() const override { return static_cast<int64_t>(at_); }
   void skip_to(int64_t position) override { at_ = std::min(rows_.size(), static_cast<size_t>(position)); }
-  int64_t count_rows() override { return static_cast<int64_t>(rows_.size()); }
+  int64_t count_records() override { return static_cast<int64_t>(rows_.size()); }
 
  private:
-  std::vector<std::variant<Item, Reject>> rows_;
+  std::vector<std::variant<Record, Reject>> rows_;
   size_t at_ = 0;
 };
 
-Item make_item(int id, const std::string& category, const std::string& document) {
-  Item item;
-  item.id = id;
-  item.category = category;
-  item.document = document;
-  return item;
+Record make_record(int id, const std::string& category, const std::string& document) {
+  Record record;
+  record.id = id;
+  record.category = category;
+  record.document = document;
+  return record;
 }
 
 struct Seen {
@@ -71,14 +71,14 @@ struct Seen {
   std::map<std::string, BinCount> bins;
 };
 
-Seen run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method, int32_t window,
+Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& method, int32_t window,
          int32_t context = 1000, int32_t pages = 1000, int64_t skipped = 0,
          TooLong too_long = TooLong::refuse) {
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
   const StopRules rules(10, {});
-  Engine engine(backend, rules, {.rows_per_step = 32, .pages = pages, .page_size = 4});
+  Engine engine(backend, rules, {.tokens_per_step = 32, .pages = pages, .page_size = 4});
   CountTask task;
   Planner planner(make_builder(method), {context, method.prompt_tokens,
                                          [&](const Stack& stack) { return engine.fits(stack); }, too_long});
@@ -88,12 +88,12 @@ Seen run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method
   Seen outcome;
   pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
   EXPECT_TRUE(pipeline.run(
-      [&](const Item& item, const Outcome& decoded) {
+      [&](const Record& record, const Outcome& decoded) {
         EXPECT_EQ(decoded.answers.size(), 3u * static_cast<size_t>(decoded.parts));
         for (const Answer& answer : decoded.answers) EXPECT_EQ(answer.tokens.size(), 5u);
-        outcome.ids.push_back(item.id.get<int>());
-        outcome.decoded[item.id.get<int>()] = decoded;
-        outcome.events.push_back("row " + item.id.dump());
+        outcome.ids.push_back(record.id.get<int>());
+        outcome.decoded[record.id.get<int>()] = decoded;
+        outcome.events.push_back("row " + record.id.dump());
       },
       [&](const Reject& reject) {
         outcome.rejects.insert(reject.id.get<int>());
@@ -105,10 +105,10 @@ Seen run(std::vector<std::variant<Item, Reject>> rows, const Job::Method& method
 }
 
 TEST(Pipeline, KeepsInputOrderAcrossBinsAndWindows) {
-  std::vector<std::variant<Item, Reject>> rows;
+  std::vector<std::variant<Record, Reject>> rows;
   std::vector<int> expected;
   for (int i = 0; i < 100; ++i) {
-    rows.push_back(make_item(i, i % 3 ? "tea" : "shoes", std::to_string(1 + i % 17)));
+    rows.push_back(make_record(i, i % 3 ? "tea" : "shoes", std::to_string(1 + i % 17)));
     expected.push_back(i);
   }
   for (const char* name : {"hpd", "prefix", "separate"}) {
@@ -117,22 +117,22 @@ TEST(Pipeline, KeepsInputOrderAcrossBinsAndWindows) {
       method.name = name;
       const Seen outcome = run(rows, method, window);
       EXPECT_EQ(outcome.ids, expected) << name << ", window " << window;
-      EXPECT_EQ(outcome.stats.items, 100);
+      EXPECT_EQ(outcome.stats.records, 100);
       EXPECT_EQ(outcome.stats.decoded, 100);
-      EXPECT_EQ(outcome.bins.at("tea").items, 66);
+      EXPECT_EQ(outcome.bins.at("tea").records, 66);
     }
   }
 }
 
 TEST(Pipeline, BadRowsCostOnlyThemselves) {
-  std::vector<std::variant<Item, Reject>> rows;
-  rows.push_back(make_item(0, "tea", "4"));
+  std::vector<std::variant<Record, Reject>> rows;
+  rows.push_back(make_record(0, "tea", "4"));
   Reject broken;
   broken.id = 1;
   rows.push_back(broken);
-  rows.push_back(make_item(2, "tea", "bad"));
-  rows.push_back(make_item(3, "tea", "5000"));  // past the model's context
-  rows.push_back(make_item(4, "tea", "6"));
+  rows.push_back(make_record(2, "tea", "bad"));
+  rows.push_back(make_record(3, "tea", "5000"));  // past the model's context
+  rows.push_back(make_record(4, "tea", "6"));
   Job::Method method;
   method.documents = 6;
   const Seen outcome = run(rows, method, 100);
@@ -142,14 +142,14 @@ TEST(Pipeline, BadRowsCostOnlyThemselves) {
 }
 
 TEST(Pipeline, WindowsEndWhereTheyWouldHaveWhereverReadingBegan) {
-  std::vector<std::variant<Item, Reject>> rows;
+  std::vector<std::variant<Record, Reject>> rows;
   for (int i = 0; i < 10; ++i) {
     if (i == 1 || i == 9) {
       Reject broken;
       broken.id = i;
       rows.push_back(broken);
     } else {
-      rows.push_back(make_item(i, "tea", i == 2 || i == 6 ? "5000" : "4"));
+      rows.push_back(make_record(i, "tea", i == 2 || i == 6 ? "5000" : "4"));
     }
   }
   const std::vector<std::string> all = {"row 0", "reject 1", "reject 2", "row 3", "end 4",
@@ -164,9 +164,9 @@ TEST(Pipeline, WindowsEndWhereTheyWouldHaveWhereverReadingBegan) {
 /// A corpus in which a signal comes after some rows.
 class InterruptedCorpus : public ListCorpus {
  public:
-  InterruptedCorpus(std::vector<std::variant<Item, Reject>> rows, int64_t at, std::atomic<bool>& flag)
+  InterruptedCorpus(std::vector<std::variant<Record, Reject>> rows, int64_t at, std::atomic<bool>& flag)
       : ListCorpus(std::move(rows)), at_(at), flag_(flag) {}
-  std::optional<std::variant<Item, Reject>> next() override {
+  std::optional<std::variant<Record, Reject>> next() override {
     if (position() == at_) flag_ = true;
     return ListCorpus::next();
   }
@@ -178,13 +178,13 @@ class InterruptedCorpus : public ListCorpus {
 
 TEST(Pipeline, HalfAWindowIsNeverEnded) {
   // Rejects only: such a window needs no decoding to be complete.
-  std::vector<std::variant<Item, Reject>> rows(10, Reject{});
+  std::vector<std::variant<Record, Reject>> rows(10, Reject{});
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
   const StopRules rules(10, {});
   std::atomic<bool> interrupted = false;
-  EngineOptions options{.rows_per_step = 32, .pages = 100, .page_size = 4};
+  EngineOptions options{.tokens_per_step = 32, .pages = 100, .page_size = 4};
   options.interrupted = &interrupted;
   Engine engine(backend, rules, options);
   CountTask task;
@@ -194,7 +194,7 @@ TEST(Pipeline, HalfAWindowIsNeverEnded) {
   std::vector<int64_t> ends;
   int rejects = 0;
   pipeline.on_window = [&](int64_t position) { ends.push_back(position); };
-  EXPECT_FALSE(pipeline.run([](const Item&, const Outcome&) {}, [&](const Reject&) { ++rejects; }));
+  EXPECT_FALSE(pipeline.run([](const Record&, const Outcome&) {}, [&](const Reject&) { ++rejects; }));
   // The first window may or may not have got through before the signal; the second never.
   EXPECT_LE(ends.size(), 1u);
   for (const int64_t end : ends) EXPECT_EQ(end, 4);
@@ -202,8 +202,8 @@ TEST(Pipeline, HalfAWindowIsNeverEnded) {
 }
 
 TEST(Planner, StacksByCountBudgetAndLimits) {
-  std::vector<std::variant<Item, Reject>> rows;
-  for (int i = 0; i < 12; ++i) rows.push_back(make_item(i, "tea", i < 10 ? "9" : "8"));
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 12; ++i) rows.push_back(make_record(i, "tea", i < 10 ? "9" : "8"));
   Job::Method method;
   method.documents = 5;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 3);
@@ -212,25 +212,25 @@ TEST(Planner, StacksByCountBudgetAndLimits) {
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 3);
   method.prompt_tokens = 100000;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 1);
-  // A stack takes 3 pages of 4 tokens, and 3 + 3 × 2 more per item: 40 pages hold 4 items, so 12 are halved
-  // twice.
+  // A stack takes 3 pages of 4 tokens, and 3 + 3 × 2 more per record: 40 pages hold 4 records, so 12 are
+  // halved twice.
   EXPECT_EQ(run(rows, method, 100, 1000, 40).bins.at("tea").stacks, 4);
 }
 
 /// One row with very many short questions.
 class WideTask : public Task {
  public:
-  std::string bin_name(const Item&) const override { return "wide"; }
-  ItemParts parts(const Item&) override {
+  std::string bin_name(const Record&) const override { return "wide"; }
+  RecordParts parts(const Record&) override {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = {1};
     for (int i = 0; i < 40'000; ++i) bin->questions.push_back({{3}, 1, Stop::line, nullptr});
-    ItemParts parts;
+    RecordParts parts;
     parts.bin = bin;
     parts.document = {2};
     return parts;
   }
-  Row row(const Item&, const std::vector<Answer>&) const override { return {}; }
+  Row row(const Record&, const std::vector<Answer>&) const override { return {}; }
 };
 
 // Each key of a chain lists all before it: twenty gigabytes, were the chain built to see that it is too long.
@@ -239,16 +239,16 @@ TEST(Planner, AChainThatCannotFitIsNotBuilt) {
   Job::Method method;
   method.values = ValueSight::positional;
   Planner planner(make_builder(method), {50'000, 4096, [](const Stack&) { return true; }});
-  const Item item = make_item(1, "wide", "1");
-  const Plan plan = planner.plan(make_ready(task, std::span(&item, 1)));
+  const Record record = make_record(1, "wide", "1");
+  const Plan plan = planner.plan(make_ready(task, std::span(&record, 1)));
   ASSERT_EQ(plan.refused.size(), 1u);
   EXPECT_NE(plan.refused[0].second.find("80001 positions"), std::string::npos) << plan.refused[0].second;
 }
 
 TEST(Planner, CountsContextsNotRows) {
-  std::vector<std::variant<Item, Reject>> rows;
+  std::vector<std::variant<Record, Reject>> rows;
   // Two contexts, ten rows each, mixed: one prompt holds both.
-  for (int i = 0; i < 20; ++i) rows.push_back(make_item(i % 2 ? 11 : 22, "tea", "9"));
+  for (int i = 0; i < 20; ++i) rows.push_back(make_record(i % 2 ? 11 : 22, "tea", "9"));
   Job::Method method;
   method.documents = 2;
   EXPECT_EQ(run(rows, method, 100).bins.at("tea").stacks, 1);
@@ -257,16 +257,16 @@ TEST(Planner, CountsContextsNotRows) {
 }
 
 TEST(Pipeline, RefusedRowsDoNotPileUp) {
-  std::vector<std::variant<Item, Reject>> rows;
-  for (int i = 0; i < 50; ++i) rows.push_back(make_item(i, "tea", "5000"));
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 50; ++i) rows.push_back(make_record(i, "tea", "5000"));
   const Seen outcome = run(rows, {}, 5);
   EXPECT_EQ(outcome.rejects.size(), 50u);
   EXPECT_TRUE(outcome.ids.empty());
 }
 
 TEST(Planner, LongDocumentsAreCutOrSplitWhereAsked) {
-  const std::vector<std::variant<Item, Reject>> rows = {make_item(1, "tea", "400"),
-                                                        make_item(2, "tea", "50")};
+  const std::vector<std::variant<Record, Reject>> rows = {make_record(1, "tea", "400"),
+                                                          make_record(2, "tea", "50")};
   Job::Method method;
   for (const char* name : {"hpd", "prefix", "separate"}) {
     method.name = name;
@@ -299,9 +299,9 @@ TEST(Planner, LongDocumentsAreCutOrSplitWhereAsked) {
 /// A corpus that breaks after some rows.
 class BrokenCorpus : public ListCorpus {
  public:
-  BrokenCorpus(std::vector<std::variant<Item, Reject>> rows, int64_t at)
+  BrokenCorpus(std::vector<std::variant<Record, Reject>> rows, int64_t at)
       : ListCorpus(std::move(rows)), at_(at) {}
-  std::optional<std::variant<Item, Reject>> next() override {
+  std::optional<std::variant<Record, Reject>> next() override {
     if (position() == at_) fail("the disk is gone");
     return ListCorpus::next();
   }
@@ -311,14 +311,14 @@ class BrokenCorpus : public ListCorpus {
 };
 
 TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
-  std::vector<std::variant<Item, Reject>> rows;
-  for (int i = 0; i < 400; ++i) rows.push_back(make_item(i, "tea", "4"));
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 400; ++i) rows.push_back(make_record(i, "tea", "4"));
   for (const bool reading : {true, false}) {
     ModelConfig config;
     config.vocab = 10;
     CountingBackend backend(config, 1, 32);
     const StopRules rules(10, {});
-    Engine engine(backend, rules, {.rows_per_step = 32, .pages = 100, .page_size = 4});
+    Engine engine(backend, rules, {.tokens_per_step = 32, .pages = 100, .page_size = 4});
     CountTask task;
     Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
     BrokenCorpus corpus(rows, reading ? 203 : -1);
@@ -328,8 +328,8 @@ TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
     pipeline.on_window = [&](int64_t position) { end = position; };
     try {
       pipeline.run(
-          [&](const Item& item, const Outcome&) {
-            EXPECT_EQ(item.id, emitted);
+          [&](const Record& record, const Outcome&) {
+            EXPECT_EQ(record.id, emitted);
             if (!reading && emitted == 101) fail("the disk is full");
             ++emitted;
           },
@@ -349,8 +349,8 @@ TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
 
 TEST(Pipeline, LongDocumentsMakeShortWindows) {
   // A document's length in bytes decides, not in tokens.
-  std::vector<std::variant<Item, Reject>> rows;
-  for (int i = 0; i < 10; ++i) rows.push_back(make_item(i, "tea", "4" + std::string(12 << 20, ' ')));
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 10; ++i) rows.push_back(make_record(i, "tea", "4" + std::string(12 << 20, ' ')));
   const auto ends = [&](int64_t skipped) {
     std::vector<std::string> found;
     for (const std::string& event : run(rows, {}, 8, 1000, 1000, skipped).events)

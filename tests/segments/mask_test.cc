@@ -10,8 +10,8 @@
 namespace sheaf {
 namespace {
 
-using test::make_random_items;
-using test::RandomItems;
+using test::make_random_records;
+using test::RandomRecords;
 
 /// Every token of a stack in memory order: known ones, then `decoded[s]` tokens of slot s.
 struct Layout {
@@ -48,29 +48,29 @@ std::vector<int32_t> random_lengths(std::mt19937& random, const Stack& stack) {
 TEST(Mask, IppdIsThePapersFinalMask) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    const auto items =
-        make_random_items({.items = 1 + static_cast<int32_t>(seed % 4), .own_questions = true}, seed);
+    const auto records =
+        make_random_records({.records = 1 + static_cast<int32_t>(seed % 4), .own_questions = true}, seed);
     std::vector<Stack> stacks;
-    build_tree(items, stacks);
+    build_tree(records, stacks);
     ASSERT_EQ(stacks.size(), 1u);
     const Stack& stack = stacks[0];
     check_stack(stack);
     const Layout layout = lay_out(stack, random_lengths(random, stack));
 
-    // Virtual positions and the context and question ids of section 4.1, from the items alone.
-    const size_t p = items[0].bin->instruction.size();
+    // Virtual positions and the context and question ids of section 4.1, from the records alone.
+    const size_t p = records[0].bin->instruction.size();
     std::vector<int32_t> virt, context, question;
     for (size_t i = 0; i < p; ++i)
       virt.push_back(static_cast<int32_t>(i)), context.push_back(0), question.push_back(0);
     std::vector<std::pair<size_t, size_t>> slot_of;
-    for (size_t j = 0; j < items.size(); ++j) {
-      const size_t c = items[j].document.size();
+    for (size_t j = 0; j < records.size(); ++j) {
+      const size_t c = records[j].document.size();
       for (size_t i = 0; i < c; ++i)
         virt.push_back(static_cast<int32_t>(p + i)), context.push_back(static_cast<int32_t>(j + 1)),
             question.push_back(0);
-      for (size_t k = 0; k < items[j].questions().size(); ++k) {
+      for (size_t k = 0; k < records[j].questions().size(); ++k) {
         slot_of.emplace_back(j, k);
-        for (size_t i = 0; i < items[j].questions()[k].tokens.size(); ++i) {
+        for (size_t i = 0; i < records[j].questions()[k].tokens.size(); ++i) {
           virt.push_back(static_cast<int32_t>(p + c + i));
           context.push_back(static_cast<int32_t>(j + 1));
           question.push_back(static_cast<int32_t>(k + 1));
@@ -82,7 +82,7 @@ TEST(Mask, IppdIsThePapersFinalMask) {
       const auto s = static_cast<size_t>(layout.slot[i]);
       const auto [j, k] = slot_of[s];
       virt.push_back(
-          static_cast<int32_t>(p + items[j].document.size() + items[j].questions()[k].tokens.size()) +
+          static_cast<int32_t>(p + records[j].document.size() + records[j].questions()[k].tokens.size()) +
           answered[s]++);
       context.push_back(static_cast<int32_t>(j + 1));
       question.push_back(static_cast<int32_t>(k + 1));
@@ -112,12 +112,12 @@ struct HpdToken {
 void check_hpd(bool joint) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
-    const RandomItems wanted{.items = 1 + static_cast<int32_t>(seed % 3),
-                             .questions = 1 + static_cast<int32_t>(seed % 5),
-                             .max_tokens = 4};
-    const auto items = make_random_items(wanted, seed);
+    const RandomRecords wanted{.records = 1 + static_cast<int32_t>(seed % 3),
+                               .questions = 1 + static_cast<int32_t>(seed % 5),
+                               .max_tokens = 4};
+    const auto records = make_random_records(wanted, seed);
     std::vector<Stack> stacks;
-    build_positional(items, joint, stacks);
+    build_positional(records, joint, stacks);
     const Stack& stack = stacks.at(0);
     check_stack(stack);
     const Layout layout = lay_out(stack, random_lengths(random, stack));
@@ -162,9 +162,9 @@ TEST(Mask, HpdPositionalIsThePapersMaskWithinEachIsolatedDocument) {
 
 TEST(Positions, HpdLeavesGapsAsAlgorithm2) {
   const int32_t k_max = 7;
-  const auto items = make_random_items({.items = 2, .questions = 3, .max_tokens = k_max}, 5);
+  const auto records = make_random_records({.records = 2, .questions = 3, .max_tokens = k_max}, 5);
   std::vector<Stack> stacks;
-  build_positional(items, true, stacks);
+  build_positional(records, true, stacks);
   const Stack& stack = stacks[0];
   // Algorithm 2, literally: range(|s|), then each attribute shifted by K_max per attribute before it.
   int32_t index = 0, offset = 0;
@@ -197,11 +197,11 @@ Tokens flatten(const Stack& stack, const Slot& slot) {
 
 TEST(Tree, EveryQuestionSeesExactlyItsSeparatePrompt) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
-    const auto items = make_random_items({.items = 3, .own_questions = seed % 2 == 0}, seed);
+    const auto records = make_random_records({.records = 3, .own_questions = seed % 2 == 0}, seed);
     std::vector<Stack> alone, tree, prefix;
-    build_separate(items, alone);
-    build_tree(items, tree);
-    build_prefix(items, prefix);
+    build_separate(records, alone);
+    build_tree(records, tree);
+    build_prefix(records, prefix);
     ASSERT_EQ(alone.size(), tree[0].slots.size());
     ASSERT_EQ(alone.size(), prefix.size());
     for (size_t i = 0; i < alone.size(); ++i) {
@@ -215,19 +215,19 @@ TEST(Tree, EveryQuestionSeesExactlyItsSeparatePrompt) {
 }
 
 TEST(Tree, RowsAboutTheSameContextShareIt) {
-  auto items = make_random_items({.items = 3, .own_questions = true}, 3);
-  items[1].document = items[0].document;
+  auto records = make_random_records({.records = 3, .own_questions = true}, 3);
+  records[1].document = records[0].document;
   std::vector<Stack> stacks;
-  build_tree(items, stacks);
+  build_tree(records, stacks);
   int contexts = 0;
   for (const Segment& segment : stacks[0].segments) contexts += segment.role == Role::context;
   EXPECT_EQ(contexts, 2);
 }
 
 TEST(JointTree, KeysSeeAllDocumentsButNoOtherKey) {
-  const auto items = make_random_items({.items = 3, .questions = 2}, 8);
+  const auto records = make_random_records({.records = 3, .questions = 2}, 8);
   std::vector<Stack> stacks;
-  build_joint_tree(items, stacks);
+  build_joint_tree(records, stacks);
   const Stack& stack = stacks[0];
   check_stack(stack);
   int32_t position = 0;
@@ -244,23 +244,23 @@ TEST(JointTree, KeysSeeAllDocumentsButNoOtherKey) {
 
 TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
-    auto items = make_random_items({.items = 3, .questions = 2, .own_questions = seed % 2 == 0}, seed);
-    test::add_random_experts(items, 5, 9, seed);
+    auto records = make_random_records({.records = 3, .questions = 2, .own_questions = seed % 2 == 0}, seed);
+    test::add_random_experts(records, 5, 9, seed);
     std::vector<Stack> stacks;
-    build_pced(items, {}, seed % 4 < 2, stacks);
+    build_pced(records, {}, seed % 4 < 2, stacks);
     ASSERT_EQ(stacks.size(), 6u);
     for (size_t s = 0; s < stacks.size(); ++s) {
       const Stack& stack = stacks[s];
-      const ItemParts& item = items[s / 2];
+      const RecordParts& record = records[s / 2];
       check_stack(stack);
       const Slot& slot = stack.slots[0];
-      ASSERT_EQ(slot.expert_priors.size(), item.experts.size());
+      ASSERT_EQ(slot.expert_priors.size(), record.experts.size());
       std::vector<TokenPlace> places;
       for (size_t i = 0; i < stack.segments.size(); ++i)
         for (size_t t = 0; t < stack.segments[i].tokens.size(); ++t)
           places.push_back({static_cast<SegmentId>(i), static_cast<int32_t>(t)});
       const auto mask = dense_mask(stack, places);
-      for (size_t k = 0; k <= item.experts.size(); ++k) {
+      for (size_t k = 0; k <= record.experts.size(); ++k) {
         const auto prompt = static_cast<SegmentId>(slot.prompt + static_cast<SegmentId>(k));
         const size_t row = static_cast<size_t>(
             std::find_if(places.begin(), places.end(), [&](TokenPlace p) { return p.segment == prompt; }) -
@@ -273,10 +273,10 @@ TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
           EXPECT_EQ(segment.first_position + places[i].index, static_cast<int32_t>(seen.size()));
           seen.push_back(segment.tokens[static_cast<size_t>(places[i].index)]);
         }
-        Tokens wanted = item.bin->instruction;
-        if (k > 0) append(wanted, item.experts[k - 1].tokens);
-        append(wanted, item.bin->opening);
-        append(wanted, item.questions()[s % 2].tokens);
+        Tokens wanted = record.bin->instruction;
+        if (k > 0) append(wanted, record.experts[k - 1].tokens);
+        append(wanted, record.bin->opening);
+        append(wanted, record.questions()[s % 2].tokens);
         EXPECT_EQ(seen, wanted) << "seed " << seed << ", stack " << s << ", expert " << k;
       }
     }

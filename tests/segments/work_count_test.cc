@@ -11,7 +11,7 @@
 namespace sheaf {
 namespace {
 
-using test::make_random_items;
+using test::make_random_records;
 
 Work from_mask(const Stack& stack) {
   Work work;
@@ -34,14 +34,14 @@ void expect_equal(const Work& work, const Work& wanted) {
 
 TEST(WorkCount, IsWhatTheMaskAllows) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
-    const auto items = make_random_items({.items = 3}, seed);
+    const auto records = make_random_records({.records = 3}, seed);
     std::vector<Stack> stacks;
-    build_tree(items, stacks);
-    build_joint_tree(items, stacks);
-    build_positional(items, false, stacks);
-    build_positional(items, true, stacks);
-    build_separate(std::span(items).first(1), stacks);
-    auto rows = items;
+    build_tree(records, stacks);
+    build_joint_tree(records, stacks);
+    build_positional(records, false, stacks);
+    build_positional(records, true, stacks);
+    build_separate(std::span(records).first(1), stacks);
+    auto rows = records;
     test::add_random_experts(rows, 4, 9, seed);
     build_pced(rows, {}, false, stacks);  // a document that a row has twice would count once
     for (const Stack& stack : stacks) {
@@ -53,10 +53,10 @@ TEST(WorkCount, IsWhatTheMaskAllows) {
 }
 
 TEST(WorkCount, CountsSharedSegmentsOfSeveralStacksOnce) {
-  const auto items = make_random_items({.items = 4, .own_questions = true}, 3);
+  const auto records = make_random_records({.records = 4, .own_questions = true}, 3);
   std::vector<Stack> tree, prefix;
-  build_tree(items, tree);
-  build_prefix(items, prefix);
+  build_tree(records, tree);
+  build_prefix(records, prefix);
   ASSERT_GT(prefix.size(), 4u);
   WorkCount together, apart;
   together.add(tree[0]);

@@ -35,7 +35,7 @@ TEST(AddReports, TwoSessionsCountAsOneRun) {
   ordered_json whole = report_json(made_up_report(100));
   EXPECT_EQ(sum["sessions"], 2);
   EXPECT_EQ(sum["throughput"]["seconds"], whole["throughput"]["seconds"]);
-  for (const char* key : {"steps", "items", "tokens", "answer_tokens"}) {
+  for (const char* key : {"steps", "rows", "tokens", "answer_tokens"}) {
     int64_t all = 0;
     for (const auto& count : sum["throughput"][key]) all += count.get<int64_t>();
     int64_t expected = 0;
@@ -58,13 +58,13 @@ TEST(AddReports, HistogramsOfAnyWidthAddUp) {
   int64_t expected = 0;
   for (int i = 0; i < 50; ++i) {
     ++engine.steps;
-    engine.prefill_rows += i;
+    engine.prefill_tokens += i;
     narrow.statistics.step(i, engine, {});
   }
   engine = {};
   for (int i = 0; i < 50; ++i) {
     ++engine.steps;
-    engine.prefill_rows += 1000 * i;
+    engine.prefill_tokens += 1000 * i;
     wide.statistics.step(i, engine, {});
   }
   const ordered_json sum = add_reports(report_json(narrow), report_json(wide));
@@ -92,7 +92,7 @@ TEST(AddReports, CategoriesAndReasonsAddUp) {
   ASSERT_EQ(sum["values"].size(), 2u);
   const ordered_json again = add_reports(sum, report_json(made_up_report(8, "Shoes")));
   for (const auto& category : again["values"])
-    EXPECT_EQ(category["items"], category["category"] == "Tea" ? 4 : 16);
+    EXPECT_EQ(category["rows"], category["category"] == "Tea" ? 4 : 16);
   EXPECT_EQ(
       sum["reject_reasons"],
       (ordered_json{{{"kind", "the document is empty"}, {"rows", 2}, {"example", "the document is empty"}},

@@ -1,4 +1,4 @@
-// Everything asked of an item in one prompt, and the numbered list that comes back.
+// Everything asked of a record in one prompt, and the numbered list that comes back.
 #include "core/task/list.h"
 
 #include <fmt/format.h>
@@ -95,20 +95,20 @@ class ListTask : public testing::Test {
                    {attribute("Brand", "who makes it"), attribute("Weight", "", ValueType::number),
                     attribute("Kind")}}}};
   Job job_;
-  Item questions_, product_;
+  Record questions_, product_;
 };
 
 using Texts = std::vector<std::string>;
 
 TEST_F(ListTask, AsksEverythingInOnePrompt) {
-  const ItemParts asked = task(TaskKind::ask)->parts(questions_);
+  const RecordParts asked = task(TaskKind::ask)->parts(questions_);
   ASSERT_EQ(asked.questions().size(), 1u);
   const std::string text = tokenizer_->decode(asked.questions()[0].tokens, false);
   EXPECT_NE(text.find("1. How old?\n2. Where?\n   A) Oss\n   B) Arn\n"), std::string::npos) << text;
   EXPECT_NE(text.find("3. Why?\n"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("1.")) << text;
   EXPECT_GE(asked.questions()[0].max_tokens, 3 * job_.method.max_value_tokens);
-  const ItemParts extracted = task(TaskKind::extract)->parts(product_);
+  const RecordParts extracted = task(TaskKind::extract)->parts(product_);
   ASSERT_EQ(extracted.questions().size(), 1u);
   const std::string head = tokenizer_->decode(extracted.bin->instruction, false);
   EXPECT_NE(head.find("1. Brand: who makes it\n2. Weight (a number)\n3. Kind\n"), std::string::npos) << head;

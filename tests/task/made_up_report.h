@@ -26,15 +26,15 @@ inline Report made_up_report(int steps, const std::string& category = "Shoes") {
   PipelineStats& pipeline = report.pipeline;
   for (int i = 0; i < steps; ++i) {
     ++engine.steps;
-    engine.prefill_rows += 90;
-    engine.decode_rows += 10;
+    engine.prefill_tokens += 90;
+    engine.decode_tokens += 10;
     engine.answer_tokens += 12;
     engine.answers += 2;
-    engine.alone_rows += 300;
+    engine.alone_tokens += 300;
     engine.step_seconds += 0.4;
     engine.host_seconds += 0.1;
     engine.idle_seconds += 0.05;
-    ++pipeline.items;
+    ++pipeline.records;
     ++pipeline.decoded;
     report.statistics.step(0.5 * (i + 1), engine, pipeline);
     const RowAnswer colour = i % 4 ? RowAnswer{"red"} : RowAnswer{nullptr, "cut"};

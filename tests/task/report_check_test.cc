@@ -51,6 +51,24 @@ TEST(ReportCheck, TakesEveryReportThatSheafWrites) {
   EXPECT_EQ(refusal_of(add_reports(whole_report(), whole_report())), "");
 }
 
+TEST(ReportCheck, ReadsAReportOfVersionTwo) {
+  ordered_json old = whole_report();
+  const auto rename = [](ordered_json& object, const char* now, const char* before) {
+    object[before] = object.at(now);
+    object.erase(now);
+  };
+  old["version"] = 2;
+  rename(old, "rows", "items");
+  rename(old, "rows_per_second", "items_per_second");
+  rename(old["cost"], "usd_per_1000_rows", "usd_per_1000_items");
+  rename(old["throughput"], "rows", "items");
+  for (ordered_json& category : old["values"]) rename(category, "rows", "items");
+  EXPECT_NE(refusal_of(old), "");
+  update_report(old);
+  EXPECT_EQ(refusal_of(old), "");
+  EXPECT_EQ(nlohmann::json(old), nlohmann::json(whole_report()));
+}
+
 TEST(ReportCheck, NamesTheFileAndTheKey) {
   ordered_json report = whole_report();
   report["tokens"]["computed"] = "many";

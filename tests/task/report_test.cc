@@ -64,7 +64,7 @@ TEST(Throughput, IsBoundedHoweverLongTheRun) {
   EXPECT_GT(throughput.points().size(), Throughput::kPoints / 2);
   const ordered_json json = throughput.json();
   EXPECT_EQ(sum_of(json["steps"]), 100000);
-  EXPECT_EQ(sum_of(json["items"]), 50000);
+  EXPECT_EQ(sum_of(json["rows"]), 50000);
   EXPECT_EQ(sum_of(json["tokens"]), tokens);
   EXPECT_EQ(sum_of(json["answer_tokens"]), 300000);
   // Evenly spread work stays so: every whole point has what its time holds.
@@ -78,14 +78,14 @@ TEST(Throughput, StandsALongPause) {
   throughput.add(0, {1, 1, 1, 1});
   throughput.add(1e6, {1, 1, 1, 1});
   EXPECT_LE(throughput.points().size(), Throughput::kPoints);
-  EXPECT_EQ(sum_of(throughput.json()["items"]), 2);
+  EXPECT_EQ(sum_of(throughput.json()["rows"]), 2);
 }
 
 TEST(Report, ItsTotalsAgree) {
   const ordered_json json = report_json(made_up_report(1000));
   EXPECT_EQ(json["version"], kReportVersion);
-  EXPECT_EQ(json["items"], 1000);
-  EXPECT_EQ(sum_of(json["throughput"]["items"]), 1000);
+  EXPECT_EQ(json["rows"], 1000);
+  EXPECT_EQ(sum_of(json["throughput"]["rows"]), 1000);
   EXPECT_EQ(sum_of(json["throughput"]["steps"]), json["steps"]);
   EXPECT_EQ(sum_of(json["throughput"]["tokens"]), json["tokens"]["computed"]);
   EXPECT_EQ(sum_of(json["throughput"]["answer_tokens"]), json["tokens"]["answers"]);
@@ -100,7 +100,7 @@ TEST(Report, ItsTotalsAgree) {
   EXPECT_NEAR(json["stall"]["share"].get<double>(), 0.1, 1e-9);
   // 501 s of two devices at 3.60 an hour
   EXPECT_NEAR(json["cost"]["usd"].get<double>(), 1.002, 1e-9);
-  EXPECT_NEAR(json["cost"]["usd_per_1000_items"].get<double>(), 1.002, 1e-9);
+  EXPECT_NEAR(json["cost"]["usd_per_1000_rows"].get<double>(), 1.002, 1e-9);
   double stages = 0;
   for (const char* stage : {"open", "read", "plan", "decode", "write", "other"})
     stages += json["seconds"][stage].get<double>();
@@ -111,7 +111,7 @@ TEST(Report, CountsValuesByCategoryAndAttribute) {
   const ordered_json values = report_json(made_up_report(8))["values"];
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0]["category"], "Shoes");
-  EXPECT_EQ(values[0]["items"], 8);
+  EXPECT_EQ(values[0]["rows"], 8);
   EXPECT_EQ(values[0]["attributes"][0],
             ordered_json({{"name", "Colour"}, {"asked", 8}, {"found", 6}, {"noted", 2}}));
   EXPECT_EQ(values[0]["attributes"][1],
@@ -177,7 +177,7 @@ TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
   EXPECT_EQ(times(page, "nan"), 0u);
   for (const char* wanted :
        {"jobs/night.yaml", "$1.0020", "200,000", "attention", "Colour", "75.0 %", "No record was rejected",
-        "items a second", "prefers-color-scheme: dark", "@media print"})
+        "rows a second", "prefers-color-scheme: dark", "@media print"})
     EXPECT_GT(times(page, wanted), 0u) << wanted;
 }
 
@@ -212,7 +212,7 @@ TEST(Comparison, SetsRunsSideBySideAndMarksTheBest) {
   for (const ComparedFact& fact : compare_reports(runs)) {
     ASSERT_EQ(fact.cells.size(), 2u) << fact.name;
     ASSERT_EQ(fact.best.size(), 2u) << fact.name;
-    if (fact.name == "items a second") {
+    if (fact.name == "rows a second") {
       seen = true;
       EXPECT_EQ(fact.cells[1], "2");
       EXPECT_EQ(fact.best, (std::vector<bool>{false, true}));

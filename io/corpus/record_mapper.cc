@@ -1,4 +1,4 @@
-#include "io/corpus/row_mapper.h"
+#include "io/corpus/record_mapper.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "core/text/spelling.h"
 #include "io/corpus/batch_line.h"
 #include "io/corpus/cells.h"
-#include "io/corpus/row_documents.h"
+#include "io/corpus/record_documents.h"
 
 namespace sheaf {
 namespace {
@@ -46,7 +46,7 @@ Question question_of(const json& value) {
 
 }  // namespace
 
-RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
+RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts)
     : input_(job.input),
       schema_(schema),
       contexts_(std::move(contexts)),
@@ -86,77 +86,77 @@ RowMapper::RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const
            category_names_.size());
 }
 
-bool RowMapper::wants(std::string_view column) const {
+bool RecordMapper::wants(std::string_view column) const {
   return std::any_of(columns_.begin(), columns_.end(),
                      [&](const MappedColumn& c) { return c.name == column; });
 }
 
-Row RowMapper::map(Place place, const json& cells, int64_t number) const {
-  Item item;
-  item.place = std::move(place);
+Row RecordMapper::map(Place place, const json& cells, int64_t number) const {
+  Record record;
+  record.place = std::move(place);
   try {
     if (batch_) {
-      map_batch_line(cells, method_, item);
-      return item;
+      map_batch_line(cells, method_, record);
+      return record;
     }
     if (gathers_) {
-      map_context(cells, item);
-      return item;
+      map_context(cells, record);
+      return record;
     }
-    item.id = input_.id.empty() ? json(number)
-                                : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
-    if (schema_) map_category(cells, item);
+    record.id = input_.id.empty() ? json(number)
+                                  : id_of(cell(cells, input_.id), fmt::format("column \"{}\"", input_.id));
+    if (schema_) map_category(cells, record);
     if (!input_.context_id.empty())
-      map_context(cells, item);
+      map_context(cells, record);
     else if (input_.documents.empty())
-      map_document(cells, item);
-    if (!schema_) map_questions(cells, item);
-    if (!input_.documents.empty()) map_documents(cells, input_, item);
+      map_document(cells, record);
+    if (!schema_) map_questions(cells, record);
+    if (!input_.documents.empty()) map_documents(cells, input_, record);
   } catch (const BadRow& bad) {
-    return Reject{std::move(item.place), std::move(item.id), bad.reason};
+    return Reject{std::move(record.place), std::move(record.id), bad.reason};
   }
-  return item;
+  return record;
 }
 
-void RowMapper::map_category(const json& cells, Item& item) const {
+void RecordMapper::map_category(const json& cells, Record& record) const {
   if (input_.category.empty()) {
-    item.category = category_names_.front();
+    record.category = category_names_.front();
     return;
   }
-  item.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
-  if (!categories_.contains(item.category))
-    reject("category \"{}\" is not in the schema{}", shorten_text(item.category, 60),
-           suggest_spelling(item.category, category_names_));
+  record.category = text_of(cell(cells, input_.category), fmt::format("column \"{}\"", input_.category));
+  if (!categories_.contains(record.category))
+    reject("category \"{}\" is not in the schema{}", shorten_text(record.category, 60),
+           suggest_spelling(record.category, category_names_));
 }
 
-void RowMapper::map_document(const json& cells, Item& item) const {
+void RecordMapper::map_document(const json& cells, Record& record) const {
   const auto append = [&](const std::string& column) {
     const json& value = cell(cells, column);
     if (value.is_null()) return;
     const std::string text = text_of(value, fmt::format("column \"{}\"", column));
     if (blank(text)) return;
-    if (!item.document.empty()) item.document += '\n';
-    item.document += text;
+    if (!record.document.empty()) record.document += '\n';
+    record.document += text;
   };
   if (schema_) {
     for (const std::string& column : input_.document) append(column);
   } else {
     append(input_.context);
   }
-  if (item.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
-  if (item.document.size() > kLongestDocument)
-    reject("the document has {} bytes; at most {} are allowed", item.document.size(), kLongestDocument);
+  if (record.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
+  if (record.document.size() > kLongestDocument)
+    reject("the document has {} bytes; at most {} are allowed", record.document.size(), kLongestDocument);
 }
 
-void RowMapper::map_context(const json& cells, Item& item) const {
+void RecordMapper::map_context(const json& cells, Record& record) const {
   const json id = id_of(cell(cells, input_.context_id), fmt::format("column \"{}\"", input_.context_id));
   std::string own;
   if (const auto value = cells.find(input_.context); value != cells.end() && !value->is_null())
     own = text_of(*value, fmt::format("column \"{}\"", input_.context));
   if (blank(own)) own.clear();
   if (gathers_) {
-    item.id = id;
-    item.document = std::move(own);
+    record.id = id;
+    record.document = std::move(own);
     return;
   }
   const std::string name = shorten_text(id.dump(), 60);
@@ -164,17 +164,17 @@ void RowMapper::map_context(const json& cells, Item& item) const {
   if (!found) reject("no record has the text of context {}", name);
   if (!own.empty() && own != found->text)
     reject("context {} has a different text in record {} of {}", name, found->place.row, found->place.file);
-  item.document = std::move(found->text);
+  record.document = std::move(found->text);
 }
 
-void RowMapper::map_questions(const json& cells, Item& item) const {
+void RecordMapper::map_questions(const json& cells, Record& record) const {
   if (!input_.question.empty()) {
     Question question;
     question.text = text_of(cell(cells, input_.question), fmt::format("column \"{}\"", input_.question));
     if (blank(question.text)) reject("the question is empty");
     if (const auto options = cells.find(input_.options); !input_.options.empty() && options != cells.end())
       question.options = options_of(*options, fmt::format("column \"{}\"", input_.options));
-    item.questions.push_back(std::move(question));
+    record.questions.push_back(std::move(question));
     return;
   }
   const json& list = cell(cells, input_.questions);
@@ -183,7 +183,7 @@ void RowMapper::map_questions(const json& cells, Item& item) const {
   if (list.empty()) reject("the record has no questions");
   if (list.size() > kMostQuestions)
     reject("the record has {} questions; at most {} are allowed", list.size(), kMostQuestions);
-  for (const json& entry : list) item.questions.push_back(question_of(entry));
+  for (const json& entry : list) record.questions.push_back(question_of(entry));
 }
 
 }  // namespace sheaf

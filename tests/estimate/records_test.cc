@@ -1,4 +1,4 @@
-#include "core/estimate/rows.h"
+#include "core/estimate/records.h"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -11,10 +11,10 @@ namespace {
 
 using test::listed_hardware;
 
-std::vector<ReadyItem> rows_of(const RowStatistics& statistics, int64_t count) {
+std::vector<ReadyRecord> rows_of(const RecordStatistics& statistics, int64_t count) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(50);
-  return make_up_rows(statistics, count, {{"", bin}}, 100);
+  return make_up_records(statistics, count, {{"", bin}}, 100);
 }
 
 EstimateCase case_of(const char* method) {
@@ -29,7 +29,7 @@ TEST(SamplingError, FallsWithTheSampleAndIsNoneOfTheWhole) {
   std::mt19937 random(3);
   std::gamma_distribution<double> gamma(4, 250);
   for (auto* rows : {&many, &few})
-    for (ReadyItem& row : *rows) row.parts.document = make_up_tokens(gamma(random));
+    for (ReadyRecord& row : *rows) row.parts.document = make_up_tokens(gamma(random));
   const double error = sampling_error(many, 1'000'000, each, {}, 0);
   // Lengths differ by half their mean: 1.75 times a half over the root of 1024.
   EXPECT_NEAR(error, 1.75 * 0.5 / 32, 0.015);
@@ -41,9 +41,9 @@ TEST(SamplingError, FallsWithTheSampleAndIsNoneOfTheWhole) {
 TEST(SamplingError, SeesWhatTheMethodComputes) {
   // Equal documents, questions of many lengths: they weigh little where each is asked behind the whole
   // document.
-  std::vector<ReadyItem> rows = rows_of({0, 300, 3, 100, 8}, 256);
+  std::vector<ReadyRecord> rows = rows_of({0, 300, 3, 100, 8}, 256);
   const Tokens document = make_up_tokens(1000);
-  for (ReadyItem& row : rows) row.parts.document = document;
+  for (ReadyRecord& row : rows) row.parts.document = document;
   EXPECT_GT(sampling_error(rows, 100000, case_of("ippd"), {}, 0),
             sampling_error(rows, 100000, case_of("standard"), {}, 0));
 }
@@ -69,8 +69,8 @@ TEST(SamplingError, IsLargeWhereFewRowsAgree) {
 }
 
 TEST(RepeatRows, ShareNothingButTheInstruction) {
-  const std::vector<ReadyItem> rows = rows_of({0, 100, 1, 12, 8}, 3);
-  const std::vector<ReadyItem> repeated = repeat_rows(rows, 7, 30000);
+  const std::vector<ReadyRecord> rows = rows_of({0, 100, 1, 12, 8}, 3);
+  const std::vector<ReadyRecord> repeated = repeat_records(rows, 7, 30000);
   ASSERT_EQ(repeated.size(), 7u);
   for (size_t i = 0; i < repeated.size(); ++i) {
     EXPECT_EQ(repeated[i].parts.bin, rows[0].parts.bin);
@@ -80,12 +80,12 @@ TEST(RepeatRows, ShareNothingButTheInstruction) {
 }
 
 TEST(PlanRows, LeavesOutWhatNoPromptHolds) {
-  std::vector<ReadyItem> rows = rows_of({0, 100, 1, 12, 8}, 4);
+  std::vector<ReadyRecord> rows = rows_of({0, 100, 1, 12, 8}, 4);
   rows[1].parts.document = make_up_tokens(50000);
   rows[2].refused = "a question has 30 options";
   const EstimateCase each = case_of("ippd");
   const MemoryPlan memory = plan_memory(each.config, *each.hardware, {});
-  const PlannedRows planned = plan_rows(rows, each, memory, {});
+  const PlannedRecords planned = plan_records(rows, each, memory, {});
   EXPECT_EQ(planned.refused, 2);
   EXPECT_GT(planned.longest, 50000);
   ASSERT_EQ(planned.stacks.size(), 2u);  // before the long one and after it
@@ -93,13 +93,13 @@ TEST(PlanRows, LeavesOutWhatNoPromptHolds) {
 }
 
 TEST(PlanRows, TellsRowsWithoutMemoryFromRowsWithoutPositions) {
-  std::vector<ReadyItem> rows = rows_of({0, 100, 1, 12, 8}, 4);
+  std::vector<ReadyRecord> rows = rows_of({0, 100, 1, 12, 8}, 4);
   rows[1].parts.document = make_up_tokens(50000);
   rows[3].parts.document = make_up_tokens(9000);
   EstimateCase each = case_of("ippd");
   MemoryPlan memory = plan_memory(each.config, *each.hardware, {});
   memory.pages = 5000 / kPageSize;
-  const PlannedRows planned = plan_rows(rows, each, memory, {});
+  const PlannedRecords planned = plan_records(rows, each, memory, {});
   EXPECT_EQ(planned.refused, 2);
   EXPECT_EQ(planned.unheld, 1);
   EXPECT_NE(memory_advice(each).find("a device with more memory"), std::string::npos);

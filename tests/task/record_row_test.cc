@@ -1,5 +1,5 @@
 // What a row says beyond what its task makes of the answers, and rows of documents asked part by part.
-#include "core/task/item_row.h"
+#include "core/task/record_row.h"
 
 #include <gtest/gtest.h>
 
@@ -71,12 +71,12 @@ TEST(PartRows, OneScoreServesAllAnswersThatItIsOf) {
 /// Writes how many answers it got and what they begin with.
 class EchoTask : public Task {
  public:
-  std::string bin_name(const Item&) const override { return ""; }
-  ItemParts parts(const Item&) override { return {}; }
-  Row row(const Item& item, const std::vector<Answer>& answers) const override {
+  std::string bin_name(const Record&) const override { return ""; }
+  RecordParts parts(const Record&) override { return {}; }
+  Row row(const Record& record, const std::vector<Answer>& answers) const override {
     std::vector<QuestionAnswer> list;
     for (const Answer& answer : answers) list.push_back({nullptr, {int64_t{answer.tokens[0]}}});
-    return {item.id, std::move(list)};
+    return {record.id, std::move(list)};
   }
 };
 
@@ -86,9 +86,9 @@ Row echoed(const std::vector<int64_t>& tokens) {
   return {"x", std::move(list)};
 }
 
-TEST(ItemRow, AddsWhatTheJobAsksFor) {
-  Item item;
-  item.id = "x";
+TEST(RecordRow, AddsWhatTheJobAsksFor) {
+  Record record;
+  record.id = "x";
   Outcome outcome;
   outcome.document_tokens = 90;
   outcome.seconds = 1.5;
@@ -96,7 +96,7 @@ TEST(ItemRow, AddsWhatTheJobAsksFor) {
     outcome.answers.push_back({{token, 1}, Ending::delimiter, -token * 0.5});
   Job::Output output;
   const Row plain = echoed({5, 6, 7, 8});
-  EXPECT_TRUE(item_row(EchoTask(), item, outcome, output) == plain);
+  EXPECT_TRUE(record_row(EchoTask(), record, outcome, output) == plain);
   output.tokens = output.timing = true;
   outcome.cut_tokens = 30;
   Row more = plain;
@@ -104,12 +104,12 @@ TEST(ItemRow, AddsWhatTheJobAsksFor) {
   more.document_tokens = 90;
   more.answer_tokens = 8;
   more.seconds = 1.5;
-  EXPECT_TRUE(item_row(EchoTask(), item, outcome, output) == more);
+  EXPECT_TRUE(record_row(EchoTask(), record, outcome, output) == more);
   outcome.parts = 2;
   outcome.cut_tokens = 0;
   Row merged = echoed({5, 6});
   merged.parts = 2;
-  EXPECT_TRUE(item_row(EchoTask(), item, outcome, {}) == merged);
+  EXPECT_TRUE(record_row(EchoTask(), record, outcome, {}) == merged);
 }
 
 }  // namespace

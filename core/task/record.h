@@ -10,7 +10,7 @@
 
 namespace sheaf {
 
-/// Where a row stands in its corpus.
+/// Where a record stands in its corpus.
 struct Place {
   std::string file;
   int64_t row = 0;  ///< line of a text file or row of a table, from 1
@@ -20,11 +20,11 @@ struct Question {
   nlohmann::json id;  ///< null where the corpus has none
   std::string text;
   std::vector<std::string> options;  ///< multiple choice where not empty
-  std::vector<double> relevance;     ///< in (0, 1), of each of the item's `documents`
+  std::vector<double> relevance;     ///< in (0, 1), of each of the record's `documents`
 };
 
-/// One row of a corpus: a document to extract from, or a context with its questions.
-struct Item {
+/// One record of a corpus: a document to extract from, or a context with its questions.
+struct Record {
   Place place;
   nlohmann::json id;                   ///< the id column as it stands: string or number
   std::string category;                ///< extract only
@@ -36,33 +36,33 @@ struct Item {
 };
 
 /// The document, or the documents with a blank line between them.
-std::string whole_document(const Item& item);
+std::string whole_document(const Record& record);
 
-/// A row that cannot be used, and why.
+/// A record that cannot be used, and why.
 struct Reject {
   Place place;
   nlohmann::json id;
   std::string reason;
 };
 
-/// A stream of rows in input order. A row has a number, its place among all rows of the corpus from 0,
-/// whether it can be used, is a reject or was lost with others.
+/// A stream of records in input order. A record has a number, its place among all records of the corpus from
+/// 0, whether it can be used, is a reject or was lost with others.
 class Corpus {
  public:
   virtual ~Corpus() = default;
-  /// The next row, good or bad; nothing at the end. Throws only for what ends the job.
-  virtual std::optional<std::variant<Item, Reject>> next() = 0;
-  /// The number of the row that comes next: all before it were given out, skipped or lost.
+  /// The next record, good or bad; nothing at the end. Throws only for what ends the job.
+  virtual std::optional<std::variant<Record, Reject>> next() = 0;
+  /// The number of the record that comes next: all before it were given out, skipped or lost.
   virtual int64_t position() const = 0;
-  /// Goes on at row `position`, which is not behind. Rows that were lost together belong to the first of
-  /// them: where `position` is in their midst, all of them are passed over.
+  /// Goes on at record `position`, which is not behind. Records that were lost together belong to the first
+  /// of them: where `position` is in their midst, all of them are passed over.
   virtual void skip_to(int64_t position) = 0;
-  /// How many rows there are, read through to the end where that is what it takes.
-  virtual int64_t count_rows() = 0;
-  /// Which share of the corpus was read, where that can be told without knowing how many rows there are.
+  /// How many records there are, read through to the end where that is what it takes.
+  virtual int64_t count_records() = 0;
+  /// Which share of the corpus was read, where that can be told without knowing how many records there are.
   virtual std::optional<double> share_read() const { return std::nullopt; }
-  /// How many rows there are, where that is known without reading them.
-  virtual std::optional<int64_t> rows_expected() const { return std::nullopt; }
+  /// How many records there are, where that is known without reading them.
+  virtual std::optional<int64_t> records_expected() const { return std::nullopt; }
 };
 
 }  // namespace sheaf

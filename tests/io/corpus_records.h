@@ -32,18 +32,18 @@ inline Job ask_job(const std::string& path) {
   return job;
 }
 
-struct CorpusRows {
-  std::vector<Item> items;
+struct CorpusRecords {
+  std::vector<Record> records;
   std::vector<Reject> rejects;
   std::vector<int64_t> order;  ///< Place::row of every row as it came
 };
 
-inline CorpusRows read_all(Corpus& corpus) {
-  CorpusRows rows;
+inline CorpusRecords read_all(Corpus& corpus) {
+  CorpusRecords rows;
   while (auto row = corpus.next()) {
-    if (auto* item = std::get_if<Item>(&*row)) {
-      rows.order.push_back(item->place.row);
-      rows.items.push_back(std::move(*item));
+    if (auto* record = std::get_if<Record>(&*row)) {
+      rows.order.push_back(record->place.row);
+      rows.records.push_back(std::move(*record));
     } else {
       rows.order.push_back(std::get<Reject>(*row).place.row);
       rows.rejects.push_back(std::get<Reject>(std::move(*row)));
@@ -52,7 +52,7 @@ inline CorpusRows read_all(Corpus& corpus) {
   return rows;
 }
 
-inline CorpusRows read_all(const Job& job, const Schema* schema) {
+inline CorpusRecords read_all(const Job& job, const Schema* schema) {
   return read_all(*open_corpus(job, schema));
 }
 

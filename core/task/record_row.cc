@@ -1,4 +1,4 @@
-#include "core/task/item_row.h"
+#include "core/task/record_row.h"
 
 #include <algorithm>
 #include <functional>
@@ -76,11 +76,11 @@ Row merge_part_rows(const std::vector<Row>& rows, const Scores& scores) {
   return merged;
 }
 
-Row item_row(const Task& task, const Item& item, const Outcome& outcome, const Job::Output& output) {
+Row record_row(const Task& task, const Record& record, const Outcome& outcome, const Job::Output& output) {
   Row row;
   const auto parts = static_cast<size_t>(outcome.parts);
   if (parts == 1) {
-    row = task.row(item, outcome.answers);
+    row = task.row(record, outcome.answers);
   } else {
     std::vector<Row> rows;
     Scores scores(parts);
@@ -90,7 +90,7 @@ Row item_row(const Task& task, const Item& item, const Outcome& outcome, const J
       const std::vector<Answer> answers(first, first + static_cast<ptrdiff_t>(questions));
       for (const Answer& answer : answers)
         scores[part].push_back(answer.logprob / static_cast<double>(answer.tokens.size() + 1));
-      rows.push_back(task.row(item, answers));
+      rows.push_back(task.row(record, answers));
     }
     row = merge_part_rows(rows, scores);
     row.parts = outcome.parts;

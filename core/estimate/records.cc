@@ -1,4 +1,4 @@
-#include "core/estimate/rows.h"
+#include "core/estimate/records.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,15 +10,15 @@
 namespace sheaf {
 namespace {
 
-/// Tokens that the case computes for some rows, the instruction that prompts share left out.
-double tokens_of(std::span<const ReadyItem> rows, const EstimateCase& asked, TooLong too_long,
+/// Tokens that the case computes for some records, the instruction that prompts share left out.
+double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
   const bool shared = find_method(asked.method.name).shares;
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
-  for (const ReadyItem& row : rows) {
-    const ItemParts& parts = row.parts;
-    if (!row.refused.empty() ||
+  for (const ReadyRecord& record : records) {
+    const RecordParts& parts = record.parts;
+    if (!record.refused.empty() ||
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
       continue;
     const size_t chains = 1 + parts.experts.size();
@@ -38,8 +38,8 @@ double tokens_of(std::span<const ReadyItem> rows, const EstimateCase& asked, Too
 
 }  // namespace
 
-PlannedRows plan_rows(std::span<const ReadyItem> rows, const EstimateCase& asked, const MemoryPlan& memory,
-                      const PackingRules& rules) {
+PlannedRecords plan_records(std::span<const ReadyRecord> records, const EstimateCase& asked,
+                            const MemoryPlan& memory, const PackingRules& rules) {
   PlanLimits limits;
   limits.context = asked.config.context;
   limits.too_long = rules.too_long;
@@ -49,59 +49,60 @@ PlannedRows plan_rows(std::span<const ReadyItem> rows, const EstimateCase& asked
     return pages <= memory.pages;
   };
   limits.prompt_tokens = asked.method.prompt_tokens;
-  PlanLimits endless = limits;  // tells rows that memory cannot hold from those that no prompt holds
+  PlanLimits endless = limits;  // tells records that memory cannot hold from those that no prompt holds
   endless.fits = [](const Stack&) { return true; };
   Planner planner(make_builder(asked.method), limits), alone(make_builder(asked.method), endless);
-  PlannedRows planned;
+  PlannedRecords planned;
   const auto window = static_cast<size_t>(rules.window);
-  for (; !rows.empty(); rows = rows.subspan(std::min(window, rows.size()))) {
-    const auto taken = rows.first(std::min(window, rows.size()));
+  for (; !records.empty(); records = records.subspan(std::min(window, records.size()))) {
+    const auto taken = records.first(std::min(window, records.size()));
     Plan plan = planner.plan({taken.begin(), taken.end()});
     std::ranges::move(plan.stacks, std::back_inserter(planned.stacks));
-    for (auto& [item, reason] : plan.refused) {
-      const ReadyItem& row = taken[static_cast<size_t>(item)];
-      if (row.refused.empty()) planned.longest = std::max(planned.longest, least_positions(row.parts));
-      if (row.refused.empty() && alone.plan({row}).refused.empty()) ++planned.unheld;
+    for (auto& [index, reason] : plan.refused) {
+      const ReadyRecord& record = taken[static_cast<size_t>(index)];
+      if (record.refused.empty()) planned.longest = std::max(planned.longest, least_positions(record.parts));
+      if (record.refused.empty() && alone.plan({record}).refused.empty()) ++planned.unheld;
       if (planned.refused++ == 0) planned.reason = std::move(reason);
     }
   }
   return planned;
 }
 
-std::vector<ReadyItem> repeat_rows(std::span<const ReadyItem> rows, int64_t count, int32_t vocab) {
-  // A document that many rows have and no other is the whole corpus's.
-  const bool same = std::ssize(rows) >= kFewRows && std::ranges::all_of(rows, [&](const ReadyItem& row) {
-                      return row.parts.experts.empty() && row.parts.document == rows[0].parts.document;
-                    });
-  std::vector<ReadyItem> repeated;
+std::vector<ReadyRecord> repeat_records(std::span<const ReadyRecord> records, int64_t count, int32_t vocab) {
+  // A document that many records have and no other is the whole corpus's.
+  const bool same =
+      std::ssize(records) >= kFewRecords && std::ranges::all_of(records, [&](const ReadyRecord& record) {
+        return record.parts.experts.empty() && record.parts.document == records[0].parts.document;
+      });
+  std::vector<ReadyRecord> repeated;
   repeated.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    ReadyItem row = rows[static_cast<size_t>(i) % rows.size()];
-    const int64_t shift = i / std::ssize(rows);
+    ReadyRecord record = records[static_cast<size_t>(i) % records.size()];
+    const int64_t shift = i / std::ssize(records);
     const auto change = [&](Tokens& tokens) {
       for (TokenId& token : tokens) token = static_cast<TokenId>((token + shift) % vocab);
     };
-    if (!same) change(row.parts.document);
-    for (DocumentParts& expert : row.parts.experts) change(expert.tokens);
-    for (QuestionParts& question : row.parts.own_questions) change(question.tokens);
-    repeated.push_back(std::move(row));
+    if (!same) change(record.parts.document);
+    for (DocumentParts& expert : record.parts.experts) change(expert.tokens);
+    for (QuestionParts& question : record.parts.own_questions) change(question.tokens);
+    repeated.push_back(std::move(record));
   }
   return repeated;
 }
 
-double sampling_error(std::span<const ReadyItem> rows, int64_t whole, const EstimateCase& asked,
+double sampling_error(std::span<const ReadyRecord> records, int64_t whole, const EstimateCase& asked,
                       const PackingRules& rules, int32_t answer_tokens) {
   constexpr size_t kMostRuns = 16;
-  constexpr double kUsualSpread = 0.5;  // of rows' tokens, as a share of their mean
+  constexpr double kUsualSpread = 0.5;  // of records' tokens, as a share of their mean
   constexpr double kOfOneRow = 2;       // a third to three times
-  const size_t runs = std::min(kMostRuns, rows.size());
-  const double left_out = 1 - static_cast<double>(rows.size()) / static_cast<double>(whole);
+  const size_t runs = std::min(kMostRuns, records.size());
+  const double left_out = 1 - static_cast<double>(records.size()) / static_cast<double>(whole);
   if (left_out <= 0) return 0;
   if (runs < 2) return kOfOneRow;
   double sum = 0, squares = 0;
   for (size_t i = 0; i < runs; ++i) {
-    const size_t begin = rows.size() * i / runs, end = rows.size() * (i + 1) / runs;
-    const double mean = tokens_of(rows.subspan(begin, end - begin), asked, rules.too_long, answer_tokens) /
+    const size_t begin = records.size() * i / runs, end = records.size() * (i + 1) / runs;
+    const double mean = tokens_of(records.subspan(begin, end - begin), asked, rules.too_long, answer_tokens) /
                         static_cast<double>(end - begin);
     sum += mean;
     squares += mean * mean;
@@ -113,7 +114,7 @@ double sampling_error(std::span<const ReadyItem> rows, int64_t whole, const Esti
   constexpr double kT[kMostRuns] = {0,    6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89,
                                     1.86, 1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75};
   double spread = std::sqrt(variance) / (sum / count);
-  if (std::ssize(rows) < kFewRows) spread = std::max(spread, kUsualSpread);
+  if (std::ssize(records) < kFewRecords) spread = std::max(spread, kUsualSpread);
   return std::min(kOfOneRow, kT[runs - 1] * spread * std::sqrt(left_out / count));
 }
 

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "core/job/job.h"
-#include "core/task/item.h"
+#include "core/task/record.h"
 #include "core/task/schema.h"
 #include "io/corpus/contexts.h"
 
 namespace sheaf {
 
-using Row = std::variant<Item, Reject>;
+using Row = std::variant<Record, Reject>;
 
 /// A column that the job names, and what it must hold.
 struct MappedColumn {
@@ -25,13 +25,13 @@ struct MappedColumn {
   bool optional = false;  ///< rows, or whole files, may be without it
 };
 
-/// Turns the cells of a row into an item by the column map of the job, or says why it cannot.
-class RowMapper {
+/// Turns the cells of a row into a record by the column map of the job, or says why it cannot.
+class RecordMapper {
  public:
   /// `schema` is null for `ask`; it must outlive the mapper. Refuses a job without a category column whose
   /// schema has several categories. `contexts`: for a job with input.context_id. Without them the mapper
-  /// gathers contexts: its items have the id of the context and, where the row has it, its text.
-  RowMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr);
+  /// gathers contexts: its records have the id of the context and, where the row has it, its text.
+  RecordMapper(const Job& job, const Schema* schema, std::shared_ptr<const Contexts> contexts = nullptr);
 
   const std::vector<MappedColumn>& columns() const { return columns_; }
   bool wants(std::string_view column) const;
@@ -40,10 +40,10 @@ class RowMapper {
   Row map(Place place, const nlohmann::json& cells, int64_t number) const;
 
  private:
-  void map_category(const nlohmann::json& cells, Item& item) const;
-  void map_document(const nlohmann::json& cells, Item& item) const;
-  void map_context(const nlohmann::json& cells, Item& item) const;
-  void map_questions(const nlohmann::json& cells, Item& item) const;
+  void map_category(const nlohmann::json& cells, Record& record) const;
+  void map_document(const nlohmann::json& cells, Record& record) const;
+  void map_context(const nlohmann::json& cells, Record& record) const;
+  void map_questions(const nlohmann::json& cells, Record& record) const;
 
   Job::Input input_;
   const Schema* schema_;

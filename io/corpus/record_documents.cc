@@ -1,4 +1,4 @@
-#include "io/corpus/row_documents.h"
+#include "io/corpus/record_documents.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,10 +60,10 @@ std::vector<double> own_scores(const json& list, ScoreKind kind) {
 }
 
 /// Leaves the `count` documents that are most relevant to one of the questions, in the order they have.
-void keep_most_relevant(size_t count, Item& item) {
-  if (count >= item.documents.size()) return;
-  std::vector<double> best(item.documents.size(), 0);
-  for (const Question& question : item.questions)
+void keep_most_relevant(size_t count, Record& record) {
+  if (count >= record.documents.size()) return;
+  std::vector<double> best(record.documents.size(), 0);
+  for (const Question& question : record.questions)
     for (size_t i = 0; i < best.size(); ++i) best[i] = std::max(best[i], question.relevance[i]);
   std::vector<size_t> kept(best.size());
   std::iota(kept.begin(), kept.end(), size_t{0});
@@ -75,13 +75,13 @@ void keep_most_relevant(size_t count, Item& item) {
       if (kept[i] != i) list[i] = std::move(list[kept[i]]);
     list.resize(count);
   };
-  keep(item.documents);
-  for (Question& question : item.questions) keep(question.relevance);
+  keep(record.documents);
+  for (Question& question : record.questions) keep(question.relevance);
 }
 
 }  // namespace
 
-void map_documents(const json& cells, const Job::Input& input, Item& item) {
+void map_documents(const json& cells, const Job::Input& input, Record& record) {
   const json& list = cell(cells, input.documents);
   if (!list.is_array())
     reject("column \"{}\" is {}, not a list of documents", input.documents, kind_of(list));
@@ -90,10 +90,10 @@ void map_documents(const json& cells, const Job::Input& input, Item& item) {
     reject("the record has {} documents; at most {} are allowed", list.size(), kMostDocuments);
   size_t bytes = 0;
   for (const json& entry : list) {
-    const std::string what = fmt::format("document {}", item.documents.size() + 1);
-    item.documents.push_back(document_of(entry, what));
-    bytes += item.documents.back().size();
-    if (blank(item.documents.back())) reject("{} is empty", what);
+    const std::string what = fmt::format("document {}", record.documents.size() + 1);
+    record.documents.push_back(document_of(entry, what));
+    bytes += record.documents.back().size();
+    if (blank(record.documents.back())) reject("{} is empty", what);
   }
   if (bytes > kLongestDocument)
     reject("the documents have {} bytes together; at most {} are allowed", bytes, kLongestDocument);
@@ -107,15 +107,15 @@ void map_documents(const json& cells, const Job::Input& input, Item& item) {
     if (scores.empty()) scores = rerank;
   }
   std::optional<LexicalScorer> scorer;
-  if (scores.empty()) scorer.emplace(item.documents);
-  for (Question& question : item.questions) {
+  if (scores.empty()) scorer.emplace(record.documents);
+  for (Question& question : record.questions) {
     question.relevance = scores;
     if (scorer)
       for (const double score : scorer->scores(question.text))
         question.relevance.push_back(normalized_score(ScoreKind::sparse, score));
     for (double& relevance : question.relevance) relevance = clipped_relevance(relevance);
   }
-  if (input.top_documents > 0) keep_most_relevant(static_cast<size_t>(input.top_documents), item);
+  if (input.top_documents > 0) keep_most_relevant(static_cast<size_t>(input.top_documents), record);
 }
 
 }  // namespace sheaf
