@@ -6,7 +6,7 @@ SECONDS ?= 180
 KILLS   ?= 100
 ROWS    ?= 1000000
 PREFIX  ?= /usr/local
-# GPUs to compile for, such as 80;89;90a; empty: as configured before, at first those of this machine (90a without one).
+# GPUs to compile for, such as 80;89;90a. Empty keeps the last choice; the first is the GPUs of this machine, or 90a.
 CUDA_ARCH ?=
 
 help: ## this list
@@ -37,8 +37,8 @@ gpu-sanitize: build ## small CUDA tests under compute-sanitizer: memory and race
 	@for tool in memcheck racecheck; do \
 	  compute-sanitizer --tool $$tool --error-exitcode 1 build/$(PRESET)/tests/test_cuda --gtest_brief=1 --gtest_filter='$(SMALL_GPU_TESTS)' || exit 1; done
 
-# Nothing is built or fetched here: SHEAF is the program, CATALOG a real catalog workload (.jsonl or .jsonl.gz) in place of
-# the made-up one, TORCH a bench_torch.py to time beside. `bench/gpu_table --help` has them all.
+# This target builds and fetches nothing. SHEAF is the program, CATALOG a real catalog workload (.jsonl or .jsonl.gz)
+# instead of the made-up one, TORCH a bench_torch.py to compare with. `bench/gpu_table --help` explains all settings.
 gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
 	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' TORCH='$(TORCH)' bench/gpu_table
 
@@ -49,10 +49,10 @@ sanitized-build: setup
 sanitize: sanitized-build ## all tests under the address and undefined-behaviour sanitizers (half an hour)
 	@ctest --preset sanitize -j $(JOBS)
 
-fuzz: sanitized-build ## the readers' fuzz tests under the sanitizers, three minutes each (make fuzz SECONDS=60: one)
+fuzz: sanitized-build ## the readers' fuzz tests under the sanitizers, three minutes each (SECONDS=)
 	@tools/fuzz $(SECONDS)
 
-soak: build ## kill jobs, shards and merges at 100 random moments, comparing bytes; a million rows in order, memory flat (KILLS=, ROWS=)
+soak: build ## kill jobs, shards and merges and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
 install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)

@@ -77,7 +77,7 @@ class Bench {
     const ModelConfig& config = made_.config();
     const Work least = least_work(workload_);
     if (stats.answer_tokens != least.picks)
-      fail("{} answer tokens were decoded, but {} were wanted", stats.answer_tokens, least.picks);
+      fail("{} answer tokens were decoded, but {} were expected", stats.answer_tokens, least.picks);
     const Work done = work_done(stats);
     const double flops = gemm_flops(done, config) + attention_flops(done, config);
     const double limit = least_seconds(least, config);
@@ -185,12 +185,12 @@ void add_bench_command(CLI::App& app) {
                                     "Use the weights of this model: a GGUF file or a folder");
   command
       ->add_option("--shape", options->model.shape,
-                   fmt::format("{}, or a config.json", fmt::join(shape_names(), ", ")))
+                   fmt::format("The model's shape: {}, or a config.json", fmt::join(shape_names(), ", ")))
       ->capture_default_str()
       ->excludes(model);
   command
       ->add_flag("--random-weights", options->random_weights,
-                 "Make up weights of the shape (the default without --model)")
+                 "Use random weights of the shape (the default without --model)")
       ->excludes(model);
   command
       ->add_option("--method", options->packing.method,
@@ -201,10 +201,11 @@ void add_bench_command(CLI::App& app) {
       ->add_option("--documents", options->packing.documents,
                    "Contexts or documents per prompt (0: as many as fit)")
       ->check(whole_from(0));
-  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "Most tokens in a prompt")
+  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "The most tokens in a prompt")
       ->check(whole_from(1))
       ->capture_default_str();
-  command->add_option("--window", options->packing.window, "Lines of the workload that are planned together")
+  command
+      ->add_option("--window", options->packing.window, "How many lines of the workload are planned together")
       ->check(whole_from(1))
       ->capture_default_str();
   command
@@ -219,16 +220,16 @@ void add_bench_command(CLI::App& app) {
       "--reproducible", options->model.reproducible,
       "Compute each answer in a fixed order, so that other prompts in the batch do not change it");
   command
-      ->add_option(
-          "--repeat", options->repeat,
-          "How often to run; if more than once, the first run warms up and the median of the others counts")
+      ->add_option("--repeat", options->repeat,
+                   "How many times to run; if more than one, the first run warms up and the median of the "
+                   "others counts")
       ->check(whole_from(1))
       ->capture_default_str();
   auto* calibrate_to =
       command
           ->add_option(
               "--calibrate", options->calibration,
-              "Time made-up steps instead, and write what `sheaf estimate` needs to know about the device")
+              "Time made-up steps instead, and write a calibration for `sheaf estimate` to this file")
           ->excludes(workload);
   command
       ->add_option("--shapes", options->shapes,

@@ -128,7 +128,7 @@ void add_convert_command(CLI::App& app, int& exit_code) {
   command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
   command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
       ->check(whole_from(0));
-  command->add_option("--split", options->settings.dataset.split, "narrativeqa: train, valid or test")
+  command->add_option("--split", options->settings.dataset.split, "narrativeqa: which split to read")
       ->check(one_of({"train", "valid", "test"}))
       ->capture_default_str();
   command
@@ -137,7 +137,7 @@ void add_convert_command(CLI::App& app, int& exit_code) {
       ->check(whole_from(0, 100))
       ->capture_default_str();
   command->add_option("--schema", options->settings.schema,
-                      "oa-mine, ae-110k: also write the attributes found as a schema file");
+                      "oa-mine, ae-110k: also write the attributes found to this schema file");
   NeedleOptions& needle = options->needle;
   command->add_option("--count", needle.count, "needle: how many documents to make")
       ->check(whole_from(1))
@@ -151,10 +151,12 @@ void add_convert_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--model", options->model,
                       "needle: the model or tokenizer that --length counts tokens with");
-  command->add_option("--shots", needle.shots, "needle: answered questions at the end of a document")
+  command
+      ->add_option("--shots", needle.shots,
+                   "needle: how many answered questions to put at the end of a document")
       ->check(whole_from(0))
       ->capture_default_str();
-  command->add_option("--seed", needle.seed, "needle: another seed gives other facts and excerpts")
+  command->add_option("--seed", needle.seed, "needle: the seed of the facts and excerpts")
       ->capture_default_str();
   command->add_flag("--dogs", needle.dogs, "needle: ask only about the fur of dogs, as in Hydragen");
   command->add_flag("--json", options->json, "Print the counts as JSON");

@@ -18,9 +18,8 @@ void print_facts(const std::vector<MachineFact>& facts) {
     ++fixes;
     print_line(fmt::format("{:<14} -> {}", "", fact.fix));
   }
-  print_line(fixes == 0
-                 ? "Nothing is missing."
-                 : fmt::format("{} thing{} to look at, marked with ->.", fixes, fixes == 1 ? "" : "s"));
+  print_line(fixes == 0 ? "Nothing is missing."
+                        : fmt::format("{} thing{} to fix, marked with ->.", fixes, fixes == 1 ? "" : "s"));
 }
 
 nlohmann::ordered_json facts_json(const std::vector<MachineFact>& facts) {
@@ -43,7 +42,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   command->add_option("OUTPUT", options->output,
                       "The folder that you want to write rows to (default: the current one)");
   command->add_flag("--json", options->json, "Print a JSON list of {name, text, fix, details} instead");
-  command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to look at");
+  command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to fix");
   command->callback([options, &exit_code] {
     const std::vector<MachineFact> facts = examine_machine(options->output);
     options->json ? print_json(facts_json(facts)) : print_facts(facts);

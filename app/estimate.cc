@@ -49,7 +49,7 @@ EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wis
   if (!options.workload.empty() && (options.wishes.answer_tokens || options.wishes.document_tokens ||
                                     options.wishes.sample || options.wishes.tokens_per_byte))
     refuse(
-        "--workload: the file gives all lengths, and all of it is used; leave out --answer-tokens, "
+        "--workload uses all records of the file, with their lengths; leave out --answer-tokens, "
         "--document-tokens, --sample and --tokens-per-byte");
   EstimateAsked asked;
   asked.job = options.job;
@@ -162,8 +162,9 @@ void add_estimate_command(CLI::App& app) {
                       "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
                       "folder or a GGUF file");
   command
-      ->add_option("--hardware", wishes.hardware,
-                   "Devices from the list: one in detail, or several with commas (default: compare its GPUs)")
+      ->add_option(
+          "--hardware", wishes.hardware,
+          "Devices from the list, separated by commas; one is shown in detail (default: compare its GPUs)")
       ->type_name("NAME");
   command->add_option("--hardware-file", options->hardware_file,
                       "The list of devices (default: configs/hardware.yaml here, else the installed one)");
@@ -175,7 +176,7 @@ void add_estimate_command(CLI::App& app) {
       ->check(one_of(method_names()));
   command->add_option("--documents", options->documents, "Documents per prompt (0: as many as fit)")
       ->check(whole_from(0));
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Most tokens in a prompt")
+  command->add_option("--prompt-tokens", options->prompt_tokens, "The most tokens in a prompt")
       ->check(whole_from(1));
   command->add_option("--tokens-per-step", options->tokens_per_step, "Tokens per step")->check(whole_from(1));
   command
@@ -194,34 +195,36 @@ void add_estimate_command(CLI::App& app) {
       ->check(number_from(0.01, 4));
   command->add_option("--workload", options->workload, "Estimate a workload file of `sheaf bench`");
   command
-      ->add_option("--document-tokens", wishes.document_tokens, "Make up records: mean tokens per document")
+      ->add_option("--document-tokens", wishes.document_tokens, "Made-up records: mean tokens per document")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option(
-          "--documents-per-record,--documents-per-row", wishes.documents_per_record,
-          "… documents per record, each of that length (default: 1); pced asks about them one by one")
+      ->add_option("--documents-per-record,--documents-per-row", wishes.documents_per_record,
+                   "Made-up records: documents per record (default: 1); pced asks about them one by one")
       ->check(number_from(kDocuments.least, kDocuments.most));
   command
       ->add_option("--questions", wishes.questions,
-                   "… questions per document (default: 1; extract: the schema's)")
+                   "Made-up records: questions per document (default: 1; extract: the schema's)")
       ->check(number_from(kLengths.least, kLengths.most));
-  command->add_option("--question-tokens", wishes.question_tokens, "… tokens per question (default: 12)")
+  command
+      ->add_option("--question-tokens", wishes.question_tokens,
+                   "Made-up records: tokens per question (default: 12)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--instruction-tokens", wishes.instruction_tokens,
-                   "… tokens in the instruction (default: the job's)")
+                   "Made-up records: tokens in the instruction (default: the job's)")
       ->check(number_from(0, kLengths.most));
   command
-      ->add_option("--sweep", options->sweeps,
-                   "Compare: KEY=VALUE,VALUE of method, model, hardware, documents, prompt_tokens, "
-                   "tokens_per_step, prompts, devices (may be repeated)")
+      ->add_option(
+          "--sweep", options->sweeps,
+          "Compare settings: KEY=VALUE,VALUE; KEY is method, model, hardware, documents, prompt_tokens, "
+          "tokens_per_step, prompts or devices (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUES");
   command
       ->add_option("--within", wishes.within,
                    "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s")
       ->type_name("TIME");
-  command->add_option("--html", options->html, "Also write the comparison as an HTML page");
+  command->add_option("--html", options->html, "Also write the comparison to this HTML file");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });
 }

@@ -49,8 +49,8 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
 void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
                    const HardwareList& list) {
   if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
-    refuse("{} does not fit {}: it has {:.1f} GB of weights, the device {:.1f} GB of memory; {}", asked.model,
-           asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
+    refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}",
+           asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));
   const Estimate each = estimate(asked, inputs.records());
   const BestPacking best = find_best_packing(asked, inputs.records(), each.work_seconds);
@@ -67,12 +67,12 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
     print_text(estimate_text(asked, each, list));
     print_line(best_text(asked, each, best));
     if (options.within > 0)
-      print_line(fmt::format(
-          "within    {}: {}", time_text(options.within),
-          !in_time ? "too slow"
-          : latest <= options.within
-              ? "in time"
-              : "in time if the estimate is right; in the worst case it takes " + time_text(latest)));
+      print_line(
+          fmt::format("within    {}: {}", time_text(options.within),
+                      !in_time ? "too slow"
+                      : latest <= options.within
+                          ? "in time"
+                          : "in time if the estimate is right; at worst it takes " + time_text(latest)));
     for (const std::string& note : inputs.notes()) print_line("note      " + note);
   }
   if (options.html.empty()) return;

@@ -105,7 +105,7 @@ void add_eval_command(CLI::App& app, int& exit_code) {
       ->required();
   command
       ->add_option("--model", options->choice.models,
-                   "Use only this model; NAME=PATH also replaces its path, all=PATH that of every model (may "
+                   "Use only this model; NAME=PATH also replaces its path; all=PATH replaces every path (may "
                    "be repeated)")
       ->allow_extra_args(false)
       ->type_name("NAME[=PATH]");
@@ -117,8 +117,8 @@ void add_eval_command(CLI::App& app, int& exit_code) {
                    "Use only the method with this label (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("LABEL");
-  command->add_option("--data", options->choice.data, "The folder of the datasets, instead of the file's");
-  command->add_option("--output", options->choice.output, "The output folder, instead of the file's");
+  command->add_option("--data", options->choice.data, "The folder with the datasets (overrides the file's)");
+  command->add_option("--output", options->choice.output, "The output folder (overrides the file's)");
   command
       ->add_option("--set", options->grid.overrides,
                    "Override a key of every job: --set engine.window=64 (may be repeated)")

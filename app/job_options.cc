@@ -24,7 +24,7 @@ void JobOptions::add_to(CLI::App& command) {
                    "Compute each answer in a fixed order, so that other prompts in the batch do not change "
                    "it (engine.reproducible)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
-  command.add_flag("--quiet,-q", quiet, "Print no progress and no report");
+  command.add_flag("--quiet,-q", quiet, "Print neither progress nor the report");
 }
 
 Job JobOptions::read() const {

@@ -102,7 +102,7 @@ int plan(const PlanOptions& options) {
 
 void add_plan_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand(
-      "plan", "Show what a job would compute: bins, prompts, tokens, steps, memory; decodes nothing");
+      "plan", "Show what a job would compute, without decoding: bins, prompts, tokens, steps, memory");
   auto options = std::make_shared<PlanOptions>();
   options->add_to(*command);
   command

@@ -14,12 +14,12 @@ namespace sheaf {
 std::string progress_line(int64_t records, std::optional<int64_t> total, int64_t rejects, double seconds,
                           double usd_per_second, bool about = false);
 
-/// A line of numbers on standard error in place of the one before; not on its own until `last`, and elsewhere
-/// than on a terminal only then.
+/// Replaces the last line on standard error; `last` ends it with a newline. If standard error is not a
+/// terminal, prints only the `last` line.
 void rewrite_line(const std::string& text, bool last);
 
-/// How far a run is. On a terminal one line that is rewritten a few times a second, without colours or escape
-/// codes; elsewhere a line of its own every half minute. A log file gets a line with the time every ten
+/// The progress of a run. On a terminal, one line that is rewritten a few times a second, without colours or
+/// escape codes; elsewhere, a new line every half minute. A log file gets a line with the time every ten
 /// seconds, and the last one.
 class Progress {
  public:

@@ -45,7 +45,7 @@ int run(const RunOptions& options) {
 
 void add_run_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("run",
-                                     "Run a job: it writes one structured row per record, in input order. "
+                                     "Run a job: write one structured row per record, in input order. "
                                      "Rerun the same command to resume after an interruption");
   auto options = std::make_shared<RunOptions>();
   options->add_to(*command);

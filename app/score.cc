@@ -42,7 +42,7 @@ class Input {
   Input(const ScoreCommand& command, const Metric& metric) : command_(command), metric_(metric) {
     const bool judged = metric.name == "llm-f1";
     if (judged && command.predictions.empty() == command.judgements.empty())
-      refuse("llm-f1 counts what a judge said: give --judgements FILE, without --gold and --pred");
+      refuse("llm-f1 counts judgements: give --judgements FILE, and leave out --gold and --pred");
     if (!judged && !command.judgements.empty())
       refuse("--judgements works only with --metric llm-f1; {} needs --gold and --pred", metric.name);
     if (!judged && (command.gold.empty() || command.predictions.empty()))
@@ -55,9 +55,10 @@ class Input {
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
     if (metric.name == "squad1" && none > 0 && !command.quiet)
-      print_line(fmt::format("{}: {} questions have no answer; squad1 gives no points for them, squad does",
-                             command.gold, none),
-                 Stream::err);
+      print_line(
+          fmt::format("{}: {} questions have no answer; squad1 gives no points for them; use --metric squad",
+                      command.gold, none),
+          Stream::err);
   }
 
   const std::string& scored() const {
@@ -77,7 +78,7 @@ class Input {
       name_some(command_.join.skip_missing ? "without a prediction, left out"
                                            : "without a prediction, scored as wrong",
                 joined.missing, path);
-      name_some("predicted that the gold file does not have, ignored", joined.unknown, path);
+      name_some("with a prediction but not in the gold file, ignored", joined.unknown, path);
     }
     return joined;
   }
@@ -136,7 +137,7 @@ void score(const ScoreCommand& command) {
     if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));
   } catch (const nlohmann::json::exception& error) {
-    refuse("{}: the data beside the answers does not have the form that {} needs: {}", command.gold,
+    refuse("{}: the extra data of the answers does not have the form that {} needs: {}", command.gold,
            metric.name, error.what());
   }
 }

@@ -49,7 +49,7 @@ void check_stack() {
   rlimit limit{};
   constexpr rlim_t least = 1 << 20;
   if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < least)
-    refuse("the stack is limited to {} KB; raise it with ulimit -s 8192", limit.rlim_cur >> 10);
+    refuse("the stack is limited to {} KB; raise the limit: ulimit -s 8192", limit.rlim_cur >> 10);
 }
 
 void stop_in_order() {

@@ -40,8 +40,8 @@ int verify(const JobOptions& options) {
                            end.rejects > 0 ? fmt::format(", {} records rejected", end.rejects) : ""));
     for (const VerifyDifference& each : end.differences) {
       print_line(fmt::format("  {} {}", each.id.dump(), each.question));
-      print_line("    method " + nlohmann::json(each.method).dump());
-      print_line("    alone  " + nlohmann::json(each.alone).dump());
+      print_line("    method   " + nlohmann::json(each.method).dump());
+      print_line("    separate " + nlohmann::json(each.alone).dump());
     }
   }
   return end.rejects > 0 ? 1 : 0;

@@ -50,7 +50,7 @@ FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)
     throw OutOfMemory(
-        fmt::format("the machine refuses the {1} MB that {0} needs; free memory, or raise the "
+        fmt::format("the system cannot provide the {1} MB that {0} needs; free memory, or raise the "
                     "limit (ulimit -v)",
                     what, bytes / 1000000));
   if (bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);

@@ -124,7 +124,7 @@ def main():
     options = parser.parse_args()
     config = SHAPES[options.shape]
     if (options.out / "config.json").exists():
-        sys.exit(f"{options.out} holds a model already; name another folder or remove it")
+        sys.exit(f"{options.out} already contains a model; name another folder or remove it")
     shards, size = [[]], 0
     for name, shape in tensors_of(config):
         if shards[-1] and size + byte_count(shape) > options.shard_gb * 1e9:

@@ -81,7 +81,7 @@ class Kills:
     @staticmethod
     def finish(what, start, out, whole):
         """Lets it get through, twice: what is done stays done."""
-        for end in ("ended with other files than one left alone", "was not done for good"):
+        for end in ("ended with different files than a job that was not stopped", "changed when it was run again"):
             code = start().wait()
             if code != 1 or files(out) != whole:
                 die(f"{what} in {out} (exit code {code}) {end}")
@@ -89,7 +89,7 @@ class Kills:
     def leave_alone(self, kind, start, out):
         begun = time.monotonic()
         if (code := start().wait()) != 1:
-            die(f"{kind} left alone in {out}: exit code {code}, not 1")
+            die(f"{kind} in {out}, not stopped: exit code {code}, not 1")
         self.seconds[kind] = time.monotonic() - begun
         return files(out)
 
@@ -178,7 +178,7 @@ class Kills:
             self.leave_alone("a run", lambda: self.run("JSONL to JSONL", whole), whole)
             self.left_alone["one go"] = rows_text(whole)
         if rows_text(out) != self.left_alone["one go"]:
-            die(f"{out}: merged rows are not those of a run in one go")
+            die(f"{out}: merged rows differ from those of a single run")
 
     def kill_merge(self):
         kind, count = MERGED, self.counts[MERGED]
@@ -191,7 +191,7 @@ class Kills:
             other = self.path("whole merge again")
             self.left_alone[kind] = self.leave_alone(kind, lambda: self.merge(other, shards), other)
             if files(out) != self.left_alone[kind]:
-                die("two merges left alone differ")
+                die("two merges that were not stopped differ")
         whole, out = self.left_alone[kind], self.path(f"merge {count.jobs}")
         start = lambda errors=None: self.merge(out, shards, errors=errors)
         for _ in range(self.chance.randint(2, 8)):
@@ -199,7 +199,7 @@ class Kills:
                 break
             count.midway += os.path.exists(os.path.join(out, ".merging"))
             if os.path.exists(os.path.join(out, "_SUCCESS")) and not whole.items() <= files(out).items():
-                die(f"{out} is called done and is not whole")
+                die(f"{out} has _SUCCESS but is not complete")
         self.finish(kind, start, out, whole)
         shutil.rmtree(out)
 
@@ -219,4 +219,4 @@ class Kills:
         signals = sum((count.signals for count in self.counts.values()), collections.Counter())
         print(f"kills  {sum(signals.values())} ({', '.join(f'{signals[name]} {name}' for name in SIGNALS)}), "
               f"{sum(count.midway for count in self.counts.values())} of them midway, in {time.monotonic() - begun:.0f} s; "
-              "no committed group lost, all files equal to those of jobs left alone", flush=True)
+              "no committed group lost, all files equal to those of jobs that were not stopped", flush=True)

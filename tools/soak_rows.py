@@ -61,16 +61,16 @@ def check_rows(folder, form, rows, parts=1):
     count = 0
     for wanted, found in zip(expected, read_ids(folder, form)):
         if wanted != found:
-            die(f"{folder}: row {found} stands where row {wanted} belongs")
+            die(f"{folder}: found row {found} instead of row {wanted}")
         count += 1
     with open(os.path.join(folder, "rejects.jsonl"), encoding="utf-8") as file:
         rejects = [json.loads(line)["row"] for line in file]
     if rejects != list(range(BROKEN, rows // parts + 1, BROKEN)) * parts:
-        die(f"{folder}: {len(rejects)} rejects, not every {BROKEN}th row")
+        die(f"{folder}: {len(rejects)} rejects, but every {BROKEN}th record should be rejected")
     with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as file:
         manifest = json.load(file)
     if (manifest["rows"], manifest["rejects"]) != (count, len(rejects)) or count + len(rejects) != rows:
-        die(f"{folder}: {count} rows and {len(rejects)} rejects of {rows} rows; the manifest says otherwise")
+        die(f"{folder}: {count} rows and {len(rejects)} rejects of {rows} records do not match the manifest")
 
 
 def files(folder):

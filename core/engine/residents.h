@@ -40,7 +40,7 @@ class Residents {
   /// The resident for each segment of a stack: an equal shared one, or a new one with its pages reserved.
   /// Each segment uses its own resident and those it sees.
   std::vector<Resident*> admit(const Stack& stack);
-  /// The segment is finished: neither it nor its sights are needed for its sake.
+  /// The segment is finished: it no longer holds its own resident or those it sees.
   void finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents);
   /// Takes the pages for `keys` keys.
   void grow(Resident* resident, int32_t keys);

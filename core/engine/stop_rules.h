@@ -21,7 +21,7 @@ class StopRules {
  public:
   /// `vocab`: ids the model can give. Those past the tokenizer's end have no text; they end an answer.
   StopRules(const Tokenizer& tokenizer, int32_t vocab);
-  /// No token but the given ones ends an answer: for token-level work without a tokenizer.
+  /// Only the given tokens end an answer: for token-level work without a tokenizer.
   StopRules(int32_t vocab, const Tokens& end_tokens);
 
   bool ends_text(TokenId token) const { return flags_[static_cast<size_t>(token)] & kEnd; }

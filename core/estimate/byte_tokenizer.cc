@@ -21,7 +21,7 @@ std::string ByteTokenizer::decode(std::span<const TokenId> ids, bool) const {
 }
 
 std::string ByteTokenizer::describe() const {
-  return fmt::format("{:.2f} tokens a byte", tokens_per_byte_);
+  return fmt::format("{:.2f} tokens per byte", tokens_per_byte_);
 }
 
 }  // namespace sheaf

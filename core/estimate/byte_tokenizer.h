@@ -3,7 +3,7 @@
 
 namespace sheaf {
 
-/// Stands in for a tokenizer that is not there: so many tokens a byte, equal text in equal tokens. Good for
+/// Used where there is no tokenizer: a fixed number of tokens per byte, equal text in equal tokens. Good for
 /// counting only.
 class ByteTokenizer final : public Tokenizer {
  public:

@@ -49,7 +49,7 @@ struct Stretch {
     refuse("none of the {} sampled records fits {}: the keys and values of a prompt need more memory; {}",
            planned.refused, asked.hardware->name, memory_advice(asked));
   if (planned.longest <= asked.config.context)
-    refuse("none of the {} sampled records can be asked on {}: {}", planned.refused, asked.hardware->name,
+    refuse("none of the {} sampled records can run on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
   const bool experts = find_method(asked.method.name).wording.experts;
   refuse(

@@ -46,7 +46,7 @@ class Fit {
         outputs_.push_back({point.output_weights(), point.counts.picks, point.measured->device.pick});
     }
     if (layers_.size() < 4 || outputs_.empty())
-      refuse("the calibration of {} has too few bare steps; write it again with sheaf bench --calibrate",
+      refuse("the calibration of {} has too few plain steps; write it again with sheaf bench --calibrate",
              calibration.device);
   }
 

@@ -149,7 +149,7 @@ std::string differences_html(const std::string& name, const std::vector<Differen
                         escaped(pair.model), escaped(pair.dataset), escaped(pair.first), escaped(pair.second),
                         pair.differing, pair.compared,
                         static_cast<size_t>(pair.differing) > pair.shown.size()
-                            ? fmt::format("; the first {} are here", pair.shown.size())
+                            ? fmt::format("; the first {} are shown", pair.shown.size())
                             : "");
     for (const Difference& each : pair.shown) {
       body += fmt::format(

@@ -43,7 +43,9 @@ std::string eval_html(const EvalTable& table) {
             "</td></tr>\n";
   }
   body += "</table></div>\n";
-  body += "<p class=\"soft\">Bars: throughput, of the fastest method of a model on a dataset.</p>\n";
+  body +=
+      "<p class=\"soft\">The bars show throughput relative to the fastest method of each model and "
+      "dataset.</p>\n";
   for (const std::string& note : table.notes) body += "<p class=\"soft\">" + escaped(note) + "</p>\n";
   body += "</section>\n";
   if (table.differences)

@@ -15,8 +15,8 @@ std::string judge_prompt(const std::vector<std::pair<std::string, std::string>>&
                          std::string_view product,
                          const std::vector<std::pair<std::string, std::optional<std::string>>>& values);
 
-/// The judgements in a judge's reply: the JSON object in its last <result> tags. Throws a std::string, the
-/// reason, where there is none or one of its words is not one of the five.
+/// The judgements in a judge's reply: the JSON object in its last <result> tags. Throws BadText
+/// if there is none or one of its words is not one of the five.
 std::map<std::string, std::string> read_judgements(std::string_view reply);
 
 /// Whether it is correct, correct null, incorrect, missing or hallucination.

@@ -35,7 +35,7 @@ struct Metric {
   struct ValueName {
     std::string_view name;  ///< as the official script calls it
     bool is_count = false;
-    bool optional = false;  ///< not mentioned where it has nothing to stand on
+    bool optional = false;  ///< left out if no item counts towards it
   };
   std::span<const ValueName> values;
   std::span<const std::string_view> scores;  ///< names of an item's scores
@@ -49,7 +49,7 @@ struct Metric {
   void (*measure)(const MetricItem& item, std::span<double> terms, std::span<double> scores);
   /// Completes the sums of a unit; null: nothing to do.
   void (*close_unit)(std::span<double> terms) = nullptr;
-  /// From sums to values; NaN where a value has nothing to stand on.
+  /// From sums to values; NaN if no item counts towards a value.
   void (*evaluate)(std::span<const double> sums, std::span<double> values);
   /// The group an item belongs to in the breakdown; null: its category.
   std::string_view (*group)(const MetricItem& item) = nullptr;

@@ -117,9 +117,9 @@ std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& report
   c.number("tokens computed", "/tokens/computed", Better::less);
   c.number("  saved by sharing", "/tokens/saved", Better::none);
   c.number("steps", "/steps", Better::none);
-  c.number("  tokens a step", "/tokens_per_step", Better::none);
-  c.number("  answers growing", "/per_step/slots/mean", Better::none);
-  c.number("tokens a value", "/value_tokens/mean", Better::none);
+  c.number("  tokens per step", "/tokens_per_step", Better::none);
+  c.number("  answers per step", "/per_step/slots/mean", Better::none);
+  c.number("tokens per value", "/value_tokens/mean", Better::none);
   c.number("values found", found_share, Better::none, percent_text);
   c.number("cut answers", "/endings/length", Better::none);
   c.number("keys and values, MB", "/kv_peak_mb", Better::none);

@@ -95,7 +95,7 @@ std::string tokens_html(const ordered_json& report) {
                      number_text(computed), number_text(alone));
   out += saved >= 0 ? fmt::format("<b>{}</b> saved by sharing ({}, {:.1f}×).</p>\n", number_text(saved),
                                   percent(saved, alone), computed > 0 ? alone / computed : 0)
-                    : fmt::format("<b>{}</b> more, because every value has a token of its own.</p>\n",
+                    : fmt::format("<b>{}</b> more, because every value computes an extra token.</p>\n",
                                   number_text(-saved));
   return out +
          soft(fmt::format("Keys and values took at most {} MB.", number_text(number(report, "kv_peak_mb"))));
@@ -239,8 +239,8 @@ std::string throughput_html(const ordered_json& report) {
   const double end = number(throughput, "seconds");
   if (throughput.at("steps").empty()) return soft("No step was run.");
   return figure(line_plot("rows a second over time", rates(throughput, "rows"), end), "rows a second") +
-         figure(line_plot("tokens a second over time", rates(throughput, "tokens"), end),
-                "tokens computed a second");
+         figure(line_plot("tokens per second over time", rates(throughput, "tokens"), end),
+                "tokens computed per second");
 }
 
 std::string report_html(const ordered_json& report) {
@@ -261,11 +261,12 @@ std::string report_html(const ordered_json& report) {
   body += section("Tokens computed and saved", tokens_html(report));
   body += section("Cost", cost_html(report));
   body += section(
-      "Steps", histogram_html(per_step.at("tokens"), "steps by tokens computed", "tokens computed a step"));
-  body += section("Answers side by side", histogram_html(per_step.at("slots"), "steps by answers that grew",
-                                                         "answers that grew in a step"));
+      "Steps", histogram_html(per_step.at("tokens"), "steps by tokens computed", "tokens computed per step"));
+  body +=
+      section("Answers decoded together", histogram_html(per_step.at("slots"), "steps by number of answers",
+                                                         "answers that got a token in a step"));
   body += section("Lengths of values",
-                  histogram_html(report.at("value_tokens"), "values by length", "tokens a value") +
+                  histogram_html(report.at("value_tokens"), "values by length", "tokens per value") +
                       soft(endings_text(report.at("endings"))));
   if (number(report.at("questions"), "asked") > 0)
     body += section("Answers", questions_html(report.at("questions")));

@@ -39,7 +39,8 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
     if (answer.empty()) refuse("{} has no tokens for the answer{}; {}", tokenizer_name(context), text, kFix);
     const auto [at, added] = known.try_emplace(answer, &text);
     if (!added)
-      refuse("{} spells the answers{} and{} alike; {}", tokenizer_name(context), *at->second, text, kFix);
+      refuse("{} gives the answers{} and{} the same tokens; {}", tokenizer_name(context), *at->second, text,
+             kFix);
   }
   const std::optional<TokenId> stop = stop_token(context.tokenizer);
   // In order, a text stands right before one that goes on from it, if there is any.
@@ -48,7 +49,8 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
         after != known.end() && after->first.size() > at->first.size() &&
         std::equal(at->first.begin(), at->first.end(), after->first.begin()))
       refuse(
-          "{} has no token for a line break or the end of a text, so the answer{} cannot be told from{}; {}",
+          "{} has no token for a line break or the end of a text, so the answer{} cannot be distinguished "
+          "from{}; {}",
           tokenizer_name(context), *at->second, *after->second, kFix);
   return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1));
 }

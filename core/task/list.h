@@ -7,7 +7,7 @@ namespace sheaf {
 
 /// What a model wrote under one number of a list.
 struct ListEntry {
-  int32_t count = 0;  ///< how often the number stands there; more than once: nobody knows which is meant
+  int32_t count = 0;  ///< how often the number occurs; more than once: ambiguous, so null
   std::string text;   ///< its line, of the first
   bool last = false;  ///< nothing stands after it
 };

@@ -39,7 +39,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 RowAnswer null_for(std::string_view text) {
-  return {nullptr, in_quotes(trim(text)) + " taken for null"};
+  return {nullptr, in_quotes(trim(text)) + " was read as null"};
 }
 
 bool is_digit(char c) {

@@ -8,7 +8,7 @@ namespace sheaf {
 /// The candidate closest to `word` by edits (case does not count), or empty where none is close.
 std::string nearest_spelling(std::string_view word, std::span<const std::string> candidates);
 
-/// What to say after a name that is not known: `; did you mean "document"?`, else `; known are a, b, c`.
+/// What to say after a name that is not known: `; did you mean "document"?`, else `; use one of a, b, c`.
 std::string suggest_spelling(std::string_view word, std::span<const std::string> candidates);
 
 /// At most `bytes` of `text`, cut between characters, with an ellipsis where something was cut.

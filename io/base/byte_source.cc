@@ -59,10 +59,10 @@ class PackedSource : public ByteSource {
   PackedSource(std::unique_ptr<PlainSource> packed, arrow::Compression::type type)
       : packed_(std::move(packed)), input_(kInput) {
     auto codec = arrow::util::Codec::Create(type);
-    if (!codec.ok()) fail("no decompression: {}", codec.status().message());
+    if (!codec.ok()) fail("the decompressor cannot be created: {}", codec.status().message());
     codec_ = std::move(codec).ValueUnsafe();
     auto made = codec_->MakeDecompressor();
-    if (!made.ok()) fail("no decompression: {}", made.status().message());
+    if (!made.ok()) fail("the decompressor cannot be started: {}", made.status().message());
     decompressor_ = std::move(made).ValueUnsafe();
   }
 

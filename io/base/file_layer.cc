@@ -29,7 +29,7 @@ constexpr std::string_view kGoOn = "rerun the same command to resume";
 
 void sync_descriptor(int number, const std::string& path) {
   // What cannot be synced (EINVAL: a pipe, a device) has nothing to make durable.
-  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "made durable", errno);
+  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "synced", errno);
 }
 
 bool leads_to(const std::string& path, const Descriptor& file) {
@@ -130,7 +130,8 @@ class RealFiles : public FileLayer {
     if (!parent.empty() && !fs::exists(parent, error)) make_folder(parent.string());
     fs::create_directory(path, error);
     if (error == std::errc::not_a_directory || error == std::errc::file_exists)
-      refuse("{}: the folder cannot be created: a file of that name is in the way", path);
+      refuse("{}: the folder cannot be created: a file of that name is in the way; choose another path",
+             path);
     if (error) fail_at(path, "created", error.value());
     sync_folder(parent.empty() ? "." : parent.string());
   }

@@ -26,7 +26,8 @@ std::string shown(const ordered_json& value) {
 void add_changes(const std::string& key, const ordered_json& before, const ordered_json& now,
                  std::vector<std::string>& changes) {
   if (!before.is_object() || !now.is_object()) {
-    if (before != now) changes.push_back(fmt::format("{} was {} and is {}", key, shown(before), shown(now)));
+    if (before != now)
+      changes.push_back(fmt::format("{} was {} and is now {}", key, shown(before), shown(now)));
     return;
   }
   const std::string prefix = key.empty() ? "" : key + ".";
@@ -34,12 +35,12 @@ void add_changes(const std::string& key, const ordered_json& before, const order
   for (const auto& [name, value] : before.items()) {
     const auto other = fresh.find(name);
     if (other == fresh.end())
-      changes.push_back(prefix + name + " is gone");
+      changes.push_back(prefix + name + " was removed");
     else
       add_changes(prefix + name, value, *other->second, changes);
   }
   for (const auto& [name, value] : now.items())
-    if (!old.contains(name)) changes.push_back(prefix + name + " is new");
+    if (!old.contains(name)) changes.push_back(prefix + name + " was added");
 }
 
 }  // namespace

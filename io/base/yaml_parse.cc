@@ -154,7 +154,7 @@ class Builder : public YAML::EventHandler {
       return;
     }
     if (from->kind != YamlNode::Kind::map)
-      refuse("{}: << takes a map, not {}", where.text(), from->describe());
+      refuse("{}: << needs a map, not {}", where.text(), from->describe());
     for (const YamlNode::Entry& entry : from->entries)
       if (frame.keys.insert(entry.key).second) frame.node->entries.push_back(entry);
   }

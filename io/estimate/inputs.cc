@@ -60,7 +60,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
   if (asked.job.empty() && (model_name_.empty() || !lengths))
     refuse(
-        "estimate: give a job; or give --model (such as qwen3-8b) with --document-tokens (and --questions, "
+        "estimate: give a job file, or --model (such as qwen3-8b) with --document-tokens (and --questions, "
         "--records) or with --workload");
   config_ = read_model_config(model_name_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);

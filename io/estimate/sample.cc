@@ -170,7 +170,8 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
     make_up_alone(statistics);
   else
     make_up_for_job(statistics, asked);
-  if (asked.records == 0) notes_.emplace_back("for 1,000 records; set --records to their number");
+  if (asked.records == 0)
+    notes_.emplace_back("the estimate is for 1,000 records; set --records to their number");
 }
 
 void EstimateInputs::make_up_alone(const RecordStatistics& statistics) {

@@ -164,7 +164,7 @@ void Evaluation::add_notes() {
   }
   if (timed > 0)
     notes.push_back(fmt::format(
-        "Made-up records of given lengths, timed but not answered{}. n, throughput and $/1k count {}.",
+        "The records are made up, with given lengths, and only timed{}. n, throughput and $/1k count {}.",
         std::ranges::any_of(reports_,
                             [](const auto& report) { return report.value("weights", "") == "random"; })
             ? ", with random weights"

@@ -239,7 +239,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     if (predicted) timed.predicted = predicted->time().seconds();
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
-    if (got != wanted) fail("{} answer tokens were decoded, but {} were wanted", got, wanted);
+    if (got != wanted) fail("{} answer tokens were decoded, but {} were expected", got, wanted);
   }
   if (runs.size() > 1) runs.erase(runs.begin());
   std::ranges::sort(runs, {}, &BenchRun::seconds);

@@ -8,7 +8,7 @@
 
 namespace sheaf {
 
-/// Gold answers side by side with predictions, and what did not meet.
+/// Gold answers joined with predictions, and the ids that have only one of the two.
 struct MetricItems {
   std::vector<MetricItem> items;     ///< in the order of the gold answers
   std::vector<std::string> missing;  ///< ids of questions or documents that have no prediction

@@ -135,7 +135,7 @@ class PredictionReader {
       for (size_t i = 0; i < answers->size(); ++i) {
         const json& answer = (*answers)[i];
         if (!answer.is_object() || !answer.contains("answer"))
-          refuse("{}: answer {} is no {{\"id\", \"answer\"}}; {}", place_, i + 1, kForms);
+          refuse("{}: answer {} is not {{\"id\", \"answer\"}}; {}", place_, i + 1, kForms);
         const std::string own = id_text(answer.value("id", json()));
         add(own.empty() ? fmt::format("{}/{}", id, i) : own, answer, false);
       }

@@ -199,7 +199,7 @@ RunEnd JobRun::finish() {
   if (corpus_fingerprint(job().input) != fingerprint_.at("corpus"))
     refuse(
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
-        "start again with --restart, and leave the corpus alone meanwhile",
+        "start again with --restart, and do not change the corpus during the run",
         job().input.path);
   if (folder_->rows() + folder_->rejects() == 0)
     listener_.note(fmt::format("{}: the corpus is empty", job().input.path));

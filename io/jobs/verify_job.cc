@@ -104,7 +104,8 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
 void compare(const DecodedRecord& one, const DecodedRecord& other, VerifyEnd& end) {
   ++end.records;
   if (one.answers.size() != other.answers.size())
-    fail("the method decoded {} answers, but its baseline {}", one.answers.size(), other.answers.size());
+    fail("the method decoded {} answers, but its baseline decoded {}", one.answers.size(),
+         other.answers.size());
   for (size_t q = 0; q < one.answers.size(); ++q) {
     ++end.answers;
     const Compared &a = one.answers[q], &b = other.answers[q];

@@ -43,7 +43,7 @@ MachineFact examine_cores() {
   double quota = 0, period = 0;
   if (file >> quota >> period && period > 0) {
     fact.details["limit"] = quota / period;
-    fact.text += fmt::format(", limited to the time of {:.1f} by the control group", quota / period);
+    fact.text += fmt::format(", limited to {:.1f} cores' time by the control group", quota / period);
     if (quota / period < cores - 0.5)
       fact.fix = fmt::format("use --threads {:.0f}; more threads would only slow each other down",
                              std::max(1.0, quota / period));
@@ -85,7 +85,8 @@ MachineFact examine_disk(const std::string& output) {
   const fs::path folder = nearest_folder(output);
   std::error_code error;
   const fs::space_info space = fs::space(folder, error);
-  if (error) return {"disk", fmt::format("the space in {} is unknown: {}", shown, error.message()), "", {}};
+  if (error)
+    return {"disk", fmt::format("the free space in {} cannot be read: {}", shown, error.message()), "", {}};
   const auto available = static_cast<double>(space.available);
   const bool writable = fs::is_directory(folder, error) && access(folder.c_str(), W_OK) == 0;
   MachineFact fact{"disk",
@@ -104,8 +105,8 @@ MachineFact examine_default_model() {
   return {"default model",
           there ? path : "not found",
           there ? ""
-                : "the demo needs it: run tools/setup in the project's root, or name a model of your own in "
-                  "model.path",
+                : "the demo needs it: run tools/setup in the project's root, or set model.path to your own "
+                  "model",
           {{"path", path}, {"present", there}}};
 }
 

@@ -59,7 +59,7 @@ class ManifestReader {
     for (size_t i = 0; i + 1 < manifest.files.size(); ++i) {
       const PublishedFile& file = manifest.files[i];
       if (!is_rows_name(file.name) || !file.name.starts_with(fmt::format("rows-{:05}.", i)))
-        reject(fmt::format("{} stands in the place of rows file {}", file.name, i));
+        reject(fmt::format("it lists {} instead of rows file {}", file.name, i));
       rows += file.rows;
     }
     if (rows != manifest.rows || manifest.files.back().rows != manifest.rejects)

@@ -47,8 +47,8 @@ std::vector<Sha256> prefix_sums(const std::string& path, const std::vector<int64
 void check_untouched(const std::string& path, bool untouched) {
   if (!untouched)
     refuse(
-        "{}: somebody changed it while the run was writing it; leave it alone and rerun the same command to "
-        "resume",
+        "{}: another program changed this file during the run; rerun the same command to resume, and do not "
+        "change the file",
         path);
 }
 

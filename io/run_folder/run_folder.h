@@ -32,7 +32,7 @@ struct RunFolderOptions {
 /// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
 /// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
 /// durable and a journal line says so; a folder opened again goes on after its last committed group. Files
-/// that may still grow end in .part. An object that threw is of no more use; the folder is.
+/// that may still grow end in .part. After an exception, discard the object; the folder can be opened again.
 class RunFolder {
  public:
   RunFolder(FileLayer& files, RunFolderOptions options);

@@ -243,7 +243,7 @@ TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
     EXPECT_TRUE(fs::exists(scratch_.file("out/_SUCCESS")));
   }
   fs::rename(scratch_.file("in/\xff\x1b.jsonl"), scratch_.file("in/\xfd.jsonl"));
-  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl is gone"});
+  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl was removed"});
 }
 
 TEST_F(Foreign, AJobFromAPipeWithAWriterIsRead) {
@@ -449,7 +449,7 @@ TEST_F(Foreign, RowsThatSomebodyChangedAreNoSuccess) {
   fs::resize_file(scratch_.file("out/rows-00000.jsonl.part"), 0);
   kill(child, SIGCONT);
   EXPECT_EQ(end_of(child), 2);
-  EXPECT_NE(read_text(scratch_.file("err")).find("somebody changed it"), std::string::npos);
+  EXPECT_NE(read_text(scratch_.file("err")).find("another program changed this file"), std::string::npos);
   EXPECT_FALSE(fs::exists(scratch_.file("out/_SUCCESS")));
 }
 

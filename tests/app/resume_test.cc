@@ -110,7 +110,7 @@ TEST_F(Resume, ASignalStopsItForNow) {
   // Another job may not go on here, and says why.
   const Ran other = run_sheaf(scratch_, command(more + " --set method.seed=4"));
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_NE(other.err.find("job.method.seed was 0 and is 4"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("job.method.seed was 0 and is now 4"), std::string::npos) << other.err;
   // Nor may the same one once its corpus has changed.
   std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << "{}\n";
   const Ran changed = run_sheaf(scratch_, command(more));
