@@ -374,15 +374,18 @@ TEST_F(Foreign, ClosedStandardStreamsAreNoPlaceForFiles) {
 TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
   SKIP_UNLESS(!test::kAddressSanitizer, test::Lacking::plain_memory,
               "the address sanitizer reserves terabytes");
-  // Where the program itself fits depends on its libraries, so limits around that are tried.
   int too_many = 0;
   for (int kilobytes = 150'000; kilobytes <= 1'500'000; kilobytes += 150'000) {
-    const std::string line = "ulimit -v " + std::to_string(kilobytes) + "; exec timeout -s KILL 60 " +
-                             SHEAF_BINARY + " " + command("--quiet --restart --threads 64") + " 2>" +
-                             scratch_.file("err");
-    const int code = WEXITSTATUS(std::system(("bash -c '" + line + "'").c_str()));
+    const auto run = [&](const std::string& arguments) {
+      const std::string line = "ulimit -v " + std::to_string(kilobytes) + "; exec timeout -s KILL 60 " +
+                               SHEAF_BINARY + " " + arguments + " >/dev/null 2>" + scratch_.file("err");
+      return WEXITSTATUS(std::system(("bash -c '" + line + "'").c_str()));
+    };
+    // Whether the libraries start at all is not sheaf's to say.
+    if (run("--version") != 0) continue;
+    const int code = run(command("--quiet --restart --threads 64"));
     const std::string err = read_text(scratch_.file("err"));
-    EXPECT_TRUE(code == 0 || code == 3 || code == 127) << kilobytes << ": " << code << " " << err;
+    EXPECT_TRUE(code == 0 || code == 3) << kilobytes << ": " << code << " " << err;
     too_many += err.find("threads could be started") != std::string::npos;
   }
   EXPECT_GT(too_many, 0);

@@ -123,7 +123,7 @@ TEST(EvalTable, PagesAreWellFormed) {
       "m", "d", "standard", "packed", 3, 2, {{"q<1>", "The & mill", "When?", {}, {"1802", {}}, {"<b>", {}}}}};
   const std::string differences = differences_html("x & y", {pair});
   EXPECT_EQ(test::xml_fault(differences), "");
-  EXPECT_NE(differences.find("2 of 3 answers differ; the first 1 are here"), std::string::npos);
+  EXPECT_NE(differences.find("2 of 3 answers differ; the first 1 are shown"), std::string::npos);
 }
 
 TEST(Differences, AnswersForgeNoLines) {

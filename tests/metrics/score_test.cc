@@ -19,7 +19,7 @@ TEST_F(ScoreCommand, NamesWhatIsMissingAndUnknown) {
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_NE(ran.err.find("2 without a prediction, scored as wrong: \"q2\", \"4\""), std::string::npos)
       << ran.err;
-  EXPECT_NE(ran.err.find("1 predicted that the gold file does not have, ignored: \"q9\""), std::string::npos);
+  EXPECT_NE(ran.err.find("1 with a prediction but not in the gold file, ignored: \"q9\""), std::string::npos);
   const json all = score(squad1 + some), part = score(squad1 + some + " --skip-missing");
   EXPECT_DOUBLE_EQ(all["exact_match"], 25);
   EXPECT_EQ(all["missing"], 2);
