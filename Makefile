@@ -62,7 +62,7 @@ install: configure ## program, man page, completions and list of machines (PREFI
 format: ## clang-format in place
 	@tools/format
 
-lint: setup ## clang-format check and clang-tidy
+lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and skipped tests
 	@tools/lint
 
 clean: ## remove what was compiled (wheels and model stay)

@@ -3,34 +3,39 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/ranges.h>
+#include <limits>
 
 #include "core/text/spelling.h"
 
 namespace sheaf {
 
-// Checks of an option's value. CLI11's own let "nan" through, and where there is no bound above they print
-// the largest number with its 309 digits.
+// Checks of an option's value. CLI11's own let "nan" through and say little. The description says what is wanted
+// (ArgumentFacts::wanted).
 
-inline CLI::Validator whole_from(int64_t least, int64_t most = INT64_MAX) {
-  const bool bounded = most != INT64_MAX;
+/// A whole number of the option's own type.
+template <class Whole>
+CLI::Validator whole_from(Whole least, Whole most = std::numeric_limits<Whole>::max()) {
+  const std::string both = fmt::format("a whole number from {} to {}", least, most);
+  const std::string wanted = most < INT32_MAX ? both : fmt::format("a whole number of at least {}", least);
   return {[=](std::string& text) {
-            int64_t value = 0;
+            Whole value{};
             if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
               return std::string();
-            return bounded ? fmt::format("must be a whole number from {} to {}; got {}", least, most, text)
-                           : fmt::format("must be a whole number of at least {}; got {}", least, text);
+            const bool large = text.size() > 9 && text.find_first_not_of("0123456789") == std::string::npos;
+            return fmt::format("must be {}; got {}", large ? both : wanted, shorten_text(text, 60));
           },
-          bounded ? fmt::format("{} to {}", least, most) : fmt::format("{} or more", least)};
+          wanted};
 }
 
 inline CLI::Validator number_from(double least, double most) {
+  const std::string wanted = fmt::format("a number from {} to {}", least, most);
   return {[=](std::string& text) {
             double value = 0;
             if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
               return std::string();
-            return fmt::format("must be a number from {} to {}; got {}", least, most, text);
+            return fmt::format("must be {}; got {}", wanted, shorten_text(text, 60));
           },
-          fmt::format("{} to {}", least, most)};
+          wanted};
 }
 
 /// One of the words; its description, "{a,b}", is where completion finds them.

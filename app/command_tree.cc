@@ -1,8 +1,10 @@
 #include "app/command_tree.h"
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sstream>
+
+#include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {
@@ -24,31 +26,26 @@ ArgumentFacts describe_argument(const CLI::Option& option) {
   facts.help = one_line(option.get_description());
   if (option.get_type_size() == 0) return facts;
   facts.repeated = option.get_items_expected_max() > 1;
+  facts.least = option.get_items_expected_min();
   const std::string type = option.get_type_name(), base = type.substr(0, type.find(':'));
+  if (base.size() < type.size()) facts.wanted = type.substr(base.size() + 1);
   facts.choices = choices_in(type);
   if (!facts.choices.empty()) {
     facts.value = fmt::format("{}", fmt::join(facts.choices, "|"));
+    facts.wanted = fmt::format("one of {}", fmt::join(facts.choices, ", "));
   } else if (base == "INT" || base == "UINT" || base == "FLOAT") {
     facts.value = "N";
   } else {
-    facts.path = base == "TEXT" || base == "FILE";
-    facts.value = facts.path ? "FILE" : base;
+    facts.path = base == "TEXT" || base == "FOLDER" || base == "MODEL";
+    facts.value = base == "TEXT" ? "FILE" : base;
   }
+  for (int i = 1; i < facts.least; ++i) facts.value += " " + base;
   if (facts.names.empty()) {
     if (!facts.choices.empty()) facts.help += fmt::format(": {}", fmt::join(facts.choices, ", "));
     facts.value = option.get_name(true);
-    for (char& c : facts.value) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   if (!option.get_default_str().empty())
     facts.help += fmt::format(" (default: {})", option.get_default_str());
-  return facts;
-}
-
-CommandFacts describe_command(const CLI::App& app) {
-  CommandFacts facts;
-  facts.help = one_line(app.get_description());
-  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; }))
-    facts.arguments.push_back(describe_argument(*option));
   return facts;
 }
 
@@ -60,6 +57,20 @@ std::vector<ArgumentFacts> select(const std::vector<ArgumentFacts>& all, bool op
 }
 
 }  // namespace
+
+CommandFacts describe_command(const CLI::App& app) {
+  CommandFacts facts;
+  facts.help = one_line(app.get_description());
+  for (const CLI::Option* option : app.get_options([](const CLI::Option*) { return true; }))
+    facts.arguments.push_back(describe_argument(*option));
+  return facts;
+}
+
+std::string ArgumentFacts::usage() const {
+  if (!names.empty()) return fmt::format("{}{}{}", fmt::join(names, ", "), value.empty() ? "" : " ", value);
+  const std::string word = value + (repeated ? "..." : "");
+  return required ? word : "[" + word + "]";
+}
 
 std::vector<ArgumentFacts> CommandFacts::options() const {
   return select(arguments, false);
@@ -76,13 +87,6 @@ std::vector<CommandFacts> describe_commands(const CLI::App& app) {
     all.back().name = command->get_name();
   }
   return all;
-}
-
-std::string one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
-  return line;
 }
 
 }  // namespace sheaf

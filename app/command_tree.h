@@ -8,15 +8,20 @@ class App;
 
 namespace sheaf {
 
-/// An option or operand of a command, as completion scripts and the man page need it.
+/// An option or operand of a command, as help, completion scripts and the man page need it.
 struct ArgumentFacts {
   std::vector<std::string> names;  ///< "-q", "--quiet"; empty: an operand
   std::string value;               ///< what stands for its value: "FILE", "N", "a|b"; empty: a flag
+  std::string wanted;              ///< of its value, where there is a rule: "a whole number from 0 to 4096"
   std::vector<std::string> choices;
   bool path = false;  ///< its value is a file or folder
   bool required = false;
   bool repeated = false;
+  int least = 1;  ///< values that it needs
   std::string help;  ///< one line
+
+  /// "-q, --quiet", "--limit N", "JOB" or "[OUTPUT]".
+  std::string usage() const;
 };
 
 struct CommandFacts {
@@ -28,11 +33,10 @@ struct CommandFacts {
   std::vector<ArgumentFacts> operands() const;
 };
 
+CommandFacts describe_command(const CLI::App& app);
+
 /// The program's own options and then every command. An argument takes a path unless its type says otherwise:
 /// a number, or a choice such as {bash,zsh}, or a name that was set with type_name().
 std::vector<CommandFacts> describe_commands(const CLI::App& app);
-
-/// Without line breaks and doubled blanks.
-std::string one_line(const std::string& text);
 
 }  // namespace sheaf

@@ -6,6 +6,7 @@
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/terminal.h"
+#include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {

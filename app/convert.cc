@@ -127,7 +127,7 @@ void add_convert_command(CLI::App& app, int& exit_code) {
   command->add_option("IN", options->from, "The dataset's file or folder")->required();
   command->add_option("OUT", options->to, "The corpus to write: .parquet or .jsonl")->required();
   command->add_option("--limit", options->settings.limit, "Read at most N entries (0: all)")
-      ->check(whole_from(0));
+      ->check(whole_from<int64_t>(0));
   command->add_option("--split", options->settings.dataset.split, "narrativeqa: which split to read")
       ->check(one_of({"train", "valid", "test"}))
       ->capture_default_str();
@@ -150,13 +150,15 @@ void add_convert_command(CLI::App& app, int& exit_code) {
       ->check(whole_from(1))
       ->capture_default_str();
   command->add_option("--model", options->model,
-                      "needle: the model or tokenizer that --length counts tokens with");
+                      "needle: the model or tokenizer that --length counts tokens with")
+      ->type_name("MODEL");
   command
       ->add_option("--shots", needle.shots,
                    "needle: how many answered questions to put at the end of a document")
       ->check(whole_from(0))
       ->capture_default_str();
   command->add_option("--seed", needle.seed, "needle: the seed of the facts and excerpts")
+      ->check(whole_from<uint64_t>(0))
       ->capture_default_str();
   command->add_flag("--dogs", needle.dogs, "needle: ask only about the fur of dogs, as in Hydragen");
   command->add_flag("--json", options->json, "Print the counts as JSON");

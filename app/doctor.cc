@@ -40,7 +40,7 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("doctor", "Show what this machine offers, and how to fix what is missing");
   command->add_option("OUTPUT", options->output,
-                      "The folder that you want to write rows to (default: the current one)");
+                      "The folder that you want to write rows to (default: the current one)")->type_name("FOLDER");
   command->add_flag("--json", options->json, "Print a JSON list of {name, text, fix, details} instead");
   command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to fix");
   command->callback([options, &exit_code] {

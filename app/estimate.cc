@@ -156,11 +156,13 @@ void add_estimate_command(CLI::App& app) {
   command->add_option("JOB", options->job,
                       "The job file; its estimate section can set the options below. Not needed with "
                       "--workload or --document-tokens");
-  command->add_option("--set", options->overrides, "Override a key of the job: --set method.documents=4")
-      ->allow_extra_args(false);
+  command->add_option("--set", options->overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   command->add_option("--model", wishes.model,
                       "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
-                      "folder or a GGUF file");
+                      "folder or a GGUF file")
+      ->type_name("MODEL");
   command
       ->add_option(
           "--hardware", wishes.hardware,
@@ -182,9 +184,9 @@ void add_estimate_command(CLI::App& app) {
   command
       ->add_option("--sample", wishes.sample,
                    "Records of the corpus to sample (default: 512, or fewer if they are long)")
-      ->check(whole_from(1));
+      ->check(whole_from<int64_t>(1));
   command->add_option("--records,--rows", wishes.records, "Records in the whole corpus (default: counted)")
-      ->check(whole_from(1));
+      ->check(whole_from<int64_t>(1));
   command
       ->add_option("--answer-tokens", wishes.answer_tokens,
                    "Assumed length of a free answer (default: 8; chat: as long as allowed)")

@@ -8,6 +8,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/job/device.h"
 #include "core/text/utf8.h"
 #include "io/eval/check.h"
 #include "io/eval/evaluation.h"
@@ -20,13 +21,14 @@ std::string counted(size_t count, const char* what) {
 }
 
 /// They become values of jobs, which are YAML.
-void check_text(const EvalChoice& choice) {
+void check_text(const EvalChoice& choice, const std::string& device) {
   const auto check = [](const char* option, const std::string& value) {
-    if (valid_prefix(value) < value.size()) refuse("{} {}: not UTF-8 text", option, value);
+    if (valid_prefix(value) < value.size()) refuse("{} {}: this is not UTF-8 text", option, value);
   };
   for (const std::string& model : choice.models) check("--model", model);
   check("--data", choice.data);
   check("--output", choice.output);
+  if (!device.empty()) parse_device(device, "--device");
 }
 
 /// What `sheaf eval` is asked to do.
@@ -35,8 +37,7 @@ struct EvalCommand {
   EvalChoice choice;
   GridOptions grid;
   EvalSettings settings;
-  std::vector<std::string> differences;  ///< two labels, or none
-  size_t count = 10;                     ///< of differences shown
+  size_t count = 10;  ///< of differences shown
   bool check = false, json = false, quiet = false;
 };
 
@@ -60,8 +61,9 @@ void show_table(const EvalCommand& command, const EvalTable& table, const std::s
 }
 
 int evaluate(EvalCommand& command) {
-  check_text(command.choice);
-  if (!command.differences.empty()) command.choice.methods = command.differences;
+  check_text(command.choice, command.grid.device);
+  const std::vector<std::string>& two = command.choice.differences;
+  if (!two.empty() && two[0] == two[1]) refuse("--differences {} {}: give two different methods", two[0], two[1]);
   const Eval eval = read_eval(command.path, command.choice);
   command.grid.files = !command.check;
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
@@ -74,12 +76,8 @@ int evaluate(EvalCommand& command) {
   }
   ShownRun shown(command.quiet || command.json);
   Evaluation evaluation(real_files(), command.settings, eval, std::move(cells), shown);
-  if (!command.differences.empty()) {
-    if (command.differences[0] == command.differences[1])
-      refuse("--differences {} {}: give two different methods", command.differences[0],
-             command.differences[1]);
-    show_differences(command,
-                     evaluation.differences(command.differences[0], command.differences[1], command.count));
+  if (!two.empty()) {
+    show_differences(command, evaluation.differences(two[0], two[1], command.count));
     return 0;
   }
   check_runs(evaluation.cells(), command.settings.restart);
@@ -117,8 +115,10 @@ void add_eval_command(CLI::App& app, int& exit_code) {
                    "Use only the method with this label (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("LABEL");
-  command->add_option("--data", options->choice.data, "The folder with the datasets (overrides the file's)");
-  command->add_option("--output", options->choice.output, "The output folder (overrides the file's)");
+  command->add_option("--data", options->choice.data, "The folder with the datasets (overrides the file's)")
+      ->type_name("FOLDER");
+  command->add_option("--output", options->choice.output, "The output folder (overrides the file's)")
+      ->type_name("FOLDER");
   command
       ->add_option("--set", options->grid.overrides,
                    "Override a key of every job: --set engine.window=64 (may be repeated)")
@@ -127,18 +127,20 @@ void add_eval_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--limit", options->grid.limit,
                    "Read at most N records of each dataset (0: as the file says)")
-      ->check(whole_from(0, int64_t{1} << 53).description("N"));
+      ->check(whole_from<int64_t>(0, int64_t{1} << 53));
   command->add_option("--device", options->grid.device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command->add_flag(
       "--log-samples", options->settings.log_samples,
       "Write samples.jsonl beside the rows of each run: question, references, prediction, scores");
   command
-      ->add_option("--differences", options->differences,
+      ->add_option("--differences", options->choice.differences,
                    "Run nothing; show side by side where two methods differ in finished runs")
       ->expected(2)
       ->type_name("LABEL");
-  command->add_option("--count", options->count, "How many differences to show")->capture_default_str();
+  command->add_option("--count", options->count, "How many differences to show")
+      ->check(whole_from<size_t>(0))
+      ->capture_default_str();
   command->add_flag("--check", options->check,
                     "Run nothing; check the file and the keys of its jobs (needs no models or data)");
   command->add_flag("--restart", options->settings.restart,
@@ -149,9 +151,7 @@ void add_eval_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  sheaf eval configs/eval/squad-methods.yaml --limit 4\n"
       "  sheaf eval configs/eval/squad-methods.yaml --differences standard ippd\n"
-      "  sheaf eval configs/papers/ippd-table-5.yaml --dataset race --model "
-      "qwen3-8b=build/models/smollm2.gguf "
-      "--limit 2");
+      "  sheaf eval configs/papers/ippd-table-5.yaml --dataset race --model all=build/models/smollm2.gguf");
   command->callback([options, &exit_code] { exit_code = evaluate(*options); });
 }
 

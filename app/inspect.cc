@@ -44,7 +44,7 @@ ordered_json inspect(const std::string& path) {
     if (!file.tensors().empty()) about["model"] = describe_model(path);
     if (file.has("tokenizer.ggml.model")) about["tokenizer"] = describe_tokenizer(path);
     if (!about.contains("model") && !about.contains("tokenizer"))
-      refuse("{}: has neither tensors nor a tokenizer", path);
+      refuse("{}: the file has neither tensors nor a tokenizer", path);
   } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
     about["model"] = describe_model(path);
   } else if (path.ends_with(".json") || path.ends_with(".model") || path.ends_with(".tiktoken")) {
@@ -146,7 +146,7 @@ void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Describe a model, tokenizer or corpus in a few lines");
   command
-      ->add_option("path", options->path,
+      ->add_option("PATH", options->path,
                    "A GGUF file, model folder, tokenizer file, Parquet or JSON-lines corpus")
       ->required();
   command->add_flag("--json", options->json, "Print one JSON object instead");

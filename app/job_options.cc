@@ -16,7 +16,7 @@ void JobOptions::add_to(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command.add_option("--limit", limit, "Read at most N records of the corpus (0: as the job says)")
-      ->check(whole_from(0, int64_t{1} << 53).description("N"));
+      ->check(whole_from<int64_t>(0, int64_t{1} << 53));
   command.add_option("--threads", threads, "Threads to use (0: every core)")->check(whole_from(0, 4096));
   command.add_option("--device", device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
@@ -29,7 +29,7 @@ void JobOptions::add_to(CLI::App& command) {
 
 Job JobOptions::read() const {
   std::vector<std::string> all = overrides;
-  if (!device.empty()) all.push_back("engine.device=\"" + device + "\"");
+  if (!device.empty()) all.push_back(fmt::format("engine.device={}", device_text(parse_device(device, "--device"))));
   Job job = read_job(path, all);
   if (limit > 0) job.input.limit = limit;
   if (reproducible) job.engine.reproducible = true;

@@ -8,7 +8,7 @@
 
 #include "app/command_tree.h"
 #include "app/commands.h"
-#include "app/exit_codes.h"
+#include "app/help.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -16,16 +16,6 @@
 #include "io/machine/version.h"
 
 namespace {
-
-std::string footer_text() {
-  std::string codes;
-  for (const sheaf::ExitCode& exit : sheaf::kExitCodes)
-    codes += fmt::format("{}{} {}", codes.empty() ? "" : "; ", exit.code, exit.meaning);
-  return fmt::format(
-      "Exit codes: {}.\n`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job "
-      "file.",
-      codes);
-}
 
 /// CLI11 would only say that a command is required.
 void check_command(const CLI::App& app, const std::string& word) {
@@ -36,30 +26,6 @@ void check_command(const CLI::App& app, const std::string& word) {
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
   sheaf::refuse("unknown command \"{}\"{}", sheaf::shorten_text(word, 60),
                 sheaf::suggest_spelling(word, names));
-}
-
-/// What is wrong with the arguments, in a line.
-std::string usage_text(const CLI::App& app, const CLI::ParseError& error, const std::string& command) {
-  if (!dynamic_cast<const CLI::ExtrasError*>(&error)) return sheaf::one_line(error.what());
-  std::vector<std::string> extras = app.remaining(true), options;
-  std::erase(extras, "--");
-  if (extras.empty()) return sheaf::one_line(error.what());
-  const auto word = std::ranges::find_if(extras, [](const auto& each) { return each.starts_with('-'); });
-  if (word == extras.end())
-    return fmt::format("unexpected argument \"{}\"", sheaf::shorten_text(extras.front(), 60));
-  for (const sheaf::CommandFacts& each : sheaf::describe_commands(app))
-    for (const sheaf::ArgumentFacts& option : each.options())
-      if (each.name == command) options.insert(options.end(), option.names.begin(), option.names.end());
-  return fmt::format("unknown option {}{}", sheaf::shorten_text(*word, 60),
-                     sheaf::suggest_spelling(*word, options));
-}
-
-int print_usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto used = app.get_subcommands();
-  const std::string command = used.empty() ? "" : used[0]->get_name();
-  sheaf::print_error(fmt::format("{}; see `sheaf{} --help`", usage_text(app, error, command),
-                                 command.empty() ? "" : " " + command));
-  return static_cast<int>(sheaf::Fault::input);
 }
 
 /// Help or the version, which CLI11 takes for an error without a code.
@@ -83,7 +49,7 @@ int main(int argc, char** argv) {
   sheaf::hold_standard_streams();
   CLI::App app{
       "Get many answers out of each prompt. sheaf reads a corpus, packs documents and questions into shared "
-      "prompts,\ndecodes all answers in parallel and writes one structured row per record.\n\n"
+      "prompts, decodes all answers in parallel and writes one structured row per record.\n\n"
       "  sheaf plan configs/demo.yaml      show what a job would compute, without running it\n"
       "  sheaf run configs/demo.yaml       run it: rows, rejects and a report go to its output folder\n"
       "  sheaf verify configs/demo.yaml    compare the method's answers with one prompt per question\n"};
@@ -91,7 +57,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", sheaf::version_text(),
                        "Show the version and what the program was built with");
-  app.footer(footer_text());
+  sheaf::set_up_help(app);
 
   sheaf::set_up_signals();
   int exit_code = 0;
@@ -110,13 +76,16 @@ int main(int argc, char** argv) {
   sheaf::add_doctor_command(app, exit_code);
   sheaf::add_completion_command(app);
   sheaf::add_man_command(app);
+  app.footer("`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job file.");
   try {
     sheaf::check_stack();
     check_command(app, argc > 1 ? argv[1] : "");
     app.parse(argc, argv);
     return finish_output(exit_code);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? finish_output(print_help(app, error)) : print_usage_error(app, error);
+    if (error.get_exit_code() == 0) return finish_output(print_help(app, error));
+    sheaf::print_error(sheaf::usage_text(app, error));
+    return static_cast<int>(sheaf::Fault::input);
   } catch (const sheaf::Error& error) {
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());

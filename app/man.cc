@@ -7,6 +7,7 @@
 #include "app/exit_codes.h"
 #include "app/terminal.h"
 #include "core/text/utf8.h"
+#include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {
@@ -54,10 +55,7 @@ std::string option_term(const ArgumentFacts& option) {
 
 std::string command_section(const CommandFacts& command) {
   std::string usage = bold("sheaf " + command.name) + " [" + italic("options") + "]";
-  for (const ArgumentFacts& operand : command.operands()) {
-    const std::string word = italic(operand.value) + (operand.repeated ? " ..." : "");
-    usage += operand.required ? " " + word : " [" + word + "]";
-  }
+  for (const ArgumentFacts& operand : command.operands()) usage += " " + italic(operand.usage());
   std::string text = fmt::format(".SS {}\n{}\n.PP\n{}\n", roff(command.name), usage, roff(command.help));
   for (const ArgumentFacts& operand : command.operands()) text += entry(italic(operand.value), operand.help);
   for (const ArgumentFacts& option : command.options())

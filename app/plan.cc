@@ -107,7 +107,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   options->add_to(*command);
   command
       ->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
-      ->check(whole_from(0));
+      ->check(whole_from<int64_t>(0));
   command->add_option("--dump-to", options->dump_path,
                       "Where to write the graphs (default: standard output)");
   command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")

@@ -1,6 +1,7 @@
 #include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 
@@ -24,11 +25,13 @@ struct ReportOptions {
 NamedReport read_report(std::string run) {
   if (run.ends_with("/report.json")) run.resize(run.size() - std::string_view("/report.json").size());
   if (const std::string path = run + "/report.json"; file_size(path)) return {run, read_report_file(path)};
+  if (std::error_code ignored; !std::filesystem::is_directory(run, ignored))
+    refuse("{}: no such folder; name the output folder of a run", run);
   const std::string path = run + "/progress.json";
   const auto saved = read_whole(path);
   if (!saved)
     refuse(
-        "{}: has no report.json; name the output folder of a run that has finished, or that has been running "
+        "{}: the folder has no report.json; name the output folder of a run that has finished, or that has been running "
         "for some seconds",
         run);
   NamedReport report{run, read_saved_report(*saved, path).report};
@@ -56,7 +59,7 @@ void add_report_command(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand(
       "report", "Show what a run did, also while it is running, and write its page; or compare several runs");
-  command->add_option("runs", options->runs, "Output folders of runs")->required();
+  command->add_option("RUN", options->runs, "Output folders of runs")->type_name("FOLDER")->required();
   command->add_option(
       "--out", options->out,
       "The page to write (default: report.html in the run's folder; for several runs, comparison.html here)");

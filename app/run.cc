@@ -60,7 +60,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
                    "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
                    "the records so far, such as 2.5%")
       ->type_name("N|P%")
-      ->check([](const std::string& text) { return text.empty() ? "is empty" : ""; });
+      ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; });
   command->add_option("--log", options->log, "Append a line of progress to this file every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -188,7 +188,7 @@ void add_score_command(CLI::App& app) {
   command
       ->add_option("--no-answer", options->join.no_answer,
                    "A text that counts as no answer, such as unanswerable (may be repeated)")
-      ->type_name("TEXT")
+      ->type_name("ANSWER")
       ->allow_extra_args(false);
   command->add_flag(
       "--skip-missing", options->join.skip_missing,
@@ -198,7 +198,9 @@ void add_score_command(CLI::App& app) {
       ->add_option("--resamples", options->options.resamples, "Resamples for intervals and tests (0: none)")
       ->check(whole_from(0, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", options->options.seed, "Seed of the resamples")->capture_default_str();
+  command->add_option("--seed", options->options.seed, "Seed of the resamples")
+      ->check(whole_from<uint64_t>(0))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object with the official script's keys");
   command->add_flag("--quiet", options->quiet, "Do not list missing or unknown items");
   command->footer(help_text());

@@ -39,9 +39,10 @@ bool wants_colours() {
   return can_rewrite_lines() && !(no && *no);
 }
 
-int terminal_columns() {
+int terminal_columns(Stream of, int otherwise) {
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const int number = of == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
+  return ioctl(number, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
 }
 
 void print_line(std::string_view text, Stream to) {

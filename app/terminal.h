@@ -19,8 +19,8 @@ void hold_standard_streams();
 bool can_rewrite_lines();
 /// Whether standard error may be coloured: as above, and NO_COLOR is not set (no-color.org).
 bool wants_colours();
-/// Columns of the terminal on standard error; 80 where it does not say.
-int terminal_columns();
+/// Columns of the terminal on a stream; `otherwise` where it does not say or is none.
+int terminal_columns(Stream of = Stream::err, int otherwise = 80);
 
 /// One line, whatever the names in it hold.
 void print_line(std::string_view text, Stream to = Stream::out);

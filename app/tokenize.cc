@@ -70,7 +70,7 @@ void encode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
     if (options.bos) ids.push_back(*tokenizer.bos);
     if (options.json_lines) {
       const nlohmann::json value = parse_line(lines);
-      if (!value.is_string()) refuse("line {}: not a JSON string", lines.number());
+      if (!value.is_string()) refuse("line {}: this is not a JSON string", lines.number());
       tokenizer.encode(value.get_ref<const std::string&>(), !options.raw, ids);
     } else {
       tokenizer.encode(lines.line(), !options.raw, ids);
@@ -91,7 +91,7 @@ void decode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   LineReader lines;
   while (lines.next()) {
     const nlohmann::json value = parse_line(lines);
-    if (!value.is_array()) refuse("line {}: not a JSON array of ids", lines.number());
+    if (!value.is_array()) refuse("line {}: this is not a JSON array of ids", lines.number());
     Tokens ids;
     for (const nlohmann::json& id : value) {
       if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= tokenizer.vocab_size())
@@ -126,6 +126,7 @@ void add_tokenize_command(CLI::App& app) {
   command
       ->add_option("--model", options->model,
                    "A GGUF file, tokenizer.json, SentencePiece .model, tiktoken file or model folder")
+      ->type_name("MODEL")
       ->required();
   command->add_flag("--json-lines", options->json_lines,
                     "Read and write text as one JSON string per line, which may contain newlines");

@@ -28,7 +28,7 @@ int verify(const JobOptions& options) {
     nlohmann::ordered_json differences = nlohmann::ordered_json::array();
     for (const VerifyDifference& each : end.differences)
       differences.push_back(
-          {{"id", each.id}, {"question", each.question}, {"method", each.method}, {"alone", each.alone}});
+          {{"id", each.id}, {"question", each.question}, {"method", each.method}, {"separate", each.separate}});
     print_json({{"records", end.records},
                 {"answers", end.answers},
                 {"exact_match", end.match()},
@@ -41,7 +41,7 @@ int verify(const JobOptions& options) {
     for (const VerifyDifference& each : end.differences) {
       print_line(fmt::format("  {} {}", each.id.dump(), each.question));
       print_line("    method   " + nlohmann::json(each.method).dump());
-      print_line("    separate " + nlohmann::json(each.alone).dump());
+      print_line("    separate " + nlohmann::json(each.separate).dump());
     }
   }
   return end.rejects > 0 ? 1 : 0;
@@ -53,7 +53,7 @@ void add_verify_command(CLI::App& app, int& exit_code) {
   auto* command =
       app.add_subcommand("verify",
                          "Decode the first records (20, or --limit) with the job's method and with one "
-                         "prompt per question,\nand count the answers that agree token for token");
+                         "prompt per question, and count the answers that agree token for token");
   auto options = std::make_shared<JobOptions>();
   options->add_to(*command);
   command->callback([options, &exit_code] { exit_code = verify(*options); });

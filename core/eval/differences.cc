@@ -7,6 +7,7 @@
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
 #include "core/text/printable.h"
+#include "core/text/wrap.h"
 
 namespace sheaf {
 namespace {
@@ -26,41 +27,8 @@ std::string scores_text(const Difference::Side& side) {
   return text;
 }
 
-/// Lines of at most `columns` characters, broken at blanks where there are some.
-std::vector<std::string> wrapped(const std::string& text, size_t columns) {
-  std::vector<std::string> lines(1);
-  size_t used = 0, blank = 0;  // characters of the last line; bytes before its last blank
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at + 1;
-    while (inside_character(text, end)) ++end;
-    if (text[at] == '\n') {
-      lines.emplace_back();
-      used = blank = 0;
-      at = end;
-      continue;
-    }
-    if (used == columns) {
-      std::string rest = blank > 0 ? lines.back().substr(blank) : "";
-      if (blank > 0) lines.back().resize(blank - 1);
-      used = static_cast<size_t>(std::count_if(
-          rest.begin(), rest.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0U) != 0x80; }));
-      lines.push_back(std::move(rest));
-      blank = 0;
-    }
-    lines.back().append(text, at, end - at);
-    ++used;
-    if (text[at] == ' ') blank = lines.back().size();
-    at = end;
-  }
-  return lines;
-}
-
 std::string labelled(const std::string& label, const std::string& text, size_t columns) {
-  constexpr size_t kLabel = 12;
-  std::string out;
-  for (const std::string& line : wrapped(printable_text(text), columns > kLabel + 20 ? columns - kLabel : 20))
-    out += fmt::format("{:<{}}{}\n", out.empty() ? label : "", kLabel, line);
-  return out;
+  return wrap_beside(label, printable_text(text), 12, columns);
 }
 
 std::string references_text(const Difference& difference) {
@@ -104,7 +72,7 @@ std::string differences_text(const DifferencePair& pair, size_t columns) {
     text += labelled("references", references_text(each), columns);
     const size_t half = columns > 60 ? (columns - 3) / 2 : columns;
     const auto side = [&](const std::string& method, const Difference::Side& of) {
-      std::vector<std::string> lines = wrapped(printable_line(method + ": " + of.answer), half);
+      std::vector<std::string> lines = wrap_lines(printable_line(method + ": " + of.answer), half);
       if (!of.scores.empty()) lines.push_back(scores_text(of));
       return lines;
     };

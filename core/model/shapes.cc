@@ -1,9 +1,9 @@
 #include "core/model/shapes.h"
 
-#include <fmt/ranges.h>
 
 #include "core/base/error.h"
 #include "core/model/rope.h"
+#include "core/text/spelling.h"
 
 namespace sheaf {
 namespace {
@@ -78,7 +78,7 @@ ModelConfig shape_by_name(const std::string& name) {
     config.rope_freqs = plain_rope(1e6, shape.head_dim).freqs;
     return config;
   }
-  refuse("unknown shape \"{}\"; use one of {}", name, fmt::join(shape_names(), ", "));
+  refuse("unknown shape \"{}\"{}", name, suggest_spelling(name, shape_names()));
 }
 
 int64_t layer_weights(const ModelConfig& config) {

@@ -85,7 +85,7 @@ std::unique_ptr<SplittingTokenizer> own_engine(const SentencePieceProcessor& pro
 std::unique_ptr<SplittingTokenizer> read_sentencepiece(std::string_view model, const std::string& source,
                                                        bool library_only) {
   const SentencePieceFacts facts = sentencepiece_facts(model);
-  if (!facts.readable) refuse("{}: is not a valid SentencePiece model", source);
+  if (!facts.readable) refuse("{}: this is not a valid SentencePiece model", source);
   auto processor = std::make_unique<SentencePieceProcessor>();
   try {
     if (const auto status = processor->LoadFromSerializedProto(model); !status.ok())

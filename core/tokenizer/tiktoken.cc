@@ -117,7 +117,7 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
     ++number;
     if (line.empty()) continue;
     auto entry = read_line(line);
-    if (!entry) refuse("{}:{}: is not a line of a tiktoken file (\"base64 rank\")", source, number);
+    if (!entry) refuse("{}:{}: this is not a line of a tiktoken file (\"base64 rank\")", source, number);
     if (entry->rank < 0 || entry->rank >= Vocabulary::most_tokens)
       refuse("{}:{}: rank {} is out of range", source, number, entry->rank);
     if (entry->bytes.size() > longest_token)
@@ -126,7 +126,7 @@ std::unique_ptr<SplittingTokenizer> read_tiktoken(std::string_view text, const s
     highest = std::max(highest, entry->rank);
     lines.push_back(std::move(*entry));
   }
-  if (lines.empty()) refuse("{}: no tokens", source);
+  if (lines.empty()) refuse("{}: the file has no tokens", source);
   if (highest >= static_cast<int64_t>(lines.size()) * 2 + 1024)
     refuse("{}: rank {} is too large for {} tokens", source, highest, lines.size());
 

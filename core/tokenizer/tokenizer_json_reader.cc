@@ -74,7 +74,7 @@ class Handler : public json::json_sax_t {
   bool end_array() override { return leave(); }
 
   bool parse_error(size_t at, const std::string&, const nlohmann::detail::exception&) override {
-    refuse("{}: not valid JSON at byte {}", source_, at);
+    refuse("{}: this is not valid JSON at byte {}", source_, at);
   }
 
  private:
@@ -166,7 +166,7 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& sou
   TokenizerJson out;
   Handler handler(out, source);
   json::sax_parse(text.begin(), text.end(), &handler);
-  if (!out.rest.is_object()) refuse("{}: not a tokenizer.json: its top level is not an object", source);
+  if (!out.rest.is_object()) refuse("{}: this is not a tokenizer.json: its top level is not an object", source);
   return out;
 }
 

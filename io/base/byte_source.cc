@@ -23,15 +23,15 @@ class PlainSource : public ByteSource {
  public:
   explicit PlainSource(const std::string& path) : path_(path) {
     Descriptor file = open_regular(path, O_RDONLY);
-    if (file.number() < 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
+    if (file.number() < 0) refuse_unopened(path);
     auto opened = arrow::io::ReadableFile::Open(file.release());
-    if (!opened.ok()) refuse("{}: cannot be read: {}", path, opened.status().message());
+    if (!opened.ok()) refuse("{}: the file cannot be read: {}", path, opened.status().message());
     file_ = std::move(opened).ValueUnsafe();
   }
 
   size_t read(char* target, size_t size) override {
     const auto count = file_->Read(static_cast<int64_t>(size), target);
-    if (!count.ok()) fail("{}: cannot be read: {}", path_, count.status().message());
+    if (!count.ok()) fail("{}: the file cannot be read: {}", path_, count.status().message());
     taken_ += *count;
     return static_cast<size_t>(*count);
   }
@@ -43,7 +43,7 @@ class PlainSource : public ByteSource {
     std::string bytes(size, '\0');
     bytes.resize(read(bytes.data(), size));
     taken_ = 0;
-    if (!file_->Seek(0).ok()) refuse("{}: cannot be read twice; use input.path: \"-\" for a pipe", path_);
+    if (!file_->Seek(0).ok()) refuse("{}: the file cannot be read twice; use input.path: \"-\" for a pipe", path_);
     return bytes;
   }
 

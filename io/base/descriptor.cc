@@ -13,7 +13,7 @@ namespace {
 
 void check_kind(const std::string& path, mode_t mode) {
   if (S_ISREG(mode)) return;
-  refuse("{}: is {}, not a regular file; name a regular file", path,
+  refuse("{}: this is {}, not a regular file; name a regular file", path,
          S_ISDIR(mode)    ? "a folder"
          : S_ISFIFO(mode) ? "a named pipe"
          : S_ISSOCK(mode) ? "a socket"
@@ -34,14 +34,19 @@ Descriptor open_regular(const std::string& path, int flags) {
     // same.
     const int error = errno;
     if (error == ELOOP && ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
-      refuse("{}: is a link; sheaf writes only real files in this folder; remove the link", path);
+      refuse("{}: this is a link; sheaf writes only real files in this folder; remove the link", path);
     if (error != ENOENT && ::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);
     errno = error;
     return file;
   }
-  if (::fstat(file.number(), &about) != 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
+  if (::fstat(file.number(), &about) != 0) refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
   check_kind(path, about.st_mode);
   return file;
+}
+
+void refuse_unopened(const std::string& path, std::string_view wanted) {
+  if (errno != ENOENT) refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
+  refuse("{}: no such file{}{}", path, wanted.empty() ? "" : "; ", wanted);
 }
 
 void check_regular(const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sheaf {
@@ -25,6 +26,10 @@ class Descriptor {
 /// Opens a file with open(2)'s `flags`. Never waits, as the open of a named pipe would, and refuses whatever
 /// is not a regular file. Where nothing can be opened the number is negative and errno says why.
 Descriptor open_regular(const std::string& path, int flags);
+
+/// Refuses a file that could not be opened, as errno says why. `wanted`, such as "name a job file", says what to
+/// do where there is no such file.
+[[noreturn]] void refuse_unopened(const std::string& path, std::string_view wanted = {});
 
 /// Refuses what is there and is not a regular file; says what it is instead.
 void check_regular(const std::string& path);

@@ -22,14 +22,14 @@ constexpr std::string_view kGoOn = "rerun the same command to resume";
 [[noreturn]] void fail_at(const std::string& path, const char* what, int error) {
   // What the path is wrong with does not go away by itself.
   if (error == ENOTDIR || error == ENAMETOOLONG || error == EISDIR || error == ELOOP)
-    refuse("{}: cannot be {}: {}; choose another path", path, what, std::strerror(error));
+    refuse("{}: sheaf cannot {} it: {}; choose another path", path, what, std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
-  fail("{}: cannot be {}: {}; fix that and {}", path, what, std::strerror(error), kGoOn);
+  fail("{}: sheaf cannot {} it: {}; fix that and {}", path, what, std::strerror(error), kGoOn);
 }
 
 void sync_descriptor(int number, const std::string& path) {
   // What cannot be synced (EINVAL: a pipe, a device) has nothing to make durable.
-  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "synced", errno);
+  if (::fsync(number) != 0 && errno != EINVAL) fail_at(path, "sync", errno);
 }
 
 bool leads_to(const std::string& path, const Descriptor& file) {
@@ -43,18 +43,18 @@ class RealFile : public OutputFile {
  public:
   explicit RealFile(const std::string& path)
       : path_(path), file_(open_regular(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW)) {
-    if (file_.number() < 0) fail_at(path, "written", errno);
+    if (file_.number() < 0) fail_at(path, "write", errno);
   }
   void append(std::string_view bytes) override {
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail_at(path_, "written", errno);
+      if (written < 0) fail_at(path_, "write", errno);
       bytes.remove_prefix(static_cast<size_t>(written));
     }
   }
   void truncate(int64_t size) override {
-    if (::ftruncate(file_.number(), size) != 0) fail_at(path_, "cut", errno);
+    if (::ftruncate(file_.number(), size) != 0) fail_at(path_, "shorten", errno);
   }
   void sync() override { sync_descriptor(file_.number(), path_); }
   bool is_at(const std::string& path) const override { return leads_to(path, file_); }
@@ -68,13 +68,13 @@ class RealLock : public FolderLock {
  public:
   explicit RealLock(const std::string& folder)
       : folder_(folder), path_(folder + "/.lock"), file_(open_regular(path_, O_RDWR | O_CREAT | O_NOFOLLOW)) {
-    if (file_.number() < 0) fail_at(path_, "written", errno);
+    if (file_.number() < 0) fail_at(path_, "write", errno);
     if (read_beginning(path_, 32).value_or("").find_first_not_of("0123456789") != std::string::npos)
-      refuse("{}: is not a lock file of sheaf; remove it, or choose another folder", path_);
+      refuse("{}: this is not a lock file of sheaf; remove it, or choose another folder", path_);
     if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) refuse_second();
       if (errno != ENOSYS && errno != ENOLCK && errno != EOPNOTSUPP && errno != EINVAL)
-        fail_at(path_, "locked", errno);
+        fail_at(path_, "lock", errno);
       unlocked_ = true;
     }
     check();
@@ -118,10 +118,10 @@ class RealFiles : public FileLayer {
   }
   void rename(const std::string& from, const std::string& to) override {
     check_regular(to);  // a device of that name would be gone
-    if (::rename(from.c_str(), to.c_str()) != 0) fail_at(from, ("renamed to " + to).c_str(), errno);
+    if (::rename(from.c_str(), to.c_str()) != 0) fail_at(from, ("rename to " + to).c_str(), errno);
   }
   void remove(const std::string& path) override {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_at(path, "removed", errno);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_at(path, "remove", errno);
   }
   void make_folder(const std::string& path) override {
     std::error_code error;
@@ -132,12 +132,14 @@ class RealFiles : public FileLayer {
     if (error == std::errc::not_a_directory || error == std::errc::file_exists)
       refuse("{}: the folder cannot be created: a file of that name is in the way; choose another path",
              path);
-    if (error) fail_at(path, "created", error.value());
+    if (error == std::errc::no_such_file_or_directory)
+      refuse("{}: the folder cannot be created here; choose another path", path);
+    if (error) fail_at(path, "create", error.value());
     sync_folder(parent.empty() ? "." : parent.string());
   }
   void sync_folder(const std::string& path) override {
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.number() < 0) fail_at(path, "opened", errno);
+    if (folder.number() < 0) fail_at(path, "open", errno);
     sync_descriptor(folder.number(), path);
   }
   std::unique_ptr<FolderLock> lock(const std::string& folder) override {
@@ -205,7 +207,7 @@ std::optional<std::string> read_whole(const std::string& path, int64_t most) {
   std::string text;
   const auto take = [&](std::string_view piece) {
     if (static_cast<int64_t>(text.size() + piece.size()) > most)
-      refuse("{}: has more than {} MB; no file of this name should be that large", path, most >> 20);
+      refuse("{}: the file has more than {} MB; no file of this name should be that large", path, most >> 20);
     text += piece;
   };
   if (!read_pieces(path, take)) return std::nullopt;

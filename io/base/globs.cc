@@ -37,10 +37,10 @@ FolderTree walk_folder(const std::string& folder) {
       continue;
     }
     if (entry.depth() > kDeepest)
-      refuse("{}: has folders nested more than {} levels deep; name one of them", folder, kDeepest);
+      refuse("{}: the folder has folders nested more than {} levels deep; name one of them", folder, kDeepest);
     if (is_folder) tree.folders.push_back(path.string());
     if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
-    if (!is_file(path)) refuse("{}: is a broken link; remove it or fix it", path.string());
+    if (!is_file(path)) refuse("{}: this is a broken link; remove it or fix it", path.string());
     tree.files.push_back(path.string());
   }
   if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
@@ -110,11 +110,11 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   for (const std::string& file : corpus.files) {
     const CorpusFormat found = corpus_format(file);
     if (found == CorpusFormat::unknown)
-      refuse("{}{}: the name ends in neither .jsonl nor .parquet; set input.format", where, file);
+      refuse("{}{}: the name ends in neither .jsonl nor .parquet; {}", where, file,
+             where.empty() ? "name a file that does" : "set input.format");
     if (found != corpus.format)
-      refuse(
-          "{}{} and {} have different formats; name files of one format in input.path, or set input.format",
-          where, corpus.files.front(), file);
+      refuse("{}{} and {} have different formats; {}", where, corpus.files.front(), file,
+             where.empty() ? "name one file" : "name files of one format in input.path, or set input.format");
   }
   return corpus;
 }

@@ -20,9 +20,9 @@ json parse_json(std::string_view text, const std::string& source, size_t depth) 
 json read_json_object(const std::string& path, size_t largest) {
   const auto file = MappedFile::open(path);
   if (file->bytes().size() > largest)
-    refuse("{}: has {} bytes; at most {} are allowed", path, file->bytes().size(), largest);
+    refuse("{}: the file has {} bytes; at most {} are allowed", path, file->bytes().size(), largest);
   json object = parse_json(file->text(), path);
-  if (!object.is_object()) refuse("{}: is not a JSON object", path);
+  if (!object.is_object()) refuse("{}: this is not a JSON object", path);
   return object;
 }
 

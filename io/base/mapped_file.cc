@@ -56,7 +56,7 @@ const char* mapped_file_at(const void* address) {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const Descriptor file = open_regular(path, O_RDONLY);
-  if (file.number() < 0) refuse("{}: cannot be opened: {}", path, std::strerror(errno));
+  if (file.number() < 0) refuse_unopened(path);
   struct stat info {};
   if (::fstat(file.number(), &info) != 0)
     refuse("{}: its size cannot be read: {}", path, std::strerror(errno));

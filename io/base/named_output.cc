@@ -27,14 +27,14 @@ void check_not_read(const std::string& path, const std::vector<std::string>& inp
 NamedOutput::NamedOutput(const std::string& path, const std::vector<std::string>& inputs)
     : folder_(fs::path(path).parent_path().string()), name_(fs::path(path).filename().string()) {
   if (folder_.empty()) folder_ = ".";
-  if (name_.empty() || name_ == "." || name_ == "..") refuse("{}: is a folder; name a file in it", path);
+  if (name_.empty() || name_ == "." || name_ == "..") refuse("{}: this is a folder; name a file in it", path);
   std::error_code ignored;
   if (!fs::is_directory(folder_, ignored))
     refuse("{}: the folder {} does not exist; create it first", path, folder_);
   check_regular(path);
   check_not_read(path, inputs);
   if (::access(folder_.c_str(), W_OK) != 0)
-    refuse("{}: cannot be written: {}; name a file in a writable folder", path, std::strerror(errno));
+    refuse("{}: the file cannot be written: {}; name a file in a writable folder", path, std::strerror(errno));
 }
 
 void NamedOutput::write(std::string_view text) const {

@@ -185,9 +185,9 @@ void ParquetFile::Reader::open() {
   parquet::arrow::FileReaderBuilder builder;
   check_regular(path);
   if (auto status = builder.OpenFile(path, false, properties); !status.ok())
-    refuse("{}: not a readable Parquet file: {}", path, reason_of(status));
+    refuse("{}: this is not a readable Parquet file: {}", path, reason_of(status));
   auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();
-  if (!built.ok()) refuse("{}: not a readable Parquet file: {}", path, reason_of(built.status()));
+  if (!built.ok()) refuse("{}: this is not a readable Parquet file: {}", path, reason_of(built.status()));
   file = std::move(built).ValueUnsafe();
   for (const auto& field : file->manifest().schema_fields)
     columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
@@ -197,7 +197,7 @@ void ParquetFile::Reader::open() {
   for (int i = 0; i < metadata->num_row_groups(); ++i) {
     const int64_t count = metadata->RowGroup(i)->num_rows();
     if (count < 0 || count > kMostRows - total)
-      refuse("{}: not a readable Parquet file: row group {} claims to have {} rows", path, i, count);
+      refuse("{}: this is not a readable Parquet file: row group {} claims to have {} rows", path, i, count);
     total += count;
     group_rows.push_back(count);
   }
@@ -256,7 +256,7 @@ ParquetFile::ParquetFile(const std::string& path) : reader_(std::make_unique<Rea
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // parquet throws where a footer is broken
-    refuse("{}: not a readable Parquet file: {}", path, fit_to_print(error.what()));
+    refuse("{}: this is not a readable Parquet file: {}", path, fit_to_print(error.what()));
   }
 }
 

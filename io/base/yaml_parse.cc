@@ -177,7 +177,7 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
   size_t good = valid_prefix(text);
   good = std::min(good, text.find('\0'));
   if (good < text.size())
-    refuse("{}: not UTF-8 text",
+    refuse("{}: this is not UTF-8 text",
            where(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(good), '\n')));
   std::istringstream stream(text);
   Builder builder(name, line);
@@ -188,7 +188,7 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
       refuse("{}: a second YAML document begins here; keep only one",
              rest.root ? rest.root->place.text() : source);
   } catch (const YAML::Exception& error) {
-    refuse("{}: {}", error.mark.is_null() ? source : where(error.mark.line), error.msg);
+    refuse("{}: this is not valid YAML: {}", error.mark.is_null() ? source : where(error.mark.line), error.msg);
   }
   if (!builder.root) {
     auto empty = std::make_shared<YamlNode>();
@@ -198,11 +198,11 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
   return builder.root;
 }
 
-YamlPtr read_yaml(const std::string& path) {
+YamlPtr read_yaml(const std::string& path, std::string_view what) {
   // A shell may hand a job over as a pipe, which has a writer by then; one without a writer must not be
   // waited for.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.number() < 0) refuse("{}: cannot be read: {}", path, std::strerror(errno));
+  if (file.number() < 0) refuse_unopened(path, fmt::format("name {}", what));
   std::string text(kMostBytes + 1, '\0');
   size_t size = 0;
   while (size < text.size()) {
@@ -214,7 +214,8 @@ YamlPtr read_yaml(const std::string& path) {
       pollfd more{file.number(), POLLIN, 0};
       ::poll(&more, 1, -1);
     } else if (errno != EINTR) {
-      refuse("{}: cannot be read: {}", path, std::strerror(errno));
+      if (errno == EISDIR) refuse("{}: this is a folder; name {}", path, what);
+      refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
     }
   }
   text.resize(size);

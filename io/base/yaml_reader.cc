@@ -237,7 +237,8 @@ void YamlMap::finish() const {
       refuse("{}: unknown key \"{}\"{}", entry.place.text(), shorten_text(entry.key, 60),
              suggest_spelling(entry.key, known_));
   for (const std::string& key : required_)
-    if (!has(key)) refuse("{}: the key \"{}\" is missing; add it", where(key), path(key));
+    if (!has(key))
+      refuse("{}: the key \"{}\" {}", where(key), path(key), find(key) ? "is empty; give it a value" : "is missing; add it");
 }
 
 }  // namespace sheaf

@@ -42,7 +42,7 @@ struct YamlNode {
 /// keys, tags other than !!str, more than one document, more than 1 MB, 32 levels or 100,000 nodes. `line` is
 /// that of the first line; 0: the text comes from an option and has no lines.
 YamlPtr parse_yaml(const std::string& source, const std::string& text, int line = 1);
-YamlPtr read_yaml(const std::string& path);
+YamlPtr read_yaml(const std::string& path, std::string_view what = "a YAML file");
 
 /// `root` with the value at `path` ("method.documents") replaced or added. Refuses to go through what is not
 /// a map.

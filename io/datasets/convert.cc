@@ -37,7 +37,7 @@ Converted convert_dataset(const std::string& format, const std::string& from, co
       if (question.contains("answers") && question["answers"].empty()) ++done.unanswerable;
     }
   }
-  if (done.rows == 0 && done.rejects == 0) refuse("{}: has no entries; nothing was written", from);
+  if (done.rows == 0 && done.rejects == 0) refuse("{}: the file has no entries; nothing was written", from);
   if (done.rows == 0)
     refuse("{}: none of its {} entries can be read as {}; nothing was written", from, done.rejects, format);
   writer.finish();

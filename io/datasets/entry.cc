@@ -22,6 +22,11 @@ std::string_view kind_of(const ordered_json& value) {
                               : "null";
 }
 
+bool is_json_line(std::string_view line) {
+  std::string trouble;
+  return read_json<ordered_json>(line, {.values = kMostValues}, &trouble).is_object() && trouble.empty();
+}
+
 }  // namespace
 
 ordered_json parse_entry(std::string_view text) {
@@ -43,14 +48,16 @@ ordered_json read_json_dataset(const std::string& path) {
     size += got;
     text.resize(size);
     if (got == 0) break;
-    if (size > kLargestFile) refuse("{}: has more than {} GB; split it", path, kLargestFile >> 30);
+    if (size > kLargestFile) refuse("{}: the file has more than {} GB; split it", path, kLargestFile >> 30);
   }
   if (const std::string damage = source->damage(); !damage.empty()) refuse("{}: {}", path, damage);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse("{}: is empty", path);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) refuse("{}: the file is empty", path);
   try {
     return parse_entry(text);
   } catch (const BadEntry& bad) {
+    if (is_json_line(std::string_view(text).substr(0, text.find('\n'))))
+      refuse("{}: this file is JSON lines, but one JSON value is needed", path);
     refuse("{}: {}", path, bad.reason);
   }
 }

@@ -81,11 +81,11 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
     if (found.empty() && folder) return open_own_corpus(path);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    if (folder) refuse("{}: is a folder, but not one of a known dataset; {}", path, kForms);
+    if (folder) refuse("{}: this is a folder, but not one of a known dataset; {}", path, kForms);
     refuse("{}; {}", error.what(), kForms);
   }
   if (!found.empty()) return open_dataset(found, path);
-  if (corpus_format(path) == CorpusFormat::unknown) refuse("{}: has no gold answers; {}", path, kForms);
+  if (corpus_format(path) == CorpusFormat::unknown) refuse("{}: the file has no gold answers; {}", path, kForms);
   return open_own_corpus(path);
 }
 

@@ -137,13 +137,13 @@ ordered_json make_document(std::span<const std::string> words, int64_t number, c
 
 std::vector<ordered_json> make_needles(const std::string& book, const std::string& source,
                                        const NeedleOptions& options) {
-  if (valid_prefix(book) < book.size()) refuse("{}: is not UTF-8 text", source);
+  if (valid_prefix(book) < book.size()) refuse("{}: this is not UTF-8 text", source);
   const std::vector<std::string> words = words_of(book);
   std::vector<size_t> starts;  // of sentences with enough text after them
   for (size_t i = 1; i + static_cast<size_t>(options.length) <= words.size(); ++i)
     if (ends_sentence(words[i - 1])) starts.push_back(i);
   if (starts.empty())
-    refuse("{}: has only {} words, too few for documents of {}", source, words.size(), options.length);
+    refuse("{}: the file has only {} words, too few for documents of {}", source, words.size(), options.length);
   std::mt19937_64 random(options.seed);
   std::vector<ordered_json> rows;
   for (int64_t i = 0; i < options.count; ++i) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fmt/ranges.h>
 
 #include "core/base/error.h"
 #include "core/estimate/byte_tokenizer.h"
@@ -39,9 +38,7 @@ ModelConfig read_model_config(const std::string& path) {
   if (fs::is_regular_file(fs::path(path) / "config.json"))
     return read_hf_config((fs::path(path) / "config.json").string()).config;
   if (fs::exists(path)) return load_model(path).config;
-  const std::string near = nearest_spelling(path, shape_names());
-  refuse("model {}: no file, folder or shape has this name{}; the shapes are {}", path,
-         near.empty() ? "" : "; did you mean " + near + "?", fmt::join(shape_names(), ", "));
+  refuse("model {}: no file, folder or shape has this name{}", path, suggest_spelling(path, shape_names()));
 }
 
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {

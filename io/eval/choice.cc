@@ -17,7 +17,7 @@ void keep_named(std::vector<Entry>& entries, std::string Entry::*name, const std
   const std::vector<std::string> known = names_of(entries, name);
   for (const std::string& each : wanted)
     if (std::find(known.begin(), known.end(), each) == known.end())
-      refuse("{} {}: not in the evaluation{}", option, shorten_text(each, 60), suggest_spelling(each, known));
+      refuse("{} {}: the evaluation has no such name{}", option, shorten_text(each, 60), suggest_spelling(each, known));
   if (wanted.empty()) return;
   std::erase_if(entries, [&](const Entry& entry) {
     return std::find(wanted.begin(), wanted.end(), entry.*name) == wanted.end();
@@ -51,7 +51,10 @@ void choose_models(std::vector<Eval::Model>& models, const std::vector<std::stri
 void choose(Eval& eval, const EvalChoice& choice) {
   choose_models(eval.models, choice.models);
   keep_named(eval.datasets, &Eval::Dataset::name, choice.datasets, "--dataset");
-  keep_named(eval.methods, &Eval::Method::label, choice.methods, "--method");
+  if (choice.differences.empty())
+    keep_named(eval.methods, &Eval::Method::label, choice.methods, "--method");
+  else
+    keep_named(eval.methods, &Eval::Method::label, choice.differences, "--differences");
 }
 
 }  // namespace sheaf

@@ -189,7 +189,7 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
 }  // namespace
 
 Eval read_eval(const std::string& path, const EvalChoice& choice) {
-  YamlMap map(read_yaml(path), "");
+  YamlMap map(read_yaml(path, "an evaluation file"), "");
   Eval eval;
   eval.file = path;
   std::string data;

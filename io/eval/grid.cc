@@ -35,7 +35,7 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
       if (options.files) check_lengths_model(job.model.path);
       return job;
     }
-    Job job = read_job(dataset.job, read_yaml(dataset.job), changes, options.files);
+    Job job = read_job(dataset.job, read_yaml(dataset.job, "a job file"), changes, options.files);
     if (options.limit > 0) job.input.limit = options.limit;
     if (job.input.path == "-") refuse("{}: standard input cannot be read more than once", dataset.job);
     if (!dataset.judge.empty() && job.task.kind != TaskKind::extract)

@@ -164,8 +164,8 @@ void check_lengths_model(const std::string& model) {
   if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
   const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
   if (!config)
-    refuse("model {}: is neither a model nor the name of a shape{}; the shapes are {}",
-           shorten_text(model, 80), suggest_spelling(model, names), fmt::join(names, ", "));
+    refuse("model {}: this is neither a model nor the name of a shape{}", shorten_text(model, 80),
+           suggest_spelling(model, names));
   read_shape(model);
 }
 

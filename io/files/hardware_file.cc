@@ -121,7 +121,7 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
 }
 
 std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_of) {
-  YamlMap map(read_yaml(path), "");
+  YamlMap map(read_yaml(path, "a list of devices"), "");
   map.text("prices_as_of", prices_as_of);
   const YamlPtr node = map.node("hardware");
   map.require("prices_as_of");

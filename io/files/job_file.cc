@@ -151,7 +151,7 @@ std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
 }
 
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  return read_job(path, read_yaml(path), set_options(overrides), files);
+  return read_job(path, read_yaml(path, "a job file"), set_options(overrides), files);
 }
 
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
@@ -186,7 +186,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
 }
 
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_estimate_section(YamlMap(changed(read_yaml(path), set_options(overrides)), "").map("estimate"));
+  return read_estimate_section(YamlMap(changed(read_yaml(path, "a job file"), set_options(overrides)), "").map("estimate"));
 }
 
 }  // namespace sheaf

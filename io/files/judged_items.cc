@@ -23,7 +23,7 @@ MetricItems read_judged_items(const std::string& path) {
   LineReader lines(path);
   while (const auto line = lines.next()) {
     const std::string place = fmt::format("{}:{}", path, line->number);
-    if (!line->damage.empty()) refuse("{}: cannot be read: {}", place, line->damage);
+    if (!line->damage.empty()) refuse("{}: the line cannot be read: {}", place, line->damage);
     if (line->text.find_first_not_of(" \t\r") == std::string_view::npos && !line->too_long) continue;
     try {
       const json row = parse_json_line(line->text, [](const std::string&) { return true; });
@@ -53,7 +53,7 @@ MetricItems read_judged_items(const std::string& path) {
     }
   }
   if (read.items.empty())
-    refuse("{}: has no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
+    refuse("{}: the file has no judgements {{\"id\", \"judgements\": {{attribute: word}}}}", path);
   return read;
 }
 

@@ -134,7 +134,7 @@ void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, cons
   check_gold(metric, gold);
   const bool documents = metric.name == "attributes";
   if (predictions.documents != documents)
-    refuse("{}: contains {}, but the metric {} needs {}", predictions.path,
+    refuse("{}: the file contains {}, but the metric {} needs {}", predictions.path,
            documents ? "answers to questions" : "rows of an extract job", metric.name,
            documents ? "rows of an extract job {\"id\", \"values\"}" : "answers to questions");
 }

@@ -30,10 +30,10 @@ class PredictionReader {
   void read_object(const std::string& path) {
     const auto file = MappedFile::open(path);
     if (file->text().find_first_not_of(" \t\r\n") == std::string_view::npos)
-      refuse("{}: is empty; {}", path, kForms);
+      refuse("{}: the file is empty; {}", path, kForms);
     const json object = parse_json(file->text(), path);
     if (!object.is_object() || object.empty())
-      refuse("{}: is not an object {{id: answer}}; {}", path, kForms);
+      refuse("{}: this is not an object {{id: answer}}; {}", path, kForms);
     place_ = path;
     const auto nested = object.find("answer");  // HotpotQA's form has the supporting facts beside the answers
     const bool hotpot = nested != object.end() && nested->is_object();
@@ -47,7 +47,7 @@ class PredictionReader {
     LineReader lines(path);
     while (const auto line = lines.next()) {
       place_ = fmt::format("{}:{}", path, line->number);
-      if (!line->damage.empty()) refuse("{}: cannot be read: {}", place_, line->damage);
+      if (!line->damage.empty()) refuse("{}: the line cannot be read: {}", place_, line->damage);
       if (line->too_long) refuse("{}: the line is longer than {} bytes", place_, LineReader::kLongestLine);
       if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       try {
@@ -86,7 +86,7 @@ class PredictionReader {
   }
 
   Predictions take() && {
-    if (predictions_.ids.empty()) refuse("{}: has no predictions; {}", predictions_.path, kForms);
+    if (predictions_.ids.empty()) refuse("{}: the file has no predictions; {}", predictions_.path, kForms);
     return std::move(predictions_);
   }
 
@@ -189,7 +189,7 @@ std::vector<std::string> rows_files(const std::string& folder) {
   for (const std::string& file :
        expand_corpus_path(folder))  // its folders' files too, which are not of the run
     if (fs::path(file).lexically_relative(folder).string().starts_with("rows-")) files.push_back(file);
-  if (files.empty()) refuse("{}: has no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
+  if (files.empty()) refuse("{}: the folder has no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
   return files;
 }
 
@@ -207,7 +207,7 @@ Predictions read_predictions(const std::string& path) {
   if (files.empty()) refuse("{}: no such file; {}", path, kForms);
   for (const std::string& file : files) {
     const CorpusFormat format = corpus_format(file);
-    if (format == CorpusFormat::unknown) refuse("{}: is not a file of predictions; {}", file, kForms);
+    if (format == CorpusFormat::unknown) refuse("{}: this is not a file of predictions; {}", file, kForms);
     format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
   }
   return std::move(reader).take();

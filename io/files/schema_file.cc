@@ -137,7 +137,7 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_
 }  // namespace
 
 Schema read_schema(const std::string& path) {
-  YamlMap map(read_yaml(path), "");
+  YamlMap map(read_yaml(path, "a schema file"), "");
   const YamlPtr attributes = map.node("attributes");
   const YamlPtr categories = map.node("categories");
   map.require("categories");

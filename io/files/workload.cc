@@ -26,7 +26,7 @@ class WorkloadReader {
       std::string trouble;
       const json row = read_json(line->text, {}, &trouble);
       if (!trouble.empty()) refuse("{}:{}: {}", path_, line_, trouble);
-      if (!row.is_object()) refuse("{}:{}: not a JSON object", path_, line_);
+      if (!row.is_object()) refuse("{}:{}: this is not a JSON object", path_, line_);
       if (line_ == 1) {
         workload_.name = name(row);
         instruction_ = ids(row, "instruction_ids");

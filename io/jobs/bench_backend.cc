@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fmt/ranges.h>
 #include <thread>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "core/base/stopwatch.h"
 #include "core/model/random_model.h"
 #include "core/model/shapes.h"
+#include "core/text/spelling.h"
 #include "cpu/cpu_backend.h"
 #include "io/model/hf_config.h"
 #include "io/model/model_files.h"
@@ -35,7 +35,7 @@ Shape find_shape(const std::string& text) {
   std::filesystem::path path(text);
   if (std::filesystem::is_directory(path)) path /= "config.json";
   if (!std::filesystem::is_regular_file(path))
-    refuse("--shape {}: is neither a shape ({}) nor a config.json", text, fmt::join(names, ", "));
+    refuse("--shape {}: this is neither a shape nor a config.json{}", shorten_text(text, 80), suggest_spelling(text, names));
   const FileConfig description = read_hf_config(path.string());
   return {description.config, description.family->qkv_bias};
 }

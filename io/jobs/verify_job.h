@@ -12,7 +12,7 @@ namespace sheaf {
 struct VerifyDifference {
   nlohmann::json id;     ///< of the record
   std::string question;  ///< or the attribute
-  std::string method, alone;
+  std::string method, separate;
 };
 
 struct VerifyEnd {

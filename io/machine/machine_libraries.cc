@@ -2,6 +2,7 @@
 #include <arrow/config.h>
 #include <arrow/util/compression.h>
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 
 #include "io/machine/machine.h"
 #ifdef SHEAF_WITH_CUDA
@@ -24,7 +25,8 @@ Versions library_versions() {
                        {"nlohmann-json", dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                                 NLOHMANN_JSON_VERSION_PATCH)},
                        {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-                       {"CLI11", CLI11_VERSION}};
+                       {"CLI11", CLI11_VERSION},
+                       {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)}};
 #ifdef SHEAF_WITH_CUDA
   int part[3] = {};
   cublasGetProperty(MAJOR_VERSION, &part[0]);

@@ -67,27 +67,27 @@ class GgufFile::Reader {
 
   void read_start() {
     if (bytes_.size() < 8 || std::memcmp(bytes_.data(), "GGUF", 4) != 0)
-      refuse("{}: not a GGUF file", path());
+      refuse("{}: this is not a GGUF file", path());
     at_ = 4;
     const auto version = number<uint32_t>("the header");
     if ((version & 0xffffU) == 0 && version != 0)
-      refuse("{}: is a big-endian GGUF file; only little-endian is supported", path());
+      refuse("{}: this is a big-endian GGUF file; only little-endian is supported", path());
     if (version == 1)
       refuse(
-          "{}: is GGUF version 1; only versions 2 and 3 are supported; convert the model again with a "
+          "{}: this is GGUF version 1; only versions 2 and 3 are supported; convert the model again with a "
           "current tool",
           path());
     if (version != 2 && version != 3)
-      refuse("{}: is GGUF version {}; only versions 2 and 3 are supported", path(), version);
+      refuse("{}: this is GGUF version {}; only versions 2 and 3 are supported", path(), version);
     out_.version_ = version;
     tensor_count_ = number<uint64_t>("the header");
     value_count_ = number<uint64_t>("the header");
     constexpr uint64_t smallest_value = 8 + 4 + 1;
     constexpr uint64_t smallest_tensor = 8 + 4 + 8 + 4 + 8;
     if (value_count_ > left() / smallest_value)
-      refuse("{}: claims to have {} metadata values, more than fit in the file", path(), value_count_);
+      refuse("{}: the file claims to have {} metadata values, more than fit in the file", path(), value_count_);
     if (tensor_count_ > left() / smallest_tensor)
-      refuse("{}: claims to have {} tensors, more than fit in the file", path(), tensor_count_);
+      refuse("{}: the file claims to have {} tensors, more than fit in the file", path(), tensor_count_);
   }
 
   Kind kind(std::string_view key) {

@@ -126,7 +126,7 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
            gguf_family_names());
   }
   if (gguf.uint("split.count", 1) > 1) {
-    refuse("{}: is one of {} parts; merge them into one file first (llama-gguf-split --merge)", gguf.path(),
+    refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)", gguf.path(),
            gguf.uint("split.count"));
   }
   const ArchFields fields(gguf, arch);
@@ -152,7 +152,7 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
   config.tied_output = gguf.find_tensor("output.weight") == nullptr;
   const GgufTensor* embedding = gguf.find_tensor("token_embd.weight");
   if (embedding == nullptr)
-    refuse("{}: has no tensor token_embd.weight; the file is damaged or contains only a vocabulary",
+    refuse("{}: the file has no tensor token_embd.weight; the file is damaged or contains only a vocabulary",
            gguf.path());
   if (embedding->shape.size() != 2 || embedding->shape[0] > std::numeric_limits<int32_t>::max()) {
     refuse("{}: tensor token_embd.weight must be a matrix of a plausible size", gguf.path());

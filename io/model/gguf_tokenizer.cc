@@ -129,7 +129,7 @@ std::unique_ptr<SplittingTokenizer> sentencepiece(const GgufFile& file, const Gg
 
 std::unique_ptr<SplittingTokenizer> read_gguf_tokenizer(const GgufFile& file) {
   if (!file.has("tokenizer.ggml.model"))
-    refuse("{}: has no tokenizer (tokenizer.ggml.model is missing)", file.path());
+    refuse("{}: the file has no tokenizer (tokenizer.ggml.model is missing)", file.path());
   const std::string kind(file.string("tokenizer.ggml.model"));
   if (kind != "gpt2" && kind != "llama")
     refuse("{}: tokenizer kind \"{}\" is not supported (supported: gpt2, llama)", file.path(), kind);

@@ -27,9 +27,9 @@ fs::path weights_in(const fs::path& folder) {
   }
   if (found.size() == 1) return found.front();
   if (found.empty())
-    refuse("{}: has no *.safetensors; name a folder with config.json and safetensors, or a GGUF file",
+    refuse("{}: the folder has no *.safetensors; name a folder with config.json and safetensors, or a GGUF file",
            folder.string());
-  refuse("{}: has {} *.safetensors files but no model.safetensors.index.json", folder.string(), found.size());
+  refuse("{}: the folder has {} *.safetensors files but no model.safetensors.index.json", folder.string(), found.size());
 }
 
 bool is_gguf(const std::string& path) {
@@ -76,7 +76,7 @@ Model load_model(const std::string& path, const std::string& adapter) {
     } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
       load_hugging_face(fs::path(path).parent_path() / "config.json", path, merged, model);
     } else {
-      refuse("{}: is neither a GGUF file, a safetensors file nor a model folder", path);
+      refuse("{}: this is neither a GGUF file, a safetensors file nor a model folder", path);
     }
     return model;
   } catch (const fs::filesystem_error& error) {

@@ -101,7 +101,7 @@ Adapter Adapter::open(const std::string& folder) {
   }
   if (file.tensors().size() != 2 * adapter.modules_.size())
     refuse("{}: a lora_B weight has no lora_A", weights_path);
-  if (adapter.modules_.empty()) refuse("{}: has no weights", weights_path);
+  if (adapter.modules_.empty()) refuse("{}: the file has no weights", weights_path);
   return adapter;
 }
 

@@ -179,7 +179,7 @@ SafetensorsModel open_sharded(const std::string& path) {
   constexpr size_t largest = size_t{32} << 20;
   const json index = read_json_object(path, largest);
   const auto found = index.find("weight_map");
-  if (found == index.end() || !found->is_object()) refuse("{}: has no \"weight_map\" object", path);
+  if (found == index.end() || !found->is_object()) refuse("{}: the file has no \"weight_map\" object", path);
   std::map<std::string, std::vector<std::string>> shards;
   for (const auto& [tensor, file] : found->items()) {
     if (!file.is_string()) refuse("{}: tensor {} has no file name", path, shown(tensor));
@@ -210,14 +210,14 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   SafetensorsFile out;
   out.file_ = MappedFile::open(path);
   const auto bytes = out.file_->bytes();
-  if (bytes.size() < 8) refuse("{}: is too short for a safetensors file", path);
+  if (bytes.size() < 8) refuse("{}: this is too short for a safetensors file", path);
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header > largest_header)
-    refuse("{}: claims to have a header of {} bytes; at most {} are allowed", path, header, largest_header);
+    refuse("{}: the file claims to have a header of {} bytes; at most {} are allowed", path, header, largest_header);
   if (header > bytes.size() - 8)
     refuse("{}: the file ends inside its header ({} bytes claimed, {} left)", path, header, bytes.size() - 8);
-  if (header == 0 || static_cast<char>(bytes[8]) != '{') refuse("{}: is not a safetensors file", path);
+  if (header == 0 || static_cast<char>(bytes[8]) != '{') refuse("{}: this is not a safetensors file", path);
   HeaderReader reader(path, bytes.subspan(8 + header));
   out.tensors_ = reader.read(out.file_->text().substr(8, header));
   return out;

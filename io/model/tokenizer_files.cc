@@ -25,14 +25,14 @@ std::string text_beside(const fs::path& path, const char* name) {
   std::error_code error;
   if (!fs::exists(file, error)) return {};
   const auto mapped = MappedFile::open(file.string());
-  if (mapped->text().size() > kMostBytes) refuse("{}: has more than {} MB", file.string(), kMostBytes >> 20);
+  if (mapped->text().size() > kMostBytes) refuse("{}: the file has more than {} MB", file.string(), kMostBytes >> 20);
   return std::string(mapped->text());
 }
 
 json object_beside(const fs::path& path, const char* name, const std::string& text) {
   const std::string source = (path.parent_path() / name).string();
   json object = parse_json(text, source, 32);
-  if (!object.is_object()) refuse("{}: is not a JSON object", source);
+  if (!object.is_object()) refuse("{}: this is not a JSON object", source);
   return object;
 }
 
@@ -91,7 +91,7 @@ LoadedTokenizer load_file(const fs::path& path) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
     refuse(
-        "{}: is not a supported tokenizer (supported: a GGUF file, tokenizer.json, SentencePiece .model or "
+        "{}: this is not a supported tokenizer (supported: a GGUF file, tokenizer.json, SentencePiece .model or "
         "tiktoken rank file)",
         name);
   }

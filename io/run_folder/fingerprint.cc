@@ -34,7 +34,7 @@ void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int
         ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0)
-      refuse("{}: cannot be read: {}", path, count < 0 ? std::strerror(errno) : "the file became shorter");
+      refuse("{}: the file cannot be read: {}", path, count < 0 ? std::strerror(errno) : "the file became shorter");
     done += count;
   }
   sum.add(bytes);
@@ -122,8 +122,7 @@ ordered_json settings(const Job& job) {
 ordered_json file_fingerprint(const std::string& path, bool dated) {
   const Descriptor file = open_regular(path, O_RDONLY);
   struct stat found {};
-  if (file.number() < 0 || ::fstat(file.number(), &found) != 0)
-    refuse("{}: cannot be read: {}", path, std::strerror(errno));
+  if (file.number() < 0 || ::fstat(file.number(), &found) != 0) refuse_unopened(path);
   const auto size = static_cast<int64_t>(found.st_size);
   Sha256 sum;
   if (size <= kWholeFile) {

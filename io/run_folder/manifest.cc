@@ -48,7 +48,7 @@ class ManifestReader {
 
  private:
   [[noreturn]] void reject(std::string_view why) const {
-    refuse("{}: is not a manifest written by sheaf: {}; {}", path_, why, mend_);
+    refuse("{}: this is not a manifest written by sheaf: {}; {}", path_, why, mend_);
   }
 
   /// Rows files numbered from 0, the rejects last, and totals that are theirs.
@@ -115,7 +115,7 @@ ordered_json manifest_json(const Manifest& manifest) {
 Manifest read_manifest(const std::string& folder, const std::string& mend) {
   const std::string path = folder + "/manifest.json";
   const auto text = read_whole(path, kMostBytes);
-  if (!text) refuse("{}: is missing; {}", path, mend);
+  if (!text) refuse("{}: the file is missing; {}", path, mend);
   return ManifestReader(path, mend).read(*text);
 }
 

@@ -32,7 +32,7 @@ ShardFolder open_shard(const std::string& path) {
   if (!file_size(path + "/_SUCCESS")) refuse("{}: this shard is not finished; finish its run first", path);
   ShardFolder shard{path, read_manifest(path, kRunAgain)};
   const ordered_json part = shard.manifest.fingerprint.value("shard", ordered_json());
-  if (part.is_null()) refuse("{}: contains a whole run, not a shard", path);
+  if (part.is_null()) refuse("{}: the folder contains a whole run, not a shard", path);
   const auto number = [&](const char* key) {
     const auto at = part.is_object() ? part.find(key) : part.end();
     if (at == part.end() || !at->is_number_integer() || *at < 0 || *at > INT64_MAX)
@@ -66,7 +66,7 @@ void check_shards(const std::vector<ShardFolder>& shards) {
       refuse("{} and {} are both shard {}/{}; leave one out", shards[i - 1].path, shards[i].path,
              shards[i].index, shards[i].count);
     const int64_t wanted = i > 0 ? shards[i - 1].index + 1 : 0;
-    if (shards[i].index != wanted) refuse("shard {}/{} is missing", wanted, shards[0].count);
+    if (shards[i].index != wanted) refuse("shard {}/{} is missing; give its folder too", wanted, shards[0].count);
     if (shards[i].first != (i > 0 ? shards[i - 1].end : 0))
       refuse(
           "{} begins at corpus record {}, not where the shard before it ends; run both shards again with "
@@ -74,7 +74,7 @@ void check_shards(const std::vector<ShardFolder>& shards) {
           shards[i].path, shards[i].first);
   }
   if (static_cast<int64_t>(shards.size()) != shards[0].count)
-    refuse("shard {}/{} is missing", shards.size(), shards[0].count);
+    refuse("shard {}/{} is missing; give its folder too", shards.size(), shards[0].count);
 }
 
 /// Appends a shard's file, which must have the bytes its manifest says.
@@ -89,7 +89,7 @@ void copy_file(const ShardFolder& shard, const PublishedFile& file, OutputFile& 
     target.append(piece);
   });
   if (!there || sum.hex() != file.sha256 || bytes != file.bytes)
-    refuse("{}: is missing, or does not match its manifest; {}", path, kRunAgain);
+    refuse("{}: the file is missing, or does not match its manifest; {}", path, kRunAgain);
 }
 
 /// The shards' reports as one.

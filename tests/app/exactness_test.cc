@@ -104,7 +104,7 @@ TEST(InexactByDesign, PositionalValuesDifferAndTheDifferencesAreShown) {
   const json result = verify(scratch, "configs/extract-paper.yaml --limit 3 --set method.max_value_tokens=8");
   EXPECT_LT(result["exact_match"].get<double>(), 1.0);
   ASSERT_FALSE(result["differences"].empty());
-  EXPECT_NE(result["differences"][0]["method"], result["differences"][0]["alone"]);
+  EXPECT_NE(result["differences"][0]["method"], result["differences"][0]["separate"]);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(Resume, AFileThatMayNotGrowIsAFullDisk) {
   const int status = std::system(("bash -c '" + line + "'").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 3);
   const std::string err = read_text(scratch_.file("err"));
-  EXPECT_NE(err.find(": cannot be written: File too large"), std::string::npos) << err;
+  EXPECT_NE(err.find(": sheaf cannot write it: File too large"), std::string::npos) << err;
   EXPECT_NE(err.find("rerun the same command to resume"), std::string::npos) << err;
   const std::string journal = read_text(scratch_.file("full/journal"));
   EXPECT_GT(std::count(journal.begin(), journal.end(), '\n'), 2) << "groups were committed before";

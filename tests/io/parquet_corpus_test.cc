@@ -134,7 +134,7 @@ TEST(ParquetCorpus, ABrokenFooterNamesTheFile) {
   const auto error = [&](const std::string& name, const std::string& content) {
     const std::string path = folder.write(name, content);
     const std::string message = error_of([&] { open_corpus(extract_job(path), &kSchema); });
-    EXPECT_TRUE(message.starts_with(path + ": not a readable Parquet file: ")) << message;
+    EXPECT_TRUE(message.starts_with(path + ": this is not a readable Parquet file: ")) << message;
   };
   error("empty.parquet", "");
   error("short.parquet", "PAR1");

@@ -70,7 +70,7 @@ TEST_F(Gguf, RefusesOtherFormats) {
   refused(made, {"not a GGUF file"});
   expect_refusal([&] { GgufFile::open(folder_.write("empty.gguf", "")); }, {"empty.gguf", "not a GGUF file"});
   expect_refusal([&] { GgufFile::open(folder_.path()); }, {"folder"});
-  expect_refusal([&] { GgufFile::open(folder_.path() + "/none.gguf"); }, {"none.gguf", "cannot be opened"});
+  expect_refusal([&] { GgufFile::open(folder_.path() + "/none.gguf"); }, {"none.gguf", "no such file"});
 }
 
 TEST_F(Gguf, RefusesCountsTheFileCannotHold) {

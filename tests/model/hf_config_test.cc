@@ -122,7 +122,7 @@ TEST_F(HfConfig, RefusesBrokenJson) {
   expect_refusal([&] { text(R"({"a":1,"a":2})"); }, {"\"a\" appears twice"});
   expect_refusal([&] { text("{\"a\":" + std::string(100000, '[')); }, {"nested more than 16 levels deep"});
   expect_refusal([&] { text(std::string((1 << 20) + 1, ' ')); }, {"at most"});
-  expect_refusal([&] { read_hf_config(folder_.path() + "/none.json"); }, {"none.json", "cannot be opened"});
+  expect_refusal([&] { read_hf_config(folder_.path() + "/none.json"); }, {"none.json", "no such file"});
 }
 
 }  // namespace

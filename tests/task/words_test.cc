@@ -59,7 +59,7 @@ TEST(Device, RefusesWhatIsNone) {
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.what(),
-                "job.yaml:3: engine.device: unknown device \"" + text + "\"; use cpu, cuda or cuda:N");
+                "job.yaml:3: engine.device: unknown device \"" + text + "\"; use auto, cpu, cuda, cuda:N or N");
     }
   }
 }

@@ -1,0 +1,95 @@
+#include "app/help.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "app/command_tree.h"
+#include "app/exit_codes.h"
+#include "app/terminal.h"
+#include "core/text/spelling.h"
+#include "core/text/wrap.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kTerms = 28;  // columns for the names of options
+
+class HelpLayout : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    const auto columns = static_cast<size_t>(std::clamp(terminal_columns(Stream::out, 100), 40, 100));
+    const CommandFacts facts = describe_command(*app);
+    const std::vector<CommandFacts> all = describe_commands(*app);
+    std::string usage = name + (all.size() > 1 ? " COMMAND" : "") + " [OPTIONS]", text;
+    const auto add = [&](const std::string& term, const std::string& help) {
+      text += wrap_beside("  " + term, help, kTerms, columns);
+    };
+    for (const ArgumentFacts& each : facts.operands()) usage += " " + each.usage();
+    text = wrap_beside("", usage, 0, columns) + "\n" + wrap_layout(app->get_description(), columns) + "\n";
+    for (const ArgumentFacts& each : facts.operands()) add(each.value, each.help);
+    if (!facts.operands().empty()) text += "\n";
+    for (const ArgumentFacts& each : facts.options()) add(each.usage(), each.help);
+    text += "\n";
+    for (size_t i = 1; i < all.size(); ++i) add(all[i].name, all[i].help);
+    if (all.size() > 1) text += "\n";
+    if (!app->get_footer().empty()) text += wrap_layout(app->get_footer(), columns) + "\n";
+    text += "Exit codes:\n";
+    for (const ExitCode& exit : kExitCodes) text += fmt::format("  {:<5}{}\n", exit.code, exit.meaning);
+    return text;
+  }
+};
+
+/// "--threads needs a value: a whole number from 0 to 4096".
+std::string needs_text(const ArgumentFacts& option) {
+  const std::string name = option.names.empty() ? option.value : option.names.back();
+  if (option.value.empty()) return name + " takes no value";
+  return fmt::format("{} needs {}: {}", name, option.least > 1 ? fmt::format("{} values", option.least) : "a value",
+                     option.wanted.empty() ? option.value : option.wanted);
+}
+
+std::string unexpected_text(const CLI::App& app, const CommandFacts& command) {
+  std::vector<std::string> extras = app.remaining(true), names;
+  std::erase(extras, "--");
+  if (extras.empty()) return "unexpected argument \"--\"";
+  const auto word = std::ranges::find_if(extras, [](const auto& each) { return each.starts_with('-'); });
+  if (word == extras.end()) return fmt::format("unexpected argument \"{}\"", shorten_text(extras.front(), 60));
+  for (const ArgumentFacts& each : command.options()) names.insert(names.end(), each.names.begin(), each.names.end());
+  return fmt::format("unknown option {}{}", shorten_text(*word, 60), suggest_spelling(*word, names));
+}
+
+/// CLI11 throws texts in which only the names of the arguments are of use.
+std::string mistake_text(const CLI::App& app, const CommandFacts& command, const CLI::ParseError& error) {
+  const std::string kind = error.get_name(), said = one_line(error.what());
+  const size_t blank = said.find(' '), last = said.rfind(' ');
+  const std::string first_word = said.substr(0, blank), last_word = said.substr(last + 1);
+  if (kind == "ExtrasError") return unexpected_text(app, command);
+  if (kind == "ExcludesError") return fmt::format("{} does not work with {}; leave one of them out", first_word, last_word);
+  if (kind == "RequiresError") return fmt::format("{} works only with {}; add it", first_word, last_word);
+  if (kind == "ValidationError" && said.substr(blank).starts_with(" must"))
+    return said.substr(0, blank - 1) + said.substr(blank);
+  if (kind != "ArgumentMismatch" && kind != "ConversionError") return said;
+  const std::string words = " " + said + " ";
+  for (const ArgumentFacts& each : command.options())
+    for (const std::string& name : each.names)
+      if (const size_t at = words.find(" " + name); at != std::string::npos && words.find_first_of(": ", at + 1) == at + 1 + name.size())
+        return needs_text(each);
+  return said;
+}
+
+}  // namespace
+
+void set_up_help(CLI::App& app) {
+  app.formatter(std::make_shared<HelpLayout>());
+  app.get_help_ptr()->description("Show this help");
+}
+
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error) {
+  const auto used = app.get_subcommands();
+  const CLI::App& command = used.empty() ? app : *used[0];
+  const std::string text = mistake_text(app, describe_command(command), error);
+  if (text.ends_with('?')) return text;
+  return fmt::format("{}; see `sheaf{} --help`", text, used.empty() ? "" : " " + command.get_name());
+}
+
+}  // namespace sheaf
