@@ -47,8 +47,9 @@ void add_bench_command(CLI::App& app) {
   auto options = std::make_shared<BenchCommand>();
   auto* workload = command->add_option("WORKLOAD", options->workload,
                                        "The workload: JSON lines of token ids (.gz and .zst too)");
-  auto* model = command->add_option("--model", options->model.path,
-                                    "Use the weights of this model: a GGUF file or a folder")
+  auto* model = command
+                    ->add_option("--model", options->model.path,
+                                 "Use the weights of this model: a GGUF file or a folder")
                     ->type_name("MODEL");
   command
       ->add_option("--shape", options->model.shape,
@@ -80,9 +81,7 @@ void add_bench_command(CLI::App& app) {
       ->add_option("--tokens-per-step,--rows", options->tokens,
                    "Tokens per step (0: as many as suit the device)")
       ->check(whole_from(0));
-  command
-      ->add_option("--device", options->device,
-                   "Where to compute (cpu: for small shapes)")
+  command->add_option("--device", options->device, "Where to compute (cpu: for small shapes)")
       ->type_name("{auto,cpu,cuda,cuda:N}")
       ->capture_default_str();
   command->add_flag(
@@ -94,15 +93,15 @@ void add_bench_command(CLI::App& app) {
                    "others counts")
       ->check(whole_from(1))
       ->capture_default_str();
-  auto* calibrate_to =
-      command
-          ->add_option(
-              "--calibrate", options->calibration,
-              "Time made-up steps instead of a workload, and write a calibration for `sheaf estimate` to this file")
-          ->excludes(workload);
+  auto* calibrate_to = command
+                           ->add_option("--calibrate", options->calibration,
+                                        "Time made-up steps instead of a workload, and write a calibration "
+                                        "for `sheaf estimate` to this file")
+                           ->excludes(workload);
   command
       ->add_option("--shapes", options->shapes,
-                   "Shapes to calibrate with, separated by commas; only with --calibrate (default: some that suit the device)")
+                   "Shapes to calibrate with, separated by commas; only with --calibrate (default: some that "
+                   "suit the device)")
       ->delimiter(',')
       ->type_name("SHAPE")
       ->needs(calibrate_to);

@@ -9,8 +9,8 @@
 
 namespace sheaf {
 
-// Checks of an option's value. CLI11's own let "nan" through and say little. The description says what is wanted
-// (ArgumentFacts::wanted).
+// Checks of an option's value. CLI11's own let "nan" through and say little. The description says what is
+// wanted (ArgumentFacts::wanted).
 
 /// A whole number of the option's own type.
 template <class Whole>

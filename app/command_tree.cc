@@ -40,10 +40,11 @@ ArgumentFacts describe_argument(const CLI::Option& option) {
     facts.value = base == "TEXT" ? "FILE" : base;
   }
   for (int i = 1; i < facts.least; ++i) facts.value += " " + base;
-  if (facts.names.empty()) {
-    if (!facts.choices.empty()) facts.help += fmt::format(": {}", fmt::join(facts.choices, ", "));
-    facts.value = option.get_name(true);
-  }
+  const bool many = facts.choices.size() > 4;
+  if (!facts.choices.empty() && (many || facts.names.empty()))
+    facts.help += fmt::format(": {}", fmt::join(facts.choices, ", "));
+  if (many) facts.value = "NAME";
+  if (facts.names.empty()) facts.value = option.get_name(true);
   if (!option.get_default_str().empty())
     facts.help += fmt::format(" (default: {})", option.get_default_str());
   return facts;

@@ -17,7 +17,7 @@ struct ArgumentFacts {
   bool path = false;  ///< its value is a file or folder
   bool required = false;
   bool repeated = false;
-  int least = 1;  ///< values that it needs
+  int least = 1;     ///< values that it needs
   std::string help;  ///< one line
 
   /// "-q, --quiet", "--limit N", "JOB" or "[OUTPUT]".

@@ -10,6 +10,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
 #include "io/datasets/corpus_writer.h"
@@ -28,10 +29,6 @@ struct ConvertOptions {
   NeedleOptions needle;
   bool json = false;
 };
-
-std::string counted(int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 void print(const ConvertOptions& options, TaskKind task, const Converted& done) {
   if (options.json) {
@@ -149,8 +146,9 @@ void add_convert_command(CLI::App& app, int& exit_code) {
       ->add_option("--length", needle.length, "needle: words of the book per document; with --model, tokens")
       ->check(whole_from(1))
       ->capture_default_str();
-  command->add_option("--model", options->model,
-                      "needle: the model or tokenizer that --length counts tokens with")
+  command
+      ->add_option("--model", options->model,
+                   "needle: the model or tokenizer that --length counts tokens with")
       ->type_name("MODEL");
   command
       ->add_option("--shots", needle.shots,

@@ -5,21 +5,21 @@
 
 #include "app/commands.h"
 #include "app/terminal.h"
+#include "core/text/spelling.h"
 #include "io/machine/machine.h"
 
 namespace sheaf {
 namespace {
 
 void print_facts(const std::vector<MachineFact>& facts) {
-  size_t fixes = 0;
+  int64_t fixes = 0;
   for (const MachineFact& fact : facts) {
     print_line(fmt::format("{:<14} {}", fact.name, fact.text));
     if (fact.fix.empty()) continue;
     ++fixes;
     print_line(fmt::format("{:<14} -> {}", "", fact.fix));
   }
-  print_line(fixes == 0 ? "Nothing is missing."
-                        : fmt::format("{} thing{} to fix, marked with ->.", fixes, fixes == 1 ? "" : "s"));
+  print_line(fixes == 0 ? "Nothing is missing." : counted(fixes, "thing") + " to fix, marked with ->.");
 }
 
 nlohmann::ordered_json facts_json(const std::vector<MachineFact>& facts) {
@@ -39,8 +39,10 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("doctor", "Show what this machine offers, and how to fix what is missing");
-  command->add_option("OUTPUT", options->output,
-                      "The folder that you want to write rows to (default: the current one)")->type_name("FOLDER");
+  command
+      ->add_option("OUTPUT", options->output,
+                   "The folder that you want to write rows to (default: the current one)")
+      ->type_name("FOLDER");
   command->add_flag("--json", options->json, "Print a JSON list of {name, text, fix, details} instead");
   command->add_flag("--strict", options->strict, "Exit with code 1 if there is something to fix");
   command->callback([options, &exit_code] {

@@ -156,12 +156,15 @@ void add_estimate_command(CLI::App& app) {
   command->add_option("JOB", options->job,
                       "The job file; its estimate section can set the options below. Not needed with "
                       "--workload or --document-tokens");
-  command->add_option("--set", options->overrides, "Override a key of the job: --set method.documents=4 (may be repeated)")
+  command
+      ->add_option("--set", options->overrides,
+                   "Override a key of the job: --set method.documents=4 (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
-  command->add_option("--model", wishes.model,
-                      "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
-                      "folder or a GGUF file")
+  command
+      ->add_option("--model", wishes.model,
+                   "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
+                   "folder or a GGUF file")
       ->type_name("MODEL");
   command
       ->add_option(

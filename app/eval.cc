@@ -9,16 +9,13 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/job/device.h"
+#include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/eval/check.h"
 #include "io/eval/evaluation.h"
 
 namespace sheaf {
 namespace {
-
-std::string counted(size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 /// They become values of jobs, which are YAML.
 void check_text(const EvalChoice& choice, const std::string& device) {
@@ -63,15 +60,17 @@ void show_table(const EvalCommand& command, const EvalTable& table, const std::s
 int evaluate(EvalCommand& command) {
   check_text(command.choice, command.grid.device);
   const std::vector<std::string>& two = command.choice.differences;
-  if (!two.empty() && two[0] == two[1]) refuse("--differences {} {}: give two different methods", two[0], two[1]);
+  if (!two.empty() && two[0] == two[1])
+    refuse("--differences {} {}: give two different methods", two[0], two[1]);
   const Eval eval = read_eval(command.path, command.choice);
   command.grid.files = !command.check;
   std::vector<EvalCell> cells = read_grid(eval, command.grid);
   if (command.check) {
     if (!command.quiet)
       print_line(fmt::format("{}: {}, {}, {}: {}; all keys are valid", command.path,
-                             counted(eval.models.size(), "model"), counted(eval.datasets.size(), "dataset"),
-                             counted(eval.methods.size(), "method"), counted(cells.size(), "run")));
+                             counted(std::ssize(eval.models), "model"),
+                             counted(std::ssize(eval.datasets), "dataset"),
+                             counted(std::ssize(eval.methods), "method"), counted(std::ssize(cells), "run")));
     return 0;
   }
   ShownRun shown(command.quiet || command.json);

@@ -28,23 +28,22 @@ class HelpLayout : public CLI::FormatterBase {
     for (const ArgumentFacts& each : facts.operands()) usage += " " + each.usage();
     text = wrap_beside("", usage, 0, columns) + "\n" + wrap_layout(app->get_description(), columns) + "\n";
     for (const ArgumentFacts& each : facts.operands()) add(each.value, each.help);
-    if (!facts.operands().empty()) text += "\n";
+    text += facts.operands().empty() ? "Options:\n" : "\nOptions:\n";
     for (const ArgumentFacts& each : facts.options()) add(each.usage(), each.help);
-    text += "\n";
+    if (all.size() > 1) text += "\nCommands:\n";
     for (size_t i = 1; i < all.size(); ++i) add(all[i].name, all[i].help);
-    if (all.size() > 1) text += "\n";
-    if (!app->get_footer().empty()) text += wrap_layout(app->get_footer(), columns) + "\n";
-    text += "Exit codes:\n";
+    if (!app->get_footer().empty()) text += "\n" + wrap_layout(app->get_footer(), columns);
+    text += "\nExit codes:\n";
     for (const ExitCode& exit : kExitCodes) text += fmt::format("  {:<5}{}\n", exit.code, exit.meaning);
     return text;
   }
 };
 
 /// "--threads needs a value: a whole number from 0 to 4096".
-std::string needs_text(const ArgumentFacts& option) {
-  const std::string name = option.names.empty() ? option.value : option.names.back();
+std::string needs_text(const std::string& name, const ArgumentFacts& option) {
   if (option.value.empty()) return name + " takes no value";
-  return fmt::format("{} needs {}: {}", name, option.least > 1 ? fmt::format("{} values", option.least) : "a value",
+  return fmt::format("{} needs {}: {}", name,
+                     option.least > 1 ? fmt::format("{} values", option.least) : "a value",
                      option.wanted.empty() ? option.value : option.wanted);
 }
 
@@ -53,8 +52,10 @@ std::string unexpected_text(const CLI::App& app, const CommandFacts& command) {
   std::erase(extras, "--");
   if (extras.empty()) return "unexpected argument \"--\"";
   const auto word = std::ranges::find_if(extras, [](const auto& each) { return each.starts_with('-'); });
-  if (word == extras.end()) return fmt::format("unexpected argument \"{}\"", shorten_text(extras.front(), 60));
-  for (const ArgumentFacts& each : command.options()) names.insert(names.end(), each.names.begin(), each.names.end());
+  if (word == extras.end())
+    return fmt::format("unexpected argument \"{}\"", shorten_text(extras.front(), 60));
+  for (const ArgumentFacts& each : command.options())
+    names.insert(names.end(), each.names.begin(), each.names.end());
   return fmt::format("unknown option {}{}", shorten_text(*word, 60), suggest_spelling(*word, names));
 }
 
@@ -63,8 +64,10 @@ std::string mistake_text(const CLI::App& app, const CommandFacts& command, const
   const std::string kind = error.get_name(), said = one_line(error.what());
   const size_t blank = said.find(' '), last = said.rfind(' ');
   const std::string first_word = said.substr(0, blank), last_word = said.substr(last + 1);
-  if (kind == "ExtrasError") return unexpected_text(app, command);
-  if (kind == "ExcludesError") return fmt::format("{} does not work with {}; leave one of them out", first_word, last_word);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) || app.get_subcommands().empty())
+    return unexpected_text(app, command);
+  if (kind == "ExcludesError")
+    return fmt::format("{} does not work with {}; leave one of them out", first_word, last_word);
   if (kind == "RequiresError") return fmt::format("{} works only with {}; add it", first_word, last_word);
   if (kind == "ValidationError" && said.substr(blank).starts_with(" must"))
     return said.substr(0, blank - 1) + said.substr(blank);
@@ -72,8 +75,9 @@ std::string mistake_text(const CLI::App& app, const CommandFacts& command, const
   const std::string words = " " + said + " ";
   for (const ArgumentFacts& each : command.options())
     for (const std::string& name : each.names)
-      if (const size_t at = words.find(" " + name); at != std::string::npos && words.find_first_of(": ", at + 1) == at + 1 + name.size())
-        return needs_text(each);
+      if (const size_t at = words.find(" " + name);
+          at != std::string::npos && words.find_first_of(": ", at + 1) == at + 1 + name.size())
+        return needs_text(name, each);
   return said;
 }
 

@@ -6,6 +6,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/mapped_file.h"
 #include "io/corpus/describe_corpus.h"
@@ -120,8 +121,8 @@ void print_tokenizer(const ordered_json& about) {
 }
 
 void print_corpus(const ordered_json& about) {
-  line("corpus", fmt::format("{} records in {} {} file{}", about["rows"].dump(), about["files"].dump(),
-                             about["format"].get<std::string>(), about["files"] == 1 ? "" : "s"));
+  line("corpus", fmt::format("{} in {} {} {}", counted(whole(about, "rows"), "record"), about["files"].dump(),
+                             about["format"].get<std::string>(), plural("file", whole(about, "files"))));
   if (about.contains("damage")) line("damaged", about["damage"].get<std::string>());
   for (const auto& column : about["columns"]) {
     const std::string name = column["name"].get<std::string>();

@@ -29,7 +29,8 @@ void JobOptions::add_to(CLI::App& command) {
 
 Job JobOptions::read() const {
   std::vector<std::string> all = overrides;
-  if (!device.empty()) all.push_back(fmt::format("engine.device={}", device_text(parse_device(device, "--device"))));
+  if (!device.empty())
+    all.push_back(fmt::format("engine.device={}", device_text(parse_device(device, "--device"))));
   Job job = read_job(path, all);
   if (limit > 0) job.input.limit = limit;
   if (reproducible) job.engine.reproducible = true;

@@ -18,7 +18,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       "merge", "Join the finished folders of `sheaf run --shard` into one, in input order");
   auto options = std::make_shared<Options>();
   command->add_option("OUT", options->out, "The folder to create")->type_name("FOLDER")->required();
-  command->add_option("SHARD", options->shards, "The shards' folders, in any order")->type_name("FOLDER")->required();
+  command->add_option("SHARD", options->shards, "The shards' folders, in any order")
+      ->type_name("FOLDER")
+      ->required();
   command->callback([options, &exit_code] {
     outlive_readers();
     const Merged merged = merge_shards(real_files(), options->out, options->shards);

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/pipeline.h"
+#include "core/text/spelling.h"
 #include "io/base/named_output.h"
 #include "io/jobs/workbench.h"
 
@@ -84,10 +85,12 @@ int plan(const PlanOptions& options) {
     const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
       print_line(fmt::format(format, std::forward<Args>(args)...), to);
     };
-    say("{} records in {} bins, {} prompts, {} answers to decode, {} rejects", pipeline.stats().records,
-        planner.bins().size(), stacks, stats.answers, pipeline.stats().rejects);
+    say("{} in {}, {}, {} to decode, {}", counted(pipeline.stats().records, "record"),
+        counted(std::ssize(planner.bins()), "bin"), counted(stacks, "prompt"),
+        counted(stats.answers, "answer"), counted(pipeline.stats().rejects, "reject"));
     for (const auto& [name, bin] : planner.bins())
-      say("  {:24} {:6} records {:6} prompts", name, bin.records, bin.stacks);
+      say("  {:24} {:6} {:7} {:6} {}", name, bin.records, plural("record", bin.records), bin.stacks,
+          plural("prompt", bin.stacks));
     say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
     say("steps    {} of at most {} tokens, if every answer has {} tokens", stats.steps,
         engine_options.tokens_per_step, options.answer_tokens);

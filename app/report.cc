@@ -31,7 +31,8 @@ NamedReport read_report(std::string run) {
   const auto saved = read_whole(path);
   if (!saved)
     refuse(
-        "{}: the folder has no report.json; name the output folder of a run that has finished, or that has been running "
+        "{}: the folder has no report.json; name the output folder of a run that has finished, or that has "
+        "been running "
         "for some seconds",
         run);
   NamedReport report{run, read_saved_report(*saved, path).report};

@@ -166,9 +166,7 @@ void add_score_command(CLI::App& app) {
   auto options = std::make_shared<ScoreCommand>();
   CLI::App* command =
       app.add_subcommand("score", "Score predictions against gold answers, as the official scripts do");
-  command->add_option("--metric", options->metric, "The metric; see below")
-      ->required()
-      ->type_name(metric_names());
+  command->add_option("--metric", options->metric, "The metric")->required()->type_name(metric_names());
   command->add_option(
       "--gold", options->gold,
       "A dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "

@@ -27,8 +27,10 @@ int verify(const JobOptions& options) {
   if (options.json) {
     nlohmann::ordered_json differences = nlohmann::ordered_json::array();
     for (const VerifyDifference& each : end.differences)
-      differences.push_back(
-          {{"id", each.id}, {"question", each.question}, {"method", each.method}, {"separate", each.separate}});
+      differences.push_back({{"id", each.id},
+                             {"question", each.question},
+                             {"method", each.method},
+                             {"separate", each.separate}});
     print_json({{"records", end.records},
                 {"answers", end.answers},
                 {"exact_match", end.match()},

@@ -19,7 +19,8 @@ Device parse_device(std::string_view text, std::string_view where) {
   const char* end = number.data() + number.size();
   const auto [rest, error] = std::from_chars(number.data(), end, index);
   if (error != std::errc() || rest != end)
-    refuse("{}: unknown device \"{}\"; use auto, cpu, cuda, cuda:N or N", where, shorten_text(std::string(text), 60));
+    refuse("{}: unknown device \"{}\"; use auto, cpu, cuda, cuda:N or N", where,
+           shorten_text(std::string(text), 60));
   return {Kind::cuda, index};
 }
 

@@ -1,6 +1,5 @@
 #include "core/model/shapes.h"
 
-
 #include "core/base/error.h"
 #include "core/model/rope.h"
 #include "core/text/spelling.h"

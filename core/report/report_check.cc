@@ -61,7 +61,8 @@ class ReportChecker {
   void check_version(const ordered_json& report) const {
     const auto version = report.is_object() ? report.find("version") : report.end();
     if (!report.is_object() || version == report.end() || !version->is_number_integer())
-      refuse("{}: this is not a report of sheaf: it has no version; run the job again with --restart", source_);
+      refuse("{}: this is not a report of sheaf: it has no version; run the job again with --restart",
+             source_);
     if (*version != kReportVersion)
       refuse("{}: the report has version {}, but this sheaf reads version {}; use the sheaf that wrote it",
              source_, version->dump(), kReportVersion);

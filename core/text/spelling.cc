@@ -72,6 +72,14 @@ std::string suggest_spelling(std::string_view word, std::span<const std::string>
   return (candidates.size() == 1 ? "; use " : "; use one of ") + list;
 }
 
+std::string plural(std::string_view noun, int64_t count) {
+  return std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string counted(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}", count, plural(noun, count));
+}
+
 std::string shorten_text(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   size_t end = bytes;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,12 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
 
 /// What to say after a name that is not known: `; did you mean "document"?`, else `; use one of a, b, c`.
 std::string suggest_spelling(std::string_view word, std::span<const std::string> candidates);
+
+/// "record", or "records" where there is not one of them.
+std::string plural(std::string_view noun, int64_t count);
+
+/// "1 record", "20 records".
+std::string counted(int64_t count, std::string_view noun);
 
 /// At most `bytes` of `text`, cut between characters, with an ellipsis where something was cut.
 std::string shorten_text(std::string_view text, size_t bytes);

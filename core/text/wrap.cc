@@ -55,7 +55,7 @@ std::string wrap_beside(const std::string& term, std::string_view text, size_t i
   constexpr size_t kNarrowest = 20;
   std::string out = term;
   size_t used = count_characters(term);
-  if (used >= indent && !text.empty()) {
+  if (used > indent || (used == indent && used > 0 && term.back() != ' ')) {
     out += '\n';
     used = 0;
   }

@@ -166,7 +166,8 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& sou
   TokenizerJson out;
   Handler handler(out, source);
   json::sax_parse(text.begin(), text.end(), &handler);
-  if (!out.rest.is_object()) refuse("{}: this is not a tokenizer.json: its top level is not an object", source);
+  if (!out.rest.is_object())
+    refuse("{}: this is not a tokenizer.json: its top level is not an object", source);
   return out;
 }
 

@@ -43,7 +43,8 @@ class PlainSource : public ByteSource {
     std::string bytes(size, '\0');
     bytes.resize(read(bytes.data(), size));
     taken_ = 0;
-    if (!file_->Seek(0).ok()) refuse("{}: the file cannot be read twice; use input.path: \"-\" for a pipe", path_);
+    if (!file_->Seek(0).ok())
+      refuse("{}: the file cannot be read twice; use input.path: \"-\" for a pipe", path_);
     return bytes;
   }
 

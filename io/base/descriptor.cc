@@ -39,7 +39,8 @@ Descriptor open_regular(const std::string& path, int flags) {
     errno = error;
     return file;
   }
-  if (::fstat(file.number(), &about) != 0) refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
+  if (::fstat(file.number(), &about) != 0)
+    refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
   check_kind(path, about.st_mode);
   return file;
 }

@@ -27,8 +27,8 @@ class Descriptor {
 /// is not a regular file. Where nothing can be opened the number is negative and errno says why.
 Descriptor open_regular(const std::string& path, int flags);
 
-/// Refuses a file that could not be opened, as errno says why. `wanted`, such as "name a job file", says what to
-/// do where there is no such file.
+/// Refuses a file that could not be opened, as errno says why. `wanted`, such as "name a job file", says what
+/// to do where there is no such file.
 [[noreturn]] void refuse_unopened(const std::string& path, std::string_view wanted = {});
 
 /// Refuses what is there and is not a regular file; says what it is instead.

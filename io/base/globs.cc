@@ -37,7 +37,8 @@ FolderTree walk_folder(const std::string& folder) {
       continue;
     }
     if (entry.depth() > kDeepest)
-      refuse("{}: the folder has folders nested more than {} levels deep; name one of them", folder, kDeepest);
+      refuse("{}: the folder has folders nested more than {} levels deep; name one of them", folder,
+             kDeepest);
     if (is_folder) tree.folders.push_back(path.string());
     if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
     if (!is_file(path)) refuse("{}: this is a broken link; remove it or fix it", path.string());

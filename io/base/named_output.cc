@@ -34,7 +34,8 @@ NamedOutput::NamedOutput(const std::string& path, const std::vector<std::string>
   check_regular(path);
   check_not_read(path, inputs);
   if (::access(folder_.c_str(), W_OK) != 0)
-    refuse("{}: the file cannot be written: {}; name a file in a writable folder", path, std::strerror(errno));
+    refuse("{}: the file cannot be written: {}; name a file in a writable folder", path,
+           std::strerror(errno));
 }
 
 void NamedOutput::write(std::string_view text) const {

@@ -188,7 +188,8 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
       refuse("{}: a second YAML document begins here; keep only one",
              rest.root ? rest.root->place.text() : source);
   } catch (const YAML::Exception& error) {
-    refuse("{}: this is not valid YAML: {}", error.mark.is_null() ? source : where(error.mark.line), error.msg);
+    refuse("{}: this is not valid YAML: {}", error.mark.is_null() ? source : where(error.mark.line),
+           error.msg);
   }
   if (!builder.root) {
     auto empty = std::make_shared<YamlNode>();

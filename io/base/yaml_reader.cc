@@ -238,7 +238,8 @@ void YamlMap::finish() const {
              suggest_spelling(entry.key, known_));
   for (const std::string& key : required_)
     if (!has(key))
-      refuse("{}: the key \"{}\" {}", where(key), path(key), find(key) ? "is empty; give it a value" : "is missing; add it");
+      refuse("{}: the key \"{}\" {}", where(key), path(key),
+             find(key) ? "is empty; give it a value" : "is missing; add it");
 }
 
 }  // namespace sheaf

@@ -26,10 +26,12 @@ bool is_folder(const fs::path& path) {
 std::vector<std::string> narrativeqa_files(const std::string& path, const std::string& where) {
   const fs::path folder = is_folder(path) ? fs::path(path) : fs::path(path).parent_path();
   const fs::path qaps = is_folder(path) ? folder / "qaps.csv" : fs::path(path);
-  if (!is_there(qaps)) refuse("{}{}: the folder has no qaps.csv; name the folder of NarrativeQA", where, path);
+  if (!is_there(qaps))
+    refuse("{}{}: the folder has no qaps.csv; name the folder of NarrativeQA", where, path);
   for (const fs::path& summaries : {folder / "summaries.csv", folder / "third_party/wikipedia/summaries.csv"})
     if (is_there(summaries)) return {qaps.string(), summaries.string()};
-  refuse("{}{}: the folder has no summaries.csv, neither beside qaps.csv nor in third_party/wikipedia", where, path);
+  refuse("{}{}: the folder has no summaries.csv, neither beside qaps.csv nor in third_party/wikipedia", where,
+         path);
 }
 
 std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std::string& path,

@@ -85,7 +85,8 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
     refuse("{}; {}", error.what(), kForms);
   }
   if (!found.empty()) return open_dataset(found, path);
-  if (corpus_format(path) == CorpusFormat::unknown) refuse("{}: the file has no gold answers; {}", path, kForms);
+  if (corpus_format(path) == CorpusFormat::unknown)
+    refuse("{}: the file has no gold answers; {}", path, kForms);
   return open_own_corpus(path);
 }
 

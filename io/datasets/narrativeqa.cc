@@ -38,7 +38,8 @@ class NarrativeQaReader : public DatasetReader {
       }
     }
     if (stories_.empty() && broken_.empty())
-      refuse("{}: the file has no question of the set \"{}\"; the sets are train, valid and test", qaps, split);
+      refuse("{}: the file has no question of the set \"{}\"; the sets are train, valid and test", qaps,
+             split);
   }
 
   std::optional<DatasetRow> next() override {

@@ -143,7 +143,8 @@ std::vector<ordered_json> make_needles(const std::string& book, const std::strin
   for (size_t i = 1; i + static_cast<size_t>(options.length) <= words.size(); ++i)
     if (ends_sentence(words[i - 1])) starts.push_back(i);
   if (starts.empty())
-    refuse("{}: the file has only {} words, too few for documents of {}", source, words.size(), options.length);
+    refuse("{}: the file has only {} words, too few for documents of {}", source, words.size(),
+           options.length);
   std::mt19937_64 random(options.seed);
   std::vector<ordered_json> rows;
   for (int64_t i = 0; i < options.count; ++i) {

@@ -17,7 +17,8 @@ void keep_named(std::vector<Entry>& entries, std::string Entry::*name, const std
   const std::vector<std::string> known = names_of(entries, name);
   for (const std::string& each : wanted)
     if (std::find(known.begin(), known.end(), each) == known.end())
-      refuse("{} {}: the evaluation has no such name{}", option, shorten_text(each, 60), suggest_spelling(each, known));
+      refuse("{} {}: the evaluation has no such name{}", option, shorten_text(each, 60),
+             suggest_spelling(each, known));
   if (wanted.empty()) return;
   std::erase_if(entries, [&](const Entry& entry) {
     return std::find(wanted.begin(), wanted.end(), entry.*name) == wanted.end();

@@ -53,12 +53,12 @@ struct Eval {
 
 /// What the command line chooses or changes.
 struct EvalChoice {
-  std::vector<std::string> models;    ///< "NAME", "NAME=PATH" or "all=PATH"
-  std::vector<std::string> datasets;  ///< names; empty: all
-  std::vector<std::string> methods;   ///< labels; empty: all
+  std::vector<std::string> models;       ///< "NAME", "NAME=PATH" or "all=PATH"
+  std::vector<std::string> datasets;     ///< names; empty: all
+  std::vector<std::string> methods;      ///< labels; empty: all
   std::vector<std::string> differences;  ///< two labels instead of `methods`, or none
-  std::string data;                   ///< replaces the file's `data`
-  std::string output;                 ///< replaces output.path
+  std::string data;                      ///< replaces the file's `data`
+  std::string output;                    ///< replaces output.path
 };
 
 template <class Entry>

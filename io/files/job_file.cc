@@ -186,7 +186,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
 }
 
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_estimate_section(YamlMap(changed(read_yaml(path, "a job file"), set_options(overrides)), "").map("estimate"));
+  return read_estimate_section(
+      YamlMap(changed(read_yaml(path, "a job file"), set_options(overrides)), "").map("estimate"));
 }
 
 }  // namespace sheaf

@@ -35,7 +35,8 @@ Shape find_shape(const std::string& text) {
   std::filesystem::path path(text);
   if (std::filesystem::is_directory(path)) path /= "config.json";
   if (!std::filesystem::is_regular_file(path))
-    refuse("--shape {}: this is neither a shape nor a config.json{}", shorten_text(text, 80), suggest_spelling(text, names));
+    refuse("--shape {}: this is neither a shape nor a config.json{}", shorten_text(text, 80),
+           suggest_spelling(text, names));
   const FileConfig description = read_hf_config(path.string());
   return {description.config, description.family->qkv_bias};
 }

@@ -83,9 +83,10 @@ fs::path nearest_folder(const std::string& folder) {
 MachineFact examine_disk(const std::string& output) {
   const fs::path folder = nearest_folder(output);
   std::error_code error;
-  const std::string shown = output == "."                ? "the current folder"
+  const std::string shown = output == "."               ? "the current folder"
                             : fs::exists(output, error) ? output
-                                                        : fmt::format("{} (for {}, which does not exist yet)", folder.string(), output);
+                                                        : fmt::format("{} (for {}, which does not exist yet)",
+                                                                      folder.string(), output);
   const fs::space_info space = fs::space(folder, error);
   if (error)
     return {"disk", fmt::format("the free space in {} cannot be read: {}", shown, error.message()), "", {}};

@@ -85,7 +85,8 @@ class GgufFile::Reader {
     constexpr uint64_t smallest_value = 8 + 4 + 1;
     constexpr uint64_t smallest_tensor = 8 + 4 + 8 + 4 + 8;
     if (value_count_ > left() / smallest_value)
-      refuse("{}: the file claims to have {} metadata values, more than fit in the file", path(), value_count_);
+      refuse("{}: the file claims to have {} metadata values, more than fit in the file", path(),
+             value_count_);
     if (tensor_count_ > left() / smallest_tensor)
       refuse("{}: the file claims to have {} tensors, more than fit in the file", path(), tensor_count_);
   }

@@ -126,8 +126,8 @@ FileConfig read_gguf_config(const GgufFile& gguf) {
            gguf_family_names());
   }
   if (gguf.uint("split.count", 1) > 1) {
-    refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)", gguf.path(),
-           gguf.uint("split.count"));
+    refuse("{}: this is one of {} parts; merge them into one file first (llama-gguf-split --merge)",
+           gguf.path(), gguf.uint("split.count"));
   }
   const ArchFields fields(gguf, arch);
   refuse_unsupported(fields);

@@ -27,9 +27,11 @@ fs::path weights_in(const fs::path& folder) {
   }
   if (found.size() == 1) return found.front();
   if (found.empty())
-    refuse("{}: the folder has no *.safetensors; name a folder with config.json and safetensors, or a GGUF file",
-           folder.string());
-  refuse("{}: the folder has {} *.safetensors files but no model.safetensors.index.json", folder.string(), found.size());
+    refuse(
+        "{}: the folder has no *.safetensors; name a folder with config.json and safetensors, or a GGUF file",
+        folder.string());
+  refuse("{}: the folder has {} *.safetensors files but no model.safetensors.index.json", folder.string(),
+         found.size());
 }
 
 bool is_gguf(const std::string& path) {

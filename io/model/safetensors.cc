@@ -214,7 +214,8 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header > largest_header)
-    refuse("{}: the file claims to have a header of {} bytes; at most {} are allowed", path, header, largest_header);
+    refuse("{}: the file claims to have a header of {} bytes; at most {} are allowed", path, header,
+           largest_header);
   if (header > bytes.size() - 8)
     refuse("{}: the file ends inside its header ({} bytes claimed, {} left)", path, header, bytes.size() - 8);
   if (header == 0 || static_cast<char>(bytes[8]) != '{') refuse("{}: this is not a safetensors file", path);

@@ -25,7 +25,8 @@ std::string text_beside(const fs::path& path, const char* name) {
   std::error_code error;
   if (!fs::exists(file, error)) return {};
   const auto mapped = MappedFile::open(file.string());
-  if (mapped->text().size() > kMostBytes) refuse("{}: the file has more than {} MB", file.string(), kMostBytes >> 20);
+  if (mapped->text().size() > kMostBytes)
+    refuse("{}: the file has more than {} MB", file.string(), kMostBytes >> 20);
   return std::string(mapped->text());
 }
 
@@ -91,7 +92,8 @@ LoadedTokenizer load_file(const fs::path& path) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
     refuse(
-        "{}: this is not a supported tokenizer (supported: a GGUF file, tokenizer.json, SentencePiece .model or "
+        "{}: this is not a supported tokenizer (supported: a GGUF file, tokenizer.json, SentencePiece .model "
+        "or "
         "tiktoken rank file)",
         name);
   }

@@ -34,7 +34,8 @@ void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int
         ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0)
-      refuse("{}: the file cannot be read: {}", path, count < 0 ? std::strerror(errno) : "the file became shorter");
+      refuse("{}: the file cannot be read: {}", path,
+             count < 0 ? std::strerror(errno) : "the file became shorter");
     done += count;
   }
   sum.add(bytes);

@@ -66,7 +66,8 @@ void check_shards(const std::vector<ShardFolder>& shards) {
       refuse("{} and {} are both shard {}/{}; leave one out", shards[i - 1].path, shards[i].path,
              shards[i].index, shards[i].count);
     const int64_t wanted = i > 0 ? shards[i - 1].index + 1 : 0;
-    if (shards[i].index != wanted) refuse("shard {}/{} is missing; give its folder too", wanted, shards[0].count);
+    if (shards[i].index != wanted)
+      refuse("shard {}/{} is missing; give its folder too", wanted, shards[0].count);
     if (shards[i].first != (i > 0 ? shards[i - 1].end : 0))
       refuse(
           "{} begins at corpus record {}, not where the shard before it ends; run both shards again with "

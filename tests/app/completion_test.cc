@@ -58,6 +58,8 @@ TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
   scratch_.write("my job.yaml", "");
   EXPECT_EQ(offered({"run", "my"}), "my job.yaml");
   EXPECT_EQ(offered({"report", "--out", "my"}), "my job.yaml");
+  EXPECT_EQ(offered({"score", "--no-answer", "my"}), "") << "a text";
+  EXPECT_EQ(offered({"merge", "my"}), "my job.yaml");
 }
 
 TEST_F(Completion, ZshTakesItsScript) {

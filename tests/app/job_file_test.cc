@@ -169,7 +169,9 @@ TEST_F(JobFile, ErrorsHaveFileLineAndTheNearestKey) {
   EXPECT_EQ(error(kExtract + "method:\n  documents: -1\n"),
             "job.yaml:10: method.documents must be at least 0, not -1");
   EXPECT_EQ(error(kExtract + "method: [1\n").rfind("job.yaml:", 0), 0u);
-  EXPECT_TRUE(error_of([] { read_job("no/such.yaml", {}); }).starts_with("no/such.yaml: the file cannot be read: "));
+  EXPECT_TRUE(error_of([] {
+                read_job("no/such.yaml", {});
+              }).starts_with("no/such.yaml: no such file; name a job file"));
 }
 
 TEST_F(JobFile, ErrorsOfOverridesNameTheOverride) {
@@ -205,13 +207,15 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.threads=-2", "must be at least 0, not -2");
   message("engine.window=0", "must be at least 1, not 0");
   message("engine.kv_memory_gb=-1", "must be at least 0, not -1");
-  EXPECT_EQ(override_error("engine.device=gpu"),
-            "--set engine.device=gpu: engine.device: unknown device \"gpu\"; use auto, cpu, cuda, cuda:N or N");
-  EXPECT_EQ(override_error("engine.device='cuda:'"),
-            "--set engine.device='cuda:': engine.device: unknown device \"cuda:\"; use auto, cpu, cuda, cuda:N or N");
   EXPECT_EQ(
-      override_error("engine.device='cuda:x'"),
-      "--set engine.device='cuda:x': engine.device: unknown device \"cuda:x\"; use auto, cpu, cuda, cuda:N or N");
+      override_error("engine.device=gpu"),
+      "--set engine.device=gpu: engine.device: unknown device \"gpu\"; use auto, cpu, cuda, cuda:N or N");
+  EXPECT_EQ(override_error("engine.device='cuda:'"),
+            "--set engine.device='cuda:': engine.device: unknown device \"cuda:\"; use auto, cpu, cuda, "
+            "cuda:N or N");
+  EXPECT_EQ(override_error("engine.device='cuda:x'"),
+            "--set engine.device='cuda:x': engine.device: unknown device \"cuda:x\"; use auto, cpu, cuda, "
+            "cuda:N or N");
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");

@@ -31,8 +31,24 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"rum " + job, "unknown command \"rum\"; did you mean \"run\"?"},
       {"run", "JOB is required; see `sheaf run --help`"},
       {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
-      {"plan " + job + " --dump -1", "--dump: must be a whole number of at least 0; got -1"},
-      {"run " + scratch.file("no.yaml"), "no.yaml: the file cannot be read: No such file or directory"},
+      {"plan " + job + " --dump -1", "--dump must be a whole number of at least 0; got -1"},
+      {"run " + scratch.file("no.yaml"), "no.yaml: no such file; name a job file"},
+      {"run " + scratch.file("."), "this is a folder; name a job file"},
+      {"run " + scratch.write("cut.yaml", "input: [1"), "cut.yaml:1: this is not valid YAML: "},
+      {"eval " + scratch.file("no.yaml"), "no.yaml: no such file; name an evaluation file"},
+      {"bench " + scratch.file("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
+      {"inspect " + job, "the name ends in neither .jsonl nor .parquet; name a file that does"},
+      {"inspect datasets", "have different formats; name one file\n"},
+      {"convert squad datasets/catalog/catalog.jsonl " + scratch.file("squad.jsonl"),
+       "catalog.jsonl: this file is JSON lines, but one JSON value is needed"},
+      {run + "--set output.path=", "--set output.path=: the key \"output.path\" is empty; give it a value"},
+      {run + "--set output.path=/proc/x", "/proc/x: the folder cannot be created here; choose another path"},
+      {run + "--device cda", "sheaf: --device: unknown device \"cda\"; use auto, cpu, cuda, cuda:N or N\n"},
+      {"estimate " + job + " --model foo",
+       "no file, folder or shape has this name; use one of smollm2-135m, "},
+      {"eval configs/eval/squad-methods.yaml --differences a ippd",
+       "--differences a: the evaluation has no such name; use one of standard, prefix, ippd"},
+      {"eval configs/eval/squad-methods.yaml --differences ippd ippd", "give two different methods"},
       {run + "--set nonsense", "--set nonsense: write it as key.path=value"},
       {run + "--set method.nme=ippd", "unknown key \"nme\"; did you mean \"name\"?"},
       {run + "--set method.name=hpd", "for ask use one of ippd, "},
@@ -46,7 +62,8 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--shard 4/4", "--shard must be I/N with 0 ≤ I < N, for example 0/4; got 4/4"},
       {run + "--log /no/log",
        "--log: sheaf cannot write /no/log: the folder /no does not exist; create it first"},
-      {"report " + scratch.file("."), "has no report.json; name the output folder of a run"},
+      {"report " + scratch.file("."), "the folder has no report.json; name the output folder of a run"},
+      {"report " + scratch.file("no"), "no: no such folder; name the output folder of a run"},
       {"merge " + scratch.file("all") + " " + scratch.file("no"), "no: no such folder"},
   };
   for (const Mistake& mistake : mistakes) {
@@ -56,6 +73,69 @@ TEST(Mistakes, AreNamedWithTheFix) {
     EXPECT_NE(ran.err.find(mistake.said), std::string::npos) << mistake.arguments << "\n" << ran.err;
     EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   }
+}
+
+/// CLI11 finds these; the words are ours.
+TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
+  const Scratch scratch;
+  const std::string run = "run configs/demo.yaml ";
+  const std::vector<Mistake> mistakes = {
+      {run + "--threads", "--threads needs a value: a whole number from 0 to 4096; see `sheaf run --help`"},
+      {run + "--threads 99999999999", "--threads must be a whole number from 0 to 4096; got 99999999999"},
+      {run + "--limit -1", "--limit must be a whole number of at least 0; got -1"},
+      {run + "--limit 99999999999999999999",
+       "--limit must be a whole number from 0 to 9007199254740992; got "},
+      {run + "--set", "--set needs a value: KEY=VALUE"},
+      {run + "--json=maybe", "--json takes no value"},
+      {run + "--max-rejects ''", "--max-rejects must not be empty"},
+      {run + "--devicee cpu", "unknown option --devicee; did you mean \"--device\"?\n"},
+      {run + "more", "unexpected argument \"more\"; see `sheaf run --help`"},
+      {"plan configs/demo.yaml --answer-tokens 99999999999",
+       "--answer-tokens must be a whole number from 1 to 2147483647; got 99999999999"},
+      {"bench --calibrate", "--calibrate needs a value: FILE"},
+      {"bench --shapes qwen3-8b", "--shapes works only with --calibrate; add it"},
+      {"bench x --model a --shape b", "--model does not work with --shape; leave one of them out"},
+      {"bench x --method", "--method needs a value: one of hpd, ippd, "},
+      {"bench x --tokens-per-step", "--tokens-per-step needs a value: a whole number of at least 0"},
+      {"eval configs/eval/squad-methods.yaml --differences ippd",
+       "--differences needs 2 values: LABEL LABEL"},
+      {"eval configs/eval/squad-methods.yaml --count x",
+       "--count must be a whole number of at least 0; got x"},
+      {"score --metric squad --seed -1", "--seed must be a whole number of at least 0; got -1"},
+      {"estimate --answer-tokens nan", "--answer-tokens must be a number from 1 to 10000000; got nan"},
+      {"--nope", "unknown option --nope; use one of -h, --help, --version; see `sheaf --help`"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Ran ran = run_sheaf(scratch, mistake.arguments);
+    EXPECT_EQ(ran.exit_code, 2) << mistake.arguments;
+    EXPECT_TRUE(ran.err.starts_with("sheaf: " + mistake.said)) << mistake.arguments << "\n" << ran.err;
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
+  const Scratch scratch;
+  size_t commands = 0;
+  std::istringstream program(run_sheaf(scratch, "--help").out);
+  std::vector<std::string> names = {""};
+  for (std::string line; std::getline(program, line) && line != "Commands:";) continue;
+  for (std::string line; std::getline(program, line) && !line.empty();)
+    if (line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  for (const std::string& name : names) {
+    const Ran ran = run_sheaf(scratch, name + " --help");
+    ASSERT_EQ(ran.exit_code, 0) << name << ran.err;
+    EXPECT_TRUE(ran.out.starts_with("sheaf " + (name.empty() ? "COMMAND" : name) + " [OPTIONS]")) << ran.out;
+    EXPECT_TRUE(ran.out.ends_with("interrupted: rerun the same command to resume\n")) << ran.out;
+    std::istringstream lines(ran.out);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(line.size(), 100u) << name << ": " << line;
+      EXPECT_FALSE(line.ends_with(' ')) << name << ": " << line;
+    }
+    for (const char* foreign : {"INT", "UINT", "FLOAT", "TEXT", "Excludes", "Needs", "REQUIRED"})
+      EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
+    ++commands;
+  }
+  EXPECT_EQ(commands, 16u);
 }
 
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {

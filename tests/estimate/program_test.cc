@@ -89,7 +89,8 @@ TEST(EstimateCommand, RefusesWithAReason) {
   };
   says("", "give a job");
   says("configs/drop.yaml --model qwen3-8b --set input.path=no.json", "--document-tokens");
-  says("configs/squad.yaml --set model.path=no.gguf --document-tokens 10", "no file, folder or shape has this name; use one of ");
+  says("configs/squad.yaml --set model.path=no.gguf --document-tokens 10",
+       "no file, folder or shape has this name; use one of ");
   says("--model smollm2-135m --document-tokens 100000 --hardware h200", "input.too_long");
   says("--model qwen3-8b --questions 3", "--document-tokens");
   says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");

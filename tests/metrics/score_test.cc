@@ -107,10 +107,12 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(squad() + write("empty.json", "\n"), "empty.json: is empty; name a run's folder");
   const std::string other = "--metric squad --pred " + good + " --gold ";
   expect_refusal(other + "missing.json", "missing.json: no such file or folder");
-  expect_refusal(other + "datasets/catalog", "datasets/catalog: this is a folder, but not one of a known dataset");
+  expect_refusal(other + "datasets/catalog",
+                 "datasets/catalog: this is a folder, but not one of a known dataset");
   expect_refusal(other + "README.md", "README.md: not valid JSON");
   expect_refusal(other + write("void.json", ""), "void.json: is empty; name a dataset");
-  expect_refusal(other + write("some.json", "{\"a\": 1}"), "some.json: the file has no gold answers; name a dataset");
+  expect_refusal(other + write("some.json", "{\"a\": 1}"),
+                 "some.json: the file has no gold answers; name a dataset");
   expect_refusal(squad() + write("list.json", "[1]"), "list.json: is not an object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(

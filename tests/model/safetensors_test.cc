@@ -92,8 +92,7 @@ TEST_F(Safetensors, ShardsAreCheckedAgainstTheirIndex) {
   with("model-00001-of-00003.safetensors", "../model-00001-of-00003.safetensors");
   expect_refusal([&] { load_model(folder_.path()); }, {"not the name of a file beside it"});
   with("model-00001-of-00003", "model-00009-of-00003");
-  expect_refusal([&] { load_model(folder_.path()); },
-                 {"model-00009-of-00003.safetensors", "no such file"});
+  expect_refusal([&] { load_model(folder_.path()); }, {"model-00009-of-00003.safetensors", "no such file"});
   with("\"model.norm.weight\"", "\"model.nerm.weight\"");
   expect_refusal([&] { load_model(folder_.path()); }, {"model.nerm.weight", "is not in"});
   with("weight_map", "weight_mop");

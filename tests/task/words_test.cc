@@ -58,8 +58,8 @@ TEST(Device, RefusesWhatIsNone) {
       parse_device(text, "job.yaml:3: engine.device");
       ADD_FAILURE() << text;
     } catch (const Error& error) {
-      EXPECT_EQ(error.what(),
-                "job.yaml:3: engine.device: unknown device \"" + text + "\"; use auto, cpu, cuda, cuda:N or N");
+      EXPECT_EQ(error.what(), "job.yaml:3: engine.device: unknown device \"" + text +
+                                  "\"; use auto, cpu, cuda, cuda:N or N");
     }
   }
 }
