@@ -19,7 +19,9 @@ CLI::Validator whole_from(Whole least, Whole most = std::numeric_limits<Whole>::
   const std::string wanted = most < INT32_MAX ? both : fmt::format("a whole number of at least {}", least);
   return {[=](std::string& text) {
             Whole value{};
-            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+            const bool wrapped =
+                std::is_unsigned_v<Whole> && text.starts_with('-');  // CLI11 reads -1 as the largest
+            if (!wrapped && CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
               return std::string();
             const bool large = text.size() > 9 && text.find_first_not_of("0123456789") == std::string::npos;
             return fmt::format("must be {}; got {}", large ? both : wanted, shorten_text(text, 60));

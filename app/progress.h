@@ -23,13 +23,13 @@ void rewrite_line(const std::string& text, bool last);
 /// seconds, and the last one.
 class Progress {
  public:
-  /// `quiet`: nothing on standard error. `total`: rows to come, where known. `log`: a file to append to;
+  /// `quiet`: nothing on standard error. `total`: records to come, where known. `log`: a file to append to;
   /// empty: none.
   Progress(bool quiet, std::optional<int64_t> total, const std::string& log = "");
   ~Progress();
 
   void update(int64_t records, int64_t rejects, double usd_per_second);
-  /// Where the rows to come are not known: how many it looks like.
+  /// Where the records to come are not known: how many it looks like.
   void guess(int64_t total);
   /// Wipes the line on a terminal; the log gets the last state.
   void close();
@@ -61,8 +61,8 @@ class ShownRun : public RunListener {
 
   void note(const std::string& text) override;
   void heading(const std::string& text) override;
-  void started(std::optional<int64_t> rows) override { progress_.emplace(quiet_, rows, log_); }
-  void guess(int64_t rows) override { progress_->guess(rows); }
+  void started(std::optional<int64_t> records) override { progress_.emplace(quiet_, records, log_); }
+  void guess(int64_t records) override { progress_->guess(records); }
   void step(int64_t records, int64_t rejects, double usd_per_second) override {
     progress_->update(records, rejects, usd_per_second);
   }

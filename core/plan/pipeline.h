@@ -17,8 +17,8 @@
 namespace sheaf {
 
 struct PipelineStats {
-  int64_t records = 0;  ///< rows that gave answers
-  int64_t decoded = 0;  ///< rows whose answers are complete, written or not yet
+  int64_t records = 0;  ///< those that gave answers
+  int64_t decoded = 0;  ///< those whose answers are complete, written or not yet
   int64_t rejects = 0;
   int64_t windows = 0;
   int64_t rows_read = 0;             ///< of the corpus, skipped ones counted
@@ -44,8 +44,8 @@ class Pipeline {
   bool run(const Emit& emit, const Refuse& refuse);
 
   PipelineStats stats() const;
-  /// Comes after the last row and reject of every window, with the number of the corpus row after it; on the
-  /// thread of the rows.
+  /// Comes after the last row and reject of every window, with the number of the corpus record after it; on
+  /// the thread of the rows.
   std::function<void(int64_t position)> on_window;
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Record>& records)> on_stack;
@@ -63,7 +63,7 @@ class Pipeline {
     int64_t open = 0;  ///< answers still to come
     std::vector<std::pair<size_t, Reject>>
         rejects;      ///< with how many records come before each, in input order
-    int64_t end = 0;  ///< the corpus row after it
+    int64_t end = 0;  ///< the corpus record after it
   };
 
   void read_ahead();

@@ -23,7 +23,7 @@ const DatasetFormat* find_dataset_format(const std::string& name);
 
 using DatasetOptions = Job::Input::Dataset;
 
-/// An entry of a dataset as a row of sheaf's own corpus, or why it cannot be one.
+/// An entry of a dataset as a record of sheaf's own corpus, or why it cannot be one.
 struct DatasetRow {
   Place place;
   /// ask: {"id", "context", "questions": [{"id", "question", "options", "answers", "extra"}]}; `options` and
@@ -36,7 +36,7 @@ struct DatasetRow {
   std::string entry = {};
 };
 
-/// Where the row stands, for messages: "file:line", or "file: entry".
+/// Where the entry stands, for messages: "file:line", or "file: entry".
 std::string place_text(const DatasetRow& row);
 
 class DatasetReader {

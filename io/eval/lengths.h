@@ -15,7 +15,8 @@ namespace sheaf {
 
 class BenchBackend;
 
-/// A dataset of made-up rows, all of the same lengths: how long they take does not depend on what they say.
+/// A dataset of made-up records, all of the same lengths: how long they take does not depend on what they
+/// say.
 struct EvalLengths {
   int32_t instruction_tokens = 1;
   int32_t documents = 1;
@@ -27,7 +28,7 @@ struct EvalLengths {
   bool decoding_only = false;    ///< the time that answers of one token take is taken off
   int32_t runs = 3;              ///< the first of several warms up, the median of the others counts
 
-  int64_t counted() const;  ///< what throughput counts, of all rows
+  int64_t counted() const;  ///< what throughput counts, of all records
 };
 
 /// Refuses unknown keys and lengths that are none.
@@ -36,7 +37,7 @@ EvalLengths read_lengths(const YamlPtr& node);
 /// Refuses changes to a job that say nothing where only lengths are timed. `changes` are "key=value".
 void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes);
 
-/// What a method and an engine are for rows of lengths: a job without corpus and task of its own.
+/// What a method and an engine are for records of lengths: a job without corpus and task of its own.
 Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);
 
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
@@ -46,7 +47,7 @@ void check_lengths_model(const std::string& model);
 /// Another one is refused.
 nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
 
-/// Times rows of given lengths with random weights of a shape, or a model's own.
+/// Times records of given lengths with random weights of a shape, or a model's own.
 class LengthsBench {
  public:
   explicit LengthsBench(FileLayer& files);

@@ -14,7 +14,7 @@ SweepAxis parse_sweep(const std::string& text);
 /// Seconds of "2h", "90m" or "30s".
 double parse_duration(const std::string& text);
 
-/// Mean lengths in tokens, and questions of a document; documents of a row.
+/// Mean lengths in tokens, and questions of a document; documents of a record.
 constexpr Range<double> kLengths{1, 1e7};
 constexpr Range<double> kDocuments{1, 1000};
 

@@ -12,7 +12,7 @@ struct BenchPacking {
   std::string method = "ippd";
   int32_t documents = 0;          ///< contexts or documents per prompt; 0: as many as fit
   int32_t prompt_tokens = 32768;  ///< most tokens of a prompt
-  int32_t window = 512;           ///< rows planned together
+  int32_t window = 512;           ///< records planned together
 };
 
 /// The workload's prompts, by the planner of a run; refuses one that needs more than `context` positions.

@@ -13,10 +13,10 @@ class RunListener {
   virtual void note(const std::string& /*text*/) {}
   /// One of several runs begins.
   virtual void heading(const std::string& /*text*/) {}
-  /// Decoding begins; `rows` are to come, where that is known.
-  virtual void started(std::optional<int64_t> /*rows*/) {}
-  /// Where the rows to come are not known: how many it looks like.
-  virtual void guess(int64_t /*rows*/) {}
+  /// Decoding begins; `records` are to come, where that is known.
+  virtual void started(std::optional<int64_t> /*records*/) {}
+  /// Where the records to come are not known: how many it looks like.
+  virtual void guess(int64_t /*records*/) {}
   virtual void step(int64_t /*records*/, int64_t /*rejects*/, double /*usd_per_second*/) {}
   virtual void ended() {}
 };

@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-/// A part of a corpus: shard `index` of `count`, its rows [first, end).
+/// A part of a corpus: shard `index` of `count`, its records [first, end).
 struct Shard {
   int32_t index = 0, count = 1;
   int64_t first = 0, end = 0;

@@ -64,7 +64,7 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
     std::string run, said;
   };
   for (const Case& wrong :
-       {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no report.json"},
+       {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no such folder"},
         Case{make_run(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
         Case{make_run(scratch, "list", "[]"), "no version"},
         Case{make_run(scratch, "old", "{\"rows\": 3}"), "no version"},
