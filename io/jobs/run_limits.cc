@@ -36,13 +36,13 @@ MostRejects::MostRejects(const std::string& text) : text_(text) {
     refuse("--max-rejects must be a number of records such as 100 or a share such as 2.5%; got {}", text);
 }
 
-void MostRejects::check(int64_t rejects, int64_t rows, const std::string& folder) const {
+void MostRejects::check(int64_t rejects, int64_t records, const std::string& folder) const {
   const auto count = static_cast<double>(rejects);
-  if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(rows) : most_)) return;
+  if (text_.empty() || count <= (percent_ ? most_ / 100 * static_cast<double>(records) : most_)) return;
   refuse(
       "{} of the first {} records were rejected, more than --max-rejects {}; {}/rejects.jsonl.part says why. "
       "Fix the corpus and start again with --restart, or raise the limit to resume: finished rows are kept",
-      rejects, rows, text_, folder);
+      rejects, records, text_, folder);
 }
 
 }  // namespace sheaf
