@@ -30,7 +30,7 @@ std::vector<std::string> wrap_lines(std::string_view text, size_t columns) {
   for (size_t at = 0; at < text.size();) {
     size_t end = at + 1;
     while (end < text.size() && inside_character(text[end])) ++end;
-    if (text[at] == '\n') {
+    if (text[at] == '\n' || (used == columns && text[at] == ' ')) {
       lines.emplace_back();
       used = blank = 0;
       at = end;

@@ -191,9 +191,10 @@ TEST(Needle, DogsOnlyAndLengthsInAnotherMeasure) {
   EXPECT_NE(error_of([&] { make_needles(book(), "book.txt", options); }).find("there are only 400"),
             std::string::npos);
   options.length = 10'000;
-  EXPECT_NE(
-      error_of([&] { make_needles(book(), "book.txt", options); }).find("book.txt: has only 2800 words"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] {
+              make_needles(book(), "book.txt", options);
+            }).find("book.txt: the file has only 2800 words"),
+            std::string::npos);
 }
 
 }  // namespace

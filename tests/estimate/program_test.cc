@@ -95,7 +95,7 @@ TEST(EstimateCommand, RefusesWithAReason) {
   says("--model qwen3-8b --questions 3", "--document-tokens");
   says("configs/demo.yaml --document-tokens 100 --questions 3", "configs/schemas/catalog.yaml");
   says("--model qwen3-8b", "--document-tokens");
-  says("--model qwen3-9b --document-tokens 10", "qwen3-8b");
+  says("--model qwen3-9b --document-tokens 10", "did you mean \"qwen3-4b\"?");
   says("--model qwen3-8b --document-tokens 10 --hardware h300", "h200");
   says("--model qwen3-32b --document-tokens 10 --hardware l4", "h100");
   says("--model qwen3-8b --document-tokens 10 --sweep colour=red", "--sweep");
@@ -147,7 +147,8 @@ TEST(Calibrate, RefusesBeforeItMeasures) {
   EXPECT_NE(nothing.err.find("--calibrate"), std::string::npos) << nothing.err;
   const auto unknown = run_sheaf(scratch, "bench --device cpu --shapes qwen3-9b --calibrate " + file);
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_NE(unknown.err.find("qwen3-8b"), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find("unknown shape \"qwen3-9b\"; did you mean \"qwen3-"), std::string::npos)
+      << unknown.err;
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 

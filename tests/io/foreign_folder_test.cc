@@ -232,8 +232,8 @@ TEST(ForeignFolder, ChangesOfManyFilesAreListedInLinearTime) {
     if (i != 199'999) now.emplace_back(name, ordered_json{{"bytes", i == 100 ? 0 : i}});
   }
   EXPECT_EQ(list_changes(before, now),
-            (std::vector<std::string>{"corpus/100.jsonl.bytes was 100 and is 0",
-                                      "corpus/199999.jsonl is gone", "corpus/7.jsonl is new"}));
+            (std::vector<std::string>{"corpus/100.jsonl.bytes was 100 and is now 0",
+                                      "corpus/199999.jsonl was removed", "corpus/7.jsonl was added"}));
 }
 
 }  // namespace

@@ -92,13 +92,14 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   const std::string a = make_shard(folder, "a", 0, 3), b = make_shard(folder, "b", 1, 3),
                     c = make_shard(folder, "c", 2, 3);
   EXPECT_EQ(merge_error(folder, {a, c}), "shard 1/3 is missing");
-  EXPECT_EQ(merge_error(folder, {a, b}), "shard 2/3 is missing");
-  EXPECT_EQ(merge_error(folder, {b, c}), "shard 0/3 is missing");
+  EXPECT_EQ(merge_error(folder, {a, b}), "shard 2/3 is missing; give its folder too");
+  EXPECT_EQ(merge_error(folder, {b, c}), "shard 0/3 is missing; give its folder too");
   EXPECT_NE(merge_error(folder, {a, b, b, c}).find("are both shard 1/3"), std::string::npos);
   EXPECT_NE(merge_error(folder, {a, make_shard(folder, "four", 1, 4), c}).find("one of 4"),
             std::string::npos);
-  EXPECT_NE(merge_error(folder, {a, make_shard(folder, "seed", 1, 3, 2), c}).find("job.seed was 1 and is 2"),
-            std::string::npos);
+  EXPECT_NE(
+      merge_error(folder, {a, make_shard(folder, "seed", 1, 3, 2), c}).find("job.seed was 1 and is now 2"),
+      std::string::npos);
   EXPECT_NE(merge_error(folder, {a, b, folder.path("none")}).find("no such folder"), std::string::npos);
   std::filesystem::remove(b + "/_SUCCESS");
   EXPECT_NE(merge_error(folder, {a, b, c}).find("is not finished"), std::string::npos);

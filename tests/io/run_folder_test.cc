@@ -349,12 +349,13 @@ TEST_P(RunFolderTest, RefusesAChangedJobAndSaysWhatChanged) {
   changed.fingerprint["job"]["method"]["documents"] = 4;
   changed.fingerprint["corpus"] = {{"a/b.jsonl", 13}};
   const std::string message = error_of([&] { RunFolder(quick_files(), changed); });
-  EXPECT_NE(message.find("job.method.documents was 6 and is 4, corpus.a/b.jsonl was 12 and is 13"),
+  EXPECT_NE(message.find("job.method.documents was 6 and is now 4, corpus.a/b.jsonl was 12 and is now 13"),
             std::string::npos)
       << message;
   EXPECT_NE(message.find("--restart"), std::string::npos);
   work(quick_files(), options());
-  EXPECT_NE(error_of([&] { RunFolder(quick_files(), changed); }).find("was 6 and is 4"), std::string::npos)
+  EXPECT_NE(error_of([&] { RunFolder(quick_files(), changed); }).find("was 6 and is now 4"),
+            std::string::npos)
       << "a finished folder too";
   EXPECT_TRUE(RunFolder(quick_files(), options()).finished());
   changed.restart = true;

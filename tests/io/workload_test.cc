@@ -65,7 +65,7 @@ TEST(Workload, RefusesWhatIsNone) {
   const std::string head = "{\"instruction_ids\": [1]}\n";
   const std::vector<std::pair<std::string, std::string>> cases{
       {"", "has no questions"},
-      {"[]\n", ":1: not a JSON object"},
+      {"[]\n", ":1: this is not a JSON object"},
       {"{}\n", "\"instruction_ids\" is missing"},
       {"{\"name\": 3, \"instruction_ids\": [1]}\n", "\"name\" must be text"},
       {head, "has no questions"},

@@ -31,8 +31,8 @@ TEST(Yaml, KeepsLinesKindsAndQuotes) {
 TEST(Yaml, RefusesWhatIsNoPlainDocument) {
   EXPECT_EQ(parse_error("a: 1\nb: 2\na: 3\n"), "f.yaml:3: the key \"a\" appears twice; remove one");
   EXPECT_EQ(parse_error("a: 1\n---\nb: 2\n"), "f.yaml:3: a second YAML document begins here; keep only one");
-  EXPECT_EQ(parse_error("a: 1\nb: \xff\n"), "f.yaml:2: not UTF-8 text");
-  EXPECT_EQ(parse_error(std::string("a: 1\n\nb: \0", 10)), "f.yaml:3: not UTF-8 text");
+  EXPECT_EQ(parse_error("a: 1\nb: \xff\n"), "f.yaml:2: this is not UTF-8 text");
+  EXPECT_EQ(parse_error(std::string("a: 1\n\nb: \0", 10)), "f.yaml:3: this is not UTF-8 text");
   EXPECT_EQ(parse_error("a: !!python/object x\n"),
             "f.yaml:1: the tag tag:yaml.org,2002:python/object is not supported; remove it");
   EXPECT_EQ(parse_error("? [1, 2]\n: x\n"), "f.yaml:1: a list cannot be a key");
@@ -60,7 +60,7 @@ TEST(Yaml, ResolvesAliasesAndMerges) {
   both.integer("z", z, {0, 9});
   EXPECT_EQ(y, 2);
   EXPECT_EQ(z, 4);
-  EXPECT_EQ(parse_error("a: {<<: 5}\n"), "f.yaml:1: << takes a map, not the number 5");
+  EXPECT_EQ(parse_error("a: {<<: 5}\n"), "f.yaml:1: << needs a map, not the number 5");
 }
 
 // What grows faster than its text runs into the time limit of ctest or into its memory.

@@ -104,16 +104,16 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal("--metric sqad --gold g --pred p", "unknown metric \"sqad\"; use one of squad, squad1");
   expect_refusal("--metric squad --pred " + good, "needs --gold FILE and --pred FILE");
   expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
-  expect_refusal(squad() + write("empty.json", "\n"), "empty.json: is empty; name a run's folder");
+  expect_refusal(squad() + write("empty.json", "\n"), "empty.json: the file is empty; name a run's folder");
   const std::string other = "--metric squad --pred " + good + " --gold ";
   expect_refusal(other + "missing.json", "missing.json: no such file or folder");
   expect_refusal(other + "datasets/catalog",
                  "datasets/catalog: this is a folder, but not one of a known dataset");
   expect_refusal(other + "README.md", "README.md: not valid JSON");
-  expect_refusal(other + write("void.json", ""), "void.json: is empty; name a dataset");
+  expect_refusal(other + write("void.json", ""), "void.json: the file is empty; name a dataset");
   expect_refusal(other + write("some.json", "{\"a\": 1}"),
                  "some.json: the file has no gold answers; name a dataset");
-  expect_refusal(squad() + write("list.json", "[1]"), "list.json: is not an object {id: answer}");
+  expect_refusal(squad() + write("list.json", "[1]"), "list.json: this is not an object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(
       squad() + write("twice.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
