@@ -33,7 +33,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
                     error_text(*row.asked.hardware, row.asked.config)),
         row.asked.hardware->name);
     if (row.estimate->price)
-      add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);
+      add(price_text(*row.estimate->price, row.asked.cost.devices), row.asked.hardware->name);
     sampling = std::max(sampling, row.estimate->sampling_error);
   }
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
@@ -48,7 +48,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
 
 void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
                    const HardwareList& list) {
-  if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
+  if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
     refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}",
            asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));

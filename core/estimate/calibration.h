@@ -14,14 +14,29 @@ struct StageSeconds {
   double pick = 0;       ///< output projection and choice of tokens
 
   double total() const { return products + attention + rest + pick; }
-  StageSeconds& operator+=(const StageSeconds& other) {
-    products += other.products;
-    attention += other.attention;
-    rest += other.rest;
-    pick += other.pick;
-    return *this;
-  }
+  StageSeconds& operator+=(const StageSeconds& other);
+  StageSeconds operator*(double factor) const;
 };
+
+/// A stage as files and reports call it.
+struct NamedStage {
+  const char* name;
+  double StageSeconds::*seconds;
+};
+constexpr NamedStage kStages[] = {{"products", &StageSeconds::products},
+                                  {"attention", &StageSeconds::attention},
+                                  {"rest", &StageSeconds::rest},
+                                  {"pick", &StageSeconds::pick}};
+
+inline StageSeconds& StageSeconds::operator+=(const StageSeconds& other) {
+  for (const NamedStage& stage : kStages) this->*stage.seconds += other.*stage.seconds;
+  return *this;
+}
+inline StageSeconds StageSeconds::operator*(double factor) const {
+  StageSeconds scaled;
+  for (const NamedStage& stage : kStages) scaled.*stage.seconds = this->*stage.seconds * factor;
+  return scaled;
+}
 
 /// What a made-up step of a known shape took.
 struct Measurement {

@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int32_t kUsualAnswer = 8;
-
 bool is_shape(const std::string& name) {
   const std::vector<std::string> names = shape_names();
   return std::ranges::find(names, name) != names.end();
@@ -43,16 +41,11 @@ ModelConfig read_model_config(const std::string& path) {
 
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
-  if (!asked.job.empty()) {
+  if (!asked.job.empty())
     job_ = read_job(asked.job, asked.overrides, false);
-    packing_ = {job_.engine.window, job_.input.too_long};
-  } else {
-    const BenchPacking usual;
-    job_.method.name = usual.method;
-    job_.method.documents = usual.documents;
-    job_.method.prompt_tokens = usual.prompt_tokens;
-    packing_.window = usual.window;
-  }
+  else
+    job_.method = BenchPacking().method;
+  packing_ = {job_.engine.window, job_.input.too_long};
   if (!asked.method.empty()) job_.method.name = asked.method;
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
   if (asked.job.empty() && (model_name_.empty() || !lengths))
@@ -95,7 +88,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   return *found;
 }
 
-void EstimateInputs::open_tokenizer(double tokens_per_byte) {
+void EstimateInputs::open_tokenizer(const EstimateAsked& asked) {
   std::string reason = "a shape has no tokenizer";
   for (const std::string& place : {model_name_, job_.model.path}) {
     if (is_shape(place)) continue;
@@ -110,7 +103,7 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
       reason = error.what();
     }
   }
-  tokenizer_ = std::make_unique<ByteTokenizer>(tokens_per_byte, config_.vocab);
+  tokenizer_ = std::make_unique<ByteTokenizer>(asked.tokens_per_byte.value_or(0.25), config_.vocab);
   chat_name_ = job_.model.chat == "auto" ? chat_template_names().front() : job_.model.chat;
   notes_.push_back(
       fmt::format("tokens guessed from bytes, {}, because there is no tokenizer ({}); set --tokens-per-byte "
@@ -119,10 +112,9 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 }
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
-  const bool given = asked.answer_tokens > 0;
-  const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
-                         : job_.task.kind == TaskKind::chat ? 0
-                                                            : kUsualAnswer;
+  const bool given = asked.statistics.answer.has_value();
+  const double usual = job_.task.kind == TaskKind::chat ? 0 : kUsualAnswer;
+  const auto wanted = static_cast<int32_t>(std::lround(asked.statistics.answer.value_or(usual)));
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
   const auto ended = std::ranges::count_if(records_, [&](const Record& record) {
     return job_.task.kind == TaskKind::chat && record.max_tokens > 0 && record.max_tokens < answer;
@@ -189,7 +181,7 @@ void EstimateInputs::use_workload(const EstimateAsked& asked) {
                       const Job::Method&, Task*) { return workload_rows(workload); };
   notes_.push_back("records of " + asked.workload);
   sampled_.sample = static_cast<int64_t>(worded(job_.method).records.size());
-  sampled_.whole = asked.records > 0 ? asked.records : sampled_.sample;
+  sampled_.whole = asked.records.value_or(sampled_.sample);
 }
 
 }  // namespace sheaf

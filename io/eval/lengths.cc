@@ -212,9 +212,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     return timed;
   }
   const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
-  const std::vector<Stack> stacks =
-      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens, job.engine.window},
-           config.context);
+  const std::vector<Stack> stacks = pack(workload, {job.method, job.engine.window}, config.context);
   EngineOptions engine;
   engine.tokens_per_step =
       job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();

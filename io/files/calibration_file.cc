@@ -70,7 +70,7 @@ class Reader {
       if (!(value >= 0)) refuse("{}: {}: \"{}\" is below 0", path_, where, key);
       return value;
     };
-    measured.device = {seconds("products"), seconds("attention"), seconds("rest"), seconds("pick")};
+    for (const NamedStage& stage : kStages) measured.device.*stage.seconds = seconds(stage.name);
     measured.host = seconds("host");
     measured.held_out = fields.boolean("held_out", false);
     if (!(measured.device.total() > 0)) refuse("{}: {}took no time", path_, where);
@@ -107,14 +107,9 @@ std::string calibration_text(const Calibration& calibration) {
     ordered_json parts = ordered_json::array();
     for (const ProbePart& part : measured.probe.parts)
       parts.push_back({part.groups, part.trunk, part.runs, part.own, part.rows});
-    ordered_json line{{"shape", measured.shape},
-                      {"parts", parts},
-                      {"picks", measured.probe.picks},
-                      {"products", microseconds(measured.device.products)},
-                      {"attention", microseconds(measured.device.attention)},
-                      {"rest", microseconds(measured.device.rest)},
-                      {"pick", microseconds(measured.device.pick)},
-                      {"host", microseconds(measured.host)}};
+    ordered_json line{{"shape", measured.shape}, {"parts", parts}, {"picks", measured.probe.picks}};
+    for (const NamedStage& stage : kStages) line[stage.name] = microseconds(measured.device.*stage.seconds);
+    line["host"] = microseconds(measured.host);
     if (measured.held_out) line["held_out"] = true;
     text += separator + line.dump();
     separator = ",\n";

@@ -50,10 +50,6 @@ StageSeconds stages_of(const Backend& backend) {
   return seconds;
 }
 
-StageSeconds divided(StageSeconds seconds, double by) {
-  return {seconds.products / by, seconds.attention / by, seconds.rest / by, seconds.pick / by};
-}
-
 /// Times one probe after another on a backend.
 class ProbeTimer {
  public:
@@ -91,7 +87,7 @@ class ProbeTimer {
       total = std::chrono::duration<double>(end - start).count();
       ++steps;
     }
-    const StageSeconds stages = divided(stages_of(backend), steps);
+    const StageSeconds stages = stages_of(backend) * (1.0 / steps);
     // A GPU's clock falls when it works for long, as it will in a job: there the mean counts.
     if (threads_ == 0) return {stages, total / steps};
     // Where others took the processor in every step, its seconds say more: threads that wait for each other

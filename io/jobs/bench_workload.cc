@@ -61,7 +61,7 @@ class Bench {
     return {{"workload", workload_.name},
             {"shape", model.empty() ? options_.model.shape : model},
             {"weights", model.empty() ? "random" : "loaded"},
-            {"method", options_.packing.method},
+            {"method", options_.packing.method.name},
             {"backend", made_.backend().describe()},
             {"items", workload_.questions},
             {"items_per_second", items / median.seconds},
@@ -82,7 +82,7 @@ class Bench {
  private:
   static Workload read(const BenchOptions& options, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(options.workload, find_method(options.packing.method).wording.skeleton);
+    return read_workload(options.workload, find_method(options.packing.method.name).wording.skeleton);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
