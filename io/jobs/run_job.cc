@@ -91,7 +91,6 @@ std::optional<RunEnd> JobRun::open() {
   if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
 
   check_output_apart(job());
-  if (!settings_.log.empty()) check_log_apart(settings_.log, job());
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
   folder_.emplace(real_files(), folder_options());
   if (folder_->finished()) {
