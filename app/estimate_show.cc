@@ -9,6 +9,7 @@
 #include "core/estimate/sweep.h"
 #include "core/report/svg_plot.h"
 #include "io/base/named_output.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
@@ -83,7 +84,8 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
 void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
                 const HardwareList& list, const std::vector<SweepAxis>& axes) {
   const std::vector<SweepRow> rows =
-      sweep(base, inputs.records(), list, axes, options.within, read_model_config);
+      sweep(base, inputs.records(), list, axes, options.within,
+            [](const std::string& name) { return read_model_config(name).config; });
   const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
     print_json(sweep_json(rows, notes));

@@ -2,43 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/estimate/byte_tokenizer.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
-#include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_input.h"
 #include "io/files/schema_file.h"
 #include "io/jobs/bench_stacks.h"
-#include "io/model/hf_config.h"
+#include "io/model/model_config.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
-namespace {
-
-namespace fs = std::filesystem;
-
-bool is_shape(const std::string& name) {
-  const std::vector<std::string> names = shape_names();
-  return std::ranges::find(names, name) != names.end();
-}
-
-}  // namespace
-
-ModelConfig read_model_config(const std::string& path) {
-  if (is_shape(path)) return shape_by_name(path);
-  if (path.ends_with(".json") && fs::is_regular_file(path)) return read_hf_config(path).config;
-  if (fs::is_regular_file(fs::path(path) / "config.json"))
-    return read_hf_config((fs::path(path) / "config.json").string()).config;
-  if (fs::exists(path)) return load_model(path).config;
-  refuse("model {}: no file, folder or shape has this name{}", path, suggest_spelling(path, shape_names()));
-}
-
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty())
@@ -52,7 +30,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
     refuse(
         "estimate: give a job file, or --model (such as qwen3-8b) with --document-tokens (and --questions, "
         "--records) or with --workload");
-  config_ = read_model_config(model_name_);
+  config_ = read_model_config(model_name_).config;
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   if (!asked.workload.empty())
     use_workload(asked);

@@ -78,10 +78,6 @@ class EstimateInputs {
   SampledRecords sampled_;
 };
 
-/// A model's description by the name of a shape, from a config.json or a folder with one, or from a GGUF
-/// file.
-ModelConfig read_model_config(const std::string& path);
-
 /// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
 Workload make_up_workload(const RecordStatistics& statistics, int64_t count);
 
