@@ -49,7 +49,8 @@ struct Measurement {
 
 /// What `sheaf bench --calibrate` found on one device.
 struct Calibration {
-  std::string device;   ///< "NVIDIA H200 (cuda:0), bf16"
+  std::string device;   ///< Backend::device of where it was made
+  std::string backend;  ///< and Backend::describe: "NVIDIA H200 (cuda:0), bf16"
   std::string date;     ///< 2026-01-31
   std::string version;  ///< of sheaf
   std::vector<Measurement> measurements;

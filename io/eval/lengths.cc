@@ -186,7 +186,7 @@ void LengthsBench::open(const Job& job) {
       std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
                                                 job.engine.device, job.engine.reproducible, 0});
   opened_ = key;
-  device_ = find_device_model(backend_->backend().describe());
+  device_ = find_device_model(backend_->backend().device());
   kv_room_ = backend_->kv_room();
   most_pages_ = 0;
 }

@@ -37,12 +37,12 @@ ProcessUse process_use() {
 
 StageSeconds stages_of(const Backend& backend) {
   StageSeconds seconds;
-  for (const auto& [name, value] : backend.stage_seconds()) {
-    if (name == "attention")
+  for (const auto& [stage, value] : backend.stage_seconds()) {
+    if (stage == Stage::attention)
       seconds.attention += value;
-    else if (name == "pick")
+    else if (stage == Stage::pick)
       seconds.pick += value;
-    else if (name == "norms" || name == "other")
+    else if (stage == Stage::norms || stage == Stage::other)
       seconds.rest += value;
     else
       seconds.products += value;
@@ -58,7 +58,7 @@ class ProbeTimer {
     most_pages_ = made_.kv_room() / (made_.backend().kv_bytes_per_token() * kPageSize);
   }
 
-  std::string describe() { return made_.backend().describe(); }
+  const Backend& backend() { return made_.backend(); }
   bool fits(const Probe& probe) const { return probe.pages(kPageSize) <= most_pages_; }
 
   StepTime time(const Probe& probe) {
@@ -130,7 +130,7 @@ class StagesByDifference {
     more_ = std::make_unique<ProbeTimer>(part, threads);
   }
 
-  std::string describe() { return more_->describe(); }
+  const Backend& backend() { return more_->backend(); }
   bool fits(const Probe& probe) const { return more_->fits(probe); }
   StageSeconds time(const Probe& probe, bool bare) {
     const double one = one_->time(probe).wall, more = more_->time(probe).wall;
@@ -202,7 +202,9 @@ Calibration calibrate(const Device& device, std::vector<std::string> shapes,
       calibration.measurements.push_back(std::move(measured));
       progress(fmt::format("{}: {} of {} steps", shape, i + 1, list.size()), i + 1 == list.size());
     }
-    calibration.device = timer ? timer->describe() : differences->describe();
+    const Backend& backend = timer ? timer->backend() : differences->backend();
+    calibration.device = backend.device();
+    calibration.backend = backend.describe();
   }
   if (calibration.measurements.empty())
     refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(device));

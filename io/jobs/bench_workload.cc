@@ -98,7 +98,7 @@ class Bench {
     ordered_json all = ordered_json::array();
     for (const BenchRun& run : runs_) all.push_back(run.seconds);
     ordered_json device = ordered_json::object();
-    for (const auto& [name, value] : median.stages) device[name] = value;
+    for (const auto& [stage, value] : median.stages) device[stage_name(stage)] = value;
     return {{"start_up", ready_seconds_ + engine},
             {"start_up_parts",
              {{"workload", reading_seconds_},
