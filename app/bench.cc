@@ -62,15 +62,15 @@ void add_bench_command(CLI::App& app) {
                  "Use random weights of the shape (the default; not with --model)")
       ->excludes(model);
   command
-      ->add_option("--method", options->packing.method,
+      ->add_option("--method", options->packing.method.name,
                    "How prompts are packed (hpd uses the workload's slots)")
       ->check(one_of(timed_methods()))
       ->capture_default_str();
   command
-      ->add_option("--documents", options->packing.documents,
+      ->add_option("--documents", options->packing.method.documents,
                    "Contexts or documents per prompt (0: as many as fit)")
       ->check(whole_from(0));
-  command->add_option("--prompt-tokens", options->packing.prompt_tokens, "The most tokens in a prompt")
+  command->add_option("--prompt-tokens", options->packing.method.prompt_tokens, "The most tokens in a prompt")
       ->check(whole_from(1))
       ->capture_default_str();
   command

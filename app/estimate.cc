@@ -15,76 +15,53 @@
 namespace sheaf {
 namespace {
 
-struct EstimateOptions {
-  std::string job, method, workload, hardware_file, html;
-  std::vector<std::string> overrides, sweeps;
+struct EstimateOptions : EstimateAsked {
+  std::string hardware_file, html;
+  std::vector<std::string> sweeps;
   std::optional<int32_t> documents, prompt_tokens, tokens_per_step;
-  EstimateWishes wishes;
   bool json = false;
 };
-
-/// The command line's wishes, completed by the job's own.
-EstimateWishes all_wishes(const EstimateOptions& options) {
-  EstimateWishes wishes = options.wishes;
-  for (const std::string& text : options.sweeps) wishes.sweep.push_back(parse_sweep(text));
-  if (options.job.empty()) return wishes;
-  std::vector<std::string> settled;
-  if (!options.method.empty()) settled.emplace_back("method");
-  if (!wishes.model.empty()) settled.emplace_back("model");
-  if (!wishes.hardware.empty()) settled.emplace_back("hardware");
-  if (options.documents) settled.emplace_back("documents");
-  if (options.prompt_tokens) settled.emplace_back("prompt_tokens");
-  if (options.tokens_per_step) settled.emplace_back("tokens_per_step");
-  if (wishes.devices) settled.emplace_back("devices");
-  wishes.take_missing(read_job_estimate(options.job, options.overrides), settled);
-  return wishes;
-}
 
 const SweepAxis* find_axis(const std::vector<SweepAxis>& axes, std::string_view key) {
   const auto found = std::ranges::find(axes, key, &SweepAxis::key);
   return found == axes.end() ? nullptr : &*found;
 }
 
-EstimateAsked asked_of(const EstimateOptions& options, const EstimateWishes& wishes) {
-  if (!options.workload.empty() && (options.wishes.answer_tokens || options.wishes.document_tokens ||
-                                    options.wishes.sample || options.wishes.tokens_per_byte))
+/// The options, completed by the job's own section.
+EstimateOptions completed(EstimateOptions options) {
+  RecordStatistics& lengths = options.statistics;
+  if (!options.workload.empty() &&
+      (lengths.answer || lengths.document > 0 || options.sample || options.tokens_per_byte))
     refuse(
         "--workload uses all records of the file, with their lengths; leave out --answer-tokens, "
         "--document-tokens, --sample and --tokens-per-byte");
-  EstimateAsked asked;
-  asked.job = options.job;
-  asked.overrides = options.overrides;
-  asked.method = options.method;
-  asked.workload = options.workload;
-  asked.model = wishes.model;
-  if (const SweepAxis* models = find_axis(wishes.sweep, "model"); models && asked.model.empty())
-    asked.model = models->values[0];
-  asked.records = wishes.records.value_or(0);
-  asked.sample = wishes.sample.value_or(0);
-  asked.answer_tokens = wishes.answer_tokens.value_or(0);
-  asked.tokens_per_byte = wishes.tokens_per_byte.value_or(asked.tokens_per_byte);
-  asked.statistics.document = wishes.document_tokens.value_or(0);
-  asked.statistics.instruction = wishes.instruction_tokens;
-  asked.statistics.documents = wishes.documents_per_record;
-  asked.statistics.questions = wishes.questions;
-  asked.statistics.question = wishes.question_tokens;
-  if (asked.statistics.document == 0 && (wishes.documents_per_record || wishes.questions ||
-                                         wishes.question_tokens || wishes.instruction_tokens))
+  for (const std::string& text : options.sweeps) options.sweep.push_back(parse_sweep(text));
+  if (!options.job.empty()) {
+    std::vector<std::string> settled;
+    if (!options.method.empty()) settled.emplace_back("method");
+    if (!options.model.empty()) settled.emplace_back("model");
+    if (!options.hardware.empty()) settled.emplace_back("hardware");
+    if (options.documents) settled.emplace_back("documents");
+    if (options.prompt_tokens) settled.emplace_back("prompt_tokens");
+    if (options.tokens_per_step) settled.emplace_back("tokens_per_step");
+    if (options.devices) settled.emplace_back("devices");
+    options.take_missing(read_job_estimate(options.job, options.overrides), settled);
+  }
+  if (lengths.document == 0 &&
+      (lengths.documents || lengths.questions || lengths.question || lengths.instruction))
     refuse("estimate: made-up records need --document-tokens, the length of their documents; add it");
-  return asked;
+  if (const SweepAxis* models = find_axis(options.sweep, "model"); models && options.model.empty())
+    options.model = models->values[0];
+  return options;
 }
 
-EstimateCase base_case(const EstimateOptions& options, const EstimateWishes& wishes,
-                       const EstimateInputs& inputs) {
+EstimateCase base_case(const EstimateOptions& options, const EstimateInputs& inputs) {
   const Job& job = inputs.job();
-  EstimateCase base{inputs.model_name(), inputs.config(), nullptr, job.method, {}, 1};
-  base.method.documents = options.documents.value_or(job.method.documents);
-  base.method.prompt_tokens = options.prompt_tokens.value_or(job.method.prompt_tokens);
-  base.use.tokens_per_step = options.tokens_per_step.value_or(job.engine.tokens_per_step);
-  base.use.prompts = job.engine.prompts;
-  base.use.kv_memory = job.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
-  base.devices = static_cast<int32_t>(wishes.devices.value_or(job.cost.devices));
-  base.usd_per_hour = job.cost.usd_per_hour;
+  EstimateCase base{inputs.model_name(), inputs.config(), nullptr, job.method, job.engine, job.cost};
+  base.method.documents = options.documents.value_or(base.method.documents);
+  base.method.prompt_tokens = options.prompt_tokens.value_or(base.method.prompt_tokens);
+  base.engine.tokens_per_step = options.tokens_per_step.value_or(base.engine.tokens_per_step);
+  base.cost.devices = static_cast<int32_t>(options.devices.value_or(base.cost.devices));
   return base;
 }
 
@@ -117,20 +94,20 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            word_of(job.input.too_long), job.file);
 }
 
-void run(const EstimateOptions& options) {
-  if (!options.html.empty()) NamedOutput(options.html, {options.job});  // before the work, not after it
-  const EstimateWishes wishes = all_wishes(options);
-  const double within = wishes.within.empty() ? 0 : parse_duration(wishes.within);
-  const EstimateInputs inputs(asked_of(options, wishes));
+void run(const EstimateOptions& given) {
+  if (!given.html.empty()) NamedOutput(given.html, {given.job});  // before the work, not after it
+  const EstimateOptions options = completed(given);
+  const double within = options.within.empty() ? 0 : parse_duration(options.within);
+  const EstimateInputs inputs(options);
   const HardwareList list =
       read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file);
-  EstimateCase base = base_case(options, wishes, inputs);
-  std::vector<SweepAxis> axes = wishes.sweep;
+  EstimateCase base = base_case(options, inputs);
+  std::vector<SweepAxis> axes = options.sweep;
   check_methods(inputs.job(), options, axes);
   if (!find_axis(axes, "hardware")) {
     SweepAxis hardware{"hardware", {}};
-    if (!wishes.hardware.empty()) hardware = parse_sweep("hardware=" + wishes.hardware);
-    hardware.from = wishes.hardware_from;
+    if (!options.hardware.empty()) hardware = parse_sweep("hardware=" + options.hardware);
+    hardware.from = options.hardware_from;
     const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu;
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
@@ -152,7 +129,7 @@ void add_estimate_command(CLI::App& app) {
                                      "Estimate how long a job takes and what it costs, for one device or "
                                      "several; needs no weights and no GPU");
   auto options = std::make_shared<EstimateOptions>();
-  EstimateWishes& wishes = options->wishes;
+  RecordStatistics& lengths = options->statistics;
   command->add_option("JOB", options->job,
                       "The job file; its estimate section can set the options below. Not needed with "
                       "--workload or --document-tokens");
@@ -162,19 +139,19 @@ void add_estimate_command(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command
-      ->add_option("--model", wishes.model,
+      ->add_option("--model", options->model,
                    "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "
                    "folder or a GGUF file")
       ->type_name("MODEL");
   command
       ->add_option(
-          "--hardware", wishes.hardware,
+          "--hardware", options->hardware,
           "Devices from the list, separated by commas; one is shown in detail (default: compare its GPUs)")
       ->type_name("NAME");
   command->add_option("--hardware-file", options->hardware_file,
                       "The list of devices (default: configs/hardware.yaml here, else the installed one)");
   command
-      ->add_option("--devices", wishes.devices,
+      ->add_option("--devices", options->devices,
                    "Devices that share the corpus (default: the job's cost.devices)")
       ->check(whole_from(1, 100000));
   command->add_option("--method", options->method, "Use this method instead of the job's")
@@ -185,37 +162,36 @@ void add_estimate_command(CLI::App& app) {
       ->check(whole_from(1));
   command->add_option("--tokens-per-step", options->tokens_per_step, "Tokens per step")->check(whole_from(1));
   command
-      ->add_option("--sample", wishes.sample,
+      ->add_option("--sample", options->sample,
                    "Records of the corpus to sample (default: 512, or fewer if they are long)")
       ->check(whole_from<int64_t>(1));
-  command->add_option("--records,--rows", wishes.records, "Records in the whole corpus (default: counted)")
+  command->add_option("--records,--rows", options->records, "Records in the whole corpus (default: counted)")
       ->check(whole_from<int64_t>(1));
   command
-      ->add_option("--answer-tokens", wishes.answer_tokens,
+      ->add_option("--answer-tokens", lengths.answer,
                    "Assumed length of a free answer (default: 8; chat: as long as allowed)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--tokens-per-byte", wishes.tokens_per_byte,
+      ->add_option("--tokens-per-byte", options->tokens_per_byte,
                    "Tokens per byte of text to assume if the model has no tokenizer (default: 0.25)")
       ->check(number_from(0.01, 4));
   command->add_option("--workload", options->workload, "Estimate a workload file of `sheaf bench`");
-  command
-      ->add_option("--document-tokens", wishes.document_tokens, "Made-up records: mean tokens per document")
+  command->add_option("--document-tokens", lengths.document, "Made-up records: mean tokens per document")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--documents-per-record,--documents-per-row", wishes.documents_per_record,
+      ->add_option("--documents-per-record,--documents-per-row", lengths.documents,
                    "Made-up records: documents per record (default: 1); pced asks about them one by one")
       ->check(number_from(kDocuments.least, kDocuments.most));
   command
-      ->add_option("--questions", wishes.questions,
+      ->add_option("--questions", lengths.questions,
                    "Made-up records: questions per document (default: 1; extract: the schema's)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--question-tokens", wishes.question_tokens,
+      ->add_option("--question-tokens", lengths.question,
                    "Made-up records: tokens per question (default: 12)")
       ->check(number_from(kLengths.least, kLengths.most));
   command
-      ->add_option("--instruction-tokens", wishes.instruction_tokens,
+      ->add_option("--instruction-tokens", lengths.instruction,
                    "Made-up records: tokens in the instruction (default: the job's)")
       ->check(number_from(0, kLengths.most));
   command
@@ -226,7 +202,7 @@ void add_estimate_command(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUES");
   command
-      ->add_option("--within", wishes.within,
+      ->add_option("--within", options->within,
                    "Mark the cheapest choice that takes at most this long: 2h, 90m, 30s")
       ->type_name("TIME");
   command->add_option("--html", options->html, "Also write the comparison to this HTML file");

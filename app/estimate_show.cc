@@ -9,6 +9,7 @@
 #include "core/estimate/sweep.h"
 #include "core/report/svg_plot.h"
 #include "io/base/named_output.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
@@ -33,7 +34,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
                     error_text(*row.asked.hardware, row.asked.config)),
         row.asked.hardware->name);
     if (row.estimate->price)
-      add(price_text(*row.estimate->price, row.asked.devices), row.asked.hardware->name);
+      add(price_text(*row.estimate->price, row.asked.cost.devices), row.asked.hardware->name);
     sampling = std::max(sampling, row.estimate->sampling_error);
   }
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
@@ -48,7 +49,7 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
 
 void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
                    const HardwareList& list) {
-  if (const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use); !memory.fits())
+  if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
     refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}",
            asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
            fitting_devices(asked, list));
@@ -83,7 +84,8 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
 void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
                 const HardwareList& list, const std::vector<SweepAxis>& axes) {
   const std::vector<SweepRow> rows =
-      sweep(base, inputs.records(), list, axes, options.within, read_model_config);
+      sweep(base, inputs.records(), list, axes, options.within,
+            [](const std::string& name) { return read_model_config(name).config; });
   const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
   if (options.json) {
     print_json(sweep_json(rows, notes));

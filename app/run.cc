@@ -9,15 +9,14 @@
 #include "app/terminal.h"
 #include "core/report/report.h"
 #include "io/jobs/run_job.h"
+#include "io/run_folder/output_place.h"
 
 namespace sheaf {
 namespace {
 
 struct RunOptions : JobOptions {
-  bool restart = false;
-  std::string shard;
+  RunSettings settings;
   std::string log;
-  std::string max_rejects;
 };
 
 int run(const RunOptions& options) {
@@ -25,7 +24,8 @@ int run(const RunOptions& options) {
   outlive_readers();
   const Job job = options.read();
   ShownRun shown(options.quiet || options.json, options.log);
-  const RunEnd end = run_job(job, {options.restart, options.shard, options.log, options.max_rejects}, shown);
+  if (!options.log.empty()) check_log_apart(options.log, job);
+  const RunEnd end = run_job(job, options.settings, shown);
   if (!end.interrupted.empty()) print_note(end.interrupted);
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
@@ -49,14 +49,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
                                      "Rerun the same command to resume after an interruption");
   auto options = std::make_shared<RunOptions>();
   options->add_to(*command);
-  command->add_flag("--restart", options->restart, "Delete what the output folder holds and start again");
+  command->add_flag("--restart", options->settings.restart,
+                    "Delete what the output folder holds and start again");
   command
       ->add_option(
-          "--shard", options->shard,
+          "--shard", options->settings.shard,
           "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` joins them")
       ->type_name("I/N");
   command
-      ->add_option("--max-rejects", options->max_rejects,
+      ->add_option("--max-rejects", options->settings.max_rejects,
                    "Stop with exit code 2 when more records than this are rejected: a number, or a share of "
                    "the records so far, such as 2.5%")
       ->type_name("N|P%")

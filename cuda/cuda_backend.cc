@@ -8,12 +8,12 @@
 #include "core/engine/check_batch.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/base/stage_clock.h"
 #include "cuda/check_model.h"
 #include "cuda/layer_graphs.h"
 #include "cuda/loaded_model.h"
 #include "cuda/pick_tokens.h"
 #include "cuda/run_layers.h"
+#include "cuda/stage_clock.h"
 #include "cuda/step.h"
 #include "cuda/weights/device_weights.h"
 
@@ -62,13 +62,14 @@ class CudaBackend final : public Backend {
   ~CudaBackend() override { cudaStreamSynchronize(model_.stream.get()); }
 
   const ModelConfig& config() const override { return model_.config; }
+  std::string device() const override { return name_; }
   std::string describe() const override {
     return fmt::format("{} (cuda:{}), bf16{}", name_, options_.device,
                        options_.reproducible ? ", reproducible" : "");
   }
   int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
   int32_t preferred_tokens() const override { return cuda_footprint(model_.config).preferred_tokens; }
-  std::vector<std::pair<std::string, double>> stage_seconds() const override { return times_.by_stage(); }
+  TimedStages stage_seconds() const override { return times_.by_stage(); }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (page_size < 2 || 64 % page_size != 0)

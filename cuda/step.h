@@ -7,9 +7,9 @@
 #include "core/engine/step_batch.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/base/stage_clock.h"
 #include "cuda/base/staging.h"
 #include "cuda/ops/ops.h"
+#include "cuda/stage_clock.h"
 
 namespace sheaf::cuda {
 

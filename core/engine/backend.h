@@ -2,9 +2,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "core/engine/stage.h"
 #include "core/engine/step_batch.h"
 #include "core/model/footprint.h"
 
@@ -18,6 +17,8 @@ class Backend {
   virtual const ModelConfig& config() const = 0;
   /// "CPU, fp32, 2 threads".
   virtual std::string describe() const = 0;
+  /// What a calibration is for: the same on every device of a kind. "NVIDIA H200".
+  virtual std::string device() const { return describe(); }
 
   /// Makes the paged key/value pool, before the first step. May be called again with fewer pages where it
   /// throws OutOfMemory.
@@ -41,8 +42,8 @@ class Backend {
   /// Rows a step should hold to keep the machine busy.
   virtual int32_t preferred_tokens() const = 0;
 
-  /// Seconds of the device by stage, over all finished steps; empty where they are not measured.
-  virtual std::vector<std::pair<std::string, double>> stage_seconds() const { return {}; }
+  /// Of the device, over all finished steps.
+  virtual TimedStages stage_seconds() const { return {}; }
 };
 
 }  // namespace sheaf

@@ -15,14 +15,19 @@ namespace sheaf {
 namespace {
 
 struct Setting {
-  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
+  Packing packing;
   double work_seconds = 0;
 };
 
-EstimateCase with(EstimateCase asked, const Setting& setting) {
-  asked.method.documents = setting.documents;
-  asked.method.prompt_tokens = setting.prompt_tokens;
-  asked.use.tokens_per_step = setting.tokens_per_step;
+/// `tokens_per_step`: as planned, where the case leaves it open.
+Packing packing_of(const EstimateCase& asked, int32_t tokens_per_step) {
+  return {asked.method.documents, asked.method.prompt_tokens, tokens_per_step};
+}
+
+EstimateCase with(EstimateCase asked, const Packing& packing) {
+  asked.method.documents = packing.documents;
+  asked.method.prompt_tokens = packing.prompt_tokens;
+  asked.engine.tokens_per_step = packing.tokens_per_step;
   return asked;
 }
 
@@ -30,7 +35,7 @@ EstimateCase with(EstimateCase asked, const Setting& setting) {
 using Shape = std::vector<std::pair<int64_t, size_t>>;
 
 Shape shape_of(const EstimateCase& asked, const SampledRecords& rows) {
-  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  const MemoryPlan memory = plan_memory(asked);
   Shape shape;
   for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks)
     shape.emplace_back(stack.prompt_tokens(), stack.slots.size());
@@ -41,7 +46,7 @@ Shape shape_of(const EstimateCase& asked, const SampledRecords& rows) {
 constexpr int64_t kDecoded = 4, kOneCost = 200'000, kAllCost = 50 * kOneCost;
 
 int64_t cost_of(const EstimateCase& asked, const SampledRecords& rows) {
-  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  const MemoryPlan memory = plan_memory(asked);
   const int32_t assumed = rows.answer_tokens(asked.method);
   int64_t tokens = 0;
   for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
@@ -76,21 +81,21 @@ void thin_out(std::vector<Setting>& settings, size_t most) {
 }
 
 /// Prompts that differ, what was asked for first.
-std::vector<Setting> packings(const EstimateCase& asked, const SampledRecords& rows, const Setting& given) {
-  if (!find_method(asked.method.name).takes_documents) return {given};  // one document a prompt
-  std::vector<Setting> found = {given};
+std::vector<Setting> packings(const EstimateCase& asked, const SampledRecords& rows, const Packing& given) {
+  if (!find_method(asked.method.name).takes_documents) return {{given}};  // one document a prompt
+  std::vector<Setting> found = {{given}};
   std::set<Shape> seen = {shape_of(with(asked, given), rows)};
   for (const int32_t tokens : {given.prompt_tokens, 4096, 16384, 65536})
     for (const int32_t documents : {1, 2, 4, 8, 16, 32, 0}) {
-      const Setting setting{documents, tokens, given.tokens_per_step};
-      if (seen.insert(shape_of(with(asked, setting), rows)).second) found.push_back(setting);
+      const Packing packing{documents, tokens, given.tokens_per_step};
+      if (seen.insert(shape_of(with(asked, packing), rows)).second) found.push_back({packing});
     }
   return found;
 }
 
 /// A step must fit as it is: a run would halve it.
 bool fits(const EstimateCase& asked) {
-  const MemoryPlan memory = plan_memory(asked.config, *asked.hardware, asked.use);
+  const MemoryPlan memory = plan_memory(asked);
   return memory.fits() && memory.weights + memory.activations + memory.pool < memory.room;
 }
 
@@ -99,7 +104,7 @@ void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const Sa
   threads.run(static_cast<int64_t>(settings.size()), [&](int64_t i, int) {
     Setting& setting = settings[static_cast<size_t>(i)];
     try {
-      setting.work_seconds = estimate(with(asked, setting), rows).work_seconds;
+      setting.work_seconds = estimate(with(asked, setting.packing), rows).work_seconds;
     } catch (const Error& error) {
       if (error.fault() != Fault::input) throw;
       setting.work_seconds = std::numeric_limits<double>::infinity();
@@ -110,8 +115,8 @@ void try_all(std::vector<Setting>& settings, const EstimateCase& asked, const Sa
 }  // namespace
 
 BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& all_rows, double as_asked) {
-  const int32_t usual = plan_memory(asked.config, *asked.hardware, asked.use).tokens_per_step;
-  const Setting given{asked.method.documents, asked.method.prompt_tokens, usual};
+  const int32_t usual = plan_memory(asked).tokens_per_step;
+  const Packing given = packing_of(asked, usual);
   const SampledRecords rows = fewer_rows(with(asked, given), all_rows);
   // Where even few rows take long (long answers), fewer settings are tried.
   const auto most =
@@ -124,10 +129,11 @@ BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& a
   // Packings that are tried with other steps too.
   kept.resize(std::min({kept.size(), size_t{4}, std::max<size_t>(1, most / 10)}));
   std::vector<Setting> steps;
-  for (const Setting& packing : kept)
+  for (const Setting& each : kept)
     for (const int32_t step : {usual / 8, usual / 4, usual / 2, usual * 2, usual * 4}) {
-      const Setting setting{packing.documents, packing.prompt_tokens, std::max(16, step)};
-      if (fits(with(asked, setting))) steps.push_back(setting);
+      Packing packing = each.packing;
+      packing.tokens_per_step = std::max(16, step);
+      if (fits(with(asked, packing))) steps.push_back({packing});
     }
   try_all(steps, asked, rows);
   tried.insert(tried.end(), steps.begin(), steps.end());
@@ -136,34 +142,32 @@ BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& a
   for (const Setting& each : tried)
     if (each.work_seconds < best.work_seconds * 0.995) best = each;
   double seconds = as_asked;
-  if (best.documents != given.documents || best.prompt_tokens != given.prompt_tokens ||
-      best.tokens_per_step != given.tokens_per_step)
-    seconds = estimate(with(asked, best), all_rows).work_seconds;
-  if (seconds > 0.995 * as_asked) {
-    best = given;
-    seconds = as_asked;
-  }
-  return {best.documents, best.prompt_tokens, best.tokens_per_step, seconds,
-          static_cast<int32_t>(tried.size())};
+  if (best.packing != given) seconds = estimate(with(asked, best.packing), all_rows).work_seconds;
+  const auto count = static_cast<int32_t>(tried.size());
+  if (seconds > 0.995 * as_asked) return {given, as_asked, count};
+  return {best.packing, seconds, count};
 }
 
-std::string fitting_devices(const EstimateCase& asked, const HardwareList& list) {
+std::string fitting_devices(EstimateCase asked, const HardwareList& list) {
   std::vector<std::string> names;
-  for (const Hardware& each : list.devices)
-    if (each.gpu && plan_memory(asked.config, each, asked.use).fits()) names.push_back(each.name);
+  for (const Hardware& each : list.devices) {
+    asked.hardware = &each;
+    if (each.gpu && plan_memory(asked).fits()) names.push_back(each.name);
+  }
   return names.empty() ? "no GPU in the list has enough memory"
                        : fmt::format("it fits {}", fmt::join(names, ", "));
 }
 
 std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best) {
+  const Packing given = packing_of(asked, each.memory.tokens_per_step), &found = best.packing;
   std::vector<std::string> changes;
-  if (best.documents != asked.method.documents)
-    changes.push_back(best.documents == 0 ? "documents 0 (as many as fit)"
-                                          : fmt::format("documents {}", best.documents));
-  if (best.prompt_tokens != asked.method.prompt_tokens)
-    changes.push_back(fmt::format("prompt_tokens {}", best.prompt_tokens));
-  if (best.tokens_per_step != each.memory.tokens_per_step)
-    changes.push_back(fmt::format("tokens_per_step {}", best.tokens_per_step));
+  if (found.documents != given.documents)
+    changes.push_back(
+        fmt::format("documents {}{}", found.documents, found.documents ? "" : " (as many as fit)"));
+  if (found.prompt_tokens != given.prompt_tokens)
+    changes.push_back(fmt::format("prompt_tokens {}", found.prompt_tokens));
+  if (found.tokens_per_step != given.tokens_per_step)
+    changes.push_back(fmt::format("tokens_per_step {}", found.tokens_per_step));
   const std::string tried = fmt::format("({} settings tried)", best.tried);
   if (changes.empty()) return fmt::format("best      the current settings {}", tried);
   const std::string now = time_text(each.work_seconds), then = time_text(best.work_seconds);
@@ -173,9 +177,9 @@ std::string best_text(const EstimateCase& asked, const Estimate& each, const Bes
 }
 
 nlohmann::ordered_json best_json(const BestPacking& best) {
-  return {{"documents", best.documents},
-          {"prompt_tokens", best.prompt_tokens},
-          {"tokens_per_step", best.tokens_per_step},
+  return {{"documents", best.packing.documents},
+          {"prompt_tokens", best.packing.prompt_tokens},
+          {"tokens_per_step", best.packing.tokens_per_step},
           {"work_seconds", best.work_seconds},
           {"tried", best.tried}};
 }

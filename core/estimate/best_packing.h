@@ -6,9 +6,15 @@
 
 namespace sheaf {
 
+/// What of a case decides how its work is cut.
+struct Packing {
+  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
+  bool operator==(const Packing&) const = default;
+};
+
 /// Settings with which the work is done soonest.
 struct BestPacking {
-  int32_t documents = 0, prompt_tokens = 0, tokens_per_step = 0;
+  Packing packing;
   double work_seconds = 0;
   int32_t tried = 0;  ///< settings that were compared
 };
@@ -19,7 +25,7 @@ struct BestPacking {
 BestPacking find_best_packing(const EstimateCase& asked, const SampledRecords& rows, double as_asked);
 
 /// The GPUs of the list that hold the model, for a message about one that does not.
-std::string fitting_devices(const EstimateCase& asked, const HardwareList& list);
+std::string fitting_devices(EstimateCase asked, const HardwareList& list);
 
 /// The line about it: what to change and what that saves.
 std::string best_text(const EstimateCase& asked, const Estimate& each, const BestPacking& best);

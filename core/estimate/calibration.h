@@ -14,14 +14,29 @@ struct StageSeconds {
   double pick = 0;       ///< output projection and choice of tokens
 
   double total() const { return products + attention + rest + pick; }
-  StageSeconds& operator+=(const StageSeconds& other) {
-    products += other.products;
-    attention += other.attention;
-    rest += other.rest;
-    pick += other.pick;
-    return *this;
-  }
+  StageSeconds& operator+=(const StageSeconds& other);
+  StageSeconds operator*(double factor) const;
 };
+
+/// A stage as files and reports call it.
+struct NamedStage {
+  const char* name;
+  double StageSeconds::*seconds;
+};
+constexpr NamedStage kStages[] = {{"products", &StageSeconds::products},
+                                  {"attention", &StageSeconds::attention},
+                                  {"rest", &StageSeconds::rest},
+                                  {"pick", &StageSeconds::pick}};
+
+inline StageSeconds& StageSeconds::operator+=(const StageSeconds& other) {
+  for (const NamedStage& stage : kStages) this->*stage.seconds += other.*stage.seconds;
+  return *this;
+}
+inline StageSeconds StageSeconds::operator*(double factor) const {
+  StageSeconds scaled;
+  for (const NamedStage& stage : kStages) scaled.*stage.seconds = this->*stage.seconds * factor;
+  return scaled;
+}
 
 /// What a made-up step of a known shape took.
 struct Measurement {
@@ -34,7 +49,8 @@ struct Measurement {
 
 /// What `sheaf bench --calibrate` found on one device.
 struct Calibration {
-  std::string device;   ///< "NVIDIA H200 (cuda:0), bf16"
+  std::string device;   ///< Backend::device of where it was made
+  std::string backend;  ///< and Backend::describe: "NVIDIA H200 (cuda:0), bf16"
   std::string date;     ///< 2026-01-31
   std::string version;  ///< of sheaf
   std::vector<Measurement> measurements;

@@ -17,8 +17,8 @@ constexpr double kSteps = 16;
 /// Rows as they would run.
 struct LookedAt {
   int64_t records = 0;
-  int64_t refused = 0, unheld = 0;
-  double options = 0;  ///< share of the answers
+  double options = 0;      ///< share of the answers
+  PlannedRecords planned;  ///< without the stacks, which were run
   SimulatedRun run;
 
   auto tokens() const { return static_cast<double>(run.engine.tokens()); }
@@ -73,15 +73,16 @@ double share_of_options(const std::vector<Stack>& stacks) {
 
 std::string memory_advice(const EstimateCase& asked) {
   const bool one_question = find_method(asked.method.name).one_question;
-  return fmt::format("use {}, a smaller method.max_value_tokens{} or shorter documents",
-                     asked.use.kv_memory > 0 ? "a larger engine.kv_memory_gb" : "a device with more memory",
-                     one_question ? "" : ", fewer questions per prompt (the method prefix has one)");
+  return fmt::format(
+      "use {}, a smaller method.max_value_tokens{} or shorter documents",
+      asked.engine.kv_memory_gb > 0 ? "a larger engine.kv_memory_gb" : "a device with more memory",
+      one_question ? "" : ", fewer questions per prompt (the method prefix has one)");
 }
 
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   const Hardware& hardware = *asked.hardware;
   Estimate result;
-  result.memory = plan_memory(asked.config, hardware, asked.use);
+  result.memory = plan_memory(asked);
   if (!result.memory.fits())
     refuse(
         "{} needs {:.1f} GB for weights and a step, but {} has {:.1f} GB; sheaf runs a model on one device",
@@ -91,15 +92,15 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
     PlannedRecords planned = records.plan(asked, result.memory, count);
     if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(records.sample, records.whole))
       refuse_all(asked, planned);
-    const double options = share_of_options(planned.stacks);
-    return LookedAt{count, planned.refused, planned.unheld, options,
-                    simulate(asked.config, hardware, result.memory, records.answer_tokens(asked.method),
-                             std::move(planned.stacks))};
+    LookedAt seen{count, share_of_options(planned.stacks), std::move(planned), {}};
+    seen.run =
+        simulate(asked, result.memory, records.answer_tokens(asked.method), std::move(seen.planned.stacks));
+    return seen;
   };
   LookedAt sample = look(std::min(records.sample, records.whole)), half;
   if (!(sample.run.seconds > 0)) refuse("the sample has nothing to decode; use a larger --sample");
   // Every device has an equal part of the records.
-  const int64_t share = (records.whole + asked.devices - 1) / asked.devices;
+  const int64_t share = (records.whole + asked.cost.devices - 1) / asked.cost.devices;
   if (sample.records > 1 && sample.records != share) half = look(sample.records / 2);
   while (sample.records < share) {
     const bool enough = sample.tokens() >= kSteps * result.memory.tokens_per_step;
@@ -116,7 +117,7 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   result.known_answers = sample.options;
   result.work_seconds = whole.seconds;
   result.steps = sample.steps();
-  if (const double part = all / asked.devices; part != 1) {
+  if (const double part = all / asked.cost.devices; part != 1) {
     if (part > 1 && !adds_steps(half, sample, result.memory)) half = sample;  // by the share of tokens
     const Stretch stretched{half.tokens(), tokens, tokens * part};
     result.work_seconds = stretched(half.run.seconds, whole.seconds);
@@ -124,8 +125,8 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
                             std::ceil(tokens * part / result.memory.tokens_per_step));
   }
   const double stretch = result.work_seconds / whole.seconds;
-  result.refused = std::llround(static_cast<double>(sample.refused) * all);
-  result.unheld = std::llround(static_cast<double>(sample.unheld) * all);
+  result.refused = std::llround(static_cast<double>(sample.planned.refused) * all);
+  result.unheld = std::llround(static_cast<double>(sample.planned.unheld) * all);
   result.rows = records.whole - result.refused;
   result.rejected = records.rejected;
   result.answers = static_cast<double>(counted.answers) * all;
@@ -134,16 +135,12 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   result.tokens_alone = static_cast<double>(counted.alone_tokens) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kPageSize *
                    static_cast<double>(result.memory.kv_bytes_per_token);
-  result.stages = {whole.stages.products * stretch, whole.stages.attention * stretch,
-                   whole.stages.rest * stretch, whole.stages.pick * stretch};
-  result.pick_seconds = result.stages.pick;
+  result.stages = whole.stages * stretch;
   result.decode_seconds = whole.decode_seconds * stretch;
-  result.prefill_seconds = result.stages.total() - result.pick_seconds - result.decode_seconds;
   result.host_seconds = whole.host_seconds * stretch;
   result.open_seconds = (hardware.gpu ? kDeviceStart : 0) + result.memory.weights / hardware.load_rate;
-  result.price = hardware.price(asked.devices);
-  result.job_usd_per_hour = asked.usd_per_hour * asked.devices;
-  result.usd_per_hour = result.price ? result.price->usd_per_hour : result.job_usd_per_hour;
+  result.price = hardware.price(asked.cost.devices);
+  result.job_usd_per_hour = asked.cost.usd_per_hour * asked.cost.devices;
   result.sampling_error = records.error(asked);
   result.device_error = hardware.device.widened(hardware.error, asked.config);
   result.error = std::hypot(result.device_error, result.sampling_error);

@@ -5,20 +5,8 @@
 #include <vector>
 
 #include "core/estimate/simulate.h"
-#include "core/job/job.h"
 
 namespace sheaf {
-
-/// What an estimate is made for.
-struct EstimateCase {
-  std::string model;  ///< its name
-  ModelConfig config;
-  const Hardware* hardware = nullptr;
-  Job::Method method;
-  DeviceUse use;
-  int32_t devices = 1;      ///< each takes a part of the corpus
-  double usd_per_hour = 0;  ///< what the job says that a device costs; 0: nothing
-};
 
 /// Rows of a sample as prompts.
 struct PlannedRecords {
@@ -60,22 +48,25 @@ struct Estimate {
   double tokens_alone = 0;   ///< by one prompt per question
   double steps = 0;          ///< of each device
   double open_seconds = 0;
-  double prefill_seconds = 0, decode_seconds = 0, pick_seconds = 0, host_seconds = 0;
-  StageSeconds stages;
+  double decode_seconds = 0;  ///< of the device, for rows of answers, picks not counted
+  double host_seconds = 0;    ///< with the device waiting
+  StageSeconds stages;        ///< of the device
   double work_seconds = 0;
   std::optional<Price> price;   ///< of all devices, by the list
-  double usd_per_hour = 0;      ///< the same; without a list price the job's; 0: unknown
   double job_usd_per_hour = 0;  ///< of all devices, by the job; 0: it does not say
   double sampling_error = 0;
   double device_error = 0;  ///< wider where the model is far from those that were measured
   double error = 0;         ///< of the work's seconds, as a share: the device's and the sample's together
 
   double total_seconds() const { return open_seconds + work_seconds; }
+  double prefill_seconds() const { return stages.total() - stages.pick - decode_seconds; }
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }
   double answers_per_second() const { return answers / work_seconds; }
-  double usd() const { return total_seconds() / 3600 * usd_per_hour; }
+  /// By the list; without a list price the job's; 0: unknown.
+  double usd_per_hour() const { return price ? price->usd_per_hour : job_usd_per_hour; }
+  double usd() const { return total_seconds() / 3600 * usd_per_hour(); }
   double rented_usd() const {
-    return total_seconds() / 3600 * (price ? price->rented_usd_per_hour : usd_per_hour);
+    return total_seconds() / 3600 * (price ? price->rented_usd_per_hour : job_usd_per_hour);
   }
   double job_usd() const { return total_seconds() / 3600 * job_usd_per_hour; }
   double per_thousand(double usd) const { return usd / static_cast<double>(rows) * 1000; }

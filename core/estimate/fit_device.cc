@@ -47,7 +47,7 @@ class Fit {
     }
     if (layers_.size() < 4 || outputs_.empty())
       refuse("the calibration of {} has too few plain steps; write it again with sheaf bench --calibrate",
-             calibration.device);
+             calibration.backend);
   }
 
   DeviceModel run() {

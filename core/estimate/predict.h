@@ -55,13 +55,12 @@ class PredictedBackend final : public Backend {
 
   const ModelConfig& config() const override { return backend_.config(); }
   std::string describe() const override { return backend_.describe(); }
+  std::string device() const override { return backend_.device(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }
   int32_t steps_at_once() const override { return backend_.steps_at_once(); }
   int32_t preferred_tokens() const override { return backend_.preferred_tokens(); }
-  std::vector<std::pair<std::string, double>> stage_seconds() const override {
-    return backend_.stage_seconds();
-  }
+  TimedStages stage_seconds() const override { return backend_.stage_seconds(); }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     backend_.step(batch, picked, logits);
     time_.start(batch);

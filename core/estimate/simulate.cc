@@ -40,15 +40,17 @@ double parameters(const ModelConfig& config) {
 
 }  // namespace
 
-MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use) {
+MemoryPlan plan_memory(const EstimateCase& asked) {
+  const ModelConfig& config = asked.config;
+  const Hardware& hardware = *asked.hardware;
   MemoryPlan plan;
-  plan.prompts = use.prompts;
   const double q = static_cast<double>(config.heads) * config.head_dim;
   const double kv = static_cast<double>(config.kv_heads) * config.head_dim;
   const double hidden = config.hidden, ffn = config.ffn;
   const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
-  plan.tokens_per_step = use.tokens_per_step > 0 ? use.tokens_per_step : footprint.preferred_tokens;
+  plan.tokens_per_step =
+      asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
   if (hardware.gpu) {  // bf16 weights
     plan.weights = 2 * parameters(config);
     const double rows = plan.tokens_per_step;
@@ -64,17 +66,18 @@ MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, cons
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
   }
-  if (use.kv_memory > 0) plan.pool = use.kv_memory;
+  if (asked.engine.kv_memory_gb > 0)
+    plan.pool = asked.engine.kv_memory_gb * static_cast<double>(int64_t{1} << 30);
   plan.pool = std::max(0.0, std::min(plan.pool, plan.room - plan.weights - plan.activations / 4));
   const double pages = plan.pool / (static_cast<double>(plan.kv_bytes_per_token) * kPageSize);
   plan.pages = static_cast<int32_t>(std::clamp(pages, 1.0, static_cast<double>(INT32_MAX / kPageSize)));
   return plan;
 }
 
-SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const MemoryPlan& memory,
-                      int32_t answer_tokens, std::vector<Stack> stacks) {
-  CountedDevice counted(config, memory, hardware.gpu ? 2 : 1);
-  PredictedBackend backend(counted, hardware.device);
+SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32_t answer_tokens,
+                      std::vector<Stack> stacks) {
+  CountedDevice counted(asked.config, memory, asked.hardware->gpu ? 2 : 1);
+  PredictedBackend backend(counted, asked.hardware->device);
   EngineOptions options;
   options.tokens_per_step = memory.tokens_per_step;
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
@@ -84,9 +87,9 @@ SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const
     for (const int32_t keys : stack.most_keys()) pages += pages_for(keys);
   options.pages = static_cast<int32_t>(std::min<int64_t>(memory.pages, pages));
   options.page_size = kPageSize;
-  options.prompts = memory.prompts;
+  options.prompts = asked.engine.prompts;
   options.assumed_tokens = answer_tokens;
-  const StopRules rules(config.vocab, {});
+  const StopRules rules(asked.config.vocab, {});
   Engine engine(backend, rules, options);
   size_t next = 0;
   engine.run(

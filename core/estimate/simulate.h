@@ -1,19 +1,24 @@
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/engine/engine.h"
 #include "core/estimate/hardware.h"
 #include "core/estimate/predict.h"
+#include "core/job/job.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
 
-/// How the engine would use a device.
-struct DeviceUse {
-  int32_t tokens_per_step = 0;  ///< 0: as the backend prefers
-  double kv_memory = 0;         ///< bytes of keys and values; 0: as much as the engine would take
-  int32_t prompts = 0;          ///< most at once; 0: as many as there is room for
+/// What an estimate is made for.
+struct EstimateCase {
+  std::string model;  ///< its name
+  ModelConfig config;
+  const Hardware* hardware = nullptr;
+  Job::Method method = {};
+  Job::Engine engine = {};
+  Job::Cost cost = {};  ///< each of its devices takes a part of the corpus
 };
 
 /// What lies in a device's memory, in bytes.
@@ -25,13 +30,12 @@ struct MemoryPlan {
   int64_t kv_bytes_per_token = 0;
   int32_t tokens_per_step = 0;
   int32_t pages = 0;
-  int32_t prompts = 0;  ///< as asked
 
   /// A quarter of a step must fit beside the weights and some keys: the engine makes steps smaller.
   bool fits() const { return weights + activations / 4 + 1e9 / 8 < room; }
 };
 
-MemoryPlan plan_memory(const ModelConfig& config, const Hardware& hardware, const DeviceUse& use);
+MemoryPlan plan_memory(const EstimateCase& asked);
 
 /// A run of the engine over stacks with every step predicted instead of computed.
 struct SimulatedRun {
@@ -43,7 +47,7 @@ struct SimulatedRun {
 };
 
 /// `answer_tokens`, where not 0: every answer that is not one of a list ends after so many.
-SimulatedRun simulate(const ModelConfig& config, const Hardware& hardware, const MemoryPlan& memory,
-                      int32_t answer_tokens, std::vector<Stack> stacks);
+SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32_t answer_tokens,
+                      std::vector<Stack> stacks);
 
 }  // namespace sheaf

@@ -22,6 +22,20 @@ int32_t whole_number(const std::string& from, const std::string& text, int32_t l
   return value;
 }
 
+/// A key whose values are whole numbers.
+struct NumberKey {
+  std::string_view name;
+  int32_t least;
+  int32_t& (*in)(EstimateCase& target);
+};
+const NumberKey kNumbers[] = {
+    {"documents", 0, [](EstimateCase& target) -> int32_t& { return target.method.documents; }},
+    {"prompt_tokens", 1, [](EstimateCase& target) -> int32_t& { return target.method.prompt_tokens; }},
+    {"tokens_per_step", 1, [](EstimateCase& target) -> int32_t& { return target.engine.tokens_per_step; }},
+    {"prompts", 0, [](EstimateCase& target) -> int32_t& { return target.engine.prompts; }},
+    {"devices", 1, [](EstimateCase& target) -> int32_t& { return target.cost.devices; }},
+};
+
 /// Changes cases by keys of sweeps.
 class CaseMaker {
  public:
@@ -41,16 +55,9 @@ class CaseMaker {
       target.config = found->second;
     } else if (key == "hardware") {
       target.hardware = &hardware_.find(value, axis.from);
-    } else if (key == "documents") {
-      target.method.documents = whole_number(axis.from, value, 0);
-    } else if (key == "prompt_tokens") {
-      target.method.prompt_tokens = whole_number(axis.from, value, 1);
-    } else if (key == "tokens_per_step") {
-      target.use.tokens_per_step = whole_number(axis.from, value, 1);
-    } else if (key == "prompts") {
-      target.use.prompts = whole_number(axis.from, value, 0);
     } else {
-      target.devices = whole_number(axis.from, value, 1);
+      const NumberKey& number = *std::ranges::find(kNumbers, key, &NumberKey::name);
+      number.in(target) = whole_number(axis.from, value, number.least);
     }
   }
 
@@ -83,7 +90,7 @@ void mark_best(std::vector<SweepRow>& rows, double within) {
       row.mark = "too slow";
       continue;
     }
-    if (!(each.usd_per_hour > 0)) continue;
+    if (!(each.usd_per_hour() > 0)) continue;
     if (!cheapest || each.usd() < cheapest->estimate->usd()) cheapest = &row;
     if (!to_rent || each.rented_usd() < to_rent->estimate->rented_usd()) to_rent = &row;
   }
@@ -100,6 +107,12 @@ void mark_best(std::vector<SweepRow>& rows, double within) {
 }
 
 }  // namespace
+
+std::vector<std::string> sweep_keys() {
+  std::vector<std::string> keys = {"method", "model", "hardware"};
+  for (const NumberKey& number : kNumbers) keys.emplace_back(number.name);
+  return keys;
+}
 
 std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& sample,
                             const HardwareList& hardware, const std::vector<SweepAxis>& axes, double within,

@@ -40,6 +40,11 @@ std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<Swe
                        const std::vector<std::string>& notes);
 nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 
+/// The keys that a sweep may have.
+std::vector<std::string> sweep_keys();
+
+/// A case as its estimate begins.
+nlohmann::ordered_json case_json(const EstimateCase& asked, int32_t tokens_per_step);
 /// A case and its estimate.
 nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& each);
 std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list);

@@ -156,17 +156,12 @@ nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const SweepRow& row : rows) {
     nlohmann::ordered_json json;
-    if (row.estimate)
+    if (row.estimate) {
       json = estimate_json(row.asked, *row.estimate);
-    else
-      json = {{"model", row.asked.model},
-              {"hardware", row.asked.hardware->name},
-              {"method", row.asked.method.name},
-              {"documents", row.asked.method.documents},
-              {"prompt_tokens", row.asked.method.prompt_tokens},
-              {"tokens_per_step", row.asked.use.tokens_per_step},
-              {"devices", row.asked.devices},
-              {"problem", row.problem}};
+    } else {
+      json = case_json(row.asked, row.asked.engine.tokens_per_step);
+      json.update({{"devices", row.asked.cost.devices}, {"problem", row.problem}});
+    }
     if (!row.mark.empty()) json["mark"] = row.mark;
     all.push_back(std::move(json));
   }

@@ -112,8 +112,9 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   const MemoryPlan& memory = each.memory;
   std::string text =
       fmt::format("model     {}, {} of weights\n", printable_line(asked.model), gigabytes(memory.weights));
-  text += fmt::format("hardware  {}{}\n", asked.devices > 1 ? fmt::format("{} × ", asked.devices) : "",
-                      printable_line(hardware.title));
+  text +=
+      fmt::format("hardware  {}{}\n", asked.cost.devices > 1 ? fmt::format("{} × ", asked.cost.devices) : "",
+                  printable_line(hardware.title));
   text += fmt::format("method    {}, {}, {} tokens per step\n", asked.method.name, packing_text(asked.method),
                       memory.tokens_per_step);
   text +=
@@ -136,14 +137,14 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
     text += fmt::format("rejects   {} more that cannot be used\n", rows_text(each.rejected));
   text += fmt::format("answers   {}\n", answers_text(each));
   text += fmt::format("tokens    {} computed in {} steps{}", number_text(std::round(each.tokens)),
-                      number_text(std::round(each.steps)), asked.devices > 1 ? " on each device" : "");
+                      number_text(std::round(each.steps)), asked.cost.devices > 1 ? " on each device" : "");
   if (each.tokens_alone > 0)
     text += fmt::format("; with one prompt per question {} ({:.1f}x)",
                         number_text(std::round(each.tokens_alone)), each.tokens_alone / each.tokens);
   text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
                       time_text(each.total_seconds()), time_text(each.open_seconds),
-                      time_text(each.prefill_seconds), time_text(each.decode_seconds),
-                      time_text(each.pick_seconds), time_text(each.host_seconds));
+                      time_text(each.prefill_seconds()), time_text(each.decode_seconds),
+                      time_text(each.stages.pick), time_text(each.host_seconds));
   text += fmt::format("speed     {} rows/s, {} answers/s\n", number_text(each.rows_per_second()),
                       number_text(each.answers_per_second()));
   if (each.job_usd_per_hour > 0)
@@ -152,7 +153,7 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   if (each.price)
     text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
                         printable_line(list.prices_as_of),
-                        printable_line(price_text(*each.price, asked.devices)));
+                        printable_line(price_text(*each.price, asked.cost.devices)));
   text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)
     text += fmt::format("{} from the sample, {} from the device; ", band_text(each.sampling_error),
@@ -160,55 +161,57 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   return text + printable_line(error_text(hardware, asked.config)) + "\n";
 }
 
+ordered_json case_json(const EstimateCase& asked, int32_t tokens_per_step) {
+  return {{"model", asked.model},
+          {"hardware", asked.hardware->name},
+          {"method", asked.method.name},
+          {"documents", asked.method.documents},
+          {"prompt_tokens", asked.method.prompt_tokens},
+          {"tokens_per_step", tokens_per_step}};
+}
+
 ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
   const Hardware& hardware = *asked.hardware;
   const MemoryPlan& memory = each.memory;
-  ordered_json json{{"model", asked.model},
-                    {"hardware", hardware.name},
-                    {"method", asked.method.name},
-                    {"documents", asked.method.documents},
-                    {"prompt_tokens", asked.method.prompt_tokens},
-                    {"tokens_per_step", memory.tokens_per_step},
-                    {"prompts", memory.prompts},
-                    {"devices", asked.devices},
-                    {"rows", each.rows},
-                    {"rows_too_long", each.refused},
-                    {"rows_too_long_for_memory", each.unheld},
-                    {"rows_rejected", each.rejected},
-                    {"answers", whole(each.answers)},
-                    {"tokens_an_answer", each.answer_tokens},
-                    {"tokens_computed", whole(each.tokens)},
-                    {"tokens_one_prompt_per_question", whole(each.tokens_alone)},
-                    {"steps_per_device", whole(each.steps)},
-                    {"seconds",
-                     {{"total", each.total_seconds()},
-                      {"open", each.open_seconds},
-                      {"work", each.work_seconds},
-                      {"prefill", each.prefill_seconds},
-                      {"decode", each.decode_seconds},
-                      {"pick", each.pick_seconds},
-                      {"host", each.host_seconds}}},
-                    {"device_seconds",
-                     {{"products", each.stages.products},
-                      {"attention", each.stages.attention},
-                      {"rest", each.stages.rest},
-                      {"pick", each.stages.pick}}},
-                    {"memory_gb",
-                     {{"weights", memory.weights / 1e9},
-                      {"step", memory.activations / 1e9},
-                      {"kv_pool", memory.pool / 1e9},
-                      {"kv_peak", each.kv_peak / 1e9},
-                      {"device", hardware.memory / 1e9}}},
-                    {"rows_per_second", each.rows_per_second()},
-                    {"answers_per_second", each.answers_per_second()},
-                    {"error", each.error},
-                    {"error_of_device", each.device_error},
-                    {"error_of_sample", each.sampling_error},
-                    {"measured_on", hardware.measured_on},
-                    {"borrowed", hardware.borrowed}};
+  ordered_json stages;
+  for (const NamedStage& stage : kStages) stages[stage.name] = each.stages.*stage.seconds;
+  ordered_json json = case_json(asked, memory.tokens_per_step);
+  json.update({{"prompts", asked.engine.prompts},
+               {"devices", asked.cost.devices},
+               {"rows", each.rows},
+               {"rows_too_long", each.refused},
+               {"rows_too_long_for_memory", each.unheld},
+               {"rows_rejected", each.rejected},
+               {"answers", whole(each.answers)},
+               {"tokens_an_answer", each.answer_tokens},
+               {"tokens_computed", whole(each.tokens)},
+               {"tokens_one_prompt_per_question", whole(each.tokens_alone)},
+               {"steps_per_device", whole(each.steps)},
+               {"seconds",
+                {{"total", each.total_seconds()},
+                 {"open", each.open_seconds},
+                 {"work", each.work_seconds},
+                 {"prefill", each.prefill_seconds()},
+                 {"decode", each.decode_seconds},
+                 {"pick", each.stages.pick},
+                 {"host", each.host_seconds}}},
+               {"device_seconds", stages},
+               {"memory_gb",
+                {{"weights", memory.weights / 1e9},
+                 {"step", memory.activations / 1e9},
+                 {"kv_pool", memory.pool / 1e9},
+                 {"kv_peak", each.kv_peak / 1e9},
+                 {"device", hardware.memory / 1e9}}},
+               {"rows_per_second", each.rows_per_second()},
+               {"answers_per_second", each.answers_per_second()},
+               {"error", each.error},
+               {"error_of_device", each.device_error},
+               {"error_of_sample", each.sampling_error},
+               {"measured_on", hardware.measured_on},
+               {"borrowed", hardware.borrowed}});
   if (each.price) {
-    json["usd"] = usd_json(each, each.usd_per_hour, each.usd());
-    json["price"] = price_json(*each.price, asked.devices);
+    json["usd"] = usd_json(each, each.usd_per_hour(), each.usd());
+    json["price"] = price_json(*each.price, asked.cost.devices);
   }
   if (each.job_usd_per_hour > 0)
     json["usd_at_job_price"] = usd_json(each, each.job_usd_per_hour, each.job_usd());

@@ -1,5 +1,7 @@
 #include "core/model/shapes.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/model/rope.h"
 #include "core/text/spelling.h"
@@ -52,6 +54,10 @@ std::vector<std::string> shape_names() {
   std::vector<std::string> names;
   for (const Shape& shape : kShapes) names.emplace_back(shape.name);
   return names;
+}
+
+bool is_shape(const std::string& name) {
+  return std::ranges::find(kShapes, name, &Shape::name) != std::end(kShapes);
 }
 
 ModelConfig shape_by_name(const std::string& name) {

@@ -10,6 +10,7 @@ namespace sheaf {
 /// files; refuses an unknown name and lists the known ones.
 ModelConfig shape_by_name(const std::string& name);
 std::vector<std::string> shape_names();
+bool is_shape(const std::string& name);
 
 /// Multiply-adds of the matrix products of one token in all layers, the output projection not counted.
 int64_t layer_weights(const ModelConfig& config);

@@ -72,7 +72,7 @@ ordered_json report_json(const Report& r) {
                          {"ratio", 0},
                          {"error", r.predicted_error}};
   auto& device = json["device_seconds"] = ordered_json::object();
-  for (const auto& [kind, seconds] : r.device_seconds) device[kind] = seconds;
+  for (const auto& [stage, seconds] : r.device_seconds) device[stage_name(stage)] = seconds;
   r.statistics.add_to(json);
   set_rates(json);
   return json;

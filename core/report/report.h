@@ -21,7 +21,7 @@ struct Report {
   double total_seconds = 0;  ///< from start to the last row
   double usd_per_hour = 0;
   int32_t devices = 1;
-  std::vector<std::pair<std::string, double>> device_seconds;  ///< by kind of kernel, as the backend has them
+  TimedStages device_seconds;               ///< as the backend has them
   std::optional<double> predicted_seconds;  ///< of the decode loop, where the device has a calibration
   double predicted_error = 0;               ///< of it, as a share
   RunStatistics statistics;

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kInstruction =
+constexpr std::string_view kExtractInstruction =
     "Extract the attributes below from the product text. Copy each value from the text as it is written "
     "there. "
     "Write null for an attribute that the text does not mention.";
@@ -108,7 +108,7 @@ class ExtractTask : public Task {
   std::shared_ptr<const BinParts> make_bin(const Category& category) const {
     auto bin = std::make_shared<BinParts>();
     std::string text = job_.task.instruction;
-    if (text.empty()) text = joint_ ? kJointInstruction : kInstruction;
+    if (text.empty()) text = joint_ ? kJointInstruction : kExtractInstruction;
     text += "\n\nAttributes:\n";
     for (const Attribute& attribute : category.attributes) text += "- " + attribute_line(attribute);
     text += joint_ ? "\nProducts:\n" : "\nProduct:\n";

@@ -42,9 +42,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    std::string_view message = error.what();
-    if (const size_t bracket = message.find("] "); bracket != std::string_view::npos)
-      message.remove_prefix(bracket + 2);
+    const std::string_view message = json_complaint(error);
     std::string text(message.substr(0, kShownBytes));
     if (message.size() > kShownBytes) {
       while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
@@ -126,6 +124,12 @@ class Builder : public nlohmann::json_sax<Json> {
 };
 
 }  // namespace
+
+std::string_view json_complaint(const nlohmann::json::exception& error) {
+  const std::string_view text = error.what();
+  const size_t bracket = text.find("] ");
+  return bracket == std::string_view::npos ? text : text.substr(bracket + 2);
+}
 
 template <class Json>
 Json read_json(std::string_view text, const JsonLimits& limits, std::string* trouble) {

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 
+#include "core/model/footprint.h"
 #include "cuda/attention/attention.h"
 #include "cuda/base/hopper.h"
 #include "cuda/base/tensor_map.h"
@@ -14,7 +15,9 @@
 namespace sheaf::cuda {
 namespace {
 
+// A page is two groups of eight keys, as the matrix unit lays out their scores.
 constexpr int kPage = 16;
+static_assert(kPage == kPageSize, "pages of another size would leave this kernel unused");
 
 /// D: dimensions of a head; kGroups: warpgroups that compute; kKeys: keys of a stage.
 template <int D, int kGroups, int kKeys>

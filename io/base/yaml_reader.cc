@@ -54,6 +54,10 @@ std::string YamlPlace::text() const {
   return line > 0 ? fmt::format("{}:{}", *source, line) : *source;
 }
 
+bool YamlNode::is_text() const {
+  return kind == Kind::scalar && !as_number(*this) && !as_boolean(*this);
+}
+
 std::string YamlNode::describe() const {
   switch (kind) {
     case Kind::null:

@@ -34,6 +34,8 @@ struct YamlNode {
   std::vector<Entry> entries;  ///< of a map: keys unique, in the order of the file
   int64_t size = 1;            ///< nodes below and including this one, aliases counted as if written out
 
+  /// A scalar that is neither a number nor a boolean.
+  bool is_text() const;
   /// What it is, for error messages: `the number 7`, `a list`.
   std::string describe() const;
 };

@@ -2,64 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/estimate/byte_tokenizer.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
-#include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_input.h"
 #include "io/files/schema_file.h"
 #include "io/jobs/bench_stacks.h"
-#include "io/model/hf_config.h"
+#include "io/model/model_config.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr int32_t kUsualAnswer = 8;
-
-bool is_shape(const std::string& name) {
-  const std::vector<std::string> names = shape_names();
-  return std::ranges::find(names, name) != names.end();
-}
-
-}  // namespace
-
-ModelConfig read_model_config(const std::string& path) {
-  if (is_shape(path)) return shape_by_name(path);
-  if (path.ends_with(".json") && fs::is_regular_file(path)) return read_hf_config(path).config;
-  if (fs::is_regular_file(fs::path(path) / "config.json"))
-    return read_hf_config((fs::path(path) / "config.json").string()).config;
-  if (fs::exists(path)) return load_model(path).config;
-  refuse("model {}: no file, folder or shape has this name{}", path, suggest_spelling(path, shape_names()));
-}
-
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
-  if (!asked.job.empty()) {
+  if (!asked.job.empty())
     job_ = read_job(asked.job, asked.overrides, false);
-    packing_ = {job_.engine.window, job_.input.too_long};
-  } else {
-    const BenchPacking usual;
-    job_.method.name = usual.method;
-    job_.method.documents = usual.documents;
-    job_.method.prompt_tokens = usual.prompt_tokens;
-    packing_.window = usual.window;
-  }
+  else
+    job_.method = BenchPacking().method;
+  packing_ = {job_.engine.window, job_.input.too_long};
   if (!asked.method.empty()) job_.method.name = asked.method;
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
   if (asked.job.empty() && (model_name_.empty() || !lengths))
     refuse(
         "estimate: give a job file, or --model (such as qwen3-8b) with --document-tokens (and --questions, "
         "--records) or with --workload");
-  config_ = read_model_config(model_name_);
+  config_ = read_model_config(model_name_).config;
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   if (!asked.workload.empty())
     use_workload(asked);
@@ -95,7 +66,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   return *found;
 }
 
-void EstimateInputs::open_tokenizer(double tokens_per_byte) {
+void EstimateInputs::open_tokenizer(const EstimateAsked& asked) {
   std::string reason = "a shape has no tokenizer";
   for (const std::string& place : {model_name_, job_.model.path}) {
     if (is_shape(place)) continue;
@@ -110,7 +81,7 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
       reason = error.what();
     }
   }
-  tokenizer_ = std::make_unique<ByteTokenizer>(tokens_per_byte, config_.vocab);
+  tokenizer_ = std::make_unique<ByteTokenizer>(asked.tokens_per_byte.value_or(0.25), config_.vocab);
   chat_name_ = job_.model.chat == "auto" ? chat_template_names().front() : job_.model.chat;
   notes_.push_back(
       fmt::format("tokens guessed from bytes, {}, because there is no tokenizer ({}); set --tokens-per-byte "
@@ -119,10 +90,9 @@ void EstimateInputs::open_tokenizer(double tokens_per_byte) {
 }
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
-  const bool given = asked.answer_tokens > 0;
-  const int32_t wanted = given ? std::max(1, static_cast<int32_t>(std::lround(asked.answer_tokens)))
-                         : job_.task.kind == TaskKind::chat ? 0
-                                                            : kUsualAnswer;
+  const bool given = asked.statistics.answer.has_value();
+  const double usual = job_.task.kind == TaskKind::chat ? 0 : kUsualAnswer;
+  const auto wanted = static_cast<int32_t>(std::lround(asked.statistics.answer.value_or(usual)));
   const int32_t answer = std::min(wanted, job_.method.max_value_tokens);
   const auto ended = std::ranges::count_if(records_, [&](const Record& record) {
     return job_.task.kind == TaskKind::chat && record.max_tokens > 0 && record.max_tokens < answer;
@@ -189,7 +159,7 @@ void EstimateInputs::use_workload(const EstimateAsked& asked) {
                       const Job::Method&, Task*) { return workload_rows(workload); };
   notes_.push_back("records of " + asked.workload);
   sampled_.sample = static_cast<int64_t>(worded(job_.method).records.size());
-  sampled_.whole = asked.records > 0 ? asked.records : sampled_.sample;
+  sampled_.whole = asked.records.value_or(sampled_.sample);
 }
 
 }  // namespace sheaf

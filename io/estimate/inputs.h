@@ -15,32 +15,17 @@
 #include "core/task/schema.h"
 #include "core/task/wording.h"
 #include "core/tokenizer/tokenizer.h"
+#include "io/files/estimate_section.h"
 #include "io/files/workload.h"
 
 namespace sheaf {
 
-/// Mean lengths in tokens of records that are made up instead of read.
-struct RecordStatistics {
-  std::optional<double> instruction;  ///< not given: the job's own; without a job none
-  double document = 0;                ///< 0: there are no statistics
-  std::optional<double> questions;    ///< not given: 1, or as many as the schema has attributes
-  std::optional<double> question;     ///< not given: 12, or the schema's keys
-  double answer = 8;
-  std::optional<double> documents = {};  ///< of a record, each as long as `document`; not given: 1
-};
-
 /// What the user asks `sheaf estimate` about.
-struct EstimateAsked {
+struct EstimateAsked : EstimateWishes {
   std::string job;  ///< a job file; empty: statistics or a workload say it all
   std::vector<std::string> overrides;
-  std::string model;     ///< instead of the job's: a shape by name, a config.json, a folder or a GGUF file
   std::string method;    ///< instead of the job's
   std::string workload;  ///< a file for `sheaf bench`
-  RecordStatistics statistics;
-  int64_t records = 0;       ///< of the whole corpus; 0: counted
-  int64_t sample = 0;        ///< records that are looked at; 0: 512, fewer where they are long
-  double answer_tokens = 0;  ///< 0: 8, or as the workload says; chat: as long as answers may be
-  double tokens_per_byte = 0.25;
 };
 
 /// Everything an estimate is made from, opened: no weights are read.
@@ -65,7 +50,7 @@ class EstimateInputs {
     std::vector<ReadyRecord> records;
   };
 
-  void open_tokenizer(double tokens_per_byte);
+  void open_tokenizer(const EstimateAsked& asked);
   void read_corpus(const EstimateAsked& asked);
   void make_up(const EstimateAsked& asked);
   void make_up_alone(const RecordStatistics& statistics);
@@ -92,10 +77,6 @@ class EstimateInputs {
   std::vector<std::string> notes_;
   SampledRecords sampled_;
 };
-
-/// A model's description by the name of a shape, from a config.json or a folder with one, or from a GGUF
-/// file.
-ModelConfig read_model_config(const std::string& path);
 
 /// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
 Workload make_up_workload(const RecordStatistics& statistics, int64_t count);

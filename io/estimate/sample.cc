@@ -104,7 +104,7 @@ std::string document_text(const RecordStatistics& statistics) {
 std::string questions_text(const RecordStatistics& statistics) {
   const double count = statistics.questions.value_or(1);
   return fmt::format("{:g} question{} of {:g} tokens", count, count == 1 ? "" : "s",
-                     statistics.question.value_or(12));
+                     statistics.question.value_or(kUsualQuestion));
 }
 
 }  // namespace
@@ -118,17 +118,15 @@ void EstimateInputs::read_corpus(const EstimateAsked& asked) {
            error.what());
   }
   examples_ = job_.input.dataset.shots > 0;
-  open_tokenizer(asked.tokens_per_byte);
+  open_tokenizer(asked);
   const Schema* schema = job_.task.kind == TaskKind::extract ? &schema_ : nullptr;
   const auto corpus = open_corpus(job_, schema);
-  int64_t whole = asked.records;
-  if (whole == 0) {
-    const auto known = corpus->records_expected();
-    whole = known ? *known : open_corpus(job_, schema)->count_records();
-  }
-  const int64_t records = asked.sample > 0 ? asked.sample : kUsualSample;
-  CorpusSample sample(*corpus, records, asked.records > 0 ? records : whole,
-                      asked.sample > 0 ? INT64_MAX : kSampleBytes);
+  std::optional<int64_t> known = asked.records;
+  if (!known) known = corpus->records_expected();
+  const int64_t whole = known ? *known : open_corpus(job_, schema)->count_records();
+  const int64_t records = asked.sample.value_or(kUsualSample);
+  CorpusSample sample(*corpus, records, asked.records ? records : whole,
+                      asked.sample ? INT64_MAX : kSampleBytes);
   records_ = sample.take();
   if (records_.empty())
     refuse("{}: none of the {} sampled records can be used", job_.input.path, sample.read());
@@ -152,15 +150,16 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
   RecordStatistics statistics = asked.statistics;
   if (const int32_t top = job_.input.top_documents; top > 0 && statistics.documents)
     statistics.documents = std::min<double>(*statistics.documents, top);
-  if (job_.task.kind == TaskKind::chat) statistics.answer = job_.method.max_value_tokens;
-  if (asked.answer_tokens > 0) statistics.answer = asked.answer_tokens;
-  sampled_.whole = asked.records > 0 ? asked.records : 1000;
+  const double answer = statistics.answer.value_or(
+      job_.task.kind == TaskKind::chat ? job_.method.max_value_tokens : kUsualAnswer);
+  statistics.answer = answer;
+  sampled_.whole = asked.records.value_or(1000);
   const double record_tokens =
       statistics.documents.value_or(1) * statistics.document +
-      statistics.questions.value_or(1) * (statistics.question.value_or(12) + statistics.answer);
+      statistics.questions.value_or(1) * (statistics.question.value_or(kUsualQuestion) + answer);
   const auto most = static_cast<int64_t>(static_cast<double>(kSampleTokens) / record_tokens);
-  sampled_.sample = std::min(
-      sampled_.whole, asked.sample > 0 ? asked.sample : std::clamp<int64_t>(most, kRuns, kUsualSample));
+  sampled_.sample =
+      std::min(sampled_.whole, asked.sample.value_or(std::clamp<int64_t>(most, kRuns, kUsualSample)));
   if (const double tokens = record_tokens * static_cast<double>(sampled_.sample); tokens > kMostMadeUp)
     refuse(
         "estimate: {} records of {:.0f} tokens are too many to make up; use shorter lengths or a smaller "
@@ -170,8 +169,7 @@ void EstimateInputs::make_up(const EstimateAsked& asked) {
     make_up_alone(statistics);
   else
     make_up_for_job(statistics, asked);
-  if (asked.records == 0)
-    notes_.emplace_back("the estimate is for 1,000 records; set --records to their number");
+  if (!asked.records) notes_.emplace_back("the estimate is for 1,000 records; set --records to their number");
 }
 
 void EstimateInputs::make_up_alone(const RecordStatistics& statistics) {
@@ -182,7 +180,7 @@ void EstimateInputs::make_up_alone(const RecordStatistics& statistics) {
   };
   notes_.push_back(fmt::format("made-up records: {} tokens of instruction, {}, {}, answers of {:g}",
                                bin->instruction.size(), document_text(statistics), questions_text(statistics),
-                               statistics.answer));
+                               *statistics.answer));
 }
 
 void EstimateInputs::make_up_for_job(RecordStatistics statistics, const EstimateAsked& asked) {
@@ -204,7 +202,7 @@ void EstimateInputs::make_up_for_job(RecordStatistics statistics, const Estimate
                       "length of the instruction with them",
                       job_.input.dataset.shots, error.what()));
     }
-  open_tokenizer(asked.tokens_per_byte);
+  open_tokenizer(asked);
   std::vector<Record> heads(1);
   heads[0].dialog.turns = {"?"};
   if (extract) {
@@ -230,8 +228,8 @@ void EstimateInputs::make_up_for_job(RecordStatistics statistics, const Estimate
   if (extract) return assume_answers(asked);
   notes_.push_back(statistics.answer > most
                        ? fmt::format("answers of {:g} tokens, but at most method.max_value_tokens, {}",
-                                     statistics.answer, most)
-                       : fmt::format("answers of {:g} tokens", statistics.answer));
+                                     *statistics.answer, most)
+                       : fmt::format("answers of {:g} tokens", *statistics.answer));
 }
 
 }  // namespace sheaf

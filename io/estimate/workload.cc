@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t kSeed = 7;
 constexpr int32_t kVocab = 30000;
-constexpr double kUsualQuestion = 12;  // tokens
 
 /// Where a gamma distribution of shape 4 and mean 1 reaches the share `u`.
 double gamma_quantile(double u) {
@@ -61,6 +60,7 @@ Tokens make_up_tokens(double count) {
 std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t records,
                                          const std::vector<RecordHead>& heads, int32_t most_answer,
                                          bool apart) {
+  const double mean_answer = statistics.answer.value_or(kUsualAnswer);
   Draws draws;
   int64_t drawn = 0;  // documents
   std::vector<ReadyRecord> made;
@@ -80,9 +80,9 @@ std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int
     for (int32_t i = 0; i < questions; ++i) {
       const int32_t tokens = draws.length(statistics.question.value_or(kUsualQuestion));
       // An answer of one token is the letter of an option: always one.
-      const int32_t answer = statistics.answer <= 1            ? 1
-                             : statistics.answer < most_answer ? draws.length(statistics.answer)
-                                                               : most_answer;
+      const int32_t answer = mean_answer <= 1            ? 1
+                             : mean_answer < most_answer ? draws.length(mean_answer)
+                                                         : most_answer;
       record.own_questions.push_back(
           {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }

@@ -22,8 +22,7 @@ std::string yaml_line(const YamlNode& node) {
     case YamlNode::Kind::null:
       return "null";
     case YamlNode::Kind::scalar:
-      // Text is described in quotes, numbers and booleans without.
-      return node.quoted || node.describe().starts_with('"') ? nlohmann::json(node.text).dump() : node.text;
+      return node.is_text() ? nlohmann::json(node.text).dump() : node.text;
     case YamlNode::Kind::list:
       for (const YamlPtr& item : node.items) line += (line.empty() ? "" : ", ") + yaml_line(*item);
       return "[" + line + "]";

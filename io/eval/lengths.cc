@@ -9,14 +9,13 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/estimate/predict.h"
-#include "core/model/shapes.h"
 #include "core/text/json_reader.h"
-#include "core/text/spelling.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
 #include "io/jobs/bench_run.h"
 #include "io/jobs/bench_stacks.h"
 #include "io/jobs/workbench.h"
+#include "io/model/model_config.h"
 
 namespace sheaf {
 namespace {
@@ -160,13 +159,7 @@ Job lengths_job(const std::string& file, const std::vector<JobChange>& changes) 
 }
 
 void check_lengths_model(const std::string& model) {
-  const std::vector<std::string> names = shape_names();
-  if (std::find(names.begin(), names.end(), model) != names.end() || has_weights(model)) return;
-  const bool config = fs::is_regular_file(model) || fs::is_regular_file(fs::path(model) / "config.json");
-  if (!config)
-    refuse("model {}: this is neither a model nor the name of a shape{}", shorten_text(model, 80),
-           suggest_spelling(model, names));
-  read_shape(model);
+  if (!has_weights(model)) read_model_config(model);
 }
 
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
@@ -193,7 +186,7 @@ void LengthsBench::open(const Job& job) {
       std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
                                                 job.engine.device, job.engine.reproducible, 0});
   opened_ = key;
-  device_ = find_device_model(backend_->backend().describe());
+  device_ = find_device_model(backend_->backend().device());
   kv_room_ = backend_->kv_room();
   most_pages_ = 0;
 }
@@ -212,9 +205,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     return timed;
   }
   const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
-  const std::vector<Stack> stacks =
-      pack(workload, {job.method.name, job.method.documents, job.method.prompt_tokens, job.engine.window},
-           config.context);
+  const std::vector<Stack> stacks = pack(workload, {job.method, job.engine.window}, config.context);
   EngineOptions engine;
   engine.tokens_per_step =
       job.engine.tokens_per_step > 0 ? job.engine.tokens_per_step : backend.preferred_tokens();

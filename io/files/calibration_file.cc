@@ -22,6 +22,11 @@ double microseconds(double seconds) {
   return std::round(seconds * 1e7) / 10;
 }
 
+/// "NVIDIA H200 (cuda:0), bf16" is the same device under any number.
+std::string device_of(const std::string& backend) {
+  return backend.substr(0, backend.find(" (cuda:"));
+}
+
 class Reader {
  public:
   explicit Reader(const std::string& path) : path_(path) {}
@@ -33,7 +38,8 @@ class Reader {
     if (const std::string format = fields.text("format"); format != kFormat)
       refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --calibrate", path_,
              format, kFormat);
-    Calibration calibration{fields.text("device"), fields.text("date"), fields.text("version"), {}};
+    const std::string backend = fields.text("device");
+    Calibration calibration{device_of(backend), backend, fields.text("date"), fields.text("version"), {}};
     if (root.contains("machine")) calibration.machine = fields.text("machine");
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
@@ -70,7 +76,7 @@ class Reader {
       if (!(value >= 0)) refuse("{}: {}: \"{}\" is below 0", path_, where, key);
       return value;
     };
-    measured.device = {seconds("products"), seconds("attention"), seconds("rest"), seconds("pick")};
+    for (const NamedStage& stage : kStages) measured.device.*stage.seconds = seconds(stage.name);
     measured.host = seconds("host");
     measured.held_out = fields.boolean("held_out", false);
     if (!(measured.device.total() > 0)) refuse("{}: {}took no time", path_, where);
@@ -96,7 +102,7 @@ class Reader {
 }  // namespace
 
 std::string calibration_text(const Calibration& calibration) {
-  ordered_json head{{"format", kFormat}, {"device", calibration.device}};
+  ordered_json head{{"format", kFormat}, {"device", calibration.backend}};
   if (!calibration.machine.empty()) head["machine"] = calibration.machine;
   head.update({{"date", calibration.date}, {"version", calibration.version}});
   std::string text = head.dump();
@@ -107,14 +113,9 @@ std::string calibration_text(const Calibration& calibration) {
     ordered_json parts = ordered_json::array();
     for (const ProbePart& part : measured.probe.parts)
       parts.push_back({part.groups, part.trunk, part.runs, part.own, part.rows});
-    ordered_json line{{"shape", measured.shape},
-                      {"parts", parts},
-                      {"picks", measured.probe.picks},
-                      {"products", microseconds(measured.device.products)},
-                      {"attention", microseconds(measured.device.attention)},
-                      {"rest", microseconds(measured.device.rest)},
-                      {"pick", microseconds(measured.device.pick)},
-                      {"host", microseconds(measured.host)}};
+    ordered_json line{{"shape", measured.shape}, {"parts", parts}, {"picks", measured.probe.picks}};
+    for (const NamedStage& stage : kStages) line[stage.name] = microseconds(measured.device.*stage.seconds);
+    line["host"] = microseconds(measured.host);
     if (measured.held_out) line["held_out"] = true;
     text += separator + line.dump();
     separator = ",\n";

@@ -11,12 +11,6 @@ namespace {
 
 constexpr Range<int64_t> kCount{1, INT64_C(1) << 50};
 
-const std::vector<std::string>& sweep_keys() {
-  static const std::vector<std::string> keys = {"method",        "model",           "hardware", "documents",
-                                                "prompt_tokens", "tokens_per_step", "prompts",  "devices"};
-  return keys;
-}
-
 void read_count(YamlMap& map, const char* key, std::optional<int64_t>& target) {
   int64_t value = 1;
   map.integer(key, value, kCount);
@@ -55,8 +49,9 @@ SweepAxis parse_sweep(const std::string& text) {
   const size_t equals = text.find('=');
   SweepAxis axis{text.substr(0, equals), {}, "--sweep " + text.substr(0, equals)};
   if (axis.key == "rows_per_step") axis.key = "tokens_per_step";  // its name in earlier versions
-  if (equals == std::string::npos || std::ranges::find(sweep_keys(), axis.key) == sweep_keys().end())
-    refuse("--sweep {}: write it as KEY=VALUE,VALUE with one of {}", text, fmt::join(sweep_keys(), ", "));
+  const std::vector<std::string> keys = sweep_keys();
+  if (equals == std::string::npos || std::ranges::find(keys, axis.key) == keys.end())
+    refuse("--sweep {}: write it as KEY=VALUE,VALUE with one of {}", text, fmt::join(keys, ", "));
   for (size_t begin = equals + 1; begin <= text.size();) {
     const size_t comma = std::min(text.find(',', begin), text.size());
     if (comma == begin) refuse("--sweep {}: a value is missing", text);
@@ -86,13 +81,12 @@ void EstimateWishes::take_missing(const EstimateWishes& section, const std::vect
   take(sample, section.sample);
   take(records, section.records);
   take(devices, section.devices);
-  take(answer_tokens, section.answer_tokens);
   take(tokens_per_byte, section.tokens_per_byte);
-  take(document_tokens, section.document_tokens);
-  take(documents_per_record, section.documents_per_record);
-  take(questions, section.questions);
-  take(question_tokens, section.question_tokens);
-  take(instruction_tokens, section.instruction_tokens);
+  if (statistics.document == 0) statistics.document = section.statistics.document;
+  for (const auto length :
+       {&RecordStatistics::instruction, &RecordStatistics::questions, &RecordStatistics::question,
+        &RecordStatistics::answer, &RecordStatistics::documents})
+    take(statistics.*length, section.statistics.*length);
   if (!sweep.empty()) return;
   for (const SweepAxis& axis : section.sweep)
     if (std::ranges::find(settled, axis.key) == settled.end()) sweep.push_back(axis);
@@ -118,16 +112,17 @@ EstimateWishes read_estimate_section(YamlMap map) {
   map.accept_old("records", "rows");
   read_count(map, "records", wishes.records);
   read_count(map, "devices", wishes.devices);
-  read_number(map, "answer_tokens", wishes.answer_tokens, kLengths);
+  RecordStatistics& lengths = wishes.statistics;
+  read_number(map, "answer_tokens", lengths.answer, kLengths);
   read_number(map, "tokens_per_byte", wishes.tokens_per_byte, {0.01, 4});
   YamlMap statistics = map.map("statistics"), sweep = map.map("sweep");
   map.finish();
-  read_number(statistics, "document_tokens", wishes.document_tokens, kLengths);
+  statistics.number("document_tokens", lengths.document, kLengths);
   statistics.accept_old("documents_per_record", "documents_per_row");
-  read_number(statistics, "documents_per_record", wishes.documents_per_record, kDocuments);
-  read_number(statistics, "questions", wishes.questions, kLengths);
-  read_number(statistics, "question_tokens", wishes.question_tokens, kLengths);
-  read_number(statistics, "instruction_tokens", wishes.instruction_tokens, {0, kLengths.most});
+  read_number(statistics, "documents_per_record", lengths.documents, kDocuments);
+  read_number(statistics, "questions", lengths.questions, kLengths);
+  read_number(statistics, "question_tokens", lengths.question, kLengths);
+  read_number(statistics, "instruction_tokens", lengths.instruction, {0, kLengths.most});
   statistics.finish();
   sweep.accept_old("tokens_per_step", "rows_per_step");
   for (const std::string& key : sweep_keys())

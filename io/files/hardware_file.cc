@@ -87,18 +87,13 @@ Calibration calibration_of(const Entry& entry, const fs::path& folder) {
   return read_calibration(path);
 }
 
-/// "NVIDIA H200 (cuda:0), bf16" is the same device under any number.
-std::string_view without_number(std::string_view backend) {
-  return backend.substr(0, backend.find(" (cuda:"));
-}
-
 void take_measured(Entry& entry, const fs::path& folder) {
   const Calibration calibration = calibration_of(entry, folder);
   Hardware& hardware = entry.hardware;
   hardware.device = fit_device(calibration);
   hardware.measured_on = calibration.machine.empty()
-                             ? calibration.device
-                             : fmt::format("{} ({})", calibration.device, calibration.machine);
+                             ? calibration.backend
+                             : fmt::format("{} ({})", calibration.backend, calibration.machine);
   hardware.measured = calibration.date;
   hardware.error = std::max(kLeastError, hardware.device.error);
 }
@@ -149,7 +144,7 @@ HardwareList read_hardware(const std::string& path) {
   return list;
 }
 
-std::optional<DeviceModel> find_device_model(const std::string& backend) {
+std::optional<DeviceModel> find_device_model(const std::string& device) {
   std::optional<DeviceModel> other;
   try {
     const std::string path = find_hardware_file();
@@ -157,11 +152,11 @@ std::optional<DeviceModel> find_device_model(const std::string& backend) {
     for (const Entry& entry : read_entries(path, prices_as_of)) {
       if (entry.calibration.empty()) continue;
       const Calibration calibration = calibration_of(entry, fs::path(path).parent_path());
-      if (without_number(calibration.device) != without_number(backend)) continue;
-      DeviceModel device = fit_device(calibration);
-      if (entry.hardware.gpu || calibration.machine == processor_and_cores()) return device;
-      device.error = std::max(kBorrowedError, device.error);
-      if (!other) other = std::move(device);
+      if (calibration.device != device) continue;
+      DeviceModel model = fit_device(calibration);
+      if (entry.hardware.gpu || calibration.machine == processor_and_cores()) return model;
+      model.error = std::max(kBorrowedError, model.error);
+      if (!other) other = std::move(model);
     }
   } catch (const Error&) {  // a job does not need the list
   }

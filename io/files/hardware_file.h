@@ -10,10 +10,10 @@ namespace sheaf {
 /// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it.
 HardwareList read_hardware(const std::string& path);
 
-/// How long steps take on the device that a backend describes, where the list has a calibration of it: a
+/// How long steps take on the `device` that a backend names, where the list has a calibration of it: a
 /// CPU's counts as another machine's where the processor or its number of cores differ, and has a wider
 /// error. None where there is none, or no such list or a wrong one, which `sheaf estimate` would refuse.
-std::optional<DeviceModel> find_device_model(const std::string& backend);
+std::optional<DeviceModel> find_device_model(const std::string& device);
 
 /// Where the list is: configs/hardware.yaml from where the user stands or from a folder above the program,
 /// else share/sheaf/hardware.yaml, where it is installed.

@@ -14,7 +14,6 @@
 namespace sheaf {
 namespace {
 
-constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 

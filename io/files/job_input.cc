@@ -1,7 +1,6 @@
 #include "io/files/job_input.h"
 
 #include <filesystem>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
@@ -13,7 +12,6 @@ namespace sheaf {
 namespace {
 
 constexpr const char* kBatchFormat = "openai-batch";
-constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 
 std::vector<std::string> corpus_format_names() {
   std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};

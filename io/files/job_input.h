@@ -1,5 +1,6 @@
 #pragma once
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,8 @@
 #include "io/base/yaml_reader.h"
 
 namespace sheaf {
+
+constexpr Range<int64_t> kFromZero{0, std::numeric_limits<int64_t>::max()};
 
 /// Reads the input section of a job of the task `kind`. Without `files` the corpus may be missing.
 void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files);

@@ -1,17 +1,14 @@
 #include "io/jobs/bench_backend.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
-#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/model/random_model.h"
-#include "core/model/shapes.h"
-#include "core/text/spelling.h"
 #include "cpu/cpu_backend.h"
-#include "io/model/hf_config.h"
+#include "cpu/float_buffer.h"
+#include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
@@ -23,26 +20,14 @@ namespace {
 
 constexpr uint32_t kSeed = 7;
 
-/// The shape of random weights, and whether its family has biases.
-struct Shape {
-  ModelConfig config;
-  bool biases = false;
-};
-
-Shape find_shape(const std::string& text) {
-  const std::vector<std::string> names = shape_names();
-  if (std::ranges::find(names, text) != names.end()) return {shape_by_name(text), false};
-  std::filesystem::path path(text);
-  if (std::filesystem::is_directory(path)) path /= "config.json";
-  if (!std::filesystem::is_regular_file(path))
-    refuse("--shape {}: this is neither a shape nor a config.json{}", shorten_text(text, 80),
-           suggest_spelling(text, names));
-  const FileConfig description = read_hf_config(path.string());
-  return {description.config, description.family->qkv_bias};
+FileConfig random_shape(const BenchModel& wanted) {
+  FileConfig shape = read_model_config(wanted.shape, "--shape");
+  if (wanted.layers > 0) shape.config.layers = wanted.layers;
+  return shape;
 }
 
 /// The CUDA device to use, -1 for the CPU.
-int choose_device(const Device& asked) {
+int choose_bench_device(const Device& asked) {
   if (asked.kind == Device::Kind::cpu) return -1;
   if (asked.kind == Device::Kind::automatic) {
 #ifdef SHEAF_WITH_CUDA
@@ -64,33 +49,25 @@ int choose_device(const Device& asked) {
 #endif
 }
 
-int64_t memory_bytes() {
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
-
 /// fp32 weights and the packed copy that the quick backend makes of them must fit.
-Model random_cpu_model(const std::string& name, int32_t layers) {
-  Shape shape = find_shape(name);
-  if (layers > 0) shape.config.layers = layers;
+Model random_cpu_model(const BenchModel& wanted) {
+  const FileConfig shape = random_shape(wanted);
   const int64_t needed = 2 * random_model_bytes(shape.config);
-  if (needed > memory_bytes() / 2)
+  if (needed > machine_memory() / 2)
     throw OutOfMemory(
         fmt::format("{}: random weights need {:.1f} GB, and this machine has {:.1f} GB; use a smaller shape",
-                    name, static_cast<double>(needed) / 1e9, static_cast<double>(memory_bytes()) / 1e9),
+                    wanted.shape, static_cast<double>(needed) / 1e9,
+                    static_cast<double>(machine_memory()) / 1e9),
         Fault::input);
-  return make_random_model(shape.config, kSeed, shape.biases);
+  return make_random_model(shape.config, kSeed, shape.family && shape.family->qkv_bias);
 }
 
 }  // namespace
 
-ModelConfig read_shape(const std::string& shape) {
-  return find_shape(shape).config;
-}
-
 BenchBackend::BenchBackend(const BenchModel& wanted) {
   {
     const Stopwatch watch(device_seconds_);
-    device_ = choose_device(wanted.device);
+    device_ = choose_bench_device(wanted.device);
 #ifdef SHEAF_WITH_CUDA
     if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
 #endif
@@ -100,17 +77,12 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
     const CudaOptions options{device_, wanted.reproducible};
-    if (wanted.path.empty()) {
-      ModelConfig config = read_shape(wanted.shape);
-      if (wanted.layers > 0) config.layers = wanted.layers;
-      backend_ = make_random_cuda_backend(config, options, kSeed);
-    } else {
-      backend_ = make_cuda_backend(model_, options);
-    }
+    backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
+                                   : make_cuda_backend(model_, options);
     return;
   }
 #endif
-  if (wanted.path.empty()) model_ = random_cpu_model(wanted.shape, wanted.layers);
+  if (wanted.path.empty()) model_ = random_cpu_model(wanted);
   backend_ = make_quick_backend(model_, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
 
@@ -119,7 +91,7 @@ int64_t BenchBackend::kv_room() const {
   // The rest is for activations.
   if (device_ >= 0) return cuda_pool_bytes(cuda_free_bytes(device_));
 #endif
-  return memory_bytes() / 4;
+  return machine_memory() / 4;
 }
 
 int64_t BenchBackend::device_bytes() const {

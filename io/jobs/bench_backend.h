@@ -39,7 +39,4 @@ class BenchBackend {
   std::unique_ptr<Backend> backend_;
 };
 
-/// A shape by name, or from a config.json or a folder with one.
-ModelConfig read_shape(const std::string& shape);
-
 }  // namespace sheaf

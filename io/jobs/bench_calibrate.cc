@@ -37,21 +37,17 @@ ProcessUse process_use() {
 
 StageSeconds stages_of(const Backend& backend) {
   StageSeconds seconds;
-  for (const auto& [name, value] : backend.stage_seconds()) {
-    if (name == "attention")
+  for (const auto& [stage, value] : backend.stage_seconds()) {
+    if (stage == Stage::attention)
       seconds.attention += value;
-    else if (name == "pick")
+    else if (stage == Stage::pick)
       seconds.pick += value;
-    else if (name == "norms" || name == "other")
+    else if (stage == Stage::norms || stage == Stage::other)
       seconds.rest += value;
     else
       seconds.products += value;
   }
   return seconds;
-}
-
-StageSeconds divided(StageSeconds seconds, double by) {
-  return {seconds.products / by, seconds.attention / by, seconds.rest / by, seconds.pick / by};
 }
 
 /// Times one probe after another on a backend.
@@ -62,7 +58,7 @@ class ProbeTimer {
     most_pages_ = made_.kv_room() / (made_.backend().kv_bytes_per_token() * kPageSize);
   }
 
-  std::string describe() { return made_.backend().describe(); }
+  const Backend& backend() { return made_.backend(); }
   bool fits(const Probe& probe) const { return probe.pages(kPageSize) <= most_pages_; }
 
   StepTime time(const Probe& probe) {
@@ -91,7 +87,7 @@ class ProbeTimer {
       total = std::chrono::duration<double>(end - start).count();
       ++steps;
     }
-    const StageSeconds stages = divided(stages_of(backend), steps);
+    const StageSeconds stages = stages_of(backend) * (1.0 / steps);
     // A GPU's clock falls when it works for long, as it will in a job: there the mean counts.
     if (threads_ == 0) return {stages, total / steps};
     // Where others took the processor in every step, its seconds say more: threads that wait for each other
@@ -134,7 +130,7 @@ class StagesByDifference {
     more_ = std::make_unique<ProbeTimer>(part, threads);
   }
 
-  std::string describe() { return more_->describe(); }
+  const Backend& backend() { return more_->backend(); }
   bool fits(const Probe& probe) const { return more_->fits(probe); }
   StageSeconds time(const Probe& probe, bool bare) {
     const double one = one_->time(probe).wall, more = more_->time(probe).wall;
@@ -206,7 +202,9 @@ Calibration calibrate(const Device& device, std::vector<std::string> shapes,
       calibration.measurements.push_back(std::move(measured));
       progress(fmt::format("{}: {} of {} steps", shape, i + 1, list.size()), i + 1 == list.size());
     }
-    calibration.device = timer ? timer->describe() : differences->describe();
+    const Backend& backend = timer ? timer->backend() : differences->backend();
+    calibration.device = backend.device();
+    calibration.backend = backend.describe();
   }
   if (calibration.measurements.empty())
     refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(device));

@@ -8,13 +8,11 @@
 namespace sheaf {
 namespace {
 
-using Stages = std::vector<std::pair<std::string, double>>;
-
 /// What `after` has more than `before`.
-Stages difference(const Stages& before, Stages after) {
-  for (auto& [name, seconds] : after)
-    for (const auto& [old_name, old_seconds] : before)
-      if (name == old_name) seconds -= old_seconds;
+TimedStages difference(const TimedStages& before, TimedStages after) {
+  for (auto& [stage, seconds] : after)
+    for (const auto& [old_stage, old_seconds] : before)
+      if (stage == old_stage) seconds -= old_seconds;
   return after;
 }
 
@@ -34,7 +32,7 @@ BenchRun run_once(Backend& backend, const EngineOptions& options, std::vector<St
           "a prompt of {} tokens does not fit the memory left for keys and values; lower --prompt-tokens or "
           "--documents",
           stack.prompt_tokens());
-  const Stages before = backend.stage_seconds();
+  const TimedStages before = backend.stage_seconds();
   {
     const Stopwatch watch(run.seconds);
     size_t next = 0;

@@ -1,6 +1,4 @@
 #pragma once
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -13,7 +11,7 @@ struct BenchRun {
   double seconds = 0;
   EngineStats stats;
   int32_t pages = 0;  ///< of the pool, fewer than asked where memory was short
-  std::vector<std::pair<std::string, double>> stages;  ///< seconds by kind of kernel, where measured
+  TimedStages stages;
 };
 
 /// Decodes the stacks with an engine of its own, which finds nothing resident of the pass before.

@@ -11,12 +11,10 @@
 namespace sheaf {
 
 std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, int32_t context) {
-  Job::Method method;
-  method.name = packing.method;
-  method.documents = packing.documents;
-  Planner planner(make_builder(method), {context, packing.prompt_tokens, [](const Stack&) { return true; }});
+  Planner planner(make_builder(packing.method),
+                  {context, packing.method.prompt_tokens, [](const Stack&) { return true; }});
   std::vector<ReadyRecord> rows = workload_rows(workload);
-  if (find_method(method.name).wording.answers == AnswerForm::list)
+  if (find_method(packing.method.name).wording.answers == AnswerForm::list)
     for (ReadyRecord& row : rows) row.parts = ask_together(std::move(row.parts));
   std::vector<Stack> stacks;
   for (std::span<const ReadyRecord> rest = rows; !rest.empty();) {

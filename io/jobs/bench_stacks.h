@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/job/job.h"
 #include "core/segments/stack.h"
 #include "io/files/workload.h"
 
@@ -9,10 +10,8 @@ namespace sheaf {
 
 /// How a workload is packed.
 struct BenchPacking {
-  std::string method = "ippd";
-  int32_t documents = 0;          ///< contexts or documents per prompt; 0: as many as fit
-  int32_t prompt_tokens = 32768;  ///< most tokens of a prompt
-  int32_t window = 512;           ///< records planned together
+  Job::Method method{.name = "ippd", .documents = 0, .prompt_tokens = 32768};
+  int32_t window = Job::Engine().window;  ///< records planned together
 };
 
 /// The workload's prompts, by the planner of a run; refuses one that needs more than `context` positions.

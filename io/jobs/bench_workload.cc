@@ -61,7 +61,7 @@ class Bench {
     return {{"workload", workload_.name},
             {"shape", model.empty() ? options_.model.shape : model},
             {"weights", model.empty() ? "random" : "loaded"},
-            {"method", options_.packing.method},
+            {"method", options_.packing.method.name},
             {"backend", made_.backend().describe()},
             {"items", workload_.questions},
             {"items_per_second", items / median.seconds},
@@ -82,7 +82,7 @@ class Bench {
  private:
   static Workload read(const BenchOptions& options, double& seconds) {
     const Stopwatch watch(seconds);
-    return read_workload(options.workload, find_method(options.packing.method).wording.skeleton);
+    return read_workload(options.workload, find_method(options.packing.method.name).wording.skeleton);
   }
 
   /// Rows and picks as the engine counted them, keys from the graphs: a shared segment that was given up and
@@ -98,7 +98,7 @@ class Bench {
     ordered_json all = ordered_json::array();
     for (const BenchRun& run : runs_) all.push_back(run.seconds);
     ordered_json device = ordered_json::object();
-    for (const auto& [name, value] : median.stages) device[name] = value;
+    for (const auto& [stage, value] : median.stages) device[stage_name(stage)] = value;
     return {{"start_up", ready_seconds_ + engine},
             {"start_up_parts",
              {{"workload", reading_seconds_},

@@ -91,7 +91,6 @@ std::optional<RunEnd> JobRun::open() {
   if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
 
   check_output_apart(job());
-  if (!settings_.log.empty()) check_log_apart(settings_.log, job());
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
   folder_.emplace(real_files(), folder_options());
   if (folder_->finished()) {
@@ -134,7 +133,7 @@ void JobRun::wire() {
   count_.emplace(describe_run(options), *folder_);
   if (!count_->notice().empty()) listener_.note(count_->notice());
   count_->start(open_seconds + bench_.open_seconds());
-  device_ = find_device_model(backend_->describe());
+  device_ = find_device_model(backend_->device());
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());

@@ -11,7 +11,6 @@ namespace sheaf {
 struct RunSettings {
   bool restart = false;     ///< throw away what the output folder holds
   std::string shard;        ///< "0/4"; empty: all of the corpus
-  std::string log;          ///< a file that the listener writes to; empty: none
   std::string max_rejects;  ///< "100" or "2.5%"; empty: any number
 };
 

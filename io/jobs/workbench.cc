@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <thread>
-#include <unistd.h>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/methods/method.h"
+#include "cpu/float_buffer.h"
 #include "io/files/schema_file.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
@@ -50,11 +50,6 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
   refuse("engine.device: {} cannot be used: this program was built without CUDA; use cpu or auto",
          device_text(asked));
 #endif
-}
-
-int64_t automatic_kv_bytes() {
-  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  return cpu_pool_bytes(memory);
 }
 
 }  // namespace
@@ -116,7 +111,7 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   options.tokens_per_step =
       job_.engine.tokens_per_step > 0 ? job_.engine.tokens_per_step : backend.preferred_tokens();
   const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
-  int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : automatic_kv_bytes();
+  int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : cpu_pool_bytes(machine_memory());
 #ifdef SHEAF_WITH_CUDA
   // What is free once the weights are there, less room for activations.
   if (device_ >= 0 && asked <= 0) bytes = cuda_pool_bytes(cuda_free_bytes(device_));

@@ -6,7 +6,7 @@
 namespace sheaf {
 namespace {
 
-constexpr std::array<GgmlType, 35> types{{
+constexpr std::array<GgmlType, 35> kGgmlTypes{{
     {0, "F32", 1, 4, DType::f32},
     {1, "F16", 1, 2, DType::f16},
     {2, "Q4_0", 32, 18, DType::q4_0},
@@ -47,13 +47,13 @@ constexpr std::array<GgmlType, 35> types{{
 }  // namespace
 
 const GgmlType* find_ggml_type(uint32_t number) {
-  const auto* found = std::ranges::find(types, number, &GgmlType::number);
-  return found == types.end() ? nullptr : found;
+  const auto* found = std::ranges::find(kGgmlTypes, number, &GgmlType::number);
+  return found == kGgmlTypes.end() ? nullptr : found;
 }
 
 std::string readable_ggml_types() {
   std::string list;
-  for (const GgmlType& type : types) {
+  for (const GgmlType& type : kGgmlTypes) {
     if (type.dtype) list += (list.empty() ? "" : ", ") + std::string(type.name);
   }
   return list;

@@ -1,6 +1,7 @@
 #include <array>
 #include <cstring>
-#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "io/model/gguf.h"
@@ -13,6 +14,33 @@ T load_value(const std::byte* data) {
   T value;
   std::memcpy(&value, data, sizeof value);
   return value;
+}
+
+/// Hands a number to `use` as the type that it has in the file.
+template <class Kind, class Use>
+auto use_number(Kind kind, const std::byte* data, Use use) {
+  switch (kind) {
+    case Kind::f32:
+      return use(load_value<float>(data));
+    case Kind::f64:
+      return use(load_value<double>(data));
+    case Kind::u64:
+      return use(load_value<uint64_t>(data));
+    case Kind::i64:
+      return use(load_value<int64_t>(data));
+    case Kind::u32:
+      return use(load_value<uint32_t>(data));
+    case Kind::i32:
+      return use(load_value<int32_t>(data));
+    case Kind::u16:
+      return use(load_value<uint16_t>(data));
+    case Kind::i16:
+      return use(load_value<int16_t>(data));
+    case Kind::i8:
+      return use(load_value<int8_t>(data));
+    default:
+      return use(load_value<uint8_t>(data));
+  }
 }
 
 }  // namespace
@@ -51,54 +79,16 @@ const GgufFile::Value& GgufFile::value(std::string_view key) const {
 }
 
 double GgufFile::read_number(Kind kind, const std::byte* data) {
-  switch (kind) {
-    case Kind::f32:
-      return load_value<float>(data);
-    case Kind::f64:
-      return load_value<double>(data);
-    case Kind::u64:
-      return static_cast<double>(load_value<uint64_t>(data));
-    case Kind::i64:
-      return static_cast<double>(load_value<int64_t>(data));
-    case Kind::u32:
-      return load_value<uint32_t>(data);
-    case Kind::i32:
-      return load_value<int32_t>(data);
-    case Kind::u16:
-      return load_value<uint16_t>(data);
-    case Kind::i16:
-      return load_value<int16_t>(data);
-    case Kind::i8:
-      return load_value<int8_t>(data);
-    default:
-      return load_value<uint8_t>(data);
-  }
+  return use_number(kind, data, [](auto number) { return static_cast<double>(number); });
 }
 
 int64_t GgufFile::read_integer(std::string_view key, Kind kind, const std::byte* data) const {
-  switch (kind) {
-    case Kind::u64: {
-      const auto number = load_value<uint64_t>(data);
-      if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+  return use_number(kind, data, [&](auto number) {
+    if constexpr (std::is_same_v<decltype(number), uint64_t>)
+      if (!std::in_range<int64_t>(number))
         refuse("{}: metadata {} contains {}, which is too large", path(), shown(key), number);
-      }
-      return static_cast<int64_t>(number);
-    }
-    case Kind::i64:
-      return load_value<int64_t>(data);
-    case Kind::u32:
-      return load_value<uint32_t>(data);
-    case Kind::i32:
-      return load_value<int32_t>(data);
-    case Kind::u16:
-      return load_value<uint16_t>(data);
-    case Kind::i16:
-      return load_value<int16_t>(data);
-    case Kind::i8:
-      return load_value<int8_t>(data);
-    default:
-      return load_value<uint8_t>(data);
-  }
+    return static_cast<int64_t>(number);
+  });
 }
 
 std::string_view GgufFile::string(std::string_view key) const {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/text/json_reader.h"
 #include "io/base/json_file.h"
 
 namespace sheaf {
@@ -56,10 +57,7 @@ class HeaderReader {
     try {
       if (!json::parse(header, watch).is_object()) refuse("{}: its header is not a JSON object", path_);
     } catch (const json::exception& error) {
-      const std::string_view said = error.what();
-      const size_t bracket = said.find("] ");
-      refuse("{}: its header is not valid JSON: {}", path_,
-             said.substr(bracket == std::string_view::npos ? 0 : bracket + 2));
+      refuse("{}: its header is not valid JSON: {}", path_, json_complaint(error));
     }
     check_places();
     return std::move(tensors_);

@@ -25,7 +25,7 @@ EstimateAsked made_up(int64_t rows) {
 }
 
 EstimateCase case_of(const EstimateInputs& inputs, const char* hardware) {
-  EstimateCase each{inputs.model_name(), inputs.config(), &listed_hardware().find(hardware), {}, {}, 1};
+  EstimateCase each{inputs.model_name(), inputs.config(), &listed_hardware().find(hardware)};
   each.method.name = "ippd";
   return each;
 }
@@ -56,19 +56,19 @@ Estimate with_lengths(double document, double answer) {
 TEST(Estimate, EveryStageFollowsItsOwnLengths) {
   const Estimate base = with_lengths(200, 4), documents = with_lengths(600, 4),
                  answers = with_lengths(200, 12);
-  EXPECT_GT(documents.prefill_seconds, 2 * base.prefill_seconds);
+  EXPECT_GT(documents.prefill_seconds(), 2 * base.prefill_seconds());
   EXPECT_NEAR(documents.decode_seconds / base.decode_seconds, 1, 0.3);
-  EXPECT_NEAR(documents.pick_seconds / base.pick_seconds, 1, 0.3);
-  EXPECT_NEAR(answers.prefill_seconds / base.prefill_seconds, 1, 0.1);
+  EXPECT_NEAR(documents.stages.pick / base.stages.pick, 1, 0.3);
+  EXPECT_NEAR(answers.prefill_seconds() / base.prefill_seconds(), 1, 0.1);
   EXPECT_GT(answers.decode_seconds, 2 * base.decode_seconds);
-  EXPECT_GT(answers.pick_seconds, 2 * base.pick_seconds);
+  EXPECT_GT(answers.stages.pick, 2 * base.stages.pick);
   const Estimate one_token = with_lengths(200, 1);
   EXPECT_EQ(one_token.decode_seconds, 0) << "the first token of an answer comes from its question";
-  EXPECT_GT(one_token.pick_seconds, 0);
+  EXPECT_GT(one_token.stages.pick, 0);
   for (const Estimate& each : {base, documents, answers, one_token}) {
     EXPECT_GT(each.host_seconds, 0);
-    EXPECT_LT(each.host_seconds, each.pick_seconds);
-    EXPECT_NEAR(each.prefill_seconds + each.decode_seconds + each.pick_seconds + each.host_seconds,
+    EXPECT_LT(each.host_seconds, each.stages.pick);
+    EXPECT_NEAR(each.prefill_seconds() + each.decode_seconds + each.stages.pick + each.host_seconds,
                 each.work_seconds, 0.001 * each.work_seconds);
   }
 }
@@ -77,11 +77,11 @@ TEST(Estimate, DevicesShareTheWork) {
   const EstimateInputs inputs(made_up(20000));
   EstimateCase each = case_of(inputs, "h200");
   const Estimate one = estimate(each, inputs.records());
-  each.devices = 4;
+  each.cost.devices = 4;
   const Estimate four = estimate(each, inputs.records());
   EXPECT_NEAR(one.work_seconds / four.work_seconds, 4, 0.2);
   EXPECT_EQ(four.rows, one.rows);
-  EXPECT_NEAR(four.usd_per_hour, 4 * one.usd_per_hour, 1e-9);
+  EXPECT_NEAR(four.usd_per_hour(), 4 * one.usd_per_hour(), 1e-9);
 }
 
 TEST(Estimate, MoneyIsTheWholeTimeAtItsPrice) {
@@ -89,13 +89,13 @@ TEST(Estimate, MoneyIsTheWholeTimeAtItsPrice) {
   each.open_seconds = 600;
   each.work_seconds = 6600;
   each.rows = 500;
-  each.usd_per_hour = 3;
   each.job_usd_per_hour = 5;
-  EXPECT_DOUBLE_EQ(each.usd(), 6);
-  EXPECT_DOUBLE_EQ(each.job_usd(), 10);
-  EXPECT_DOUBLE_EQ(each.rented_usd(), 6) << "no list price";
+  EXPECT_DOUBLE_EQ(each.usd(), 10) << "no list price";
+  EXPECT_DOUBLE_EQ(each.rented_usd(), 10) << "no list price";
   each.price = Price{nullptr, 1, 3, 7};
+  EXPECT_DOUBLE_EQ(each.usd(), 6);
   EXPECT_DOUBLE_EQ(each.rented_usd(), 14);
+  EXPECT_DOUBLE_EQ(each.job_usd(), 10);
   EXPECT_DOUBLE_EQ(each.per_thousand(6), 12);
 }
 
@@ -122,14 +122,15 @@ TEST(Estimate, RefusesAModelThatDoesNotFit) {
 TEST(Estimate, TheBestPackingIsFoundFarFromWhatWasAsked) {
   const EstimateInputs inputs(made_up(2000));
   EstimateCase each = case_of(inputs, "l40s");
-  each.use = {64, 0, 2};  // two prompts at once: only large ones fill the device
+  each.engine.tokens_per_step = 64;
+  each.engine.prompts = 2;  // two prompts at once: only large ones fill the device
   each.method.documents = 1;
   each.method.prompt_tokens = 512;
   const BestPacking best =
       find_best_packing(each, inputs.records(), estimate(each, inputs.records()).work_seconds);
-  EXPECT_GT(best.tokens_per_step, 64);
-  EXPECT_NE(best.documents, 1);
-  EXPECT_GT(best.prompt_tokens, 512);
+  EXPECT_GT(best.packing.tokens_per_step, 64);
+  EXPECT_NE(best.packing.documents, 1);
+  EXPECT_GT(best.packing.prompt_tokens, 512);
   EXPECT_GT(best.tried, 20);
   EXPECT_LT(best.work_seconds, 0.5 * estimate(each, inputs.records()).work_seconds);
 }
@@ -139,11 +140,12 @@ TEST(Estimate, TheBestPackingFitsTheMemory) {
   asked.model = "qwen3-8b";
   const EstimateInputs inputs(asked);
   EstimateCase each = case_of(inputs, "l4");
-  each.use.tokens_per_step = 256;
+  each.engine.tokens_per_step = 256;
   const BestPacking best =
       find_best_packing(each, inputs.records(), estimate(each, inputs.records()).work_seconds);
-  EXPECT_GT(best.tokens_per_step, 256);
-  const MemoryPlan memory = plan_memory(each.config, *each.hardware, {best.tokens_per_step});
+  EXPECT_GT(best.packing.tokens_per_step, 256);
+  each.engine.tokens_per_step = best.packing.tokens_per_step;
+  const MemoryPlan memory = plan_memory(each);
   EXPECT_LT(memory.weights + memory.activations + memory.pool, memory.room);
 }
 
@@ -218,7 +220,7 @@ TEST(Estimate, PromptsAtOnceHoldBack) {
   EstimateCase each = case_of(inputs, "h200");
   each.method.documents = 1;
   const double free = estimate(each, inputs.records()).work_seconds;
-  each.use.prompts = 1;
+  each.engine.prompts = 1;
   EXPECT_GT(estimate(each, inputs.records()).work_seconds, 3 * free);
 }
 
@@ -229,15 +231,14 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
                                        parse_sweep("method=ippd,standard")};
   const auto marked = [&](double within) {
     std::vector<std::string> found;
-    for (const SweepRow& row :
-         sweep(base, inputs.records(), listed_hardware(), axes, within, read_model_config))
+    for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, within, shape_by_name))
       if (row.mark.starts_with("cheapest")) found.push_back(row.values[0] + " " + row.values[1]);
     return found;
   };
   const auto any = marked(0);
   ASSERT_EQ(any.size(), 1u);
   double seconds = 0;
-  for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, 0, read_model_config)) {
+  for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, 0, shape_by_name)) {
     ASSERT_TRUE(row.estimate) << row.problem;
     if (row.values[0] + " " + row.values[1] == any[0]) seconds = row.estimate->total_seconds();
   }
@@ -274,14 +275,13 @@ TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
   HardwareList list;
   list.devices = {single, eight};
   const auto rows = sweep(case_of(inputs, "h200"), inputs.records(), list,
-                          {parse_sweep("hardware=single,eight")}, 0, read_model_config);
+                          {parse_sweep("hardware=single,eight")}, 0, shape_by_name);
   EXPECT_TRUE(rows[0].mark.starts_with("cheapest to rent as asked")) << rows[0].mark;
   EXPECT_EQ(rows[1].mark, "cheapest (at a share of 8)");
   EstimateCase all = case_of(inputs, "h200");
-  all.devices = 8;
+  all.cost.devices = 8;
   EXPECT_EQ(
-      sweep(all, inputs.records(), list, {parse_sweep("hardware=single,eight")}, 0, read_model_config)[1]
-          .mark,
+      sweep(all, inputs.records(), list, {parse_sweep("hardware=single,eight")}, 0, shape_by_name)[1].mark,
       "cheapest");
 }
 

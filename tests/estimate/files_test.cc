@@ -43,6 +43,7 @@ TEST_F(EstimateFiles, ACalibrationComesBackAsItWasWritten) {
   const Calibration before = MadeUpDevice::calibration();
   const Calibration after = read_calibration(write("c.json", calibration_text(before)));
   EXPECT_EQ(after.device, before.device);
+  EXPECT_EQ(after.backend, before.backend);
   EXPECT_EQ(after.date, before.date);
   ASSERT_EQ(after.measurements.size(), before.measurements.size());
   for (size_t i = 0; i < before.measurements.size(); ++i) {

@@ -64,7 +64,8 @@ TEST_P(H200, IsPredictedWithinAFifth) {
   const auto [method, rows, lengths] = rows_of(workload);
   const double measured = figure_of(GetParam(), method);
   ASSERT_GT(measured, 0) << "docs/performance.md has no v7 figure for " << workload << " on " << shape;
-  const SimulatedRun run = test::predict(shape, "h200", lengths, rows, {method, 0, 32768});
+  const SimulatedRun run =
+      test::predict(shape, "h200", lengths, rows, {.name = method, .documents = 0, .prompt_tokens = 32768});
   const double items =
       std::string(method) == "hpd" ? static_cast<double>(rows) : static_cast<double>(run.engine.answers);
   const double predicted = items / run.seconds;

@@ -13,12 +13,10 @@ inline const HardwareList& listed_hardware() {
 
 /// A run over made-up rows, predicted.
 inline SimulatedRun predict(const char* shape, const char* device, const RecordStatistics& statistics,
-                            int64_t rows, const BenchPacking& packing) {
-  const ModelConfig config = shape_by_name(shape);
-  const Hardware& hardware = listed_hardware().find(device);
-  const MemoryPlan memory = plan_memory(config, hardware, {});
-  return simulate(config, hardware, memory, 0,
-                  pack(make_up_workload(statistics, rows), packing, config.context));
+                            int64_t rows, const Job::Method& packing) {
+  const EstimateCase each{shape, shape_by_name(shape), &listed_hardware().find(device)};
+  return simulate(each, plan_memory(each), 0,
+                  pack(make_up_workload(statistics, rows), {packing}, each.config.context));
 }
 
 }  // namespace sheaf::test

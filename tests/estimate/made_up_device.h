@@ -30,7 +30,7 @@ struct MadeUpDevice {
   static double host(const StepCounts& counts) { return 2e-4 + 20e-9 * counts.tokens; }
 
   static Calibration calibration() {
-    Calibration result{"made up", "2026-01-31", "0", {}};
+    Calibration result{"made up", "made up", "2026-01-31", "0", {}};
     for (const char* shape : {"qwen3-0.6b", "qwen3-1.7b", "qwen3-8b"}) {
       const ModelConfig config = shape_by_name(shape);
       for (const ListedProbe& listed : probes_for_gpu()) {

@@ -17,7 +17,8 @@ double hpd_rate(int32_t documents, int32_t batch) {
   // Lengths like Amazon Reviews: a long document, a dozen attributes.
   const RecordStatistics lengths{100, 400, 12, 6, 5};
   const int64_t rows = int64_t{documents} * batch;
-  const SimulatedRun run = predict("qwen3-8b", "l40s", lengths, rows, {"hpd", documents, 1 << 20});
+  const SimulatedRun run = predict("qwen3-8b", "l40s", lengths, rows,
+                                   {.name = "hpd", .documents = documents, .prompt_tokens = 1 << 20});
   return static_cast<double>(rows) / run.seconds;
 }
 
@@ -36,9 +37,10 @@ TEST(Hpd, StackingServesAtLeastAsWellAsBatching) {
 
 TEST(Hpd, BeatsOneAnswerAfterTheOther) {
   // The whole object as one answer: keys and values decoded in a chain.
-  const SimulatedRun chain =
-      predict("qwen3-8b", "l40s", {100, 400, 1, 1, 12 * (6 + 5)}, 500, {"standard", 1, 1 << 20});
-  const SimulatedRun hpd = predict("qwen3-8b", "l40s", {100, 400, 12, 6, 5}, 500, {"hpd", 8, 1 << 20});
+  const SimulatedRun chain = predict("qwen3-8b", "l40s", {100, 400, 1, 1, 12 * (6 + 5)}, 500,
+                                     {.name = "standard", .documents = 1, .prompt_tokens = 1 << 20});
+  const SimulatedRun hpd = predict("qwen3-8b", "l40s", {100, 400, 12, 6, 5}, 500,
+                                   {.name = "hpd", .documents = 8, .prompt_tokens = 1 << 20});
   EXPECT_GT(chain.seconds / hpd.seconds, 1.5);
 }
 
@@ -92,7 +94,8 @@ TEST(ParallelPrompting, LongerDocumentsLowerThroughput) {
   double last = 1e30;
   for (const double document : {256.0, 512.0, 1024.0}) {
     const SimulatedRun run =
-        predict("codellama-7b", "a100-80", {0, document, 16, 12, 5}, 64, {"parallel-prompting", 1, 1 << 20});
+        predict("codellama-7b", "a100-80", {0, document, 16, 12, 5}, 64,
+                {.name = "parallel-prompting", .documents = 1, .prompt_tokens = 1 << 20});
     const double rate = static_cast<double>(run.engine.answer_tokens) / run.seconds;
     EXPECT_LT(rate, last) << document;
     last = rate;

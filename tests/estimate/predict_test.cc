@@ -69,14 +69,14 @@ TEST(PredictedBackend, HandsStepsOnAndSumsThem) {
 TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
   Hardware hardware;
   hardware.memory = 141e9;
-  const MemoryPlan plan = plan_memory(shape_by_name("qwen3-8b"), hardware, {});
+  const MemoryPlan plan = plan_memory({"qwen3-8b", shape_by_name("qwen3-8b"), &hardware});
   EXPECT_NEAR(plan.weights, 16.4e9, 0.1e9);
   EXPECT_EQ(plan.kv_bytes_per_token, 147456);
   EXPECT_TRUE(plan.fits());
   EXPECT_NEAR(plan.pool, 0.8 * (141e9 - 0.6e9 - plan.weights), 1e6);
   hardware.memory = 48e9;
-  EXPECT_FALSE(plan_memory(shape_by_name("qwen3-32b"), hardware, {}).fits());
-  EXPECT_TRUE(plan_memory(shape_by_name("qwen3-14b"), hardware, {}).fits());
+  EXPECT_FALSE(plan_memory({"qwen3-32b", shape_by_name("qwen3-32b"), &hardware}).fits());
+  EXPECT_TRUE(plan_memory({"qwen3-14b", shape_by_name("qwen3-14b"), &hardware}).fits());
 }
 
 TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
@@ -85,11 +85,11 @@ TEST(PlanMemory, KeysAndRowsAsTheBackendsHaveThem) {
   cpu.gpu = false;
   for (const char* shape : {"smollm2-135m", "qwen3-8b", "llama-3.2-1b"}) {
     const ModelConfig config = shape_by_name(shape);
-    const MemoryPlan on_cpu = plan_memory(config, cpu, {});
+    const MemoryPlan on_cpu = plan_memory({shape, config, &cpu});
     EXPECT_EQ(on_cpu.kv_bytes_per_token, cpu_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_cpu.tokens_per_step, cpu_footprint(config).preferred_tokens);
 #ifdef SHEAF_WITH_CUDA
-    const MemoryPlan on_gpu = plan_memory(config, gpu, {});
+    const MemoryPlan on_gpu = plan_memory({shape, config, &gpu});
     EXPECT_EQ(on_gpu.kv_bytes_per_token, cuda_footprint(config).kv_bytes_per_token);
     EXPECT_EQ(on_gpu.tokens_per_step, cuda_footprint(config).preferred_tokens);
 #endif

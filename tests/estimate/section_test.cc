@@ -66,12 +66,12 @@ TEST_F(EstimateSection, TheCommandLineWins) {
       read_job_estimate(job("estimate: {sample: 100, answer_tokens: 4, hardware: h100, sweep: {method: "
                             "[ippd, prefix], documents: 2}}\n"),
                         {"estimate.answer_tokens=6"});
-  EXPECT_EQ(section.answer_tokens, 6);
+  EXPECT_EQ(section.statistics.answer, 6);
   EstimateWishes wishes;
   wishes.sample = 50;
   wishes.take_missing(section, {"method"});
   EXPECT_EQ(wishes.sample, 50);
-  EXPECT_EQ(wishes.answer_tokens, 6);
+  EXPECT_EQ(wishes.statistics.answer, 6);
   EXPECT_EQ(wishes.hardware, "h100");
   ASSERT_EQ(wishes.sweep.size(), 1u);  // --method was given
   EXPECT_EQ(wishes.sweep[0].key, "documents");

@@ -126,13 +126,13 @@ TEST(HpdFigure4, ASweepOverDocumentsRisesAndSaturates) {
   asked.statistics = {100, 400, 12, 6, 5};
   asked.records = asked.sample = 256;
   const EstimateInputs inputs(asked);
-  EstimateCase base{
-      inputs.model_name(), inputs.config(), &listed_hardware().find("l40s"), inputs.job().method, {}, 1};
+  EstimateCase base{inputs.model_name(), inputs.config(), &listed_hardware().find("l40s"),
+                    inputs.job().method};
   base.method.prompt_tokens = 1 << 20;
-  base.use.prompts = 1;
+  base.engine.prompts = 1;
   std::vector<double> rates;
   for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(),
-                                   {parse_sweep("documents=1,2,4,8,16,32,64,128")}, 0, read_model_config))
+                                   {parse_sweep("documents=1,2,4,8,16,32,64,128")}, 0, shape_by_name))
     rates.push_back(row.estimate.value().rows_per_second());
   for (size_t i = 1; i < rates.size(); ++i) EXPECT_GT(rates[i], 0.98 * rates[i - 1]) << i;
   EXPECT_GT(rates[1], 1.4 * rates[0]);

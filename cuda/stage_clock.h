@@ -1,17 +1,12 @@
 #pragma once
 #include <array>
 #include <cuda_runtime.h>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "core/engine/stage.h"
 #include "cuda/base/device_memory.h"
 
 namespace sheaf::cuda {
-
-enum class Stage { heads, attention, attention_output, mlp_up, mlp_down, norms, pick, other };
-constexpr std::array kStageNames = {"heads", "attention", "attention_output", "mlp_up", "mlp_down", "norms",
-                                    "pick",  "other"};
 
 /// Seconds of the device over many steps.
 struct StageTimes {
@@ -20,10 +15,10 @@ struct StageTimes {
   double total = 0;                                 ///< all steps
 
   /// All steps by stage, as if those timed in detail were like the others; empty where none was.
-  std::vector<std::pair<std::string, double>> by_stage() const {
-    std::vector<std::pair<std::string, double>> result;
+  TimedStages by_stage() const {
+    TimedStages result;
     for (size_t i = 0; i < stages.size() && detailed > 0; ++i)
-      result.emplace_back(kStageNames[i], stages[i] * total / detailed);
+      result.emplace_back(static_cast<Stage>(i), stages[i] * total / detailed);
     return result;
   }
 };

@@ -1,0 +1,25 @@
+#include "io/model/model_config.h"
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/model/shapes.h"
+#include "core/text/spelling.h"
+#include "io/model/hf_config.h"
+#include "io/model/model_files.h"
+
+namespace sheaf {
+
+namespace fs = std::filesystem;
+
+FileConfig read_model_config(const std::string& name, const std::string& from) {
+  if (is_shape(name)) return {shape_by_name(name), nullptr};
+  const fs::path path(name);
+  if (name.ends_with(".json") && fs::is_regular_file(path)) return read_hf_config(name);
+  if (fs::is_regular_file(path / "config.json")) return read_hf_config((path / "config.json").string());
+  if (fs::exists(path)) return {load_model(name).config, nullptr};
+  refuse("{} {}: no file, folder or shape has this name{}", from, shorten_text(name, 400),
+         suggest_spelling(name, shape_names()));
+}
+
+}  // namespace sheaf
