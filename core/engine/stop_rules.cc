@@ -39,10 +39,37 @@ bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;
-  if (stop == Stop::value)
-    return (flags & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
+  if (stop == Stop::value) {
+    // What follows a mark may decide whether it was the end.
+    const uint8_t before = tokens.size() > 1 ? flags_[static_cast<size_t>(tokens[tokens.size() - 2])] : 0;
+    return ((flags | before) & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
+  }
   return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
 }
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether the quote at `i` may be inside of the string that starts at `start`: "12" pipe". At the text's end
+/// what follows decides.
+bool is_inch_mark(std::string_view text, size_t start, size_t i) {
+  if (i < start + 2 || !is_digit(text[i - 1])) return false;
+  const size_t next = text.find_first_not_of(' ', i + 1);
+  return next == std::string_view::npos
+             ? i + 1 == text.size()
+             : std::string_view(",}]\n").find(text[next]) == std::string_view::npos;
+}
+
+/// Whether the comma at `i` is inside of a number: 1,200. At the text's end what follows decides.
+bool is_thousands_mark(std::string_view text, size_t start, size_t i) {
+  return (is_digit(text[start]) || text[start] == '-') && is_digit(text[i - 1]) &&
+         (i + 1 == text.size() || is_digit(text[i + 1]));
+}
+
+}  // namespace
 
 size_t literal_end(std::string_view text) {
   const size_t start = text.find_first_not_of(' ');
@@ -52,8 +79,10 @@ size_t literal_end(std::string_view text) {
     const char c = text[i];
     if (quoted) {
       if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-      if (c == '"' && depth == 0) return i + 1;
+      if (c == '"' && (depth > 0 || !is_inch_mark(text, start, i))) {
+        quoted = false;
+        if (depth == 0) return i + 1;
+      }
     } else if (c == '"') {
       // Only a literal that starts with a quote is a string; elsewhere a quote is just a character.
       quoted = depth > 0 || i == start;
@@ -61,7 +90,7 @@ size_t literal_end(std::string_view text) {
       ++depth;
     } else if (c == ']') {
       if (--depth <= 0) return i + 1;
-    } else if ((c == ',' && depth == 0) || c == '}' || c == '\n') {
+    } else if ((c == ',' && depth == 0 && !is_thousands_mark(text, start, i)) || c == '}' || c == '\n') {
       return i;
     }
   }

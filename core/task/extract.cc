@@ -29,7 +29,8 @@ constexpr std::string_view kJointInstruction =
 std::string attribute_line(const Attribute& attribute) {
   std::string line = attribute.name;
   if (!attribute.description.empty()) line += ": " + attribute.description;
-  if (attribute.type == ValueType::number) line += " (a number)";
+  if (attribute.type == ValueType::number)
+    line += attribute.unit.empty() ? " (a number)" : " (a number, in " + attribute.unit + ")";
   if (attribute.type == ValueType::list) line += " (a list)";
   if (attribute.type == ValueType::enumeration) {
     line += " (one of";
@@ -83,9 +84,10 @@ class ExtractTask : public Task {
       return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);
-    const json object = read_object(text);
+    const WrittenObject object = read_object(text);
+    const bool cut = answers[0].ending == Ending::length;
     for (const Attribute& attribute : category.attributes)
-      out.values.push_back({attribute.name, read_from_object(attribute, object)});
+      out.values.push_back({attribute.name, read_member(attribute, object, cut)});
     if (job_.output.logprobs) out.logprob = answers[0].logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     return {record.id, std::move(out)};
@@ -161,12 +163,6 @@ class ExtractTask : public Task {
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     return out;
-  }
-
-  static RowAnswer read_from_object(const Attribute& attribute, const json& object) {
-    const auto at = object.find(attribute.name);
-    if (at == object.end()) return {nullptr, "the model left it out"};
-    return coerce_value(attribute, *at);
   }
 
   const Tokenizer& tokenizer_;

@@ -132,7 +132,7 @@ class ListTask : public Task {
     const auto* found = std::get_if<std::string>(&line.value);
     if (!found) return line;
     if (!asks_) {
-      RowAnswer value = coerce_value(category_of(record).attributes[index], *found);
+      RowAnswer value = read_text_value(category_of(record).attributes[index], *found);
       if (value.note.empty()) value.note = line.note;
       return value;
     }

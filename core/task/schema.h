@@ -13,7 +13,8 @@ struct Attribute {
   std::string name;
   std::string description;  ///< shown to the model; may be empty
   ValueType type = ValueType::text;
-  std::vector<std::string> options;  ///< the allowed values of an enumeration
+  std::vector<std::string> options = {};  ///< the allowed values of an enumeration
+  std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
 };
 
 struct Category {

@@ -1,12 +1,12 @@
 #include "core/task/value.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/ranges.h>
 
 #include "core/engine/stop_rules.h"
 #include "core/text/json_reader.h"
+#include "core/text/number_text.h"
 
 namespace sheaf {
 namespace {
@@ -42,58 +42,156 @@ RowAnswer null_for(std::string_view text) {
   return {nullptr, in_quotes(trim(text)) + " was read as null"};
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+/// A JSON literal as the model wrote it: numbers keep their letters.
+struct Literal {
+  enum class Kind { null, text, number, list, other };
+  Kind kind = Kind::other;
+  std::string text = {};            ///< of a text what is inside its quotes, otherwise as written
+  std::vector<Literal> parts = {};  ///< of a list
+};
 
-/// The one number in a text: "12 oz" is 12, "1,200" is 1200; null where there is none, or where it is not
-/// clear which: "1,5", "8,9,10", "1/2", "10-20".
-RowValue only_number(std::string_view text) {
-  const size_t at = text.find_first_of("0123456789");
-  if (at == std::string_view::npos) return nullptr;
-  std::string digits;
-  // A minus counts at the start of a word only: "X-5" is no negative number.
-  const size_t before = at > 0 && text[at - 1] == '.' ? at - 1 : at;
-  if (before > 0 && text[before - 1] == '-' &&
-      (before == 1 || text[before - 2] == ' ' || text[before - 2] == '('))
-    digits = "-";
-  if (before < at) digits += "0.";
-  size_t i = at;
-  const auto thousands = [&](size_t comma) {
-    return comma + 3 < text.size() && is_digit(text[comma + 1]) && is_digit(text[comma + 2]) &&
-           is_digit(text[comma + 3]) && (comma + 4 == text.size() || !is_digit(text[comma + 4]));
-  };
-  for (; i < text.size(); ++i) {
-    const bool digit_next = i + 1 < text.size() && is_digit(text[i + 1]);
-    if (is_digit(text[i]))
-      digits += text[i];
-    else if (text[i] == '.' && digit_next && digits.find('.') == std::string::npos)
-      digits += text[i];
-    else if (!(text[i] == ',' && thousands(i)))
-      break;
+/// The parts of a well-formed list or object, without its brackets, between its outermost commas.
+std::vector<std::string_view> parts_of(std::string_view inside) {
+  std::vector<std::string_view> parts;
+  int64_t depth = 0;
+  bool quoted = false;
+  size_t begin = 0;
+  for (size_t i = 0; i < inside.size(); ++i) {
+    const char c = inside[i];
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (quoted)
+      continue;
+    else if (c == '[' || c == '{')
+      ++depth;
+    else if (c == ']' || c == '}')
+      --depth;
+    else if (c == ',' && depth == 0) {
+      parts.push_back(inside.substr(begin, i - begin));
+      begin = i + 1;
+    }
   }
-  const bool goes_on = i + 1 < text.size() && is_digit(text[i + 1]) &&
-                       std::string_view(",./-eE").find(text[i]) != std::string_view::npos;
-  double number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (goes_on || error != std::errc() || !std::isfinite(number)) return nullptr;
-  if (number == std::floor(number) && std::abs(number) < 9e15) return static_cast<int64_t>(number);
-  return number;
+  if (!trim(inside).empty()) parts.push_back(inside.substr(begin));
+  return parts;
 }
 
-std::string text_of(const json& part) {
-  return part.is_string() ? part.get<std::string>() : part.dump();
+/// Nothing where the text is not JSON.
+std::optional<Literal> read_literal(std::string_view text) {
+  text = trim(text);
+  const json parsed = read_json(text);
+  if (parsed.is_discarded()) return std::nullopt;
+  if (parsed.is_null()) return Literal{Literal::Kind::null};
+  if (parsed.is_string()) return Literal{Literal::Kind::text, parsed.get<std::string>()};
+  if (parsed.is_number()) return Literal{Literal::Kind::number, std::string(text)};
+  Literal literal{Literal::Kind::other, std::string(text)};
+  if (!parsed.is_array()) return literal;
+  literal.kind = Literal::Kind::list;
+  for (const std::string_view part : parts_of(text.substr(1, text.size() - 2))) {
+    // A list inside of it is not looked into: it is no value of an attribute.
+    if (const char first = trim(part).front(); first == '[' || first == '{')
+      literal.parts.push_back({Literal::Kind::other, std::string(part)});
+    else
+      literal.parts.push_back(*read_literal(part));
+  }
+  return literal;
 }
 
 /// The texts of a list, or of a single text or number; none where something else is in it.
-std::optional<std::vector<std::string>> texts_of(const json& raw) {
+std::optional<std::vector<std::string>> texts_of(const Literal& literal) {
   std::vector<std::string> texts;
-  for (const json& part : raw.is_array() ? raw : json::array({raw})) {
-    if (!part.is_string() && !part.is_number()) return std::nullopt;
-    const std::string text = text_of(part);
-    if (!same_letters(trim(text), "null") && !stands_for_null(text)) texts.push_back(valid_utf8(trim(text)));
+  for (const Literal& part : literal.kind == Literal::Kind::list ? literal.parts : std::vector{literal}) {
+    if (part.kind == Literal::Kind::null) continue;
+    if (part.kind != Literal::Kind::text && part.kind != Literal::Kind::number) return std::nullopt;
+    if (!same_letters(trim(part.text), "null") && !stands_for_null(part.text))
+      texts.push_back(valid_utf8(trim(part.text)));
   }
   return texts;
+}
+
+/// "red, blue; green" as three texts.
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(", ", begin), text.find(';', begin));
+    end = std::min(end, text.size());
+    if (const std::string_view part = trim(text.substr(begin, end - begin)); !part.empty())
+      parts.emplace_back(part);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+RowAnswer read_number(const Attribute& attribute, const Literal& literal) {
+  using Trouble = NumberText::Trouble;
+  if (literal.kind == Literal::Kind::number) {
+    const RowValue number = row_number(read_json(literal.text));
+    if (is_found(number)) return {number};
+  }
+  if (literal.kind != Literal::Kind::text) return {nullptr, "not a number: " + in_quotes(literal.text)};
+  const NumberText number = read_number_text(literal.text, attribute.unit);
+  switch (number.trouble) {
+    case Trouble::none:
+      break;
+    case Trouble::no_number:
+      return {nullptr, "not a number: " + in_quotes(literal.text)};
+    case Trouble::unclear:
+      return {nullptr, "not clear which number is meant: " + in_quotes(literal.text)};
+    case Trouble::several:
+      return {nullptr, "more than one number: " + in_quotes(literal.text)};
+    case Trouble::other_unit:
+      return {nullptr, fmt::format("not in {}: {}", attribute.unit, in_quotes(literal.text))};
+  }
+  const double value = *number.value;
+  if (value == std::floor(value) && std::abs(value) < 9e15) return {static_cast<int64_t>(value)};
+  return {value};
+}
+
+/// The option that was written: to the letter, or the only one that differs in capital letters.
+RowAnswer read_option(const Attribute& attribute, std::string_view text) {
+  const std::string* found = nullptr;
+  for (const std::string& option : attribute.options) {
+    if (trim(option) == text) return {option};
+    if (!same_letters(trim(option), text)) continue;
+    if (found) return {nullptr, fmt::format("{} or {}: {}", *found, option, in_quotes(text))};
+    found = &option;
+  }
+  if (found) return {*found};
+  return {nullptr, "not one of the options: " + in_quotes(text)};
+}
+
+RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
+  using Kind = Literal::Kind;
+  if (literal.kind == Kind::null) return {};
+  const std::string_view text = trim(literal.text);
+  // An option may itself be "none" or "null", so options come before the words for null.
+  if (attribute.type == ValueType::enumeration && literal.kind == Kind::text)
+    if (RowAnswer option = read_option(attribute, text); is_found(option.value)) return option;
+  if (literal.kind == Kind::text && same_letters(text, "null")) return {};
+  if (literal.kind == Kind::text && stands_for_null(text)) return null_for(text);
+
+  switch (attribute.type) {
+    case ValueType::text: {
+      const auto texts = texts_of(literal);
+      if (!texts) return {nullptr, "not a text: " + in_quotes(text)};
+      if (texts->empty()) return null_for(text);
+      return {fmt::format("{}", fmt::join(*texts, ", "))};
+    }
+    case ValueType::number:
+      return read_number(attribute, literal);
+    case ValueType::enumeration:
+      return read_option(attribute, text);
+    case ValueType::list: {
+      auto texts = texts_of(literal);
+      if (!texts) return {nullptr, "not a list of texts: " + in_quotes(text)};
+      if (literal.kind == Kind::text) texts = split_list(texts->empty() ? "" : texts->front());
+      if (texts->empty())
+        return literal.kind == Kind::list && literal.parts.empty() ? RowAnswer{} : null_for(text);
+      return {std::move(*texts)};
+    }
+  }
+  return {nullptr, "unknown type"};
 }
 
 /// Where a whole member of an object ends: at each comma or line break behind one.
@@ -120,14 +218,12 @@ std::vector<size_t> member_ends(std::string_view text) {
 }
 
 /// What is left of a list that was cut short.
-json closed_list(std::string_view text) {
+std::optional<Literal> read_open_list(std::string_view text) {
   std::string open(text);
   open.erase(open.find_last_not_of(" ,") + 1);
-  for (const char* ending : {"]", "\"]"}) {
-    json list = read_json(open + ending);
-    if (!list.is_discarded()) return list;
-  }
-  return nullptr;
+  for (const char* ending : {"]", "\"]"})
+    if (auto list = read_literal(open + ending)) return list;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -142,42 +238,71 @@ RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut
   text = text.substr(0, text.find('\n'));
   const size_t end = literal_end(text);
   text = trim(text.substr(0, end));
+  if (end == std::string_view::npos && !text.empty() && text.back() == ',')
+    text = trim(text.substr(0, text.size() - 1));
   if (text.empty()) return {nullptr, cut ? "cut at the length limit" : "the model wrote nothing"};
+  if (const auto literal = read_literal(text)) return value_of(attribute, *literal);
+
   const std::string broken =
       cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
-
-  json parsed = read_json(text);
-  if (!parsed.is_discarded()) return coerce_value(attribute, parsed);
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
+  RowAnswer value;
   if (text.front() == '[') {
-    parsed = closed_list(text);
-    if (parsed.is_null()) return {nullptr, "not a list: " + in_quotes(text)};
+    const auto list = read_open_list(text);
+    if (!list) return {nullptr, "not a list: " + in_quotes(text)};
+    value = value_of(attribute, *list);
   } else {
-    // A string that was cut or holds a bad escape, or a text without quotes.
+    // A string that was cut or holds a bad escape or a quote of its own, or a text without quotes.
     if (text.front() == '"') text.remove_prefix(1);
     if (!text.empty() && text.back() == '"') text.remove_suffix(1);
-    parsed = valid_utf8(trim(text));
+    value = read_text_value(attribute, text);
   }
-  RowAnswer value = coerce_value(attribute, parsed);
   if (value.note.empty()) value.note = broken;
   return value;
 }
 
-json read_object(std::string_view written) {
+RowAnswer read_text_value(const Attribute& attribute, std::string_view text) {
+  return value_of(attribute, {Literal::Kind::text, valid_utf8(trim(text))});
+}
+
+WrittenObject read_object(std::string_view written) {
   std::string text = "{" + valid_utf8(written);
   const size_t end = object_end(std::string_view(text).substr(1));
   if (end != std::string::npos) text.resize(end + 1);
-  json object = read_json(text);
-  if (object.is_discarded()) {
+  WrittenObject object;
+  object.whole = read_json(text).is_object();
+  if (!object.whole) {
     // Behind the first mistake no end is one, before it all are.
     const std::vector<size_t> ends = member_ends(text);
     const auto good = std::partition_point(ends.begin(), ends.end(), [&](size_t cut) {
       return !read_json(text.substr(0, cut) + "}").is_discarded();
     });
-    if (good == ends.begin()) return json::object();
-    object = read_json(text.substr(0, *std::prev(good)) + "}");
+    if (good == ends.begin()) return object;
+    text.resize(*std::prev(good));
+    text += '}';
+    if (!read_json(text).is_object()) return object;
   }
-  return object.is_object() ? object : json::object();
+  for (const std::string_view member : parts_of(trim(text).substr(1, trim(text).size() - 2))) {
+    const std::string_view from = trim(member);
+    const size_t key = literal_end(from);
+    object.members.emplace_back(read_json(from.substr(0, key)).get<std::string>(),
+                                trim(from.substr(from.find(':', key) + 1)));
+  }
+  return object;
+}
+
+RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut) {
+  const std::string* found = nullptr;
+  for (const auto& [key, text] : object.members)
+    if (key == attribute.name) found = &text;
+  for (const auto& [key, text] : object.members)
+    if (!found && same_letters(trim(key), trim(attribute.name))) found = &text;
+  if (!found)
+    return {nullptr, object.whole ? "the model left it out"
+                     : cut        ? "the answer was cut at the length limit before it"
+                                  : "the answer cannot be read up to it"};
+  // What is in an object is JSON already.
+  return value_of(attribute, *read_literal(*found));
 }
 
 RowAnswer read_line(std::string_view text, bool cut) {
@@ -190,41 +315,6 @@ RowAnswer read_line(std::string_view text, bool cut) {
 
 RowAnswer no_answer() {
   return {nullptr, "the model gave no answer"};
-}
-
-RowAnswer coerce_value(const Attribute& attribute, const json& raw) {
-  const std::string text =
-      raw.is_string() ? raw.get<std::string>() : raw.dump(-1, ' ', false, json::error_handler_t::replace);
-  // An option may itself be "none", so options come before the words for null.
-  if (attribute.type == ValueType::enumeration)
-    for (const std::string& option : attribute.options)
-      if (same_letters(trim(text), option)) return {option};
-  if (raw.is_null() || (raw.is_string() && same_letters(trim(text), "null"))) return {};
-  if (raw.is_string() && stands_for_null(text)) return null_for(text);
-
-  switch (attribute.type) {
-    case ValueType::text: {
-      const auto texts = texts_of(raw);
-      if (!texts) return {nullptr, "not a text: " + in_quotes(text)};
-      if (texts->empty()) return null_for(text);
-      return {fmt::format("{}", fmt::join(*texts, ", "))};
-    }
-    case ValueType::number: {
-      if (raw.is_number()) return {row_number(raw)};
-      RowValue number = raw.is_string() ? only_number(text) : nullptr;
-      if (!is_found(number)) return {nullptr, "not a number: " + in_quotes(text)};
-      return {std::move(number)};
-    }
-    case ValueType::enumeration:
-      return {nullptr, "not one of the options: " + in_quotes(text)};
-    case ValueType::list: {
-      auto texts = texts_of(raw);
-      if (!texts) return {nullptr, "not a list of texts: " + in_quotes(text)};
-      if (texts->empty()) return raw.is_array() && raw.empty() ? RowAnswer{} : null_for(text);
-      return {std::move(*texts)};
-    }
-  }
-  return {nullptr, "unknown type"};
 }
 
 }  // namespace sheaf

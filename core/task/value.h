@@ -1,7 +1,8 @@
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/task/row.h"
 #include "core/task/schema.h"
@@ -14,12 +15,21 @@ namespace sheaf {
 /// as a rule, anything at all as an exception. `cut`: the answer hit its length limit.
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut);
 
-/// Turns a JSON value (from a whole generated object) into one of the attribute's type.
-RowAnswer coerce_value(const Attribute& attribute, const nlohmann::json& raw);
+/// Reads a text that is the value, without quotes around it.
+RowAnswer read_text_value(const Attribute& attribute, std::string_view text);
+
+/// The members of an object as they are written.
+struct WrittenObject {
+  std::vector<std::pair<std::string, std::string>> members = {};  ///< key, and the value's JSON
+  bool whole = false;                                             ///< nothing was cut off or broken
+};
 
 /// The object whose members the model wrote after a `{`, as far as it can be read: a cut or broken one loses
 /// its last members only.
-nlohmann::json read_object(std::string_view text);
+WrittenObject read_object(std::string_view text);
+
+/// The attribute's value in an object; `cut`: the answer hit its length limit.
+RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut);
 
 /// A free-text answer: its first line; null where it is the word null or nothing.
 RowAnswer read_line(std::string_view text, bool cut);

@@ -44,8 +44,10 @@ void read_options(const YamlPtr& node, Attribute& attribute, const YamlMap& map)
   std::unordered_set<std::string> seen;
   for (const YamlPtr& item : node->items) {
     const std::string option = yaml_scalar(*item, fmt::format("an option of \"{}\"", attribute.name));
-    if (option.empty()) refuse("{}: an option of \"{}\" is empty", item->place.text(), attribute.name);
-    if (!seen.insert(option).second)
+    const size_t first = option.find_first_not_of(" \t");
+    if (first == std::string::npos)
+      refuse("{}: an option of \"{}\" is empty", item->place.text(), attribute.name);
+    if (!seen.insert(option.substr(first, option.find_last_not_of(" \t") - first + 1)).second)
       refuse("{}: option \"{}\" of \"{}\" appears twice; remove one", item->place.text(),
              shorten_text(option, 60), attribute.name);
     attribute.options.push_back(option);
@@ -65,9 +67,13 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   std::string type = "text";
   map.text("description", attribute.description);
   map.choice("type", type, kTypes);
+  map.text("unit", attribute.unit);
   const YamlPtr options = map.node("options");
   map.finish();
   attribute.type = value_type(type);
+  if (!attribute.unit.empty() && attribute.type != ValueType::number)
+    refuse("{}: attribute \"{}\" has a unit but is not a number; set type: number or remove the unit",
+           map.where("unit"), attribute.name);
   read_options(options, attribute, map);
   return attribute;
 }

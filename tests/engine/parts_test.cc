@@ -95,12 +95,16 @@ TEST(Residents, EveryPageComesBack) {
 TEST(StopRules, KnowACompleteLiteral) {
   const std::vector<std::pair<std::string, std::string>> complete{{" \"a\"", " \"a\""},
                                                                   {"\"a\",", "\"a\""},
-                                                                  {" 12,", " 12"},
+                                                                  {" 12, ", " 12"},
                                                                   {" null}", " null"},
                                                                   {" [\"a\", \"]\"] x", " [\"a\", \"]\"]"},
                                                                   {" [1], x", " [1]"},
                                                                   {" \"a\\\"b\"}", " \"a\\\"b\""},
                                                                   {" 5\" heel,", " 5\" heel"},
+                                                                  {" 1,200.5,\n", " 1,200.5"},
+                                                                  {" 12, 5", " 12"},
+                                                                  {" \"12\" pipe\",", " \"12\" pipe\""},
+                                                                  {" \"12\" }", " \"12\""},
                                                                   {" \"a\n", " \"a\n"}};
   for (const auto& [text, literal] : complete) {
     if (literal.back() == '\n') {
@@ -110,7 +114,8 @@ TEST(StopRules, KnowACompleteLiteral) {
       EXPECT_EQ(text.substr(0, literal_end(text)), literal);
     }
   }
-  for (const char* text : {"", " ", " \"a", " 12", " null", " [\"a\", \"]", " [1, 2", " \"a, b", " \"a\\\""})
+  for (const char* text : {"", " ", " \"a", " 12", " null", " [\"a\", \"]", " [1, 2", " \"a, b", " \"a\\\"",
+                           " 12,", " 1,200", " \"12\"", " \"12\" pipe"})
     EXPECT_EQ(literal_end(text), std::string::npos) << text;
 }
 

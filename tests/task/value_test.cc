@@ -10,13 +10,21 @@ namespace {
 
 using nlohmann::json;
 
-const Attribute kText{"Brand", "", ValueType::text, {}};
-const Attribute kNumber{"Weight", "", ValueType::number, {}};
+const Attribute kText{"Brand", "", ValueType::text};
+const Attribute kNumber{"Weight", "", ValueType::number};
+const Attribute kOunces{"Weight", "", ValueType::number, {}, "oz"};
 const Attribute kEnum{"Roast", "", ValueType::enumeration, {"light", "Dark", "none"}};
-const Attribute kList{"Notes", "", ValueType::list, {}};
+const Attribute kList{"Notes", "", ValueType::list};
+const Attribute kCases{"Grade", "", ValueType::enumeration, {"a", "A", " b ", "null"}};
 
 json json_of(const RowAnswer& answer) {
   return std::visit([](const auto& held) { return json(held); }, answer.value);
+}
+
+json json_of(const WrittenObject& object) {
+  json all = json::object();
+  for (const auto& [key, text] : object.members) all[key] = json::parse(text);
+  return all;
 }
 
 struct Case {
@@ -39,7 +47,7 @@ TEST(Value, ReadsWhatModelsWrite) {
       {kEnum, " null", false, nullptr, false},
       {kNumber, " \"1,5 kg\"", false, nullptr, true},
       {kNumber, " \"8,9,10\"", false, nullptr, true},
-      {kNumber, " \"1/2 inch\"", false, nullptr, true},
+      {kNumber, " \"1/2 inch\"", false, 0.5, false},
       {kNumber, " \"10-20 oz\"", false, nullptr, true},
       {kNumber, " \"model X-5\"", false, 5, false},
       {kNumber, " \"-5 C\"", false, -5, false},
@@ -70,6 +78,26 @@ TEST(Value, ReadsWhatModelsWrite) {
       {kList, " [],\n", false, nullptr, false},
       {kList, " [{}],\n", false, nullptr, true},
       {kList, " {\n", false, nullptr, true},
+      {kNumber, " 1,200.5,\n", false, 1200.5, true},
+      {kNumber, " 12,", true, 12, false},
+      {kNumber, " \"−5\",\n", false, -5, false},
+      {kNumber, " \"12 to 15\",\n", false, nullptr, true},
+      {kOunces, " \"12 oz (340 g)\"", false, 12, false},
+      {kOunces, " \"340 g\"", false, nullptr, true},
+      {kOunces, " 12.5", false, 12.5, false},
+      {kText, " 12.50,\n", false, "12.50", false},
+      {kText, " 1e5,\n", false, "1e5", false},
+      {kText, " 1234567890123456789012\n", false, "1234567890123456789012", false},
+      {kText, " [12.50, \"x\", null]", false, "12.50, x", false},
+      {kList, " [1.0, 2.50]", false, json::array({"1.0", "2.50"}), false},
+      {kText, " \"12\" pipe\",\n", false, "12\" pipe", true},
+      {kList, " \"red, blue; green\"", false, json::array({"red", "blue", "green"}), false},
+      {kList, " \"1,200 pieces\"", false, json::array({"1,200 pieces"}), false},
+      {kCases, " \"A\"", false, "A", false},
+      {kCases, " \"a\"", false, "a", false},
+      {kCases, " \"B\"", false, " b ", false},
+      {kCases, " \"null\"", false, "null", false},
+      {kCases, " null", false, nullptr, false},
   };
   for (const Case& c : cases) {
     const RowAnswer value = read_value(c.attribute, c.text, c.cut);
@@ -142,32 +170,46 @@ TEST(Object, WhatCanBeReadIsWhatCuttingLeaves) {
   for (int round = 0; round < 200'000; ++round) {
     std::string text;
     for (size_t i = 0, count = random() % 14; i < count; ++i) text += pieces[random() % pieces.size()];
-    const auto object = read_object(text);
+    const json object = json_of(read_object(text));
     ASSERT_EQ(object, object_by_cutting(text)) << text;
     read += object.size();
   }
   EXPECT_GT(read, 10'000u);
 }
 
+TEST(Object, MembersAreReadAsValuesAre) {
+  const WrittenObject whole = read_object("\"brand\": 12.50, \"Weight\": \"12 oz\", \"Notes\": [1.0]}");
+  EXPECT_TRUE(whole.whole);
+  EXPECT_EQ(read_member(kText, whole, false), (RowAnswer{"12.50"}));
+  EXPECT_EQ(read_member(kNumber, whole, false), (RowAnswer{int64_t{12}}));
+  EXPECT_EQ(read_member(kList, whole, false), (RowAnswer{std::vector<std::string>{"1.0"}}));
+  EXPECT_EQ(read_member(kEnum, whole, false).note, "the model left it out");
+  const WrittenObject cut = read_object("\"Brand\": \"x\", \"Weight\": 1");
+  EXPECT_FALSE(cut.whole);
+  EXPECT_EQ(read_member(kText, cut, true), (RowAnswer{"x"}));
+  EXPECT_EQ(read_member(kNumber, cut, true).note, "the answer was cut at the length limit before it");
+  EXPECT_EQ(read_member(kNumber, cut, false).note, "the answer cannot be read up to it");
+}
+
 // Cutting off one number after the other would take minutes.
 TEST(Object, ALongListThatStaysOpenIsCutAtOnce) {
   std::string text = "\"a\": 1,\n\"b\": [";
   for (int i = 0; i < 1'000'000; ++i) text += "1,";
-  EXPECT_EQ(read_object(text), (nlohmann::json{{"a", 1}}));
-  EXPECT_EQ(read_object("\"a\": 1," + std::string(1'000'000, '\n')), (nlohmann::json{{"a", 1}}));
+  EXPECT_EQ(json_of(read_object(text)), (json{{"a", 1}}));
+  EXPECT_EQ(json_of(read_object("\"a\": 1," + std::string(1'000'000, '\n'))), (json{{"a", 1}}));
 }
 
 TEST(Value, BracketsInBracketsAreNoCrash) {
   const std::string open(1'000'000, '['), close(1'000'000, ']');
   for (const ValueType type : {ValueType::text, ValueType::list, ValueType::number}) {
-    const Attribute attribute{"a", "", type, {}};
+    const Attribute attribute{"a", "", type};
     for (const std::string& text : {open + close, open, "[\"x\"," + open + close + "]"}) {
       const RowAnswer value = read_value(attribute, text, false);
       EXPECT_FALSE(is_found(value.value));
       EXPECT_NE(value.note.find("not a list"), std::string::npos) << value.note;
     }
   }
-  EXPECT_EQ(read_object("\"a\": 1, \"b\": " + open + close + "}"), (nlohmann::json{{"a", 1}}));
+  EXPECT_EQ(json_of(read_object("\"a\": 1, \"b\": " + open + close + "}")), (json{{"a", 1}}));
 }
 
 }  // namespace

@@ -1,0 +1,433 @@
+#include "core/text/number_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/text/utf8.h"
+
+namespace sheaf {
+namespace {
+
+constexpr uint32_t kThinSpace = 0x2009;  // stands for every space that does not break a line
+
+struct Fraction {
+  uint32_t point;
+  double value;
+};
+constexpr Fraction kFractions[] = {{0xBD, 1.0 / 2},   {0xBC, 1.0 / 4},   {0xBE, 3.0 / 4},   {0x2150, 1.0 / 7},
+                                   {0x2151, 1.0 / 9}, {0x2152, 0.1},     {0x2153, 1.0 / 3}, {0x2154, 2.0 / 3},
+                                   {0x2155, 1.0 / 5}, {0x2156, 2.0 / 5}, {0x2157, 3.0 / 5}, {0x2158, 4.0 / 5},
+                                   {0x2159, 1.0 / 6}, {0x215A, 5.0 / 6}, {0x215B, 1.0 / 8}, {0x215C, 3.0 / 8},
+                                   {0x215D, 5.0 / 8}, {0x215E, 7.0 / 8}};
+
+struct Multiplier {
+  std::u32string_view word;
+  double factor;
+};
+constexpr Multiplier kMultipliers[] = {{U"dozen", 12},    {U"hundred", 1e2}, {U"thousand", 1e3},
+                                       {U"million", 1e6}, {U"billion", 1e9}, {U"trillion", 1e12}};
+
+/// One sign for all that mean the same, and small letters.
+uint32_t plain(uint32_t point) {
+  switch (point) {
+    case 0x2212:  // minus, en dash, small and full-width hyphen
+    case 0x2013:
+    case 0xFE63:
+    case 0xFF0D:
+    case 0x2010:
+    case 0x2011:
+      return '-';
+    case 0xA0:
+    case 0x2007:
+    case 0x2008:
+    case 0x200A:
+    case 0x202F:
+      return kThinSpace;
+    case 0x2019:
+    case 0x02BC:
+      return '\'';
+    case 0xD7:
+      return 'x';
+    case 0x2044:
+    case 0x2215:
+      return '/';
+    case '\t':
+      return ' ';
+    default:
+      if (point >= 0xFF10 && point <= 0xFF19) return point - 0xFF10 + '0';
+      return point;
+  }
+}
+
+bool is_digit(uint32_t point) {
+  return point >= '0' && point <= '9';
+}
+
+bool is_space(uint32_t point) {
+  return point == ' ' || point == kThinSpace;
+}
+
+uint32_t lower(uint32_t point) {
+  return point >= 'A' && point <= 'Z' ? point + 32 : point;
+}
+
+bool is_currency(uint32_t point) {
+  return point == '$' || point == 0xA3 || point == 0xA5 || (point >= 0x20A0 && point <= 0x20CF);
+}
+
+const Fraction* fraction_at(uint32_t point) {
+  const auto* found = std::ranges::find(kFractions, point, &Fraction::point);
+  return found == std::end(kFractions) ? nullptr : found;
+}
+
+/// The power that a superscript digit stands for; -1 where it is none.
+int superscript(uint32_t point) {
+  if (point == 0xB9) return 1;
+  if (point == 0xB2 || point == 0xB3) return static_cast<int>(point - 0xB0);
+  if (point == 0x2070 || (point >= 0x2074 && point <= 0x2079)) return static_cast<int>(point - 0x2070);
+  return -1;
+}
+
+bool is_letter(uint32_t point) {
+  return (lower(point) >= 'a' && lower(point) <= 'z') ||
+         (point >= 0xC0 && point != 0xD7 && point != 0xF7 && point < 0x2000);
+}
+
+class NumberReader {
+ public:
+  explicit NumberReader(std::string_view text) {
+    std::string storage;
+    for (std::string_view rest = valid_text(text, storage); !rest.empty();) {
+      const Decoded one = decode_valid(rest.data());
+      text_.push_back(plain(one.point));
+      rest.remove_prefix(one.bytes);
+    }
+    while (!text_.empty() && is_space(text_.back())) text_.pop_back();
+  }
+
+  NumberText read(std::u32string_view unit) {
+    using Trouble = NumberText::Trouble;
+    find_all();
+    std::vector<const Found*> taken;
+    const auto take = [&](auto counts) {
+      for (const Found& one : found_)
+        if (counts(one)) taken.push_back(&one);
+    };
+    if (!unit.empty()) take([&](const Found& one) { return has_unit(one, unit); });
+    if (taken.empty()) take([](const Found& one) { return !one.in_word; });
+    if (taken.empty()) take([](const Found&) { return true; });
+    if (taken.empty()) return {{}, Trouble::no_number};
+    if (taken.size() > 1) return {{}, Trouble::several};
+    const Found& one = *taken.front();
+    if (!one.value || !std::isfinite(*one.value)) return {{}, Trouble::unclear};
+    if (!unit.empty() && !has_unit(one, unit) && !is_bare(one)) return {{}, Trouble::other_unit};
+    return {one.value, Trouble::none};
+  }
+
+ private:
+  struct Found {
+    size_t begin, end;  ///< from the sign or the first digit to behind the last
+    std::optional<double> value;
+    bool in_word;
+  };
+
+  uint32_t at(size_t i) const { return i < text_.size() ? text_[i] : 0; }
+  uint32_t before(size_t i, size_t back = 1) const { return i >= back ? text_[i - back] : 0; }
+  bool starts_number(size_t i) const {
+    return is_digit(at(i)) || fraction_at(at(i)) != nullptr ||
+           (at(i) == '.' && is_digit(at(i + 1)) && !is_letter(before(i)) && !is_digit(before(i)));
+  }
+
+  void find_all() {
+    for (size_t i = 0; i < text_.size();) {
+      if (!starts_number(i)) {
+        ++i;
+        continue;
+      }
+      const size_t begin = i;
+      std::optional<double> value = number(i);
+      const bool in_word = is_letter(before(begin)) || (before(begin) == '-' && is_letter(before(begin, 2)));
+      size_t first = begin;
+      const int sign = sign_before(first);
+      if (sign == 0)
+        value.reset();
+      else if (value && sign < 0)
+        value = -*value;
+      if (!found_.empty() && joins(found_.back().end, begin)) {
+        found_.back().value.reset();
+        value.reset();
+      }
+      found_.push_back({first, i, value, in_word});
+    }
+  }
+
+  /// Whether what stands between makes two numbers one statement: "5-7", "12 to 15", "2 x 500".
+  bool joins(size_t end, size_t begin) const {
+    while (is_space(at(end))) ++end;
+    while (begin > end && (is_space(text_[begin - 1]) || is_currency(text_[begin - 1]))) --begin;
+    const std::u32string between(text_.begin() + static_cast<std::ptrdiff_t>(end),
+                                 text_.begin() + static_cast<std::ptrdiff_t>(begin));
+    return between == U"-" || between == U"x" || between == U"X" || between == U"*" || between == U"~" ||
+           between == U"to" || between == U"or" || between == U"/" || between == U"\u2014";
+  }
+
+  /// 1 or -1; 0 where something makes it unclear. Moves `begin` to the sign.
+  int sign_before(size_t& begin) const {
+    size_t i = begin;
+    while (i > 0 && is_space(text_[i - 1])) --i;
+    const uint32_t mark = before(i);
+    if (mark == '<' || mark == '>' || mark == 0x2264 || mark == 0x2265 || mark == 0xB1) return 0;
+    i = begin;
+    if (is_currency(before(i))) --i;
+    // Behind blanks a sign belongs to the number only where the text starts with it.
+    size_t sign = i;
+    while (sign > 0 && is_space(text_[sign - 1])) --sign;
+    if (sign != 1) sign = i;
+    if (before(sign) != '-') return 1;
+    const uint32_t outside = before(sign, 2);
+    if (sign > 1 && !is_space(outside) && outside != '(' && outside != '=' && outside != ':') return 1;
+    begin = sign - 1;
+    return -1;
+  }
+
+  /// The number that starts at `i`, which moves behind it; nothing where it is not clear.
+  std::optional<double> number(size_t& i) {
+    const size_t begin = i;
+    if (const Fraction* own = fraction_at(at(i))) {
+      ++i;
+      return is_digit(at(i)) ? std::nullopt : multiplied(own->value, i);
+    }
+    if (at(i) == '0' && lower(at(i + 1)) == 'x' && is_letter_or_digit(at(i + 2))) return skip_word(i);
+    std::string digits = plain_digits(i);
+    const bool whole = i - begin == digits.size() && digits.find('.') == std::string::npos;
+    if (is_mark(i)) {
+      while (is_digit(at(i)) || is_mark(i)) ++i;
+      return std::nullopt;
+    }
+    if (lower(at(i)) == 'e') digits += exponent(i);
+    if (lower(at(i)) == 'e' && is_digit(at(i + 1))) return skip_word(i);
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    if (whole) {
+      if (const auto mixed = with_fraction(value, i))
+        value = *mixed;
+      else if (at(i) == '/' && is_digit(at(i + 1)))
+        return skip_digits(i);
+    }
+    if (const auto power = power_at(i)) value = std::pow(value, *power);
+    value *= ten_to_a_power(i);
+    return multiplied(value, i);
+  }
+
+  /// Digits with one decimal point, without the marks between thousands.
+  std::string plain_digits(size_t& i) const {
+    std::string digits;
+    const size_t begin = i;
+    while (is_digit(at(i))) digits += static_cast<char>(text_[i++]);
+    uint32_t mark = 0;
+    if (digits.size() <= 3 && !digits.empty() && digits[0] != '0') mark = thousands_mark(begin, i);
+    if (mark != 0)
+      while (at(i) == mark && is_group(i + 1)) {
+        for (size_t d = i + 1; d < i + 4; ++d) digits += static_cast<char>(text_[d]);
+        i += 4;
+      }
+    const bool by_comma = mark == '.' || ((mark == ' ' || mark == kThinSpace) && at(i) == ',');
+    if (at(i) == (by_comma ? ',' : '.') && is_digit(at(i + 1))) {
+      if (digits.empty()) digits = "0";
+      digits += '.';
+      for (++i; is_digit(at(i)); ++i) digits += static_cast<char>(text_[i]);
+    }
+    return digits;
+  }
+
+  bool is_group(size_t i) const {
+    return is_digit(at(i)) && is_digit(at(i + 1)) && is_digit(at(i + 2)) && !is_digit(at(i + 3));
+  }
+
+  /// The mark between the thousands of the number from `begin` whose first digits end at `i`; 0: none.
+  uint32_t thousands_mark(size_t begin, size_t i) const {
+    const uint32_t mark = at(i);
+    if (!is_group(i + 1)) return 0;
+    if (mark == ',' || mark == '\'' || mark == kThinSpace) return mark;
+    // "12 128 GB" may be two numbers, but a text that starts with groups of three is read as one.
+    if (mark == ' ')
+      return std::all_of(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(begin),
+                         [](uint32_t c) { return c == '-' || is_currency(c) || is_space(c); })
+                 ? mark
+                 : 0;
+    // "1.200" is 1.2; points mark thousands only where there are two of them or a decimal comma follows.
+    if (mark == '.' && ((at(i + 4) == '.' && is_group(i + 5)) || (at(i + 4) == ',' && is_digit(at(i + 5)))))
+      return mark;
+    return 0;
+  }
+
+  std::string exponent(size_t& i) const {
+    size_t next = i + 1;
+    std::string text = "e";
+    if (at(next) == '-' || at(next) == '+') {
+      if (at(next) == '-') text += '-';
+      ++next;
+    }
+    if (!is_digit(at(next))) return {};
+    while (is_digit(at(next))) text += static_cast<char>(text_[next++]);
+    if (is_letter(at(next))) return {};
+    i = next;
+    return text;
+  }
+
+  /// value + the fraction that follows, or the fraction value / ... itself.
+  std::optional<double> with_fraction(double value, size_t& i) const {
+    size_t next = i;
+    while (is_space(at(next)) && next < i + 2) ++next;
+    if (const Fraction* own = fraction_at(at(next))) {
+      i = next + 1;
+      return value + own->value;
+    }
+    if (next == i && at(i) == '/') return fraction(value, i);
+    if (next == i && at(i) == '-') ++next;
+    if (next == i || !is_digit(at(next))) return std::nullopt;
+    double above = 0;
+    for (; is_digit(at(next)) && above < 100; ++next) above = above * 10 + (at(next) - '0');
+    if (at(next) != '/') return std::nullopt;
+    const auto part = fraction(above, next);
+    if (!part) return std::nullopt;
+    i = next;
+    return value + *part;
+  }
+
+  /// above / below, where `i` is at the stroke and the two are such as people write for parts of one.
+  std::optional<double> fraction(double above, size_t& i) const {
+    double below = 0;
+    size_t next = i + 1;
+    for (; is_digit(at(next)) && below < 1000; ++next) below = below * 10 + (at(next) - '0');
+    const bool usual =
+        (below >= 2 && below <= 10) || below == 12 || below == 16 || below == 32 || below == 64;
+    if (!usual || above < 1 || above >= below || at(next) == '/' || is_digit(at(next)) || at(next) == '.')
+      return std::nullopt;
+    i = next;
+    return above / below;
+  }
+
+  /// Whether a digit follows the mark at `i`, so that the number does not end here.
+  bool is_mark(size_t i) const {
+    return (at(i) == ',' || at(i) == '.' || at(i) == ':' || at(i) == '\'') && is_digit(at(i + 1));
+  }
+
+  std::optional<double> skip_word(size_t& i) const {
+    while (is_letter_or_digit(at(i))) ++i;
+    return std::nullopt;
+  }
+
+  std::optional<double> skip_digits(size_t& i) const {
+    while (is_digit(at(i)) || (at(i) == '/' && is_digit(at(i + 1)))) ++i;
+    return std::nullopt;
+  }
+
+  /// "^3" or superscript digits.
+  std::optional<double> power_at(size_t& i) const {
+    size_t next = i;
+    double power = 0;
+    if (at(next) == '^') {
+      const bool negative = at(next + 1) == '-';
+      next += negative ? 2 : 1;
+      if (!is_digit(at(next))) return std::nullopt;
+      for (; is_digit(at(next)); ++next) power = power * 10 + (at(next) - '0');
+      if (negative) power = -power;
+    } else {
+      const bool negative = at(next) == 0x207B;
+      if (negative) ++next;
+      if (superscript(at(next)) < 0) return std::nullopt;
+      for (; superscript(at(next)) >= 0; ++next) power = power * 10 + superscript(at(next));
+      if (negative) power = -power;
+    }
+    i = next;
+    return power;
+  }
+
+  /// " x 10^3" as 1000; 1 where it is not there.
+  double ten_to_a_power(size_t& i) const {
+    size_t next = i;
+    while (is_space(at(next))) ++next;
+    if (lower(at(next)) != 'x' && at(next) != '*' && at(next) != 0xB7) return 1;
+    ++next;
+    while (is_space(at(next))) ++next;
+    if (at(next) != '1' || at(next + 1) != '0') return 1;
+    next += 2;
+    const auto power = power_at(next);
+    if (!power) return 1;
+    i = next;
+    return std::pow(10, *power);
+  }
+
+  /// "2k", "1 million"; nothing for what may mean several things: "4K", "5M", "5+".
+  std::optional<double> multiplied(double value, size_t& i) const {
+    if (at(i) == '+') return std::nullopt;
+    const uint32_t suffix = at(i);
+    if (!is_letter(at(i + 1)) && (suffix == 'K' || suffix == 'M' || suffix == 'B')) return std::nullopt;
+    if (suffix == 'k' && !is_letter(at(i + 1))) {
+      ++i;
+      return value * 1000;
+    }
+    size_t word = i;
+    while (is_space(at(word))) ++word;
+    for (const auto& [name, factor] : kMultipliers) {
+      size_t end = word;
+      for (; end - word < name.size() && lower(at(end)) == name[end - word];) ++end;
+      if (end - word < name.size()) continue;
+      if (lower(at(end)) == 's') ++end;
+      if (is_letter(at(end))) continue;
+      i = end;
+      return value * factor;
+    }
+    return value;
+  }
+
+  static bool is_letter_or_digit(uint32_t point) { return is_letter(point) || is_digit(point); }
+
+  /// Whether nothing but marks follows, up to the next number.
+  bool is_bare(const Found& one) const {
+    for (size_t i = one.end; i < text_.size(); ++i)
+      if (!is_space(text_[i]) && text_[i] != '.' && text_[i] != ')' && text_[i] != ',') return false;
+    return !is_currency(before(one.begin)) && !is_currency(at(one.begin));
+  }
+
+  bool has_unit(const Found& one, std::u32string_view unit) const {
+    if (is_currency(unit[0]) && unit.size() == 1)
+      for (const size_t i : {one.begin, one.begin - 1})
+        if (at(i) == unit[0]) return true;
+    size_t i = one.end;
+    while (is_space(at(i)) || at(i) == '-') ++i;
+    for (size_t u = 0; u < unit.size(); ++u, ++i) {
+      if (at(i) == '.' && unit[u] != '.') ++i;
+      if (unit[u] == ' ' && !is_space(at(i)))
+        --i;
+      else if (unit[u] != ' ' && lower(at(i)) != lower(unit[u]))
+        return false;
+    }
+    if (is_letter(unit.back()) && lower(at(i)) == 's') ++i;
+    return !is_letter_or_digit(at(i));
+  }
+
+  std::vector<uint32_t> text_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+NumberText read_number_text(std::string_view text, std::string_view unit) {
+  std::string storage;
+  std::u32string points;
+  for (std::string_view rest = valid_text(unit, storage); !rest.empty();) {
+    const Decoded one = decode_valid(rest.data());
+    points.push_back(plain(one.point));
+    rest.remove_prefix(one.bytes);
+  }
+  return NumberReader(text).read(points);
+}
+
+}  // namespace sheaf
