@@ -91,7 +91,7 @@ TEST(Merge, RefusesGapsOverlapsAndStrangers) {
   const TempFolder folder;
   const std::string a = make_shard(folder, "a", 0, 3), b = make_shard(folder, "b", 1, 3),
                     c = make_shard(folder, "c", 2, 3);
-  EXPECT_EQ(merge_error(folder, {a, c}), "shard 1/3 is missing");
+  EXPECT_EQ(merge_error(folder, {a, c}), "shard 1/3 is missing; give its folder too");
   EXPECT_EQ(merge_error(folder, {a, b}), "shard 2/3 is missing; give its folder too");
   EXPECT_EQ(merge_error(folder, {b, c}), "shard 0/3 is missing; give its folder too");
   EXPECT_NE(merge_error(folder, {a, b, b, c}).find("are both shard 1/3"), std::string::npos);
