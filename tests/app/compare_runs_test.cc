@@ -41,7 +41,7 @@ TEST(CompareRuns, DifferencesAreShownAndTooManyFail) {
   EXPECT_LT(result["share"].get<double>(), 0.9);
   EXPECT_NE(ran.err.find("BC-1469"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("more"), std::string::npos) << ran.err;
-  EXPECT_NE(ran.err.find("0.9 wanted"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("less than --at-least 0.9"), std::string::npos) << ran.err;
   const Ran content = test::compare_runs(scratch, job + sampled + " --b method.seed=5");
   EXPECT_EQ(content.exit_code, 0) << "nothing was wanted";
 }

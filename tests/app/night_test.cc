@@ -80,7 +80,7 @@ TEST_F(Night, TheReportCoversEverySession) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/progress.json")));
   EXPECT_EQ(all["sessions"], sessions);
   EXPECT_EQ(all["rows_uncounted"], 0);
-  for (const char* key : {"records", "rejects", "questions", "reject_reasons", "endings", "value_tokens"})
+  for (const char* key : {"rows", "rejects", "questions", "reject_reasons", "endings", "value_tokens"})
     EXPECT_EQ(all[key], whole[key]) << key;
   EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
 }
@@ -96,7 +96,7 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
   const json all = report("out");
   EXPECT_GT(all["rows_uncounted"], 0);
-  EXPECT_EQ(all["rows_uncounted"].get<int>() + all["records"].get<int>(), 3000);
+  EXPECT_EQ(all["rows_uncounted"].get<int>() + all["rows"].get<int>(), 3000);
 }
 
 TEST_F(Night, TooManyRejectsStopTheJob) {
@@ -119,7 +119,7 @@ TEST_F(Night, TooManyRejectsStopTheJob) {
   EXPECT_EQ(run_sheaf(scratch_, command + "--max-rejects 75").exit_code, 1);
   EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl"))).size(), 325u);
   EXPECT_EQ(read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))).size(), 75u);
-  EXPECT_EQ(report("out")["records"], 325);
+  EXPECT_EQ(report("out")["rows"], 325);
   EXPECT_EQ(report("out")["rejects"], 75);
   EXPECT_EQ(report("out")["sessions"], 3);
   for (const char* wrong : {"x", "-1", "101%", "3.5", "%", "5%%", "nan", "''"}) {
@@ -213,7 +213,7 @@ TEST_F(Night, MergedShardsHaveOneReport) {
   const Ran merged = run_sheaf(
       scratch_, "merge " + scratch_.file("ab") + " " + scratch_.file("b") + " " + scratch_.file("a"));
   ASSERT_EQ(merged.exit_code, 1) << merged.err;
-  for (const char* key : {"records", "rejects", "questions", "reject_reasons", "value_tokens"})
+  for (const char* key : {"rows", "rejects", "questions", "reject_reasons", "value_tokens"})
     EXPECT_EQ(report("ab")[key], report("whole")[key]) << key;
   EXPECT_EQ(report("ab")["sessions"], 2);
   EXPECT_TRUE(std::filesystem::exists(scratch_.file("ab/report.html")));
