@@ -61,7 +61,8 @@ std::string unexpected_text(const CLI::App& app, const CommandFacts& command) {
 
 /// CLI11 throws texts in which only the names of the arguments are of use.
 std::string mistake_text(const CLI::App& app, const CommandFacts& command, const CLI::ParseError& error) {
-  const std::string kind = error.get_name(), said = one_line(error.what());
+  const std::string kind = error.get_name();
+  std::string said = one_line(error.what());
   const size_t blank = said.find(' '), last = said.rfind(' ');
   const std::string first_word = said.substr(0, blank), last_word = said.substr(last + 1);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) || app.get_subcommands().empty())
@@ -91,7 +92,7 @@ void set_up_help(CLI::App& app) {
 std::string usage_text(const CLI::App& app, const CLI::ParseError& error) {
   const auto used = app.get_subcommands();
   const CLI::App& command = used.empty() ? app : *used[0];
-  const std::string text = mistake_text(app, describe_command(command), error);
+  std::string text = mistake_text(app, describe_command(command), error);
   if (text.ends_with('?')) return text;
   return fmt::format("{}; see `sheaf{} --help`", text, used.empty() ? "" : " " + command.get_name());
 }

@@ -77,7 +77,7 @@ class RealLock : public FolderLock {
         fail_at(path_, "lock", errno);
       unlocked_ = true;
     }
-    check();
+    RealLock::check();
     const std::string pid = std::to_string(::getpid());
     // Only a message needs the number: the lock holds without it.
     if (::ftruncate(file_.number(), 0) != 0 || ::pwrite(file_.number(), pid.data(), pid.size(), 0) < 0)
