@@ -32,7 +32,7 @@ struct ConvertOptions {
 
 void print(const ConvertOptions& options, TaskKind task, const Converted& done) {
   if (options.json) {
-    nlohmann::ordered_json out{{"rows", done.rows}};
+    nlohmann::ordered_json out{{"records", done.rows}};
     if (task == TaskKind::ask)
       out.update({{"questions", done.questions}, {"unanswerable", done.unanswerable}});
     out.update({{"rejects", done.rejects}, {"path", options.to}});

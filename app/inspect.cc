@@ -121,8 +121,9 @@ void print_tokenizer(const ordered_json& about) {
 }
 
 void print_corpus(const ordered_json& about) {
-  line("corpus", fmt::format("{} in {} {} {}", counted(whole(about, "rows"), "record"), about["files"].dump(),
-                             about["format"].get<std::string>(), plural("file", whole(about, "files"))));
+  line("corpus",
+       fmt::format("{} in {} {} {}", counted(whole(about, "records"), "record"), about["files"].dump(),
+                   about["format"].get<std::string>(), plural("file", whole(about, "files"))));
   if (about.contains("damage")) line("damaged", about["damage"].get<std::string>());
   for (const auto& column : about["columns"]) {
     const std::string name = column["name"].get<std::string>();

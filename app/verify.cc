@@ -52,10 +52,10 @@ int verify(const JobOptions& options) {
 }  // namespace
 
 void add_verify_command(CLI::App& app, int& exit_code) {
-  auto* command =
-      app.add_subcommand("verify",
-                         "Decode the first records (20, or --limit) with the job's method and with one "
-                         "prompt per question, and count the answers that agree token for token");
+  auto* command = app.add_subcommand(
+      "verify",
+      "Decode the first records (20, or --limit) with the job's method and with its baseline, "
+      "such as one prompt per question, and count the answers that agree");
   auto options = std::make_shared<JobOptions>();
   options->add_to(*command);
   command->callback([options, &exit_code] { exit_code = verify(*options); });

@@ -37,15 +37,6 @@ struct Activations {
            wanted.picks <= size.picks && wanted.picks_at_once <= size.picks_at_once;
   }
 
-  /// What a step of `rows` rows that all are picked takes, without partial results.
-  static int64_t bytes(int64_t rows, const ModelConfig& config, const HeadLayout& layout) {
-    const int64_t heads = config.heads, q_size = heads * config.head_dim;
-    const int64_t floats = config.hidden * (config.post_norm ? 2 : 1) + config.rotary_dim + config.vocab;
-    const int64_t halves = config.hidden + heads * layout.padded_dim + q_size + config.ffn;
-    const int64_t scratch = q_size + int64_t{2} * config.kv_heads * config.head_dim + int64_t{2} * config.ffn;
-    return rows * (4 * floats + 2 * halves) + 2 * Scratch::size(rows, scratch);
-  }
-
   /// Makes room; what was there is lost.
   void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout) {
     size.rows = std::max(size.rows, wanted.rows);

@@ -178,7 +178,7 @@ class CudaBackend final : public Backend {
   void grow_pool(int64_t slots) {
     const ModelConfig& config = model_.config;
     const int64_t values = int64_t{2} * config.layers * config.kv_heads * slots * model_.layout.padded_dim;
-    const int64_t step = Activations::bytes(kStepBesidePool, config, model_.layout) + kBesideStep;
+    const int64_t step = cuda_step_bytes(config, kStepBesidePool, kStepBesidePool) + kBesideStep;
     DeviceMemory<f16>& pool = model_.pool;
     const int64_t free_bytes = cuda_free_bytes(options_.device) + pool.size() * int64_t{sizeof(f16)};
     if (values > pool.size() && values * int64_t{sizeof(f16)} + step > free_bytes)

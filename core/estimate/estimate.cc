@@ -76,7 +76,7 @@ std::string memory_advice(const EstimateCase& asked) {
   return fmt::format(
       "use {}, a smaller method.max_value_tokens{} or shorter documents",
       asked.engine.kv_memory_gb > 0 ? "a larger engine.kv_memory_gb" : "a device with more memory",
-      one_question ? "" : ", fewer questions per prompt (the method prefix has one)");
+      one_question ? "" : ", a method with fewer questions per prompt");
 }
 
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {

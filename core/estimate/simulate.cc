@@ -44,25 +44,20 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   const ModelConfig& config = asked.config;
   const Hardware& hardware = *asked.hardware;
   MemoryPlan plan;
-  const double q = static_cast<double>(config.heads) * config.head_dim;
-  const double kv = static_cast<double>(config.kv_heads) * config.head_dim;
-  const double hidden = config.hidden, ffn = config.ffn;
   const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
   if (hardware.gpu) {  // bf16 weights
     plan.weights = 2 * parameters(config);
-    const double rows = plan.tokens_per_step;
-    plan.activations = rows * (4 * (hidden + config.rotary_dim) + 2 * (hidden + 2 * q + ffn)) +
-                       2 * rows * (q + 2 * kv + 2 * ffn) +
-                       4.0 * std::min(plan.tokens_per_step, kCudaPicksAtOnce) * config.vocab;
+    plan.activations = static_cast<double>(
+        cuda_step_bytes(config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce)));
     plan.room = hardware.memory - kContext;
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
   } else {  // fp32, the weights packed anew; the embedding stays as it is
     plan.weights = 4 * parameters(config);
-    plan.activations = 4.0 * plan.tokens_per_step * (4 * hidden + 2 * q + 2 * kv + 2 * ffn);
+    plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
   }

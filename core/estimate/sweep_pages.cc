@@ -35,7 +35,7 @@ const Column kColumns[] = {
     {"$ for all", [](const Estimate& each) { return each.price ? money_text(each.usd()) : "–"; }, always},
     {"$ at the job's price", [](const Estimate& each) { return money_text(each.job_usd()); },
      [](const Estimate& each) { return each.job_usd_per_hour > 0; }},
-    {"rows too long", [](const Estimate& each) { return number_text(static_cast<double>(each.refused)); },
+    {"records too long", [](const Estimate& each) { return number_text(static_cast<double>(each.refused)); },
      [](const Estimate& each) { return each.refused > 0; }},
 };
 

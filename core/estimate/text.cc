@@ -29,12 +29,9 @@ std::string dollars(const Estimate& each, double usd) {
 }
 
 std::string packing_text(const Job::Method& method) {
+  const std::string_view packing = find_method(method.name).packing;
+  if (!packing.empty()) return std::string(packing);
   const int32_t documents = make_builder(method).documents;
-  const Method& about = find_method(method.name);
-  if (about.wording.experts) return "one question per prompt, a chain for each document";
-  if (about.wording.answers == AnswerForm::list)
-    return "all questions of a document in one list, one list per prompt";
-  if (about.one_question) return "one question per prompt";
   return fmt::format("{} in a prompt of at most {} tokens",
                      documents == 0   ? "as many documents as fit"
                      : documents == 1 ? "1 document"
@@ -179,9 +176,9 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
   json.update({{"prompts", asked.engine.prompts},
                {"devices", asked.cost.devices},
                {"rows", each.rows},
-               {"rows_too_long", each.refused},
-               {"rows_too_long_for_memory", each.unheld},
-               {"rows_rejected", each.rejected},
+               {"records_too_long", each.refused},
+               {"records_too_long_for_memory", each.unheld},
+               {"records_rejected", each.rejected},
                {"answers", whole(each.answers)},
                {"tokens_an_answer", each.answer_tokens},
                {"tokens_computed", whole(each.tokens)},

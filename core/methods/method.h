@@ -25,6 +25,7 @@ struct Method {
   bool takes_documents = false;  ///< a prompt holds method.documents of them
   bool shares = true;            ///< equal parts of prompts are computed once
 
+  std::string_view packing = {};                          ///< in words; empty: so many documents in a prompt
   std::string_view baseline = "one prompt per question";  ///< what it is verified against, in words
   std::string_view verified_as = {};  ///< the method that words the baseline's prompts; empty: this one
   Builder (*builder)(const Job::Method& method);

@@ -1,6 +1,7 @@
 #include "core/model/footprint.h"
 
 #include "core/base/error.h"
+#include "core/model/product_scratch.h"
 
 namespace sheaf {
 
@@ -13,6 +14,20 @@ Footprint cpu_footprint(const ModelConfig& config) {
 Footprint cuda_footprint(const ModelConfig& config) {
   constexpr int64_t bytes = 2;
   return {2 * bytes * config.layers * config.kv_heads * padded_head_dim(config.head_dim), 8192};
+}
+
+int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
+  const int64_t heads = int64_t{2} * (config.heads + config.kv_heads) * config.head_dim;
+  return 4 * tokens * (int64_t{4} * config.hidden + heads + int64_t{2} * config.ffn);
+}
+
+int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks) {
+  const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
+  const int64_t floats = int64_t{config.hidden} * (config.post_norm ? 2 : 1) + config.rotary_dim;
+  const int64_t halves =
+      config.hidden + int64_t{config.heads} * padded_head_dim(config.head_dim) + q + config.ffn;
+  const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
+  return tokens * (4 * floats + 2 * halves) + 2 * scratch_tokens(tokens) * scratch + 4 * picks * config.vocab;
 }
 
 int32_t padded_head_dim(int32_t head_dim) {

@@ -88,12 +88,12 @@ void add_values(const ordered_json& from, ordered_json& to) {
 void add_reasons(const ordered_json& from, ordered_json& to) {
   for (const ordered_json& reason : from) {
     if (ordered_json* known = find_by(to, "kind", reason.at("kind")))
-      (*known)["rows"] = known->at("rows").get<int64_t>() + reason.at("rows").get<int64_t>();
+      (*known)["records"] = known->at("records").get<int64_t>() + reason.at("records").get<int64_t>();
     else
       to.push_back(reason);
   }
   std::stable_sort(to.begin(), to.end(),
-                   [](const auto& a, const auto& b) { return a.at("rows") > b.at("rows"); });
+                   [](const auto& a, const auto& b) { return a.at("records") > b.at("records"); });
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ class ReportChecker {
     for (const ordered_json& reason : reasons) {
       if (!reason.is_object()) refuse_at("entry", "not an object");
       texts(reason, {"kind", "example"});
-      counts(reason, {"rows"});
+      counts(reason, {"records"});
     }
     place_.clear();
   }
@@ -205,6 +205,7 @@ void update_report(ordered_json& report) {
   rename(report["cost"], "usd_per_1000_items", "usd_per_1000_rows");
   rename(report["throughput"], "items", "rows");
   for (ordered_json& category : report["values"]) rename(category, "items", "rows");
+  for (ordered_json& reason : report["reject_reasons"]) rename(reason, "rows", "records");
   report["version"] = kReportVersion;
 }
 

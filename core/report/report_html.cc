@@ -149,7 +149,7 @@ std::string rejects_html(const ordered_json& report) {
   std::string out = "<table>";
   for (const ordered_json& reason : report.at("reject_reasons")) {
     const std::string kind = text(reason, "kind"), example = text(reason, "example");
-    const double rows = number(reason, "rows");
+    const double rows = number(reason, "records");
     const bool alone = rows == 1 && !example.empty();
     out += "<tr><td>" + escaped(alone ? example : kind);
     if (!alone && !example.empty() && example != kind)

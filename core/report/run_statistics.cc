@@ -114,7 +114,7 @@ void RunStatistics::reject(const Reject& reject) {
     const bool full = reasons_.size() >= kMostReasons;
     at = reasons_.emplace(full ? kOther : std::move(kind), Reason{0, full ? "" : reject.reason}).first;
   }
-  ++at->second.rows;
+  ++at->second.records;
 }
 
 void RunStatistics::add_to(ordered_json& report) const {
@@ -140,18 +140,18 @@ void RunStatistics::add_to(ordered_json& report) const {
   std::vector<std::pair<std::string, Reason>> reasons(reasons_.begin(), reasons_.end());
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
     if ((a.first == kOther) != (b.first == kOther)) return b.first == kOther;
-    return a.second.rows > b.second.rows;
+    return a.second.records > b.second.records;
   });
   ordered_json& list = report["reject_reasons"] = ordered_json::array();
   int64_t more = 0;
   for (const auto& [kind, reason] : reasons) {
     if (list.size() < kShownReasons && kind != kOther)
       list.push_back(
-          {{"kind", valid_utf8(kind)}, {"rows", reason.rows}, {"example", valid_utf8(reason.example)}});
+          {{"kind", valid_utf8(kind)}, {"records", reason.records}, {"example", valid_utf8(reason.example)}});
     else
-      more += reason.rows;
+      more += reason.records;
   }
-  if (more > 0) list.push_back({{"kind", kOther}, {"rows", more}, {"example", ""}});
+  if (more > 0) list.push_back({{"kind", kOther}, {"records", more}, {"example", ""}});
 }
 
 }  // namespace sheaf

@@ -54,7 +54,7 @@ class RunStatistics {
     std::vector<AttributeCount> attributes;  ///< in the order of a row
   };
   struct Reason {
-    int64_t rows = 0;
+    int64_t records = 0;
     std::string example;  ///< the first of its kind
   };
 

@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kWorkspace = size_t{64} << 20;
 // With fewer rows our tiles of 256 x 256 leave multiprocessors idle, and cuBLAS has smaller ones. The
 // residual's sum stays with cuBLAS at any size: it reads the old values while it multiplies (bench/layer.cc).
-constexpr int64_t kFusedPays = Scratch::kWideRows;
+constexpr int64_t kFusedPays = kWideTokens;
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cublas_v2.h>
 
+#include "core/model/product_scratch.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
 
@@ -11,14 +12,11 @@ namespace sheaf::cuda {
 /// rounding, else bf16.
 class Scratch {
  public:
-  static constexpr int64_t kWideRows = 1024;
   explicit Scratch(const DeviceMemory<bf16>& memory) : data_(memory.data()) {}
   void* data() const { return data_; }
-  cudaDataType_t type(int64_t rows) const { return rows < kWideRows ? CUDA_R_32F : CUDA_R_16BF; }
+  cudaDataType_t type(int64_t rows) const { return rows < kWideTokens ? CUDA_R_32F : CUDA_R_16BF; }
   /// bf16 values that hold [rows, n].
-  static int64_t size(int64_t rows, int64_t n) {
-    return std::max(rows, std::min(2 * rows, 2 * kWideRows)) * n;
-  }
+  static int64_t size(int64_t rows, int64_t n) { return scratch_tokens(rows) * n; }
 
  private:
   void* data_;

@@ -70,7 +70,7 @@ void describe_parquet(const std::vector<std::string>& files, ordered_json& about
     const auto batch = file.next();
     if (batch && !batch->cells.empty()) about["first"] = shortened(batch->cells.front());
   }
-  about["rows"] = rows;
+  about["records"] = rows;
 }
 
 /// Adds the columns of a row that were not seen before; null tells nothing of a type and is replaced by what
@@ -111,7 +111,7 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) 
       }
     }
   }
-  about["rows"] = rows;
+  about["records"] = rows;
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ ordered_json describe_corpus(const std::string& path) {
   ordered_json about;
   about["format"] = corpus.format == CorpusFormat::parquet ? "parquet" : "jsonl";
   about["files"] = corpus.files.size();
-  about["rows"] = 0;
+  about["records"] = 0;
   about["columns"] = ordered_json::array();
   about["first"] = nullptr;
   if (corpus.format == CorpusFormat::parquet) {

@@ -60,13 +60,16 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
       for (const std::string_view key : other.settings)
         only_for(map, {key}, fmt::format("method.name {}", other.name));
   if (method.wording.skeleton) return;
-  const auto only_for_hpd = [&](const char* key, auto value, auto own) {
+  const auto only_for_skeletons = [&](const char* key, auto value, auto own) {
+    const auto methods = all_methods();
+    const auto skeleton =
+        std::ranges::find_if(methods, [](const Method& one) { return one.wording.skeleton; });
     if (value == own)
-      refuse("{}: method.{} {} works only with method.name hpd, not with {}", map.where(key), key,
-             word_of(own), asked.name);
+      refuse("{}: method.{} {} works only with method.name {}, not with {}", map.where(key), key,
+             word_of(own), skeleton->name, asked.name);
   };
-  only_for_hpd("values", asked.values, ValueSight::positional);
-  only_for_hpd("stacking", asked.stacking, Stacking::joint);
+  only_for_skeletons("values", asked.values, ValueSight::positional);
+  only_for_skeletons("stacking", asked.stacking, Stacking::joint);
 }
 
 void read_method(YamlMap map, Job::Method& method, TaskKind kind) {

@@ -214,7 +214,7 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
   ASSERT_EQ(run_sheaf(scratch_, "run " + chat + to("table") + " --set output.format=parquet").exit_code, 1);
   const json table =
       json::parse(run_sheaf(scratch_, "inspect --json " + scratch_.file("table/rows-00000.parquet")).out);
-  EXPECT_EQ(table["corpus"]["rows"], 23);
+  EXPECT_EQ(table["corpus"]["records"], 23);
   std::set<std::string> names;
   for (const json& column : table["corpus"]["columns"]) names.insert(column["name"]);
   EXPECT_EQ(names, (std::set<std::string>{"id", "answer", "finish", "logprob"}));

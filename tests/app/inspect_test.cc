@@ -50,7 +50,7 @@ TEST(Inspect, Corpus) {
   const Result result = inspect("--json datasets/catalog/catalog.parquet");
   ASSERT_EQ(result.exit_code, 0) << result.out;
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
-  EXPECT_GE(corpus["rows"], 200);
+  EXPECT_GE(corpus["records"], 200);
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
 }
 

@@ -79,7 +79,7 @@ TEST_F(JobFile, KeepsTheDefaults) {
   EXPECT_EQ(job.cost.devices, 1);
 }
 
-TEST_F(JobFile, ReadsEveryKey) {
+TEST_F(JobFile, ReadsTheKeysOfAnExtraction) {
   folder_.write("adapter/x", "");
   const Job job = read(R"(
 model: {path: '@model.gguf', adapter: '@adapter', dtype: f32, chat: chatml}
@@ -87,8 +87,9 @@ input: {path: '@*.jsonl', format: jsonl, limit: 9, id: i, category: c, document:
 task: {kind: extract, schema: '@schema.yaml', instruction: "Do it."}
 method: {name: hpd, values: positional, stacking: joint, documents: 3, prompt_tokens: 100, max_value_tokens: 7,
          temperature: 0.5, top_k: 4, top_p: 0.25, seed: 18446744073709551615}
-engine: {device: "cuda:1", kernels: reference, threads: 2, tokens_per_step: 64, kv_memory_gb: 1.5, window: 10}
-output: {path: o, format: jsonl, logprobs: true, raw: true}
+engine: {device: "cuda:1", kernels: reference, threads: 2, tokens_per_step: 64, kv_memory_gb: 1.5, window: 10,
+         prompts: 5, reproducible: true}
+output: {path: o, format: jsonl, rows_per_file: 77, logprobs: true, raw: true, tokens: true, timing: true}
 cost: {usd_per_hour: 2.5, devices: 8}
 )");
   EXPECT_EQ(job.model.path, folder_.path("model.gguf"));
@@ -120,10 +121,15 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.engine.tokens_per_step, 64);
   EXPECT_EQ(job.engine.kv_memory_gb, 1.5);
   EXPECT_EQ(job.engine.window, 10);
+  EXPECT_EQ(job.engine.prompts, 5);
+  EXPECT_TRUE(job.engine.reproducible);
   EXPECT_EQ(job.output.path, "o");
   EXPECT_EQ(job.output.format, OutputFormat::jsonl);
   EXPECT_TRUE(job.output.logprobs);
   EXPECT_TRUE(job.output.raw);
+  EXPECT_TRUE(job.output.tokens);
+  EXPECT_TRUE(job.output.timing);
+  EXPECT_EQ(job.output.rows_per_file, 77);
   EXPECT_EQ(job.cost.usd_per_hour, 2.5);
   EXPECT_EQ(job.cost.devices, 8);
 }

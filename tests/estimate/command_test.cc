@@ -58,9 +58,9 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
   const std::string job = scratch.write("job.yaml", job_text(corpus, ""));
   const json result = estimate_of(scratch, job + " --hardware h200");
   EXPECT_EQ(result["rows"], 2);
-  EXPECT_EQ(result["rows_too_long"], 1);
-  EXPECT_EQ(result["rows_too_long_for_memory"], 0);
-  EXPECT_EQ(result["rows_rejected"], 1);
+  EXPECT_EQ(result["records_too_long"], 1);
+  EXPECT_EQ(result["records_too_long_for_memory"], 0);
+  EXPECT_EQ(result["records_rejected"], 1);
   EXPECT_EQ(result["answers"], 2);
   const auto text = run_sheaf(scratch, "estimate " + job + " --hardware h200");
   EXPECT_NE(text.out.find("too long  1 row more: a prompt would need more than 40,960 positions"),
@@ -68,9 +68,9 @@ TEST(EstimateCommand, ALongRowOfACorpusIsSaidAndLeftOut) {
       << text.out;
   const json cut = estimate_of(scratch, job + " --hardware h200 --set input.too_long=truncate");
   EXPECT_EQ(cut["rows"], 3);
-  EXPECT_EQ(cut["rows_too_long"], 0);
+  EXPECT_EQ(cut["records_too_long"], 0);
   const json both = estimate_of(scratch, job);
-  EXPECT_EQ(both["cases"][0]["rows_too_long"], 1);
+  EXPECT_EQ(both["cases"][0]["records_too_long"], 1);
 }
 
 TEST(EstimateCommand, AnswersAreAsLongAsTheirOptionsAndLimitsSay) {

@@ -95,8 +95,8 @@ TEST(AddReports, CategoriesAndReasonsAddUp) {
     EXPECT_EQ(category["rows"], category["category"] == "Tea" ? 4 : 16);
   EXPECT_EQ(
       sum["reject_reasons"],
-      (ordered_json{{{"kind", "the document is empty"}, {"rows", 2}, {"example", "the document is empty"}},
-                    {{"kind", "not a JSON object"}, {"rows", 1}, {"example", "not a JSON object"}}}));
+      (ordered_json{{{"kind", "the document is empty"}, {"records", 2}, {"example", "the document is empty"}},
+                    {{"kind", "not a JSON object"}, {"records", 1}, {"example", "not a JSON object"}}}));
   EXPECT_EQ(test::xml_fault(report_html(again)), "");
 }
 

@@ -63,6 +63,7 @@ TEST(ReportCheck, ReadsAReportOfVersionTwo) {
   rename(old["cost"], "usd_per_1000_rows", "usd_per_1000_items");
   rename(old["throughput"], "rows", "items");
   for (ordered_json& category : old["values"]) rename(category, "rows", "items");
+  for (ordered_json& reason : old["reject_reasons"]) rename(reason, "records", "rows");
   EXPECT_NE(refusal_of(old), "");
   update_report(old);
   EXPECT_EQ(refusal_of(old), "");

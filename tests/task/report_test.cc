@@ -154,12 +154,12 @@ TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
   ASSERT_EQ(reasons.size(), 21u);
   EXPECT_EQ(
       reasons[0],
-      ordered_json({{"kind", "N tokens do not fit"}, {"rows", 7}, {"example", "900 tokens do not fit"}}));
+      ordered_json({{"kind", "N tokens do not fit"}, {"records", 7}, {"example", "900 tokens do not fit"}}));
   EXPECT_EQ(reasons[1]["kind"], "the category \"…\" is unknown");
-  EXPECT_EQ(reasons[1]["rows"], 5);
+  EXPECT_EQ(reasons[1]["records"], 5);
   EXPECT_EQ(reasons[20]["kind"], "other reasons");
   int64_t rows = 0;
-  for (const auto& reason : reasons) rows += reason["rows"].get<int64_t>();
+  for (const auto& reason : reasons) rows += reason["records"].get<int64_t>();
   EXPECT_EQ(rows, 2013);
   EXPECT_NO_THROW(json.dump());
 }
