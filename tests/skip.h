@@ -11,11 +11,12 @@ namespace sheaf::test {
 enum class Lacking {
   // A machine that builds sheaf may do without these.
   gpu,
-  hopper,         ///< a GPU of capability 9.0
-  avx512,         ///< a processor with AVX2 and AVX-512
-  tool,           ///< a program that only reads what sheaf writes
-  plain_memory,   ///< memory as it is without the address sanitizer
-  shared_folder,  ///< ../shared: real datasets and tokenizers, which are not part of the repository
+  hopper,                ///< a GPU of capability 9.0
+  avx512,                ///< a processor with AVX2 and AVX-512
+  tool,                  ///< a program that only reads what sheaf writes
+  plain_memory,          ///< memory as it is without the address sanitizer
+  shared_folder,         ///< ../shared: real datasets and tokenizers, which are not part of the repository
+  terminal_file_system,  ///< /dev/pts, which a chroot may lack
   // tools/setup and Linux provide these. A test without them fails, unless SHEAF_MAY_SKIP=1.
   shared_file,  ///< a file of ../shared, where that is
   default_model,

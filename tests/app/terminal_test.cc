@@ -44,8 +44,14 @@ std::string on_terminal(const Scratch& scratch, const std::string& environment, 
   return test::read_text(scratch.file("seen"));
 }
 
+/// Pseudo-terminals are missing alone, or with their file system.
+test::Lacking lacking_terminals() {
+  return std::filesystem::exists("/dev/pts/ptmx") ? test::Lacking::terminals
+                                                  : test::Lacking::terminal_file_system;
+}
+
 TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
-  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
+  SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
   const Scratch scratch;
   const std::string wrong = std::string(SHEAF_BINARY) + " run no/such/job.yaml";
   const std::string coloured = on_terminal(scratch, "", wrong);
@@ -62,7 +68,7 @@ TEST(Terminal, ErrorsAreColouredOnlyWhereAPersonWantsIt) {
 }
 
 TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
-  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
+  SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
   const Scratch scratch;
   const std::string model = test::make_tiny_model(scratch);  // a token a byte
   scratch.write("ids", "[27, 91, 50, 74, 194, 155, 51, 49, 109, 10, 255, 9, 122]\n");
@@ -77,7 +83,7 @@ TEST(Terminal, ATokenizersTextDoesNotCommandIt) {
 }
 
 TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
-  SKIP_UNLESS(has_terminals(), test::Lacking::terminals, "this machine has no pseudo-terminals");
+  SKIP_UNLESS(has_terminals(), lacking_terminals(), "this machine has no pseudo-terminals");
   const Scratch scratch;
   std::string lines;
   for (int i = 0; i < 800; ++i) lines += i % 100 == 0 ? "{\n" : "{\"c\": \"Box\", \"q\": \"What?\"}\n";

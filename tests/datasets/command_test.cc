@@ -19,7 +19,7 @@ TEST(ConvertCommand, SaysWhatItWrote) {
   EXPECT_EQ(ran.out, "2 contexts with 3 questions, 1 of them unanswerable, in " + out + "\n");
   const auto counts = run_sheaf(scratch, "convert squad " + in + " " + out + " --json --limit 1");
   EXPECT_EQ(json::parse(counts.out),
-            json({{"rows", 1}, {"questions", 2}, {"unanswerable", 1}, {"rejects", 0}, {"path", out}}));
+            json({{"records", 1}, {"questions", 2}, {"unanswerable", 1}, {"rejects", 0}, {"path", out}}));
 }
 
 TEST(ConvertCommand, BrokenEntriesAreExitCodeOneAndNamed) {

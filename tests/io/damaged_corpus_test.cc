@@ -117,7 +117,7 @@ TEST_P(Damaged, InspectSaysSo) {
   const std::string whole = pack(lines(0, 3000), GetParam());
   const std::string path = folder.write("a.jsonl." + GetParam(), whole.substr(0, whole.size() - 3));
   const auto about = describe_corpus(path);
-  EXPECT_EQ(about["damage"], fmt::format("{}:{}: it is cut off", path, about["rows"].get<int>() + 1));
+  EXPECT_EQ(about["damage"], fmt::format("{}:{}: it is cut off", path, about["records"].get<int>() + 1));
   EXPECT_FALSE(describe_corpus(folder.write("b.jsonl." + GetParam(), whole)).contains("damage"));
 }
 

@@ -19,7 +19,7 @@ TEST(DescribeCorpus, TellsFormatRowsAndColumns) {
   const ordered_json about = describe_corpus(lines);
   EXPECT_EQ(about["format"], "jsonl");
   EXPECT_EQ(about["files"], 1);
-  EXPECT_EQ(about["rows"], 3);
+  EXPECT_EQ(about["records"], 3);
   ASSERT_EQ(about["columns"].size(), 4u);
   EXPECT_EQ(about["columns"][1], (ordered_json{{"name", "n"}, {"type", "list of text"}}));
   EXPECT_LT(about["first"]["text"].get<std::string>().size(), 150u);
@@ -29,7 +29,7 @@ TEST(DescribeCorpus, TellsFormatRowsAndColumns) {
                                            {"list", "strings", {{"a", "b", "c", "d", "e"}, nullptr}}});
   const ordered_json table = describe_corpus(folder.path("t.parquet"));
   EXPECT_EQ(table["format"], "parquet");
-  EXPECT_EQ(table["rows"], 2);
+  EXPECT_EQ(table["records"], 2);
   EXPECT_EQ(table["columns"][0], (ordered_json{{"name", "id"}, {"type", "int64"}}));
   EXPECT_EQ(table["first"]["text"], "a");
   EXPECT_EQ(table["first"]["list"].size(), 4u);

@@ -90,7 +90,7 @@ TEST(Fuzz, JsonLines) {
     const std::string path = folder.write("c.jsonl", keep_input(text));
     EXPECT_EQ(read_all(extract_job(path), &kSchema).order, expected);
     EXPECT_EQ(read_all(ask_job(path), nullptr).order, expected);
-    EXPECT_EQ(describe_corpus(path)["rows"], expected.size());
+    EXPECT_EQ(describe_corpus(path)["records"], expected.size());
   });
 }
 
