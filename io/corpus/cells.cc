@@ -50,4 +50,13 @@ json id_of(const json& value, std::string_view what) {
   return value;
 }
 
+const nlohmann::json& list_cell(const nlohmann::json& cells, std::string_view column, std::string_view things,
+                                size_t most) {
+  const nlohmann::json& list = cell(cells, column);
+  if (!list.is_array()) reject("column \"{}\" is {}, not a list of {}", column, kind_of(list), things);
+  if (list.empty()) reject("the record has no {}", things);
+  if (list.size() > most) reject("the record has {} {}; at most {} are allowed", list.size(), things, most);
+  return list;
+}
+
 }  // namespace sheaf

@@ -82,12 +82,7 @@ void keep_most_relevant(size_t count, Record& record) {
 }  // namespace
 
 void map_documents(const json& cells, const Job::Input& input, Record& record) {
-  const json& list = cell(cells, input.documents);
-  if (!list.is_array())
-    reject("column \"{}\" is {}, not a list of documents", input.documents, kind_of(list));
-  if (list.empty()) reject("the record has no documents");
-  if (list.size() > kMostDocuments)
-    reject("the record has {} documents; at most {} are allowed", list.size(), kMostDocuments);
+  const json& list = list_cell(cells, input.documents, "documents", kMostDocuments);
   size_t bytes = 0;
   for (const json& entry : list) {
     const std::string what = fmt::format("document {}", record.documents.size() + 1);

@@ -177,13 +177,8 @@ void RecordMapper::map_questions(const json& cells, Record& record) const {
     record.questions.push_back(std::move(question));
     return;
   }
-  const json& list = cell(cells, input_.questions);
-  if (!list.is_array())
-    reject("column \"{}\" is {}, not a list of questions", input_.questions, kind_of(list));
-  if (list.empty()) reject("the record has no questions");
-  if (list.size() > kMostQuestions)
-    reject("the record has {} questions; at most {} are allowed", list.size(), kMostQuestions);
-  for (const json& entry : list) record.questions.push_back(question_of(entry));
+  for (const json& entry : list_cell(cells, input_.questions, "questions", kMostQuestions))
+    record.questions.push_back(question_of(entry));
 }
 
 }  // namespace sheaf
