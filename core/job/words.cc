@@ -33,6 +33,25 @@ std::span<const Word<ValueSight>> words_of() {
 }
 
 template <>
+std::span<const Word<KeyForm>> words_of() {
+  static constexpr Word<KeyForm> words[] = {{KeyForm::name, "name"}, {KeyForm::marker, "marker"}};
+  return words;
+}
+
+template <>
+std::span<const Word<ValueEnd>> words_of() {
+  static constexpr Word<ValueEnd> words[] = {{ValueEnd::literal, "literal"}, {ValueEnd::line, "line"}};
+  return words;
+}
+
+template <>
+std::span<const Word<OptionChoice>> words_of() {
+  static constexpr Word<OptionChoice> words[] = {{OptionChoice::likeliest, "likeliest"},
+                                                 {OptionChoice::greedy, "greedy"}};
+  return words;
+}
+
+template <>
 std::span<const Word<Stacking>> words_of() {
   static constexpr Word<Stacking> words[] = {{Stacking::isolated, "isolated"}, {Stacking::joint, "joint"}};
   return words;

@@ -38,6 +38,24 @@ enum class ScoreKind : uint8_t {
 /// Whether values that are decoded side by side see each other.
 enum class ValueSight : uint8_t { independent, positional };
 
+/// What stands before a value in the answer.
+enum class KeyForm : uint8_t {
+  name,    ///< the attribute's name, as a key of a JSON object
+  marker,  ///< its number in the instruction's list of attributes
+};
+
+/// Where a value ends.
+enum class ValueEnd : uint8_t {
+  literal,  ///< where its JSON literal is complete, at the latest at a newline
+  line,     ///< at a newline only
+};
+
+/// How one of several allowed answers is chosen.
+enum class OptionChoice : uint8_t {
+  likeliest,  ///< the one that is likeliest as a whole
+  greedy,     ///< token by token, each the likeliest of those that an option goes on with
+};
+
 /// How the documents of a prompt stand beside each other.
 enum class Stacking : uint8_t { isolated, joint };
 
@@ -66,6 +84,12 @@ template <>
 std::span<const Word<ScoreKind>> words_of();
 template <>
 std::span<const Word<ValueSight>> words_of();
+template <>
+std::span<const Word<KeyForm>> words_of();
+template <>
+std::span<const Word<ValueEnd>> words_of();
+template <>
+std::span<const Word<OptionChoice>> words_of();
 template <>
 std::span<const Word<Stacking>> words_of();
 template <>

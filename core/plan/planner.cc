@@ -140,8 +140,9 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   RecordParts part = record;
   const auto cut = [&](size_t begin, size_t tokens) {
     const auto from = record.document.begin() + static_cast<ptrdiff_t>(begin);
-    part.document.assign(from,
-                         from + static_cast<ptrdiff_t>(std::min(tokens, record.document.size() - begin)));
+    tokens = std::min(tokens, record.document.size() - begin);
+    part.document.assign(from, from + static_cast<ptrdiff_t>(tokens));
+    if (begin + tokens < record.document.size()) append(part.document, record.bin->closing);
   };
   std::vector<Stack> stacks;
   size_t fitting = 0, unfitting = record.document.size();  // tokens of a part

@@ -24,11 +24,26 @@ class AskTask : public Task {
         chat_(wording_.plain_text ? chat_template("plain") : context.chat) {
     std::string text = job_.task.instruction;
     if (text.empty()) text = wording_.experts ? kExpertInstruction : kInstruction;
-    text += wording_.plain_text ? "\n\nDocument: " : "\n\nPassage:\n";
+    blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
+    // The amateur of experts reads no document, so its heading is the document's.
+    instruction_ = text + (wording_.experts      ? blank_line_.first
+                           : wording_.plain_text ? "\n\nDocument:"
+                                                 : "\n\nPassage:\n");
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, chat_, text);
+    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
+    bin->closing = encode_part(tokenizer_, blank_line_.first);
     bin_ = std::move(bin);
     make_letters(context);
+  }
+
+  std::vector<std::string> notices() const override {
+    Question probe;
+    probe.text = "What?";
+    const std::string notice = seam_notice(
+        tokenizer_, chat_,
+        {instruction_pieces(chat_, instruction_), {{document_text("A text."), false}}, question_pieces(probe)});
+    if (notice.empty()) return {};
+    return {notice};
   }
 
   std::string bin_name(const Record&) const override { return "questions"; }
@@ -38,12 +53,12 @@ class AskTask : public Task {
     parts.bin = bin_;
     for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
     if (!wording_.experts) {
-      parts.document = encode_part(tokenizer_, whole_document(record));
+      parts.document = encode_part(tokenizer_, document_text(whole_document(record)));
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
       DocumentParts& expert = parts.experts.emplace_back();
-      expert.tokens = encode_part(tokenizer_, record.documents[i]);
+      expert.tokens = encode_part(tokenizer_, document_text(record.documents[i]));
       for (const Question& question : record.questions)
         expert.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
@@ -65,6 +80,11 @@ class AskTask : public Task {
   }
 
  private:
+  std::string document_text(const std::string& text) const {
+    return (wording_.experts ? blank_line_.second + "Passage:\n" : wording_.plain_text ? " " : "") + text +
+           blank_line_.first;
+  }
+
   /// As many as the tokenizer can spell; where questions have no options, none is needed.
   void make_letters(const TaskContext& context) {
     std::vector<std::string> answers;
@@ -79,18 +99,22 @@ class AskTask : public Task {
     }
   }
 
+  TextPieces question_pieces(const Question& question) const {
+    std::string text = blank_line_.second + "Question: " + question.text + "\n";
+    for (size_t i = 0; i < question.options.size(); ++i)
+      text += option_letter(i) + ") " + question.options[i] + "\n";
+    if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
+    if (chat_.turn.empty()) return {{text + "Answer:", false}};
+    return {{text, false}, {chat_.turn, true}};
+  }
+
   QuestionParts make_question(const Question& question) {
     check_options(question);
     if (question.options.size() > letters_.size())
       refuse("a question has {} options, which are answered by letter: {}", question.options.size(),
              trouble_);
-    std::string text = "\n\nQuestion: " + question.text + "\n";
-    for (size_t i = 0; i < question.options.size(); ++i)
-      text += option_letter(i) + ") " + question.options[i] + "\n";
-    if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
     QuestionParts parts;
-    parts.tokens = encode_part(tokenizer_, {{text, false}, {chat_.turn, true}});
-    if (chat_.turn.empty()) append(parts.tokens, encode_part(tokenizer_, "Answer:"));
+    parts.tokens = encode_part(tokenizer_, question_pieces(question));
     if (parts.tokens.empty())
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
              tokenizer_name({tokenizer_, chat_, job_}));
@@ -122,6 +146,8 @@ class AskTask : public Task {
   const Job& job_;
   const Wording wording_;
   const ChatTemplate& chat_;
+  Between blank_line_;  ///< before a document's heading and before a question
+  std::string instruction_;
   std::shared_ptr<const BinParts> bin_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …
   std::string trouble_;                                     ///< why there are not 26 of them

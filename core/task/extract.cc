@@ -50,16 +50,27 @@ class ExtractTask : public Task {
         job_(context.job),
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
-    turn_ = encode_part(tokenizer_, {{"\n", false}, {chat_.turn, true}, {"{\n", false}});
+    line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
+    opening_ = encode_part(tokenizer_, opening_pieces());
     // What the tokenizer cannot do is said before the first row.
-    if (whole_ && turn_.empty())
+    if (whole_ && opening_.empty())
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
       categories_.emplace(category.name, &category);
       for (const Attribute& attribute : category.attributes)
-        if (!whole_) make_question(attribute);
+        if (!whole_) make_question(attribute, 0);
     }
+  }
+
+  std::vector<std::string> notices() const override {
+    const Category probe{"", {{"Brand", "the maker"}}};
+    const std::string notice =
+        seam_notice(tokenizer_, chat_,
+                    {instruction_pieces(chat_, instruction_text(probe)), document_pieces("A pen, 7 in."),
+                     opening_pieces(), {{key_text(probe.attributes[0], 0), false}}, {{" \"x\",", false}}});
+    if (notice.empty()) return {};
+    return {notice};
   }
 
   std::string bin_name(const Record& record) const override { return record.category; }
@@ -69,7 +80,7 @@ class ExtractTask : public Task {
     if (!bin) bin = make_bin(category_of(record));
     RecordParts parts;
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, record.document);
+    parts.document = encode_part(tokenizer_, document_pieces(record.document));
     return parts;
   }
 
@@ -105,47 +116,67 @@ class ExtractTask : public Task {
 
   Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
-  static std::string key_text(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
+  bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
 
-  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
-    auto bin = std::make_shared<BinParts>();
+  std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
+
+  std::string key_text(const Attribute& attribute, size_t index) const {
+    return line_break_.second +
+           (markers() ? fmt::format("{}:", index + 1) : "  " + json(attribute.name).dump() + ":");
+  }
+
+  std::string instruction_text(const Category& category) const {
     std::string text = job_.task.instruction;
     if (text.empty()) text = joint_ ? kJointInstruction : kExtractInstruction;
     text += "\n\nAttributes:\n";
-    for (const Attribute& attribute : category.attributes) text += "- " + attribute_line(attribute);
-    text += joint_ ? "\nProducts:\n" : "\nProduct:\n";
+    for (size_t i = 0; i < category.attributes.size(); ++i)
+      text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
+    return text + (joint_ ? "\nProducts:\n" : "\nProduct:\n");
+  }
 
-    bin->instruction = encode_instruction(tokenizer_, chat_, text);
+  /// From the end of the document to the start of the answer.
+  TextPieces opening_pieces() const { return {{chat_.turn, true}, {"{" + line_break_.first, false}}; }
+
+  TextPieces document_pieces(const std::string& text) const {
+    return {{chat_.turn.empty() && !joint_ ? text + "\n" : text, false}};
+  }
+
+  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
+    auto bin = std::make_shared<BinParts>();
+    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_text(category));
+    bin->closing = encode_part(tokenizer_, document_pieces(""));
     if (whole_) {
       QuestionParts object;
-      object.tokens = turn_;
+      object.tokens = opening_;
       object.stop = Stop::object;
       object.max_tokens = 8;
       for (const Attribute& attribute : category.attributes)
         object.max_tokens +=
-            static_cast<int32_t>(encode(key_text(attribute)).size()) + job_.method.max_value_tokens;
+            static_cast<int32_t>(encode(key_text(attribute, 0)).size()) + job_.method.max_value_tokens;
       bin->questions.push_back(std::move(object));
       return bin;
     }
-    bin->opening = turn_;
-    for (const Attribute& attribute : category.attributes) bin->questions.push_back(make_question(attribute));
+    bin->opening = opening_;
+    for (size_t i = 0; i < category.attributes.size(); ++i)
+      bin->questions.push_back(make_question(category.attributes[i], i));
     if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
     return bin;
   }
 
   DocumentLabel make_label(size_t number) const {
     return {encode(fmt::format("<product id=\"{}\">\n", number)), encode("\n</product>\n"),
-            encode(fmt::format("\"{}\": {{\n", number)), encode(fmt::format("}},\n\"{}\": {{\n", number))};
+            encode(line(fmt::format("\"{}\": {{", number))),
+            encode(line("},") + line(fmt::format("\"{}\": {{", number)))};
   }
 
-  QuestionParts make_question(const Attribute& attribute) const {
+  QuestionParts make_question(const Attribute& attribute, size_t index) const {
     QuestionParts question;
-    question.tokens = encode(key_text(attribute));
+    question.tokens = encode(key_text(attribute, index));
     if (question.tokens.empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
              tokenizer_name(context()), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
-    question.stop = Stop::value;
+    question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     if (attribute.type == ValueType::enumeration) {
       std::vector<std::string> answers;
       for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
@@ -169,7 +200,8 @@ class ExtractTask : public Task {
   const ChatTemplate& chat_;
   const Job& job_;
   bool whole_, joint_;
-  Tokens turn_;  ///< from the end of the document to the start of the answer
+  Between line_break_;  ///< before a line of the answer
+  Tokens opening_;
   std::unordered_map<std::string_view, const Category*> categories_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
 };

@@ -41,6 +41,8 @@ class ListTask : public Task {
     if (asks_) {
       auto bin = std::make_shared<BinParts>();
       bin->instruction = encode_instruction(tokenizer_, chat_, instruction(kAsk) + "\n\nPassage:\n");
+      blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Questions:");
+      bin->closing = encode_part(tokenizer_, blank_line_.first);
       bins_[""] = std::move(bin);
     }
   }
@@ -52,9 +54,10 @@ class ListTask : public Task {
     std::shared_ptr<const BinParts>& bin = bins_[asks_ ? "" : record.category];
     if (!bin) bin = make_bin(category_of(record));
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, asks_ ? whole_document(record) : record.document);
+    parts.document =
+        encode_part(tokenizer_, asks_ ? whole_document(record) + blank_line_.first : record.document + extract_end());
     if (!asks_) return parts;
-    std::string text = "\n\nQuestions:\n";
+    std::string text = blank_line_.second + "Questions:\n";
     for (size_t i = 0; i < record.questions.size(); ++i) text += question_text(i, record.questions[i]);
     parts.own_questions.push_back(list_question(text, record.questions.size()));
     return parts;
@@ -83,6 +86,8 @@ class ListTask : public Task {
     return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
   }
 
+  std::string extract_end() const { return chat_.turn.empty() ? "\n" : ""; }
+
   const Category& category_of(const Record& record) const {
     const Category* found = schema_.find(record.category);
     if (!found) fail("a record of the unknown category \"{}\" reached the task", record.category);
@@ -95,7 +100,8 @@ class ListTask : public Task {
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += fmt::format("{}. {}", i + 1, attribute_line(category.attributes[i]));
     bin->instruction = encode_instruction(tokenizer_, chat_, text + "\nProduct:\n");
-    bin->questions.push_back(list_question("\n", category.attributes.size()));
+    bin->closing = encode_part(tokenizer_, extract_end());
+    bin->questions.push_back(list_question("", category.attributes.size()));
     return bin;
   }
 
@@ -167,6 +173,7 @@ class ListTask : public Task {
   const Job& job_;
   const Schema& schema_;
   bool asks_ = false;
+  Between blank_line_;  ///< between document and questions
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by category; ask: by nothing
 };
 

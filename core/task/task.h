@@ -25,6 +25,8 @@ class Task {
   virtual std::string bin_name(const Record& record) const = 0;
   /// The tokens of a record. `record.record` and `record.stream` are left to the caller.
   virtual RecordParts parts(const Record& record) = 0;
+  /// What the user should know of how its prompts are worded.
+  virtual std::vector<std::string> notices() const { return {}; }
   /// The output row of a record from its answers, one per question of its parts. Always valid, whatever the
   /// model wrote; what has no answer is null with a note.
   virtual Row row(const Record& record, const std::vector<Answer>& answers) const = 0;

@@ -70,12 +70,17 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
   };
   only_for_skeletons("values", asked.values, ValueSight::positional);
   only_for_skeletons("stacking", asked.stacking, Stacking::joint);
+  only_for_skeletons("keys", asked.keys, KeyForm::marker);
+  only_for_skeletons("value_end", asked.value_end, ValueEnd::line);
 }
 
 void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.choice("name", method.name, method_names());
   read_choice(map, "values", method.values);
   read_choice(map, "stacking", method.stacking);
+  read_choice(map, "keys", method.keys);
+  read_choice(map, "value_end", method.value_end);
+  read_choice(map, "options", method.options);
   map.integer("documents", method.documents, kFromZero);
   map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
   map.integer("max_value_tokens", method.max_value_tokens, {1, 4096});

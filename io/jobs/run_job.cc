@@ -137,6 +137,7 @@ void JobRun::wire() {
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());
+  for (const std::string& notice : task_->notices()) listener_.note(notice);
   planner_.emplace(make_builder(job().method), bench_.limits(*engine_));
   corpus_->skip_to(position_before_);
   pipeline_.emplace(*corpus_, *task_, *planner_, *engine_, job().engine.window);

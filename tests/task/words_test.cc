@@ -31,6 +31,9 @@ TEST(Words, AreThoseOfJobFiles) {
   expect_words<ScoreKind>({"dense", "sparse", "probability", "logit"});
   expect_words<ValueSight>({"independent", "positional"});
   expect_words<Stacking>({"isolated", "joint"});
+  expect_words<KeyForm>({"name", "marker"});
+  expect_words<ValueEnd>({"literal", "line"});
+  expect_words<OptionChoice>({"likeliest", "greedy"});
   expect_words<Precision>({"auto", "f32"});
   expect_words<CpuKernels>({"auto", "reference"});
   expect_words<OutputFormat>({"jsonl", "parquet"});
