@@ -63,11 +63,11 @@ struct Job {
   } task;
 
   struct Method {
-    std::string name = "hpd";                     ///< of core/methods/method.cc
-    ValueSight values = ValueSight::independent;  ///< hpd
-    Stacking stacking = Stacking::isolated;       ///< hpd
-    KeyForm keys = KeyForm::name;                 ///< hpd
-    ValueEnd value_end = ValueEnd::literal;       ///< hpd
+    std::string name = "hpd";                        ///< of core/methods/method.cc
+    ValueSight values = ValueSight::independent;     ///< hpd
+    Stacking stacking = Stacking::isolated;          ///< hpd
+    KeyForm keys = KeyForm::name;                    ///< hpd
+    ValueEnd value_end = ValueEnd::literal;          ///< hpd
     OptionChoice options = OptionChoice::likeliest;  ///< of enum attributes
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt

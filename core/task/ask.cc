@@ -39,9 +39,10 @@ class AskTask : public Task {
   std::vector<std::string> notices() const override {
     Question probe;
     probe.text = "What?";
-    const std::string notice = seam_notice(
-        tokenizer_, chat_,
-        {instruction_pieces(chat_, instruction_), {{document_text("A text."), false}}, question_pieces(probe)});
+    const std::string notice = seam_notice(tokenizer_, chat_,
+                                           {instruction_pieces(chat_, instruction_),
+                                            {{document_text("A text."), false}},
+                                            question_pieces(probe)});
     if (notice.empty()) return {};
     return {notice};
   }
@@ -65,6 +66,20 @@ class AskTask : public Task {
     return parts;
   }
 
+  std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
+    std::vector<std::optional<Tokens>> answers;
+    for (const Question& question : record.questions) {
+      answers.emplace_back();
+      const auto known = gold.find(id_key(question.id.is_null() ? record.id : question.id));
+      if (known == gold.end()) continue;
+      const nlohmann::json answer = !known->is_array() ? *known
+                                    : known->empty()   ? nlohmann::json()
+                                                       : known->front();
+      answers.back() = answer_tokens(question, answer.is_null() ? "null" : id_key(answer));
+    }
+    return answers;
+  }
+
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
     std::vector<QuestionAnswer> list;
     for (size_t i = 0; i < record.questions.size(); ++i) {
@@ -81,8 +96,28 @@ class AskTask : public Task {
 
  private:
   std::string document_text(const std::string& text) const {
-    return (wording_.experts ? blank_line_.second + "Passage:\n" : wording_.plain_text ? " " : "") + text +
-           blank_line_.first;
+    return (wording_.experts      ? blank_line_.second + "Passage:\n"
+            : wording_.plain_text ? " "
+                                  : "") +
+           text + blank_line_.first;
+  }
+
+  static std::string id_key(const nlohmann::json& id) {
+    return id.is_string() ? id.get<std::string>() : id.dump();
+  }
+
+  /// The answer with what ends it.
+  std::optional<Tokens> answer_tokens(const Question& question, const std::string& text) const {
+    const std::string blank = chat_.turn.empty() ? " " : "";
+    if (question.options.empty()) {
+      Tokens tokens = encode_part(
+          tokenizer_, {{blank + text, false}, {chat_.turn.empty() ? "\n" : chat_.answer_close, true}});
+      if (!chat_.turn.empty() && tokenizer_.eos) tokens.push_back(*tokenizer_.eos);
+      return tokens;
+    }
+    for (size_t i = 0; i < question.options.size(); ++i)
+      if (text == option_letter(i)) return encode_part(tokenizer_, blank + text);
+    return std::nullopt;
   }
 
   /// As many as the tokenizer can spell; where questions have no options, none is needed.

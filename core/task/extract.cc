@@ -7,6 +7,7 @@
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
+#include "core/task/write_value.h"
 
 namespace sheaf {
 namespace {
@@ -65,10 +66,12 @@ class ExtractTask : public Task {
 
   std::vector<std::string> notices() const override {
     const Category probe{"", {{"Brand", "the maker"}}};
-    const std::string notice =
-        seam_notice(tokenizer_, chat_,
-                    {instruction_pieces(chat_, instruction_text(probe)), document_pieces("A pen, 7 in."),
-                     opening_pieces(), {{key_text(probe.attributes[0], 0), false}}, {{" \"x\",", false}}});
+    const std::string notice = seam_notice(tokenizer_, chat_,
+                                           {instruction_pieces(chat_, instruction_text(probe)),
+                                            document_pieces("A pen, 7 in."),
+                                            opening_pieces(),
+                                            {{key_text(probe.attributes[0], 0), false}},
+                                            {{" \"x\",", false}}});
     if (notice.empty()) return {};
     return {notice};
   }
@@ -82,6 +85,24 @@ class ExtractTask : public Task {
     parts.bin = bin;
     parts.document = encode_part(tokenizer_, document_pieces(record.document));
     return parts;
+  }
+
+  std::vector<std::optional<Tokens>> wanted(const Record& record, const json& gold) const override {
+    const Category& category = category_of(record);
+    std::vector<std::optional<std::string>> values;
+    for (const Attribute& attribute : category.attributes) {
+      const auto known = gold.find(attribute.name);
+      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
+    }
+    if (whole_) return {encode(object_text(category, values))};
+    std::vector<std::optional<Tokens>> answers(values.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i]) continue;
+      // One of several options ends where it is chosen.
+      const bool chosen = category.attributes[i].type == ValueType::enumeration;
+      answers[i] = encode(" " + *values[i] + (chosen ? "" : ",\n"));
+    }
+    return answers;
   }
 
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
@@ -116,13 +137,26 @@ class ExtractTask : public Task {
 
   Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
+  /// What follows the opening brace.
+  std::string object_text(const Category& category,
+                          const std::vector<std::optional<std::string>>& values) const {
+    std::string text;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i]) continue;
+      text +=
+          (text.empty() ? line_break_.second : ",\n") + name_key(category.attributes[i]) + " " + *values[i];
+    }
+    return text + "\n}";
+  }
+
+  static std::string name_key(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
+
   bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
 
   std::string key_text(const Attribute& attribute, size_t index) const {
-    return line_break_.second +
-           (markers() ? fmt::format("{}:", index + 1) : "  " + json(attribute.name).dump() + ":");
+    return line_break_.second + (markers() ? fmt::format("{}:", index + 1) : name_key(attribute));
   }
 
   std::string instruction_text(const Category& category) const {

@@ -54,8 +54,8 @@ class ListTask : public Task {
     std::shared_ptr<const BinParts>& bin = bins_[asks_ ? "" : record.category];
     if (!bin) bin = make_bin(category_of(record));
     parts.bin = bin;
-    parts.document =
-        encode_part(tokenizer_, asks_ ? whole_document(record) + blank_line_.first : record.document + extract_end());
+    parts.document = encode_part(
+        tokenizer_, asks_ ? whole_document(record) + blank_line_.first : record.document + extract_end());
     if (!asks_) return parts;
     std::string text = blank_line_.second + "Questions:\n";
     for (size_t i = 0; i < record.questions.size(); ++i) text += question_text(i, record.questions[i]);
@@ -173,7 +173,7 @@ class ListTask : public Task {
   const Job& job_;
   const Schema& schema_;
   bool asks_ = false;
-  Between blank_line_;  ///< between document and questions
+  Between blank_line_;                                           ///< between document and questions
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by category; ask: by nothing
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ class Task {
   virtual RecordParts parts(const Record& record) = 0;
   /// What the user should know of how its prompts are worded.
   virtual std::vector<std::string> notices() const { return {}; }
+  /// The answers to learn, one per question of the record's parts, each as far as decoding goes or further;
+  /// nothing where `gold` does not say. `gold`: attribute, or id of the question, to a value, null, or a list
+  /// of accepted ones.
+  virtual std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const;
   /// The output row of a record from its answers, one per question of its parts. Always valid, whatever the
   /// model wrote; what has no answer is null with a note.
   virtual Row row(const Record& record, const std::vector<Answer>& answers) const = 0;

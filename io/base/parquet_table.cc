@@ -4,6 +4,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/table_builder.h>
+#include <arrow/util/key_value_metadata.h>
 #include <exception>
 #include <parquet/arrow/writer.h>
 
@@ -41,6 +42,10 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
           {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),
            arrow::field("options", arrow::list(arrow::utf8())),
            arrow::field("answers", arrow::list(arrow::utf8())), arrow::field("extra", arrow::utf8())}));
+    case Type::integers:
+      return arrow::list(arrow::int32());
+    case Type::integer_lists:
+      return arrow::list(arrow::list(arrow::int32()));
   }
   fail("a column has no type");
 }
@@ -95,11 +100,13 @@ struct ParquetTable::State {
   std::shared_ptr<Target> target;
   std::unique_ptr<arrow::RecordBatchBuilder> builder;
   std::unique_ptr<parquet::arrow::FileWriter> writer;
+  std::shared_ptr<const arrow::KeyValueMetadata> about = {};
   int64_t rows = 0, bytes = 0;  // of the group being filled
   ~State() { target->stop(); }
 };
 
-ParquetTable::ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target)
+ParquetTable::ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target,
+                           const std::string& about)
     : state_(new State{std::make_shared<Target>(target), {}, {}}) {
   const auto schema = arrow_schema(columns);
   const auto properties = parquet::WriterProperties::Builder()
@@ -109,6 +116,7 @@ ParquetTable::ParquetTable(const std::vector<TableColumn>& columns, OutputFile& 
                               ->build();
   state_->builder = check(arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool()));
   write([&] {
+    if (!about.empty()) state_->about = arrow::key_value_metadata({{"sheaf", about}});
     state_->writer = check(
         parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), state_->target, properties));
   });
@@ -133,6 +141,7 @@ void ParquetTable::end_row(int64_t bytes) {
 void ParquetTable::close() {
   write([&] {
     if (state_->rows > 0) write_group();
+    if (state_->about) check(state_->writer->AddKeyValueMetadata(state_->about));
     check(state_->writer->Close());
   });
 }

@@ -13,7 +13,18 @@ class ArrayBuilder;
 namespace sheaf {
 
 struct TableColumn {
-  enum class Type : uint8_t { text, integer, number, texts, text_map, number_map, answers, questions };
+  enum class Type : uint8_t {
+    text,
+    integer,
+    number,
+    texts,
+    text_map,
+    number_map,
+    answers,
+    questions,
+    integers,
+    integer_lists
+  };
   std::string name;
   Type type = Type::text;
 };
@@ -22,7 +33,8 @@ struct TableColumn {
 /// destroyed before it was closed writes nothing more.
 class ParquetTable {
  public:
-  ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target);
+  /// `about`: a text kept in the file's metadata under the key "sheaf"; empty: none.
+  ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target, const std::string& about = {});
   ~ParquetTable();
   ParquetTable(const ParquetTable&) = delete;
   ParquetTable& operator=(const ParquetTable&) = delete;

@@ -1,6 +1,7 @@
 #pragma once
 #include <arrow/builder.h>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -39,6 +40,11 @@ inline arrow::ArrayBuilder& append_list(arrow::ArrayBuilder& cell) {
   auto& list = static_cast<arrow::ListBuilder&>(cell);
   check(list.Append());
   return *list.value_builder();
+}
+
+inline void append_integers(arrow::ArrayBuilder& cell, const std::vector<int32_t>& integers) {
+  auto& entries = static_cast<arrow::Int32Builder&>(append_list(cell));
+  check(entries.AppendValues(integers));
 }
 
 /// Begins a map; its keys and values go into the builders that it has.

@@ -37,7 +37,8 @@ class Seams : public testing::TestWithParam<Case> {
       Tokens tokens;
       std::vector<Sight> sees = stack.segments.back().sees;
       sees.push_back({static_cast<SegmentId>(stack.segments.size() - 1)});
-      for (const Sight& sight : sees) append(tokens, stack.segments[static_cast<size_t>(sight.segment)].tokens);
+      for (const Sight& sight : sees)
+        append(tokens, stack.segments[static_cast<size_t>(sight.segment)].tokens);
       Tokens again;
       tokenizer_->encode(tokenizer_->decode(tokens, false), true, again);
       EXPECT_EQ(tokens, again) << tokenizer_->decode(tokens, false);

@@ -1,0 +1,90 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_options.h"
+#include "app/signals.h"
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/base/named_output.h"
+#include "io/jobs/train_data_job.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kShownRejects = 20;
+
+struct TrainDataOptions : JobOptions {
+  TrainDataSettings settings;
+};
+
+void print(const TrainDataOptions& options, const TrainDataEnd& end) {
+  for (size_t i = 0; i < std::min(end.rejects.size(), kShownRejects); ++i)
+    print_line(end.rejects[i], Stream::err);
+  if (end.rejects.size() > kShownRejects)
+    print_line(fmt::format("… and {} more", end.rejects.size() - kShownRejects), Stream::err);
+  if (options.json)
+    return print_json({{"path", options.settings.to},
+                       {"records", end.records},
+                       {"prompts", end.prompts},
+                       {"tokens", end.tokens},
+                       {"answers", end.answers},
+                       {"answer_tokens", end.answer_tokens},
+                       {"without_gold", end.without_gold},
+                       {"unreadable", end.unreadable},
+                       {"rejects", end.rejects.size()}});
+  if (options.quiet) return;
+  print_line(fmt::format("{} in {}, {} to learn, {} of {} tokens in {}", counted(end.records, "record"),
+                         counted(end.prompts, "prompt"), counted(end.answers, "answer"), end.answer_tokens,
+                         end.tokens, options.settings.to));
+  if (end.without_gold > 0)
+    print_line(fmt::format("{} left out: no right answer is known", counted(end.without_gold, "record")));
+  if (end.unreadable > 0)
+    print_line(fmt::format("{} left out: the attribute's type does not hold the gold value",
+                           counted(end.unreadable, "value")));
+}
+
+int train_data(const TrainDataOptions& options) {
+  stop_in_order();
+  if (!options.settings.gold.empty() && !options.settings.rows.empty())
+    refuse("--gold and --rows both say where right answers are; give one of them");
+  Workbench bench(options.read());
+  const Job& job = bench.job();
+  check_not_read(options.settings.to, {job.file, job.input.path, job.task.schema, job.model.path,
+                                       options.settings.gold, options.settings.rows});
+  if (job.input.path == "-")
+    refuse("{}: training data cannot be made from standard input; name a file", job.file);
+  if (!take_input(bench)) return 130;
+  const TrainDataEnd end = write_train_data(bench, options.settings);
+  if (!end.finished) return 130;
+  print(options, end);
+  return end.rejects.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_train_data_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("train-data",
+                                     "Write a job's prompts with their right answers as training data: the "
+                                     "tokens, positions and sights that "
+                                     "decoding uses (train/README.md)");
+  auto options = std::make_shared<TrainDataOptions>();
+  options->add_to(*command);
+  command->add_option("out", options->settings.to, "The Parquet file to write")->required();
+  command->add_option("--gold", options->settings.gold,
+                      "Where the right answers are (default: in the job's corpus)");
+  command
+      ->add_option("--gold-format", options->settings.gold_format,
+                   "What --gold is: a dataset's name, sheaf, or auto")
+      ->capture_default_str();
+  command->add_option("--rows", options->settings.rows,
+                      "Take the rows of this run folder or rows file for right");
+  command->add_flag(
+      "--unmentioned-absent", options->settings.unmentioned_absent,
+      "extract: an attribute that the gold does not name is to be null (default: it is left out)");
+  command->callback([options, &exit_code] { exit_code = train_data(*options); });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "core/engine/stop_rules.h"
+#include "core/segments/stack.h"
+
+namespace sheaf {
+
+/// A stack with its answers, as a trainer needs it. Segments stand one after the other.
+struct TrainingPrompt {
+  Tokens tokens;
+  std::vector<int32_t> positions;
+  std::vector<int32_t> targets;               ///< per token, the one to predict after it; -1: no loss
+  std::vector<int32_t> segment_starts;        ///< per segment, the index of its first token
+  std::vector<std::vector<int32_t>> sees;     ///< per segment, those it sees wholly
+  std::vector<std::vector<int32_t>> abreast;  ///< those it sees up to the looking token's own index
+  std::vector<int32_t> records;               ///< that have an answer in it
+  int32_t answers = 0;
+};
+
+/// The answer up to the token with which decoding would end it.
+Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules);
+
+/// `wanted` gives the answer of a slot, or nothing: then nothing is learned from it, and what only it needs
+/// is left out. A value's last token is learned but never seen, as in decoding. Nothing where no slot has an
+/// answer.
+std::optional<TrainingPrompt> make_training_prompt(
+    const Stack& stack, const StopRules& rules,
+    const std::function<std::optional<Tokens>(const Slot&)>& wanted);
+
+}  // namespace sheaf

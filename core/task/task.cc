@@ -1,0 +1,13 @@
+#include "core/task/task.h"
+
+#include "core/base/error.h"
+
+namespace sheaf {
+
+std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
+  refuse(
+      "training data can be made for extract and ask jobs, with a method that gives each answer, or one "
+      "object, a prompt or place of its own");
+}
+
+}  // namespace sheaf

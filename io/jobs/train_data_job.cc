@@ -1,0 +1,230 @@
+#include "io/jobs/train_data_job.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/base/interrupted.h"
+#include "core/methods/method.h"
+#include "core/plan/training_prompt.h"
+#include "io/base/parquet_table.h"
+#include "io/base/table_cells.h"
+#include "io/datasets/gold.h"
+#include "io/files/predictions.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+using Type = TableColumn::Type;
+
+/// Right answers by the id of a record (extract: attribute → values) or of a question (its references).
+using GoldById = std::unordered_map<std::string, json>;
+
+GoldById gold_of_rows(const std::string& path) {
+  GoldById gold;
+  Predictions predictions = read_predictions(path);
+  for (auto& [id, row] : predictions.by_id)
+    gold[id] = predictions.documents ? std::move(row) : row.value("answer", json());
+  return gold;
+}
+
+GoldById gold_of_file(const std::string& format, const std::string& path) {
+  GoldById gold;
+  for (GoldAnswer& answer : read_gold(format, path)) {
+    const bool document = answer.extra.is_object() && answer.extra.contains("gold");
+    gold[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
+                               : answer.answerable ? json(answer.references)
+                                                   : json();
+  }
+  return gold;
+}
+
+class TrainDataFile {
+ public:
+  TrainDataFile(const std::string& path, const std::string& about) : path_(path), part_(path + ".part") {
+    if (!path.ends_with(".parquet")) refuse("{}: the name of the training data must end in .parquet", path);
+    if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
+      real_files().make_folder(folder.string());
+    real_files().remove(part_);
+    file_ = real_files().open(part_);
+    table_.emplace(std::vector<TableColumn>{{"tokens", Type::integers},
+                                            {"positions", Type::integers},
+                                            {"targets", Type::integers},
+                                            {"segment_starts", Type::integers},
+                                            {"sees", Type::integer_lists},
+                                            {"abreast", Type::integer_lists},
+                                            {"records", Type::texts}},
+                   *file_, about);
+  }
+
+  void add(const TrainingPrompt& prompt, const std::vector<Record>& records) {
+    append_integers(table_->cell(0), prompt.tokens);
+    append_integers(table_->cell(1), prompt.positions);
+    append_integers(table_->cell(2), prompt.targets);
+    append_integers(table_->cell(3), prompt.segment_starts);
+    append_lists(table_->cell(4), prompt.sees);
+    append_lists(table_->cell(5), prompt.abreast);
+    arrow::ArrayBuilder& ids = append_list(table_->cell(6));
+    for (const int32_t record : prompt.records)
+      append_text(ids, id_text(records[static_cast<size_t>(record)].id));
+    table_->end_row(static_cast<int64_t>(prompt.tokens.size()) * 12);
+  }
+
+  void finish() {
+    table_->close();
+    file_->sync();
+    file_.reset();
+    real_files().rename(part_, path_);
+  }
+
+ private:
+  static void append_lists(arrow::ArrayBuilder& cell, const std::vector<std::vector<int32_t>>& lists) {
+    arrow::ArrayBuilder& entries = append_list(cell);
+    for (const std::vector<int32_t>& list : lists) append_integers(entries, list);
+  }
+
+  std::string path_, part_;
+  std::unique_ptr<OutputFile> file_;
+  std::optional<ParquetTable> table_;
+};
+
+class TrainDataJob {
+ public:
+  TrainDataJob(Workbench& bench, const TrainDataSettings& settings)
+      : bench_(bench),
+        settings_(settings),
+        job_(one_prompt_per_record(bench.job())),
+        task_(bench.task(job_)),
+        planner_(make_builder(job_.method), {bench.model().config.context, job_.method.prompt_tokens,
+                                             [](const Stack&) { return true; }}),
+        gold_(settings.rows.empty()
+                  ? gold_of_file(settings.gold.empty() ? input_format() : settings.gold_format,
+                                 settings.gold.empty() ? job_.input.path : settings.gold)
+                  : gold_of_rows(settings.rows)),
+        file_(settings.to, about()) {}
+
+  TrainDataEnd run() {
+    const auto corpus = bench_.corpus();
+    std::vector<Record> window;
+    while (auto next = corpus->next()) {
+      if (interrupted) return end_;
+      if (const auto* reject = std::get_if<Reject>(&*next)) {
+        reject_at(reject->place, reject->reason);
+        continue;
+      }
+      window.push_back(std::move(std::get<Record>(*next)));
+      if (std::ssize(window) == job_.engine.window) write_window(window);
+    }
+    write_window(window);
+    if (end_.answers == 0)
+      refuse("{}: no answer to learn was found; `sheaf train-data --help` says where right answers come from",
+             settings_.gold.empty() ? job_.input.path : settings_.gold);
+    file_.finish();
+    end_.finished = true;
+    return end_;
+  }
+
+ private:
+  /// Greedy options: the walk through a trie is one answer, which is what is learned.
+  static Job one_prompt_per_record(Job job) {
+    job.method.options = OptionChoice::greedy;
+    return job;
+  }
+
+  std::string input_format() const {
+    const std::string& format = job_.input.format;
+    return format == "parquet" || format == "jsonl" ? "sheaf" : format;
+  }
+
+  std::string about() const {
+    const Job::Method& method = job_.method;
+    return ordered_json{{"version", 1},
+                        {"model", job_.model.path},
+                        {"chat", bench_.chat_name()},
+                        {"method", method.name},
+                        {"values", word_of(method.values)},
+                        {"stacking", word_of(method.stacking)},
+                        {"keys", word_of(method.keys)},
+                        {"value_end", word_of(method.value_end)},
+                        {"max_value_tokens", method.max_value_tokens}}
+        .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  }
+
+  void reject_at(const Place& place, const std::string& reason) {
+    end_.rejects.push_back(fmt::format("{}:{}: {}", place.file, place.row, reason));
+  }
+
+  json gold_of(const Record& record) {
+    if (job_.task.kind == TaskKind::extract) {
+      const auto found = gold_.find(id_text(record.id));
+      if (found == gold_.end()) return nullptr;
+      json gold = found->second;
+      if (settings_.unmentioned_absent)
+        for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
+          if (!gold.contains(attribute.name)) gold[attribute.name] = nullptr;
+      return gold;
+    }
+    json gold = json::object();
+    for (const Question& question : record.questions) {
+      const std::string id = id_text(question.id.is_null() ? record.id : question.id);
+      if (const auto found = gold_.find(id); found != gold_.end()) gold[id] = found->second;
+    }
+    return gold.empty() ? json() : gold;
+  }
+
+  void write_window(std::vector<Record>& records) {
+    std::vector<std::vector<std::optional<Tokens>>> answers;
+    for (const Record& record : records) {
+      const json gold = gold_of(record);
+      end_.without_gold += gold.is_null();
+      answers.push_back(gold.is_null() ? std::vector<std::optional<Tokens>>{} : task_->wanted(record, gold));
+      const auto known =
+          std::ranges::count_if(answers.back(), [](const auto& answer) { return answer.has_value(); });
+      if (job_.task.kind == TaskKind::extract && answers.back().size() > 1) {
+        // What gold names and the answers lack.
+        std::ptrdiff_t named = 0;
+        for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
+          named += gold.contains(attribute.name);
+        end_.unreadable += named - known;
+      }
+    }
+    const Plan plan = planner_.plan(make_ready(*task_, records));
+    for (const auto& [record, reason] : plan.refused)
+      reject_at(records[static_cast<size_t>(record)].place, reason);
+    for (const Stack& stack : plan.stacks) {
+      const auto prompt = make_training_prompt(stack, bench_.stop_rules(), [&](const Slot& slot) {
+        const auto& of_record = answers[static_cast<size_t>(slot.record)];
+        return of_record.empty() ? std::nullopt : of_record[static_cast<size_t>(slot.question)];
+      });
+      if (!prompt) continue;
+      ++end_.prompts;
+      end_.records += std::ssize(prompt->records);
+      end_.tokens += std::ssize(prompt->tokens);
+      end_.answers += prompt->answers;
+      end_.answer_tokens +=
+          std::ranges::count_if(prompt->targets, [](int32_t target) { return target >= 0; });
+      file_.add(*prompt, records);
+    }
+    records.clear();
+  }
+
+  Workbench& bench_;
+  const TrainDataSettings& settings_;
+  const Job job_;
+  std::unique_ptr<Task> task_;
+  Planner planner_;
+  GoldById gold_;
+  TrainDataFile file_;
+  TrainDataEnd end_;
+};
+
+}  // namespace
+
+TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& settings) {
+  return TrainDataJob(bench, settings).run();
+}
+
+}  // namespace sheaf
