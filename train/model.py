@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
-from safetensors.torch import save
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from safetensors.torch import save, save_file
+from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
 from trouble import Trouble
@@ -22,7 +22,6 @@ def is_gguf(path):
 def open_model(path):
     """The model with fp32 weights, on the CPU."""
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
     place = Path(path)
     if not place.exists():
         raise Trouble(f"{path}: no such model; name a folder in Hugging Face format or a GGUF file with --model")
@@ -33,10 +32,19 @@ def open_model(path):
                                                      local_files_only=True, **extra)
     except (OSError, ValueError, ImportError) as error:
         raise Trouble(f"{path}: {error}") from None
-    if hasattr(model.config, "quantization_config"):  # GGUF: the weights are plain fp32 by now
-        del model.config.quantization_config
+    if is_gguf(path):
+        model = plain(model)
     model.config.use_cache = False
     return model
+
+
+def plain(model):
+    """The same model without its memory of a quantized file: the weights are fp32 by now and may be saved."""
+    config = model.config
+    del config.quantization_config
+    copy = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
+    copy.load_state_dict(model.state_dict())
+    return copy
 
 
 def add_lora(model, path, rank, alpha, dropout):
@@ -82,25 +90,25 @@ def save_adapter(model, folder, dtype):
 
 
 def save_whole(model, source, folder, dtype):
+    # Parameters, unlike the state dict, list a weight that two layers share once.
+    weights = {name: weight.detach().to("cpu", DTYPES[dtype]).contiguous() for name, weight in model.named_parameters()}
+
     def write(place):
-        weights = {name: weight.to("cpu", DTYPES[dtype]) for name, weight in model.state_dict().items()}
-        kept, model.config.dtype = model.config.dtype, DTYPES[dtype]
-        model.save_pretrained(place, state_dict=weights)
-        model.config.dtype = kept
-        copy_tokenizer(source, place)
+        config = model.config.to_dict() | {"dtype": str(DTYPES[dtype]).removeprefix("torch."), "use_cache": True,
+                                           "architectures": [type(model).__name__]}
+        (place / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+        save_file(weights, place / "model.safetensors", {"format": "pt"})
+        shutil.copymode(place / "config.json", place / "model.safetensors")
+        copy_tokenizer(Path(source), place)
 
     replace_folder(folder, write)
 
 
 def copy_tokenizer(source, folder):
-    place = Path(source)
-    if is_gguf(source):
-        AutoTokenizer.from_pretrained(place.parent, gguf_file=place.name, local_files_only=True).save_pretrained(folder)
-        return
-    place = place.parent if place.is_file() else place
+    source = source.parent if source.is_file() else source
     for pattern in ("tokenizer*", "*.jinja", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt",
                     "*.tiktoken", "generation_config.json"):
-        for file in place.glob(pattern):
+        for file in source.glob(pattern):
             shutil.copy(file, folder)
 
 
