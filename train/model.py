@@ -87,9 +87,16 @@ def save_adapter(model, folder, dtype):
         file.write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n")
 
     replace_folder(folder, write)
+    return Path(folder)
 
 
 def save_whole(model, source, folder, dtype):
+    """Saves all weights in the form that the source has: a GGUF file (model.gguf) or a Hugging Face folder."""
+    if is_gguf(source):
+        from gguf_file import write_gguf  # late: only GGUF files need that package
+
+        replace_folder(folder, lambda place: write_gguf(model, source, place / "model.gguf", dtype))
+        return Path(folder) / "model.gguf"
     # Parameters, unlike the state dict, list a weight that two layers share once.
     weights = {name: weight.detach().to("cpu", DTYPES[dtype]).contiguous() for name, weight in model.named_parameters()}
 
@@ -102,6 +109,7 @@ def save_whole(model, source, folder, dtype):
         copy_tokenizer(Path(source), place)
 
     replace_folder(folder, write)
+    return Path(folder)
 
 
 def copy_tokenizer(source, folder):

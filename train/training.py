@@ -152,12 +152,11 @@ class Training:
         self.lines, self.since = [], time.monotonic()
 
     def save(self, name):
-        folder = self.folder / name
+        """Saves the weights; the path is what sheaf takes as model.adapter or model.path."""
+        folder, dtype = self.folder / name, self.options.save_dtype
         if self.options.full:
-            models.save_whole(self.model, self.options.model, folder, self.options.save_dtype)
-        else:
-            models.save_adapter(self.model, folder, self.options.save_dtype)
-        return folder
+            return models.save_whole(self.model, self.options.model, folder, dtype)
+        return models.save_adapter(self.model, folder, dtype)
 
     def save_checkpoint(self):
         checkpoint.save(self.checkpoint, self.model, self.optimizer, self.progress, self.settings)

@@ -5,6 +5,5 @@ from pathlib import Path
 
 os.environ.setdefault("TQDM_DISABLE", "1")
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULT_MODEL = ROOT / "build/models/smollm2.gguf"
 SHEAF = Path(os.environ.get("SHEAF_BINARY", ROOT / "build/sheaf"))
 sys.path.insert(0, str(ROOT / "train"))
