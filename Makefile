@@ -55,6 +55,14 @@ fuzz: sanitized-build ## the readers' fuzz tests under the sanitizers, three min
 soak: build ## kill jobs, shards and merges and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
+train-setup: ## a Python environment for train/ in build/train (PyTorch: a few GB)
+	@cmp -s train/requirements.txt build/train/requirements.txt || { \
+	  python3 -m venv build/train && build/train/bin/pip install -q -r train/requirements.txt && \
+	  cp train/requirements.txt build/train/; }
+
+train-test: build train-setup ## the tests of train/ (they are also part of `make test` once build/train is there)
+	@ctest --preset $(PRESET) -L train
+
 install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
@@ -68,4 +76,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitized-build sanitize fuzz soak install format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitized-build sanitize fuzz soak train-setup train-test install format lint clean

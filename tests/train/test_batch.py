@@ -1,0 +1,113 @@
+"""Masks, packing and batches."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import place  # noqa: F401
+import prompts as made
+import numpy
+import tiny
+import torch
+from batch import batches, make_rows, pack, rows_of_batch
+from data import read_prompts
+from loss import Loss
+from model import open_model
+
+
+def sees(prompt, query, key):
+    """The definition, word by word: may token `query` look at token `key`?"""
+    def place_of(token):
+        starts = prompt["segment_starts"] + [len(prompt["tokens"])]
+        for segment in range(len(starts) - 1):
+            if starts[segment] <= token < starts[segment + 1]:
+                return segment, token - starts[segment]
+
+    (looking, index), (seen, key_index) = place_of(query), place_of(key)
+    if looking == seen:
+        return key_index <= index
+    if seen in prompt["sees"][looking]:
+        return True
+    return seen in prompt["abreast"][looking] and key_index <= index
+
+
+class Batch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def random_prompts(self, count, seed):
+        source = made.random_source(seed)
+        listed = [made.random_prompt(source) for _ in range(count)]
+        # Two files, so that joining them is part of the test.
+        made.write(self.folder / "a.parquet", listed[:count // 3], "m")
+        made.write(self.folder / "b.parquet", listed[count // 3:], "m")
+        return listed, read_prompts([self.folder / "a.parquet", self.folder / "b.parquet"])
+
+    def test_mask_is_the_definition(self):
+        listed, prompts = self.random_prompts(60, seed=1)
+        rows = pack(range(60), prompts.lengths(), 100)
+        self.assertLess(len(rows), 30)
+        for row, seen, packed in zip(rows, *self.masks(prompts, rows, 100)):
+            tokens = [(prompt, token) for prompt in row for token in range(len(listed[prompt]["tokens"]))]
+            for i, (prompt, query) in enumerate(tokens):
+                for j, (other, key) in enumerate(tokens):
+                    expected = prompt == other and sees(listed[prompt], query, key)
+                    self.assertEqual(bool(seen[i, j]), expected, (row, prompt, query, other, key))
+                self.assertFalse(seen[i, len(tokens):].any())
+            self.assertFalse(seen[len(tokens):, :len(tokens)].any())
+            self.assertTrue(seen.diagonal().all())
+            self.assertTrue(torch.equal(packed == 0, seen))
+
+    @staticmethod
+    def masks(prompts, rows, width):
+        made_rows = make_rows(prompts, rows, width)
+        return made_rows.seen(), made_rows.mask(torch.float32)[:, 0]
+
+    def test_the_model_uses_the_mask(self):
+        """Changing a token changes the logits of exactly those tokens that see it, directly or through others."""
+        tiny.save_model(self.folder / "model")
+        loss = Loss(open_model(str(self.folder / "model")), torch.device("cpu"))
+        _, prompts = self.random_prompts(30, seed=2)
+        rows = make_rows(prompts, [[p] for p in range(30)], 64)
+        rows.wanted = torch.arange(30 * 64)
+        with torch.no_grad():
+            before = loss.logits(rows).view(30, 64, -1)
+            changed = [len(prompts.tokens[p]) // 2 for p in range(30)]
+            for row, token in enumerate(changed):
+                rows.tokens[row, token] = (rows.tokens[row, token] + 1) % tiny.VOCABULARY
+            after = loss.logits(rows).view(30, 64, -1)
+        reach = rows.seen().float()
+        reach = (reach @ reach) > 0  # two layers
+        for row, token in enumerate(changed):
+            differs = (before[row] != after[row]).any(-1)
+            self.assertTrue(torch.equal(differs, reach[row, :, token]), row)
+
+    def test_packing_does_not_change_the_loss(self):
+        tiny.save_model(self.folder / "model")
+        loss = Loss(open_model(str(self.folder / "model")), torch.device("cpu"))
+        _, prompts = self.random_prompts(40, seed=3)
+        lengths = prompts.lengths()
+        with torch.no_grad():
+            alone = {p: loss.of_targets(make_rows(prompts, [[p]], int(lengths[p]))) for p in range(40)}
+            packed = {}
+            for rows, width in rows_of_batch(list(range(40)), lengths, 256):
+                losses = loss.of_targets(make_rows(prompts, rows, width))
+                counts = [int((prompts.targets[p] >= 0).sum()) for row in rows for p in row]
+                packed |= zip([p for row in rows for p in row], losses.split(counts))
+        self.assertEqual(sorted(packed), list(range(40)))
+        for p in range(40):
+            self.assertTrue(torch.allclose(alone[p], packed[p], atol=1e-5), p)
+
+    def test_an_epoch_has_each_prompt_once(self):
+        lengths = numpy.array([10, 300, 20, 70, 40, 90, 5])
+        for seed in range(5):
+            epochs = list(batches(lengths, seed, 100, epochs=2))
+            self.assertEqual(sorted(p for batch in epochs for p in batch), sorted(2 * list(range(7))))
+            self.assertTrue(all(len(batch) == 1 or lengths[batch].sum() <= 100 for batch in epochs))
+            self.assertEqual(epochs, list(batches(lengths, seed, 100, epochs=2)))
+        self.assertNotEqual(list(batches(lengths, 0, 100, 1)), list(batches(lengths, 1, 100, 1)))
+
+
+if __name__ == "__main__":
+    unittest.main()

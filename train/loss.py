@@ -1,0 +1,26 @@
+"""The loss of rows of prompts."""
+import torch
+
+
+class Loss:
+    """Runs the model on rows. Only tokens with a target reach the output layer, because vocabularies are large."""
+
+    def __init__(self, model, device):
+        self.model = model
+        self.device = device
+        self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self.wanted = None
+        base = model.get_base_model() if hasattr(model, "get_base_model") else model
+        base.get_output_embeddings().register_forward_pre_hook(lambda _, hidden: (hidden[0].flatten(0, 1)[self.wanted],))
+
+    def logits(self, rows):
+        """[targets, vocabulary], in the order of the rows."""
+        self.wanted = rows.wanted
+        with torch.autocast(self.device.type, dtype=self.dtype, enabled=self.dtype != torch.float32):
+            return self.model(input_ids=rows.tokens, position_ids=rows.positions, attention_mask=rows.mask(self.dtype),
+                              use_cache=False).logits
+
+    def of_targets(self, rows):
+        """The cross entropy of each target."""
+        return torch.nn.functional.cross_entropy(self.logits(rows).float(), rows.targets.flatten()[rows.wanted],
+                                                 reduction="none")

@@ -1,0 +1,94 @@
+"""The command line of train/train."""
+import argparse
+import hashlib
+from pathlib import Path
+
+ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and the
+positions that decoding uses. Rerun the same command to resume after an interruption."""
+AFTER = """FOLDER gets:
+  adapter/       the PEFT adapter for `model.adapter` (with --full: model/, a whole model); the best one if --validate
+                 is given, else the last
+  log.jsonl      loss, learning rate and validation scores
+  curve.svg      the same as a picture
+  checkpoint.pt  what resuming needs; delete it when training is finished
+
+example: train/train out/train.parquet --out out/adapter --epochs 3 --validate configs/dev.yaml --gold dev.jsonl"""
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1; got {text}")
+    return value
+
+
+def share(text):
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 0 and less than 1; got {text}")
+    return value
+
+
+def above_zero(text):
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"must be greater than 0; got {text}")
+    return value
+
+
+def parser():
+    parser = argparse.ArgumentParser(prog="train/train", description=ABOUT, epilog=AFTER,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("data", nargs="+", metavar="DATA.parquet", help="training data")
+    add("--out", required=True, metavar="FOLDER", help="where adapter, log and checkpoint go")
+    add("--model", metavar="PATH", help="a folder in Hugging Face format or a GGUF file (default: the data's)")
+    add("--full", action="store_true", help="train all weights instead of an adapter")
+    add("--lora-rank", type=positive, default=16, metavar="N", help="rank of the adapter (default: 16)")
+    add("--alpha", type=above_zero, metavar="X", help="scale of the adapter (default: twice the rank)")
+    add("--dropout", type=share, default=0.0, metavar="SHARE", help="dropout of the adapter's input (default: 0)")
+    add("--learning-rate", type=above_zero, metavar="X", help="the highest (default: 2e-4; with --full 5e-5)")
+    add("--weight-decay", type=float, default=0.0, metavar="X", help="AdamW's (default: 0)")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--epochs", type=positive, metavar="N", help="times through the data (default: 3)")
+    length.add_argument("--steps", type=positive, metavar="N", help="steps, instead of --epochs")
+    add("--tokens-per-batch", type=positive, default=16384, metavar="N", help="tokens per step (default: 16384)")
+    add("--tokens-at-once", type=positive, metavar="N",
+        help="tokens that go through the model together; fewer need less memory (default: 16384; CPU: 2048)")
+    add("--warmup", type=share, default=0.05, metavar="SHARE",
+        help="share of the steps in which the learning rate rises; then it falls as a cosine (default: 0.05)")
+    add("--seed", type=int, default=0, metavar="N", help="order of the prompts and first weights (default: 0)")
+    add("--save-dtype", choices=["bf16", "fp32"], default="bf16", help="type of the saved weights (default: bf16)")
+    add("--validate", metavar="JOB.yaml", help="a job that `sheaf run` runs with the adapter to measure F1")
+    add("--gold", metavar="FILE", help="the gold values of that job (default: its input.path)")
+    add("--metric", default="attributes", metavar="NAME", help="a metric of `sheaf score` (default: attributes)")
+    add("--validate-every", type=positive, metavar="N", help="steps between validations (default: a fifth of all)")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of that job (may be repeated)")
+    add("--sheaf", default="build/sheaf", metavar="PATH", help="the program (default: build/sheaf)")
+    add("--device", choices=["auto", "cpu", "cuda"], default="auto", help="where to compute (default: auto)")
+    add("--checkpoint-every", type=positive, default=200, metavar="N", help="steps between checkpoints (default: 200)")
+    add("--log-every", type=positive, default=10, metavar="N", help="steps between lines of progress (default: 10)")
+    add("--restart", action="store_true", help="forget the checkpoint in FOLDER and start again")
+    return parser
+
+
+def parse(arguments=None):
+    options = parser().parse_args(arguments)
+    if options.alpha is None:
+        options.alpha = 2.0 * options.lora_rank
+    if options.learning_rate is None:
+        options.learning_rate = 5e-5 if options.full else 2e-4
+    if options.epochs is None and options.steps is None:
+        options.epochs = 3
+    return options
+
+
+# What may differ when training resumes: it changes how fast a step is or what is shown, not the weights.
+FREE = {"data", "out", "tokens_at_once", "sheaf", "device", "checkpoint_every", "log_every", "restart"}
+
+
+def settings(options):
+    """What decides the weights, to refuse to resume with something else."""
+    kept = {name: value for name, value in vars(options).items() if name not in FREE}
+    digests = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in options.data]
+    return kept | {"data": " ".join(digests)}

@@ -1,0 +1,37 @@
+"""Trains an adapter, or all weights, on the prompts of `sheaf train-data`. train/README.md explains it."""
+import os
+import signal
+import sys
+
+from options import parse
+from trouble import Trouble
+
+os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+os.environ.setdefault("TQDM_DISABLE", "1")  # the bars of libraries would mix with our lines
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    try:
+        from training import INTERRUPTED, Training  # late: importing PyTorch takes seconds, and --help needs none
+    except ImportError as error:
+        print(f"train: {error}; `make train-setup` installs what training needs", file=sys.stderr)
+        return 3
+    try:
+        training = Training(options)
+
+        def stop(*_):
+            training.stopped = True
+
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, stop)
+        return training.run()
+    except Trouble as trouble:
+        print(f"train: {trouble}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""One training, from data to adapter."""
+import itertools
+import math
+import time
+from pathlib import Path
+
+import torch
+
+import checkpoint
+import model as models
+from batch import batches, batches_of_epoch, make_rows, rows_of_batch
+from data import read_about, read_prompts
+from log import Log
+from loss import Loss
+from options import settings
+from trouble import Trouble
+from validate import Validation
+
+INTERRUPTED = 130  # as sheaf's exit code
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def duration(seconds):
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def choose_device(name):
+    if name == "cuda" and not torch.cuda.is_available():
+        raise Trouble("--device cuda: this machine has no GPU that PyTorch can use; use --device cpu")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def model_path(options):
+    """The model that --model or the data name. Files for several models cannot be mixed."""
+    named = {path: read_about(path).get("model") for path in options.data}
+    if options.model:
+        return options.model
+    if len(set(named.values())) > 1:
+        raise Trouble("the data files name different models: " +
+                      ", ".join(f"{path}: {name}" for path, name in named.items()) + "; choose one with --model")
+    path = next(iter(named.values()))
+    if not path:
+        raise Trouble(f"{options.data[0]}: the file names no model; name it with --model")
+    return path
+
+
+def rate_share(step, steps, warmup):
+    """The learning rate of a step as a share of the highest: a linear rise, then a cosine down to 0."""
+    rise = round(warmup * steps)
+    if step < rise:
+        return (step + 1) / rise
+    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
+
+
+class Training:
+    def __init__(self, options):
+        self.options = options
+        self.folder = Path(options.out)
+        self.device = choose_device(options.device)
+        self.stopped = False  # set it to end after the step that runs
+        self.lines = []       # steps that are not in the log yet
+        options.model = model_path(options)
+        self.settings = settings(options)
+        self.checkpoint = self.folder / "checkpoint.pt"
+        if options.restart:
+            self.checkpoint.unlink(missing_ok=True)
+        state = checkpoint.load(self.checkpoint, self.settings)
+        self.validation = Validation(options) if options.validate else None
+        self.prompts = read_prompts(options.data)
+        self.lengths = self.prompts.lengths()
+        self.plan()
+        self.open_model()
+        self.progress = {"step": 0, "validated": 0, "best": None}
+        if state:
+            self.progress = checkpoint.restore(state, self.model, self.optimizer)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.log = Log(self.folder, self.progress["step"] if state else -1)
+
+    def plan(self):
+        options = self.options
+        budget = options.tokens_per_batch
+        targets = int((self.prompts.targets.values >= 0).sum())
+        if targets == 0:
+            raise Trouble("the data have no targets, so there is nothing to learn")
+        if options.steps is None:
+            self.steps = sum(1 for _ in batches(self.lengths, options.seed, budget, options.epochs))
+        else:
+            self.steps = options.steps
+        self.at_once = options.tokens_at_once or (16384 if self.device.type == "cuda" else 2048)
+        self.validate_every = options.validate_every or max(1, math.ceil(self.steps / 5))
+        say(f"{len(self.prompts):,} prompts, {self.lengths.sum():,} tokens, {targets:,} targets; {self.steps:,} steps, "
+            f"{sum(1 for _ in batches_of_epoch(self.lengths, options.seed, 0, budget)):,} per epoch")
+
+    def open_model(self):
+        options = self.options
+        torch.manual_seed(options.seed)
+        model = models.open_model(options.model)
+        size = model.get_input_embeddings().num_embeddings
+        if max(self.prompts.tokens.values.max(), self.prompts.targets.values.max()) >= size:
+            raise Trouble(f"{options.model}: the data have token ids of {size} and more, which this model does not know; "
+                          "train the model that the data were written for")
+        if not options.full:
+            model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
+        self.model = models.to_device(model, self.device, not options.full)
+        self.weights = list(models.trained(self.model).values())
+        self.optimizer = torch.optim.AdamW(self.weights, lr=options.learning_rate, weight_decay=options.weight_decay,
+                                           fused=self.device.type == "cuda")
+        self.loss = Loss(self.model, self.device)
+        say(f"{options.model}: {sum(p.numel() for p in self.model.parameters()):,} weights, "
+            f"{sum(p.numel() for p in self.weights):,} of them trained, on {self.device.type}")
+
+    def step(self, batch):
+        """One step of the optimizer; the loss stays on the device, so that nothing waits for it."""
+        pieces = [make_rows(self.prompts, rows, width)
+                  for rows, width in rows_of_batch(batch, self.lengths, self.at_once)]
+        count = sum(len(piece.wanted) for piece in pieces)
+        total = torch.zeros((), device=self.device)
+        for piece in pieces:
+            if len(piece.wanted):
+                loss = self.loss.of_targets(piece.to(self.device)).sum() / count
+                loss.backward()
+                total += loss.detach()
+        rate = self.options.learning_rate * rate_share(self.progress["step"], self.steps, self.options.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.progress["step"] += 1
+        return {"step": self.progress["step"], "loss": total, "learning_rate": rate,
+                "tokens": int(self.lengths[batch].sum()), "targets": count}
+
+    def write_log(self):
+        """Writes and shows the steps since the last time. Only here training waits for the device."""
+        if not self.lines:
+            return
+        losses = torch.stack([line["loss"] for line in self.lines]).tolist()
+        seconds = time.monotonic() - self.since
+        lines = [line | {"loss": loss} for line, loss in zip(self.lines, losses)]
+        step, rate = lines[-1]["step"], lines[-1]["learning_rate"]
+        if not all(map(math.isfinite, losses)):
+            raise Trouble(f"the loss is not a number after step {step}; lower --learning-rate and --restart")
+        self.log.add(lines)
+        say(f"step {step:,}/{self.steps:,}  loss {sum(losses) / len(losses):.4f}  rate {rate:.2e}  "
+            f"{sum(line['tokens'] for line in lines) / seconds:,.0f} tokens/s  "
+            f"{duration((self.steps - step) * seconds / len(lines))} left")
+        self.lines, self.since = [], time.monotonic()
+
+    def save(self, name):
+        """Saves the weights; the path is what sheaf takes as model.adapter or model.path."""
+        folder, dtype = self.folder / name, self.options.save_dtype
+        if self.options.full:
+            return models.save_whole(self.model, self.options.model, folder, dtype)
+        return models.save_adapter(self.model, folder, dtype)
+
+    def save_checkpoint(self):
+        checkpoint.save(self.checkpoint, self.model, self.optimizer, self.progress, self.settings)
+
+    def product(self):
+        return "model" if self.options.full else "adapter"
+
+    def validate(self):
+        start = time.monotonic()
+        candidate = self.save("candidate")
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()  # sheaf wants the GPU's memory
+        scores = self.validation.score(candidate, self.folder / "validation")
+        if scores is None:
+            self.stopped = True
+            return
+        step = self.progress["step"]
+        self.progress["validated"] = step
+        self.log.add([{"step": step} | scores])
+        best = self.progress["best"] is None or scores["f1"] > self.progress["best"]
+        if best:
+            self.progress["best"] = scores["f1"]
+            self.save(self.product())
+        say(f"step {step:,}/{self.steps:,}  validation " + "  ".join(f"{word} {v:.4g}" for word, v in scores.items()) +
+            f"  in {duration(time.monotonic() - start)}" + ("  (best so far)" if best else ""))
+
+    def validation_due(self):
+        step = self.progress["step"]
+        due = step > 0 and (step % self.validate_every == 0 or step == self.steps)
+        return self.validation and due and self.progress["validated"] != step
+
+    def run(self):
+        options, first = self.options, self.progress["step"]
+        if first:
+            say(f"resuming after step {first:,}")
+        self.model.train()
+        order = itertools.islice(batches(self.lengths, options.seed, options.tokens_per_batch), first, None)
+        self.since = time.monotonic()
+        while True:
+            step = self.progress["step"]
+            if self.validation_due() and not self.stopped:
+                self.write_log()
+                self.validate()
+                self.log.draw()
+                self.since = time.monotonic()
+            stopped = self.stopped
+            saving = stopped or step == self.steps or (step % options.checkpoint_every == 0 and step > first)
+            if saving or step % options.log_every == 0:
+                self.write_log()
+            if saving:
+                self.save_checkpoint()
+                self.log.draw()
+            if stopped:
+                say("interrupted: rerun the same command to resume")
+                return INTERRUPTED
+            if step == self.steps:
+                break
+            self.lines.append(self.step(next(order)))
+        self.save("last" if self.validation else self.product())
+        say(f"{self.product()}  {self.folder / self.product()}\nlog  {self.folder}/log.jsonl, curve.svg")
+        return 0
