@@ -113,8 +113,12 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
 }
 
 void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
-                    std::vector<MetricItem>& items) {
-  for (const auto& [attribute, values] : extra.at("gold").items()) {
+                    bool unmentioned_absent, std::vector<MetricItem>& items) {
+  json gold = extra.at("gold");
+  if (unmentioned_absent && row != nullptr)
+    for (const auto& [attribute, value] : row->items())
+      if (!gold.contains(attribute)) gold[attribute] = json::array();
+  for (const auto& [attribute, values] : gold.items()) {
     MetricItem item;
     item.id = fmt::format("{}/{}", id, attribute);
     item.unit = id;
@@ -177,7 +181,7 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
     if (row == nullptr) joined.missing.push_back(id);
     if (row == nullptr && options.skip_missing) continue;
     if (predictions.documents && is_document(one))
-      add_attributes(one.extra, id, row, answers, joined.items);
+      add_attributes(one.extra, id, row, answers, options.unmentioned_absent, joined.items);
     else
       joined.items.push_back(question_item(one, id, row, answers));
   }

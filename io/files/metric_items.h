@@ -18,6 +18,7 @@ struct MetricItems {
 struct JoinOptions {
   std::vector<std::string> no_answer;  ///< answers that mean there is none, beside null; case does not count
   bool skip_missing = false;           ///< leave out what has no prediction
+  bool unmentioned_absent = false;     ///< attributes that the gold does not name count, as absent ones
 };
 
 /// Refuses gold answers that are not of the metric's kind.

@@ -1,0 +1,225 @@
+"""Makes many schemas and texts out of labelled product titles, so that a model that learns from them extracts from
+products and by schemas that it never saw. train/README.md explains it."""
+import argparse
+import json
+import random
+import re
+import sys
+from pathlib import Path
+
+from trouble import Trouble
+from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS
+
+GROUP = 6  # products that share a schema, as the products of a category do
+
+
+def read_titles(path, closed):
+    """Lines of ExtractGPT's form. `closed`: an attribute of the category that a line does not name is absent."""
+    products = []
+    for number, line in enumerate(Path(path).read_text().splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            firsts = {name: next(iter(found)).strip() for name, found in entry["target_scores"].items()}
+            values = {name: None if value == "n/a" else value for name, value in firsts.items()}
+            products.append({"category": entry["category"], "title": entry["input"], "values": values})
+        except (ValueError, KeyError, StopIteration, AttributeError):
+            raise Trouble(f"{path}:{number}: not a line {{input, category, target_scores}}") from None
+    if closed:
+        names = {}
+        for product in products:
+            for name in product["values"]:
+                names.setdefault(product["category"], {})[name] = None
+        for product in products:
+            product["values"] = names[product["category"]] | product["values"]
+    return products
+
+
+def known_values(products):
+    known = {}
+    for product in products:
+        for name, value in product["values"].items():
+            if value:
+                known.setdefault(name, {}).setdefault(value.lower(), value)
+    return known
+
+
+def mentions(title, values):
+    lower = title.lower()
+    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", lower) for value in values)
+
+
+class Variant:
+    """A schema for a group of products, and their texts."""
+
+    def __init__(self, number, group, known, random_, strangers):
+        self.name, self.random, self.known = f"v{number}", random_, known
+        self.texts = [self.text_of(product, strangers) for product in group]
+        self.group = group
+        self.attributes, self.golds = [], [{} for _ in group]
+        names = list(dict.fromkeys(name for product in group for name in product["values"]))
+        kept = [name for name in names if random_.random() < 0.8] or names[:1]
+        foreign = random_.sample(sorted(set(known) - set(names)), random_.choice([0, 0, 1, 2, 3]))
+        order = kept + foreign
+        random_.shuffle(order)
+        for name in order:
+            self.add(name, name in foreign)
+
+    def text_of(self, product, strangers):
+        """The product's text; its values are still in it, letter by letter."""
+        pick, title, values = self.random, product["title"], {k: v for k, v in product["values"].items() if v}
+        sentences = []
+        kind = pick.random()
+        if kind < 0.4:
+            return title
+        if kind < 0.75:
+            for name in pick.sample(sorted(values), min(len(values), pick.choice([0, 1, 2, 3]))):
+                value = values[name]
+                if pick.random() < 0.6:
+                    shorter = re.sub(r"\s+([,)])", r"\1", " ".join(title.replace(value, " ", 1).split())).strip(" ,-")
+                    # Other values may overlap with the one that moves.
+                    if len(shorter) > 12 and all(other in shorter for n, other in values.items() if n != name):
+                        title = shorter
+                        sentences.append(self.statement(name, value))
+                        continue
+                sentences.append(self.statement(name, value))
+        sentences += pick.sample(FILLER, pick.choice([0, 1, 1, 2, 3]))
+        pick.shuffle(sentences)
+        text = title
+        if sentences:
+            text += pick.choice(["\n", "\n", " ", ". "]) + " ".join(sentences)
+        if kind > 0.92:
+            text += pick.choice(["\nCustomers also bought: ", "\nSee also: ", "\nOften bought with "]) + pick.choice(
+                strangers)["title"]
+        return text
+
+    def statement(self, name, value):
+        kinds = STATEMENTS.get(SAME.get(name, name), [])
+        text = self.random.choice(kinds if kinds and self.random.random() < 0.7 else ANY_STATEMENT)
+        said = self.random.choice(NAMES[SAME.get(name, name)][0]) if SAME.get(name, name) in NAMES else name
+        return text.format(value, name=said, lower=said.lower())
+
+    def add(self, name, foreign):
+        pick = self.random
+        names, about = NAMES.get(SAME.get(name, name), ([name], []))
+        said = name if pick.random() < 0.35 else pick.choice(names)
+        if pick.random() < 0.15:
+            said = pick.choice([said.lower(), said.replace(" ", "_").lower(), said.title(), said.upper()])
+        if said in (attribute["name"] for attribute in self.attributes):
+            return
+        attribute = {"name": said}
+        if about and pick.random() < 0.6:
+            attribute["description"] = pick.choice(about)
+        golds = []
+        for product, text in zip(self.group, self.texts):
+            if name in product["values"]:
+                golds.append(product["values"][name])
+            elif foreign and not mentions(text, self.known[name]):
+                golds.append(None)
+            else:
+                golds.append(...)  # nobody knows
+        golds = self.give_type(attribute, name, golds)
+        self.attributes.append(attribute)
+        for gold, value in zip(self.golds, golds):
+            if value is not ...:
+                gold[said] = value
+
+    def give_type(self, attribute, name, golds):
+        """Sometimes an attribute is a number, one of some options, or a list."""
+        pick = self.random
+        stated = [value for value in golds if value and value is not ...]
+        kind = pick.random()
+        numbers = [re.fullmatch(r"[^\d.,/-]*(\d+(?:\.\d+)?)[^\d.,/-]*", value) for value in stated]
+        if stated and all(numbers) and kind < 0.5:
+            attribute["type"] = "number"
+            table = {value: json.loads(found[1].lstrip("0") or "0") if not found[1].startswith("0.") else float(found[1])
+                     for value, found in zip(stated, numbers)}
+            return [table.get(value, value) if isinstance(value, str) else value for value in golds]
+        if 0.5 < kind < 0.65 and stated and max(map(len, stated)) < 30:
+            lower = pick.random() < 0.6
+            options = list(dict.fromkeys(value.lower() if lower else value for value in stated))
+            others = [other if lower else self.known[name][other] for other in self.known[name]]
+            others = [other for other in others if other.lower() not in {o.lower() for o in options} and len(other) < 30]
+            options += pick.sample(others, min(len(others), pick.randint(1, 5)))
+            if len({o.lower() for o in options}) == len(options) and len(options) > 1:
+                pick.shuffle(options)
+                attribute |= {"type": "enum", "options": options}
+                return [value.lower() if isinstance(value, str) and lower else value for value in golds]
+        if 0.65 < kind < 0.78:
+            attribute["type"] = "list"
+            return [re.split(r", | & | and |/", value) if isinstance(value, str) else value for value in golds]
+        return golds
+
+
+def vary(products, passes, seed):
+    """Variants that go through all products `passes` times."""
+    pick = random.Random(seed)
+    known = known_values(products)
+    groups = {}
+    for product in products:
+        groups.setdefault(product["category"], []).append(product)
+    variants = []
+    for _ in range(passes):
+        for members in groups.values():
+            members = pick.sample(members, len(members))
+            for first in range(0, len(members), GROUP):
+                variants.append(Variant(len(variants), members[first:first + GROUP], known, pick, products))
+    return variants
+
+
+def write(folder, model, variants, seed):
+    """A corpus, a schema and a job for each wording of the instruction; the first is sheaf's own."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    pick = random.Random(seed)
+    parts = [[] for _ in range(len(INSTRUCTIONS) + 1)]
+    for variant in variants:
+        parts[0 if pick.random() < 0.5 else pick.randrange(1, len(parts))].append(variant)
+    for number, part in enumerate(parts):
+        corpus, schema, job = (folder / f"{name}-{number}" for name in ("corpus", "schema", "job"))
+        with open(f"{corpus}.jsonl", "w") as out:
+            for variant in part:
+                for index, (text, gold) in enumerate(zip(variant.texts, variant.golds)):
+                    line = {"id": f"{variant.name}.{index}", "category": variant.name, "document": text, "gold": gold}
+                    print(json.dumps(line, ensure_ascii=False), file=out)
+        categories = {variant.name: variant.attributes for variant in part}
+        Path(f"{schema}.yaml").write_text(json.dumps({"categories": categories}, ensure_ascii=False) + "\n")
+        task = {"kind": "extract", "schema": f"{schema}.yaml"}
+        if number > 0:
+            task["instruction"] = INSTRUCTIONS[number - 1]
+        Path(f"{job}.yaml").write_text(json.dumps({
+            "model": {"path": model},
+            "input": {"path": f"{corpus}.jsonl", "id": "id", "category": "category", "document": ["document"]},
+            "task": task, "method": {"name": "hpd", "documents": GROUP}, "output": {"path": f"{folder}/out-{number}"},
+        }, ensure_ascii=False, indent=1) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="train/vary", description="Make many schemas and texts out of labelled product titles (lines of "
+        "ExtractGPT's form): a corpus, a schema and a job for each wording of the instruction, for `sheaf train-data`.")
+    parser.add_argument("titles", nargs="*", metavar="TITLES.jsonl",
+                        help="titles; an attribute that a line does not name is unknown")
+    parser.add_argument("--closed", action="append", default=[], metavar="TITLES.jsonl",
+                        help="titles; an attribute of the category that a line does not name is absent")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where corpora, schemas and jobs go")
+    parser.add_argument("--model", default="build/models/smollm2.gguf", metavar="PATH", help="model of the jobs")
+    parser.add_argument("--passes", type=int, default=8, metavar="N", help="times through the titles (default: 8)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N")
+    options = parser.parse_args()
+    try:
+        variants = []
+        for path in options.titles + options.closed:
+            variants += vary(read_titles(path, path in options.closed), options.passes, f"{options.seed} {path}")
+        for number, variant in enumerate(variants):
+            variant.name = f"v{number}"
+        if not variants:
+            raise Trouble("no titles are given; name at least one file")
+        write(options.out, options.model, variants, options.seed)
+    except (Trouble, OSError) as trouble:
+        print(f"vary: {trouble}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
