@@ -44,12 +44,20 @@ def pack(prompts, lengths, width):
 
 
 def rows_of_batch(batch, lengths, at_once):
-    """Pieces of the batch that go through the model together, as (rows, width). A row is as wide as the longest
-    prompt, so that dense masks stay small."""
-    width = -(-max(int(lengths[p]) for p in batch) // ROUND) * ROUND
-    rows = pack(batch, lengths, width)
+    """Pieces of the batch that go through the model together, as (rows, width). A row is one to four times as wide as
+    the longest prompt: wider rows have less padding, narrower ones cheaper attention."""
+    longest = max(int(lengths[p]) for p in batch)
+    widths = [-(-longest * times // ROUND) * ROUND for times in range(1, 5)]
+    packed = [(pack(batch, lengths, width), width) for width in widths]
+    rows, width = min(packed, key=lambda rows_width: cost(*rows_width))
     count = max(1, at_once // width)
     return [(rows[i:i + count], width) for i in range(0, len(rows), count)]
+
+
+def cost(rows, width):
+    """Work of a model: per token that of its layers and, for each token of the row, attention."""
+    layers_per_seen_token = 2048  # about; small models have less, large ones more
+    return len(rows) * width * (layers_per_seen_token + width)
 
 
 @dataclass
