@@ -3,8 +3,8 @@ import argparse
 import hashlib
 from pathlib import Path
 
-ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and the
-positions that decoding uses. Rerun the same command to resume after an interruption."""
+ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and
+the positions that decoding uses. Rerun the same command to resume after an interruption."""
 AFTER = """FOLDER gets:
   adapter/       the PEFT adapter for `model.adapter` (with --full: model/, a whole model); the best one if --validate
                  is given, else the last
