@@ -116,9 +116,9 @@ class SheafTest(unittest.TestCase):
         path = self.random_model()
         prompts, _ = self.graph(path)
         arguments = [self.folder / "graph.parquet", "--out", self.folder / "out", "--steps", 4, "--sheaf", place.SHEAF,
-                     "--validate", place.ROOT / "configs/demo.yaml", "--validate-every", 2, "--score=--seed", "--score=1",
-                     "--set", "input.limit=2", "--set", f"model.path={path}", "--set", "method.max_value_tokens=2",
-                     "--set", "engine.device=cpu"]
+                     "--validate", place.ROOT / "configs/demo.yaml", "--validate-every", 2,
+                     "--score=--seed", "--score=1", "--set", "input.limit=2", "--set", f"model.path={path}",
+                     "--set", "method.max_value_tokens=2", "--set", "engine.device=cpu"]
         code, text = tiny.run(*arguments)
         self.assertEqual(code, 0, text)
         log = [json.loads(line) for line in (self.folder / "out/log.jsonl").read_text().splitlines()]
