@@ -39,8 +39,9 @@ def load(path, settings):
         raise Trouble(f"{path}: the training data are not those that this training started with; name another --out, "
                       "or start again with --restart")
     if name:
-        raise Trouble(f"{path}: --{name.replace('_', '-')} was {state['settings'].get(name)} when this training started "
-                      f"and is {settings[name]} now; name another --out, or start again with --restart")
+        option, old = "--" + name.replace("_", "-"), state["settings"].get(name)
+        raise Trouble(f"{path}: {option} was {old} when this training started and is {settings[name]} now; name "
+                      "another --out, or start again with --restart")
     return state
 
 

@@ -27,11 +27,16 @@ class Axis:
 
 
 def polyline(points, color, extra=""):
-    return f'<polyline fill="none" stroke="{color}" {extra} points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+    places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline fill="none" stroke="{color}" {extra} points="{places}"/>'
 
 
 def text(x, y, words, anchor="middle", color="#333"):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">{words}</text>'
+
+
+def level(y, color):
+    return f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{color}"/>'
 
 
 def smooth(values, share=0.9):
@@ -52,8 +57,7 @@ def draw(log):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
              f'font-size="12">', '<rect width="100%" height="100%" fill="white"/>']
     for value in ticks(up.low, up.high):
-        parts += [f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(value):.1f}" y2="{up(value):.1f}" stroke="#e4e4e4"/>',
-                  text(LEFT - 6, up(value) + 4, label(value), "end", LOSS)]
+        parts += [level(up(value), "#e4e4e4"), text(LEFT - 6, up(value) + 4, label(value), "end", LOSS)]
     parts += [text(across(value), HEIGHT - BOTTOM + 18, label(value)) for value in ticks(0, last, 8)]
     parts += [text(WIDTH / 2, HEIGHT - 12, "step"), text(LEFT, TOP - 14, "loss", "middle", LOSS)]
     if losses:
@@ -70,6 +74,5 @@ def draw(log):
         for (x, y), (_, f1) in zip(points, scores):
             parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{SCORE}"/>',
                       text(x, y - 8, f"{f1:.4g}", "middle", SCORE)]
-    parts += [f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}" stroke="{GREY}"/>',
-              "</svg>"]
+    parts += [level(HEIGHT - BOTTOM, GREY), "</svg>"]
     return "\n".join(parts) + "\n"

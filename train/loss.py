@@ -11,7 +11,10 @@ class Loss:
         self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self.wanted = None
         base = model.get_base_model() if hasattr(model, "get_base_model") else model
-        base.get_output_embeddings().register_forward_pre_hook(lambda _, hidden: (hidden[0].flatten(0, 1)[self.wanted],))
+        base.get_output_embeddings().register_forward_pre_hook(self.choose)
+
+    def choose(self, _, inputs):
+        return (inputs[0].flatten(0, 1)[self.wanted],)
 
     def logits(self, rows):
         """[targets, vocabulary], in the order of the rows."""

@@ -3,8 +3,8 @@ import argparse
 import hashlib
 from pathlib import Path
 
-ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and the
-positions that decoding uses. Rerun the same command to resume after an interruption."""
+ABOUT = """Train a LoRA adapter, or all weights, on the prompts that `sheaf train-data` wrote, with the attention and
+the positions that decoding uses. Rerun the same command to resume after an interruption."""
 AFTER = """FOLDER gets:
   adapter/       the PEFT adapter for `model.adapter` (with --full: model/, a whole model); the best one if --validate
                  is given, else the last
@@ -62,6 +62,8 @@ def parser():
     add("--validate", metavar="JOB.yaml", help="a job that `sheaf run` runs with the adapter to measure F1")
     add("--gold", metavar="FILE", help="the gold values of that job (default: its input.path)")
     add("--metric", default="attributes", metavar="NAME", help="a metric of `sheaf score` (default: attributes)")
+    add("--score", action="append", default=[], metavar="ARGUMENT",
+        help="one more argument of `sheaf score`, such as --score=--unmentioned-absent (may be repeated)")
     add("--validate-every", type=positive, metavar="N", help="steps between validations (default: a fifth of all)")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of that job (may be repeated)")
     add("--sheaf", default="build/sheaf", metavar="PATH", help="the program (default: build/sheaf)")

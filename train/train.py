@@ -6,7 +6,7 @@ import sys
 from options import parse
 from trouble import Trouble
 
-os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
 os.environ.setdefault("TQDM_DISABLE", "1")  # the bars of libraries would mix with our lines
 
 

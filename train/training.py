@@ -102,8 +102,8 @@ class Training:
         model = models.open_model(options.model)
         size = model.get_input_embeddings().num_embeddings
         if max(self.prompts.tokens.values.max(), self.prompts.targets.values.max()) >= size:
-            raise Trouble(f"{options.model}: the data have token ids of {size} and more, which this model does not know; "
-                          "train the model that the data were written for")
+            raise Trouble(f"{options.model}: the data have token ids of {size} and more, which this model does not "
+                          "know; train the model that the data were written for")
         if not options.full:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = models.to_device(model, self.device, not options.full)

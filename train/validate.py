@@ -16,6 +16,7 @@ KEYS = [("micro_precision", "micro_recall", "micro_f1"), ("prec", "recall", "f1"
 class Validation:
     def __init__(self, options):
         self.sheaf, self.job, self.sets, self.metric = options.sheaf, options.validate, options.set, options.metric
+        self.more = options.score
         self.key = "model.path" if options.full else "model.adapter"
         for path in (self.sheaf, self.job):
             if not Path(path).exists():
@@ -44,7 +45,7 @@ class Validation:
         if run.returncode not in (0, 1):
             raise Trouble(f"validation failed: {' '.join(command)}\n{run.stderr.strip()}")
         command = [self.sheaf, "score", "--metric", self.metric, "--gold", self.gold, "--pred", str(output), "--json",
-                   "--quiet", "--skip-missing", "--resamples", "0"]
+                   "--quiet", "--skip-missing", "--resamples", "0", *self.more]
         score = subprocess.run(command, capture_output=True, text=True)
         if score.returncode not in (0, 1):
             raise Trouble(f"validation failed: {' '.join(command)}\n{score.stderr.strip()}")

@@ -46,8 +46,8 @@ def random_prompt(source, vocabulary=64, most=6, longest=9):
 
 
 def copying_prompt(source, vocabulary=16):
-    """An instruction, two documents of one token, and two values for each: the value repeats its document's token, and then
-    comes the end. A model that sees the other document too cannot know which one is meant."""
+    """An instruction, two documents of one token, and two values for each: the value repeats its document's token, and
+    then comes the end. A model that sees the other document too cannot know which one is meant."""
     end, instruction, key = vocabulary, vocabulary + 1, vocabulary + 2
     segments = [([instruction] * 2, 0, [-1, -1], [], [])]
     for _ in range(2):

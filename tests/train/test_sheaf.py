@@ -18,7 +18,7 @@ from model import add_lora, open_model, save_adapter, save_whole, trained
 
 JOB = [place.ROOT / "configs/demo.yaml", "--limit", 2, "--set", "method.max_value_tokens=1", "--device", "cpu"]
 # Where sheaf decodes one token, its log-probability is that of the likeliest token after the key.
-NEAR = 2e-4
+NEAR, NEAR_TINY = 5e-4, 1e-5  # thirty layers of sums in another order, and one
 
 
 @unittest.skipUnless(place.SHEAF.exists(), f"{place.SHEAF} is missing; `make build` makes it")
@@ -55,7 +55,8 @@ class SheafTest(unittest.TestCase):
         made.write(self.folder / "graph.parquet", [made.from_segments(segments)], model)
         return (read_prompts([self.folder / "graph.parquet"]), [(slot["record"], slot["question"]) for slot in slots])
 
-    def check(self, path, layers, scale):
+    def check(self, path, layers, scale, near):
+        torch.manual_seed(1)
         prompts, slots = self.graph(path)
         rows = make_rows(prompts, [[0]], int(prompts.lengths()[0]))
         model = add_lora(open_model(str(path)), str(path), rank=4, alpha=8.0, dropout=0.0).eval()
@@ -69,16 +70,15 @@ class SheafTest(unittest.TestCase):
             return max(abs(value - decoded[slot]) for value, slot in zip(values, slots))
 
         plain = expected()
-        self.assertLess(worst(plain, self.decoded(path)), NEAR)
-        torch.manual_seed(1)
+        self.assertLess(worst(plain, self.decoded(path)), near)
         with torch.no_grad():
             for name, weight in trained(model).items():
                 if "lora_B" in name and any(layer in name for layer in layers):
                     weight.normal_(0, scale)
         save_adapter(model, self.folder / "adapter", "fp32")
         adapted, decoded = expected(), self.decoded(path, "--set", f"model.adapter={self.folder}/adapter")
-        self.assertGreater(worst(plain, decoded), 50 * NEAR)  # the adapter does something
-        self.assertLess(worst(adapted, decoded), NEAR)
+        self.assertGreater(worst(plain, decoded), 20 * near)  # the adapter does something
+        self.assertLess(worst(adapted, decoded), near)
 
     def default_model(self):
         path = place.ROOT / "build/models/smollm2.gguf"
@@ -93,11 +93,11 @@ class SheafTest(unittest.TestCase):
         return self.folder / "tiny"
 
     def test_adapter_of_a_folder(self):
-        self.check(self.random_model(), [""], 5.0)
+        self.check(self.random_model(), [""], 2.0, NEAR_TINY)
 
     def test_adapter_of_a_gguf_file(self):
         """Llama's GGUF files hold the rows of q and k in another order, so that these two are the ones to check."""
-        self.check(self.default_model(), ["q_proj", "k_proj"], 0.3)
+        self.check(self.default_model(), ["q_proj", "k_proj"], 0.3, NEAR)
 
     def test_whole_model(self):
         path = self.random_model()
@@ -116,8 +116,9 @@ class SheafTest(unittest.TestCase):
         path = self.random_model()
         prompts, _ = self.graph(path)
         arguments = [self.folder / "graph.parquet", "--out", self.folder / "out", "--steps", 4, "--sheaf", place.SHEAF,
-                     "--validate", place.ROOT / "configs/demo.yaml", "--validate-every", 2, "--set", "input.limit=2",
-                     "--set", f"model.path={path}", "--set", "method.max_value_tokens=2", "--set", "engine.device=cpu"]
+                     "--validate", place.ROOT / "configs/demo.yaml", "--validate-every", 2,
+                     "--score=--seed", "--score=1", "--set", "input.limit=2", "--set", f"model.path={path}",
+                     "--set", "method.max_value_tokens=2", "--set", "engine.device=cpu"]
         code, text = tiny.run(*arguments)
         self.assertEqual(code, 0, text)
         log = [json.loads(line) for line in (self.folder / "out/log.jsonl").read_text().splitlines()]
