@@ -56,7 +56,7 @@ def rows_of_batch(batch, lengths, at_once):
 
 def cost(rows, width):
     """Work of a model: per token that of its layers and, for each token of the row, attention."""
-    layers_per_seen_token = 2048  # about; small models have less, large ones more
+    layers_per_seen_token = 600  # about, of a small model; large ones have more
     return len(rows) * width * (layers_per_seen_token + width)
 
 

@@ -7,10 +7,13 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
+
 from trouble import Trouble
 from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS
 
 GROUP = 6  # products that share a schema, as the products of a category do
+SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
 
 
 def read_titles(path, closed):
@@ -48,14 +51,77 @@ def mentions(title, values):
     return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", lower) for value in values)
 
 
-class Variant:
-    """A schema for a group of products, and their texts."""
+def places(title, values):
+    """Where each value stands in the title, if each stands there once as whole words and none in another."""
+    found = {}
+    for name, value in values.items():
+        at = [m.span() for m in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", title)]
+        if len(at) != 1:
+            return None
+        found[name] = at[0]
+    spans = sorted(found.values())
+    if any(first[1] > second[0] for first, second in zip(spans, spans[1:])):
+        return None
+    return found
 
-    def __init__(self, number, group, known, random_, strangers):
-        self.name, self.random, self.known = f"v{number}", random_, known
+
+def exchange(product, peers, pick):
+    """The same product with some values of others of its category in place of its own, and some left out."""
+    values = {name: value for name, value in product["values"].items() if value}
+    found = places(product["title"], values)
+    if not found:
+        return product
+    title, changed = product["title"], dict(product["values"])
+    for name in sorted(found, key=lambda name: -found[name][0]):
+        begin, end = found[name]
+        kind = pick.random()
+        if kind < 0.45:
+            new = pick.choice(peers[name])
+        elif kind < 0.52:
+            new = None
+        else:
+            continue
+        changed[name] = new
+        title = title[:begin] + (new or "") + title[end:]
+    title = re.sub(r"\s+([,)])", r"\1", " ".join(title.split())).strip(" ,-")
+    left = {name: value for name, value in changed.items() if value}
+    if not left or not places(title, left):
+        return product
+    return product | {"title": title, "values": changed}
+
+
+def rearrange(product, pick):
+    """The same title with its parts in another order, or in other case."""
+    title, values = product["title"], product["values"]
+    kind = pick.random()
+    if kind < 0.15:
+        parts = title.split(", ")
+        pick.shuffle(parts)
+        mixed = ", ".join(parts)
+        if all(value in mixed for value in values.values() if value):
+            return product | {"title": mixed}
+    if 0.15 < kind < 0.22:
+        change = pick.choice([str.lower, str.upper])
+        return {"category": product["category"], "title": change(title),
+                "values": {name: value and change(value) for name, value in values.items()}}
+    return product
+
+
+class Variant:
+    """A schema for a group of products, and their texts. `own`: the attributes of the category, kept as they are."""
+
+    def __init__(self, name, group, known, random_, strangers, own):
+        self.name, self.random, self.known = name, random_, known
+        self.attributes, self.golds = [], [{} for _ in group]
+        self.own = own is not None
+        if self.own:
+            self.texts = [product["title"] for product in group]
+            self.attributes = own
+            for gold, product in zip(self.golds, group):
+                gold.update(product["values"])
+            return
         self.texts = [self.text_of(product, strangers) for product in group]
         self.group = group
-        self.attributes, self.golds = [], [{} for _ in group]
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
         kept = [name for name in names if random_.random() < 0.8] or names[:1]
         foreign = random_.sample(sorted(set(known) - set(names)), random_.choice([0, 0, 1, 2, 3]))
@@ -150,20 +216,53 @@ class Variant:
         return golds
 
 
-def vary(products, passes, seed):
+def vary(products, schema, passes, seed):
     """Variants that go through all products `passes` times."""
     pick = random.Random(seed)
     known = known_values(products)
-    groups = {}
+    groups, peers = {}, {}
     for product in products:
         groups.setdefault(product["category"], []).append(product)
+        for name, value in product["values"].items():
+            if value:
+                peers.setdefault(product["category"], {}).setdefault(name, []).append(value)
     variants = []
     for _ in range(passes):
-        for members in groups.values():
+        for category, members in groups.items():
             members = pick.sample(members, len(members))
             for first in range(0, len(members), GROUP):
-                variants.append(Variant(len(variants), members[first:first + GROUP], known, pick, products))
+                group = members[first:first + GROUP]
+                if pick.random() < 0.75:
+                    group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
+                own = schema[category] if pick.random() < 0.4 else None
+                name = category if own else f"{seed}/{len(variants)}"
+                variants.append(Variant(name, group, known, pick, products, own))
     return variants
+
+
+def read_schema(path):
+    """The attributes of each category of a schema of sheaf."""
+    try:
+        schema = yaml.safe_load(Path(path).read_text())
+        shared = schema.get("attributes", {})
+        return {category: [{"name": entry} | shared.get(entry, {}) if isinstance(entry, str) else entry
+                           for entry in attributes] for category, attributes in schema["categories"].items()}
+    except (yaml.YAMLError, KeyError, AttributeError, TypeError):
+        raise Trouble(f"{path}: not a schema of sheaf; docs/job.md shows one") from None
+
+
+def split(variants):
+    """Parts of the variants whose schemas are small enough."""
+    parts, seen, size = [[]], set(), 0
+    for variant in variants:
+        bytes_ = 0 if variant.name in seen else len(json.dumps(variant.attributes).encode())
+        if size + bytes_ > SCHEMA_BYTES:
+            parts.append([])
+            seen, size = set(), 0
+        parts[-1].append(variant)
+        seen.add(variant.name)
+        size += bytes_ + len(variant.name) + 8
+    return parts
 
 
 def write(folder, model, variants, seed):
@@ -171,21 +270,22 @@ def write(folder, model, variants, seed):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     pick = random.Random(seed)
-    parts = [[] for _ in range(len(INSTRUCTIONS) + 1)]
+    wordings = [[] for _ in range(len(INSTRUCTIONS) + 1)]
     for variant in variants:
-        parts[0 if pick.random() < 0.5 else pick.randrange(1, len(parts))].append(variant)
-    for number, part in enumerate(parts):
+        wordings[0 if variant.own or pick.random() < 0.4 else pick.randrange(1, len(wordings))].append(variant)
+    parts = [(text, part) for text, all_ in zip([None, *INSTRUCTIONS], wordings) for part in split(all_)]
+    for number, (instruction, part) in enumerate(parts):
         corpus, schema, job = (folder / f"{name}-{number}" for name in ("corpus", "schema", "job"))
         with open(f"{corpus}.jsonl", "w") as out:
-            for variant in part:
+            for group, variant in enumerate(part):
                 for index, (text, gold) in enumerate(zip(variant.texts, variant.golds)):
-                    line = {"id": f"{variant.name}.{index}", "category": variant.name, "document": text, "gold": gold}
+                    line = {"id": f"{group}.{index}", "category": variant.name, "document": text, "gold": gold}
                     print(json.dumps(line, ensure_ascii=False), file=out)
         categories = {variant.name: variant.attributes for variant in part}
         Path(f"{schema}.yaml").write_text(json.dumps({"categories": categories}, ensure_ascii=False) + "\n")
         task = {"kind": "extract", "schema": f"{schema}.yaml"}
-        if number > 0:
-            task["instruction"] = INSTRUCTIONS[number - 1]
+        if instruction:
+            task["instruction"] = instruction
         Path(f"{job}.yaml").write_text(json.dumps({
             "model": {"path": model},
             "input": {"path": f"{corpus}.jsonl", "id": "id", "category": "category", "document": ["document"]},
@@ -197,10 +297,10 @@ def main():
     parser = argparse.ArgumentParser(
         prog="train/vary", description="Make many schemas and texts out of labelled product titles (lines of "
         "ExtractGPT's form): a corpus, a schema and a job for each wording of the instruction, for `sheaf train-data`.")
-    parser.add_argument("titles", nargs="*", metavar="TITLES.jsonl",
-                        help="titles; an attribute that a line does not name is unknown")
-    parser.add_argument("--closed", action="append", default=[], metavar="TITLES.jsonl",
-                        help="titles; an attribute of the category that a line does not name is absent")
+    parser.add_argument("--open", nargs=2, action="append", default=[], metavar=("TITLES.jsonl", "SCHEMA.yaml"),
+                        help="titles and their schema; an attribute that a line does not name is unknown")
+    parser.add_argument("--closed", nargs=2, action="append", default=[], metavar=("TITLES.jsonl", "SCHEMA.yaml"),
+                        help="the same; an attribute of the category that a line does not name is absent")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where corpora, schemas and jobs go")
     parser.add_argument("--model", default="build/models/smollm2.gguf", metavar="PATH", help="model of the jobs")
     parser.add_argument("--passes", type=int, default=8, metavar="N", help="times through the titles (default: 8)")
@@ -208,12 +308,12 @@ def main():
     options = parser.parse_args()
     try:
         variants = []
-        for path in options.titles + options.closed:
-            variants += vary(read_titles(path, path in options.closed), options.passes, f"{options.seed} {path}")
-        for number, variant in enumerate(variants):
-            variant.name = f"v{number}"
+        for closed, inputs in ((False, options.open), (True, options.closed)):
+            for path, schema in inputs:
+                variants += vary(read_titles(path, closed), read_schema(schema), options.passes,
+                                 f"{options.seed}-{Path(path).stem}")
         if not variants:
-            raise Trouble("no titles are given; name at least one file")
+            raise Trouble("no titles are given; name them with --open or --closed")
         write(options.out, options.model, variants, options.seed)
     except (Trouble, OSError) as trouble:
         print(f"vary: {trouble}", file=sys.stderr)
