@@ -96,7 +96,7 @@ JINJA = [
     # Filters and methods.
     "{{ ' a\n' | trim }}|{{ missing | default('d') }}|{{ '' | default('d') }}|{{ '' | default('d', true) }}|{{ missing | default }}|{{ none | d('x') }}",
     "{{ 'é1' | length }} {{ messages | count }} {{ [1, 2] | first }} {{ [1, 2] | last }} {{ ['a', 'b'] | join(', ') }} {{ [1, 2] | join }}",
-    "{{ 'a b' | title }} {{ 'aB' | upper }} {{ 'aB'.lower() }} {{ 'aB cD' | capitalize }} {{ \"it's x2y\".title() }} {{ 'a-b' | replace('-', '+') }}",
+    "{{ 'a b,c-d (e' | title }} {{ 'a,b'.title() }} {{ 'aB' | upper }} {{ 'aB'.lower() }} {{ 'aB cD' | capitalize }} {{ \"it's x2y\".title() }} {{ 'a-b' | replace('-', '+') }}",
     "{{ messages | selectattr('role', 'equalto', 'user') | list | length }} {{ messages | rejectattr('role', '==', 'user') | list | length }}",
     "{{ messages | selectattr('content') | list | length }} {{ messages | selectattr('x', 'defined') | list | length }}",
     "{{ 'xxaxx'.strip('x') }} {{ ' a '.lstrip() }}| {{ ' a '.rstrip() }}| {{ 'a,b,,c'.split(',') | join('+') }} {{ 'a,b,c'.split(',', 1)[1] }}",

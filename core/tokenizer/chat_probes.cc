@@ -3,6 +3,7 @@
 namespace sheaf {
 namespace {
 
+constexpr size_t kMostRendered = 64 << 10;
 /// Stands for bos, whose own text may also stand in a template for something else.
 constexpr std::string_view kBos = "\x02bos\x03";
 
@@ -51,6 +52,8 @@ std::vector<ChatProbe> render_probes(const JinjaTemplate& jinja, const Tokenizer
         throw BadText(fmt::format("it refuses a user's message: {}", refusal.what()));
       continue;
     }
+    if (probe.own->size() > kMostRendered)
+      throw BadText(fmt::format("it makes more than {} KB of a short dialog", kMostRendered >> 10));
     // Whether a prompt starts with bos is the tokenizer's to say.
     if (probe.own->starts_with(kBos))
       probe.own->erase(0, kBos.size());

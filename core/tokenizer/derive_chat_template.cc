@@ -61,7 +61,10 @@ void cut_user_open(ChatTemplate& chat, const std::string& after_answer) {
 /// A text of the model's own stands before any other: it follows the opening of the system's turn, which is
 /// like the user's.
 bool find_lasting_system(ChatTemplate& chat, const std::string& before, const std::string& after) {
-  for (size_t at = after.find("user"); at != after.npos && at > 0; --at) {
+  constexpr size_t most_opening = 100;  // bytes before "user"
+  const size_t role = after.find("user");
+  if (role == after.npos) return false;
+  for (size_t at = role + 1; at > 0 && role + 1 - at <= most_opening; --at) {
     const std::string open = other_role(after.substr(at - 1), "user", "system");
     if (!before.starts_with(open) || before.size() == open.size()) continue;
     chat.system_open = open;

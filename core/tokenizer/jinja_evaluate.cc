@@ -1,20 +1,20 @@
 #include <algorithm>
-#include <compare>
+#include <span>
 
 #include "core/tokenizer/jinja_run.h"
 
 namespace sheaf {
 namespace {
 
-/// True and 1 are equal, as in Python.
-std::optional<int64_t> number_of(const JinjaValue& value) {
-  if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? 1 : 0;
-  if (const int64_t* number = as_integer(value)) return *number;
-  return std::nullopt;
-}
+// What Python has under these names comes before a map's own entries.
+constexpr std::string_view kMapMethods[] = {"items",  "keys",  "values", "get",       "pop",
+                                            "update", "clear", "copy",   "setdefault"};
+constexpr std::string_view kTextMethods[] = {"strip",    "lstrip", "rstrip", "split", "startswith",
+                                             "endswith", "upper",  "lower",  "title", "capitalize",
+                                             "replace",  "join",   "format"};
 
-int64_t floor_quotient(int64_t a, int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 /// The places that [from:to:step] takes of `size` items, as in Python.
@@ -112,10 +112,9 @@ JinjaValue JinjaRun::attribute(const JinjaNode& node, const JinjaValue& object) 
     return found == (*space)->fields.end() ? JinjaValue() : found->second;
   }
   const JinjaMap* map = as_map(object);
+  if (as_text(object) ? is_one_of(kTextMethods, node.name) : map && is_one_of(kMapMethods, node.name))
+    not_understood(node.line, fmt::format("\"{}\" without a call is not supported", node.name));
   if (!map) return {};
-  for (const char* name : {"items", "keys", "values", "get", "pop", "update", "clear", "copy", "setdefault"})
-    if (node.name == name)
-      not_understood(node.line, fmt::format("\"{}\" without a call is not supported", name));
   const JinjaValue* found = map->find(node.name);
   return found ? *found : JinjaValue();
 }
@@ -129,7 +128,7 @@ JinjaValue JinjaRun::index(const JinjaNode& node, const JinjaValue& object, cons
     return found ? *found : JinjaValue();
   }
   const JinjaList* list = as_list(object);
-  const std::optional<int64_t> number = number_of(key);
+  const std::optional<int64_t> number = as_number(key);
   if (list && number) {
     const auto size = static_cast<int64_t>(list->items.size());
     const int64_t at = *number < 0 ? *number + size : *number;
@@ -163,95 +162,6 @@ JinjaValue JinjaRun::slice(const JinjaNode& node) {
   std::string out;
   for (const size_t i : slice_places(given[0], given[1], step, text.size())) out += text[i];
   return made(std::move(out));
-}
-
-JinjaValue JinjaRun::arithmetic(const JinjaNode& node, int64_t a, int64_t b) const {
-  int64_t out = 0;
-  bool overflow = false;
-  if (node.name == "+")
-    overflow = __builtin_add_overflow(a, b, &out);
-  else if (node.name == "-" || node.kind == JinjaNode::Kind::negate)
-    overflow = __builtin_sub_overflow(a, b, &out);
-  else if (node.name == "*")
-    overflow = __builtin_mul_overflow(a, b, &out);
-  else if ((node.name == "//" || node.name == "%") && b != 0 && b != -1)
-    out = node.name == "%" ? a - floor_quotient(a, b) * b : floor_quotient(a, b);
-  else
-    not_understood(node.line, fmt::format("\"{}\" of these numbers is not supported", node.name));
-  if (overflow) not_understood(node.line, "a number is too large");
-  return out;
-}
-
-JinjaValue JinjaRun::binary(const JinjaNode& node) {
-  const JinjaValue a = evaluate(*node.parts[0]), b = evaluate(*node.parts[1]);
-  const std::string& name = node.name;
-  if (name == "==") return equal(a, b);
-  if (name == "!=") return !equal(a, b);
-  if (name == "in") return contains(node, b, a);
-  if (name[0] == '<' || name[0] == '>') return ordered(node, a, b);
-  if (name == "~") return made(shown(node, a) + shown(node, b));
-  if (as_integer(a) && as_integer(b)) return arithmetic(node, *as_integer(a), *as_integer(b));
-  if (name == "+" && as_text(a) && as_text(b)) return made(*as_text(a) + *as_text(b));
-  if (name == "+" && as_list(a) && as_list(b)) {
-    spend(as_list(a)->items.size() + as_list(b)->items.size());
-    Values both = as_list(a)->items;
-    both.insert(both.end(), as_list(b)->items.begin(), as_list(b)->items.end());
-    return jinja_list(std::move(both));
-  }
-  not_understood(node.line, fmt::format("{} \"{}\" {} is not supported", kind_name(a), name, kind_name(b)));
-}
-
-bool JinjaRun::ordered(const JinjaNode& node, const JinjaValue& a, const JinjaValue& b) const {
-  std::strong_ordering order = std::strong_ordering::equal;
-  if (const auto x = number_of(a), y = number_of(b); x && y)
-    order = *x <=> *y;
-  else if (as_text(a) && as_text(b))
-    order = as_text(a)->compare(*as_text(b)) <=> 0;
-  else
-    not_understood(node.line,
-                   fmt::format("{} \"{}\" {} is not supported", kind_name(a), node.name, kind_name(b)));
-  if (order == 0) return node.name.size() == 2;
-  return (order < 0) == (node.name[0] == '<');
-}
-
-bool JinjaRun::equal(const JinjaValue& a, const JinjaValue& b) {
-  spend(1);
-  if (const auto x = number_of(a), y = number_of(b); x && y) return *x == *y;
-  if (a.index() != b.index()) return false;
-  if (const std::string* text = as_text(a)) {
-    spend(text->size() / 256);
-    return *text == *as_text(b);
-  }
-  if (const JinjaList* list = as_list(a))
-    return std::ranges::equal(list->items, as_list(b)->items,
-                              [this](const JinjaValue& x, const JinjaValue& y) { return equal(x, y); });
-  if (const JinjaMap* map = as_map(a)) {
-    if (map->entries.size() != as_map(b)->entries.size()) return false;
-    spend(map->entries.size() * map->entries.size() / 16);
-    return std::ranges::all_of(map->entries, [&](const auto& entry) {
-      const JinjaValue* other = as_map(b)->find(entry.first);
-      return other && equal(entry.second, *other);
-    });
-  }
-  if (const auto* space = std::get_if<std::shared_ptr<JinjaSpace>>(&a))
-    return *space == std::get<std::shared_ptr<JinjaSpace>>(b);
-  return true;
-}
-
-bool JinjaRun::contains(const JinjaNode& node, const JinjaValue& all, const JinjaValue& one) {
-  if (is_undefined(all)) return false;
-  if (const std::string* text = as_text(all)) {
-    const std::string& what = need_text(node, one);
-    spend_search(*text, what);
-    return text->find(what) != std::string::npos;
-  }
-  if (const JinjaMap* map = as_map(all)) {
-    spend(1 + map->entries.size() / 16);
-    return as_text(one) && map->find(*as_text(one));
-  }
-  if (const JinjaList* list = as_list(all))
-    return std::ranges::any_of(list->items, [&](const JinjaValue& item) { return equal(item, one); });
-  not_understood(node.line, fmt::format("\"in\" {} is not supported", kind_name(all)));
 }
 
 std::string JinjaRun::shown(const JinjaNode& node, const JinjaValue& value) const {

@@ -33,6 +33,7 @@ JinjaValue JinjaRun::filter(const JinjaNode& node) {
     if (name != method) continue;
     JinjaNode as_method;
     as_method.name = name == "trim" ? "strip" : name;
+    as_method.kind = JinjaNode::Kind::filter;
     as_method.line = node.line;
     return text_method(as_method, shown(node, object), given);
   }

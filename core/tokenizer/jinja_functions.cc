@@ -6,6 +6,7 @@ namespace sheaf {
 namespace {
 
 constexpr std::string_view kPythonBlanks = " \t\n\r\v\f\x1c\x1d\x1e\x1f";
+constexpr std::string_view kTitleBreaks = "- \t\n\r\v\f\x1c\x1d\x1e\x1f({[<";
 
 }  // namespace
 
@@ -95,6 +96,8 @@ JinjaValue JinjaRun::text_method(const JinjaNode& node, const std::string& text,
   }
   if (name == "split") return split(node, text, given);
   if (name == "replace") return replace(node, text, given);
+  // The filter cuts words elsewhere than the method.
+  const bool words = name == "title" && node.kind == JinjaNode::Kind::filter;
   const bool title = name == "title", capital = name == "capitalize";
   if (is_ascii(text) && (name == "upper" || name == "lower" || title || capital)) {
     std::string out;
@@ -105,7 +108,7 @@ JinjaValue JinjaRun::text_method(const JinjaNode& node, const std::string& text,
       out += wants_upper && lower    ? static_cast<char>(c - 32)
              : !wants_upper && upper ? static_cast<char>(c + 32)
                                      : c;
-      inside = capital || lower || upper;
+      inside = capital || (words ? kTitleBreaks.find(c) == kTitleBreaks.npos : lower || upper);
     }
     return made(std::move(out));
   }

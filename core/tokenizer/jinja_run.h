@@ -43,13 +43,15 @@ class JinjaRun {
   JinjaValue attribute(const JinjaNode& node, const JinjaValue& object) const;
   JinjaValue index(const JinjaNode& node, const JinjaValue& object, const JinjaValue& key);
   JinjaValue slice(const JinjaNode& node);
+  JinjaValue make_map(const JinjaNode& node);
+  Arguments arguments(const JinjaNode& node, size_t first);
+
+  // Operators (jinja_operators.cc).
   JinjaValue binary(const JinjaNode& node);
   JinjaValue arithmetic(const JinjaNode& node, int64_t a, int64_t b) const;
   bool ordered(const JinjaNode& node, const JinjaValue& a, const JinjaValue& b) const;
   bool equal(const JinjaValue& a, const JinjaValue& b);
   bool contains(const JinjaNode& node, const JinjaValue& all, const JinjaValue& one);
-  JinjaValue make_map(const JinjaNode& node);
-  Arguments arguments(const JinjaNode& node, size_t first);
 
   // What has a name (jinja_functions.cc, jinja_filters.cc).
   JinjaValue call(const JinjaNode& node);

@@ -66,6 +66,12 @@ const int64_t* as_integer(const JinjaValue& value) {
   return std::get_if<int64_t>(&value);
 }
 
+std::optional<int64_t> as_number(const JinjaValue& value) {
+  if (const bool* boolean = std::get_if<bool>(&value)) return *boolean ? 1 : 0;
+  if (const int64_t* number = as_integer(value)) return *number;
+  return std::nullopt;
+}
+
 bool is_undefined(const JinjaValue& value) {
   return std::holds_alternative<JinjaUndefined>(value);
 }

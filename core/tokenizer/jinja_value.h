@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,9 @@ const std::string* as_text(const JinjaValue& value);
 const JinjaList* as_list(const JinjaValue& value);
 const JinjaMap* as_map(const JinjaValue& value);
 const int64_t* as_integer(const JinjaValue& value);
+
+/// A number, or a boolean: true and 1 are equal, as in Python.
+std::optional<int64_t> as_number(const JinjaValue& value);
 
 bool is_undefined(const JinjaValue& value);
 bool is_namespace(const JinjaValue& value);

@@ -180,6 +180,9 @@ TEST(ChooseChat, SaysSoWhereNothingFits) {
             "uses qwen3, which looks like it, and may differ; to use another, set model.chat to a template's "
             "name or "
             "to a YAML file");
+  EXPECT_NE(choose("{% for i in range(9999) %}{{ messages[0].content }}{% endfor %}")
+                .warning.find("(it makes more than 64 KB of a short dialog)"),
+            std::string::npos);
   // Only the user's texts are trimmed.
   std::string trims = kChatml;
   trims.replace(trims.find("m.content"), 9, "(m.content | trim if m.role == 'user' else m.content)");

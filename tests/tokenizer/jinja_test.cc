@@ -101,6 +101,7 @@ TEST(Jinja, SaysWhatItDoesNotUnderstand) {
   EXPECT_EQ(trouble("{{ strftime_now('%Y') }}"), "line 1: the function \"strftime_now\" is not supported");
   EXPECT_EQ(trouble("{{ messages.append(1) }}"), "line 1: the method \"append\" of a list is not supported");
   EXPECT_EQ(trouble("{{ 'a'.format(1) }}"), "line 1: the method \"format\" of a text is not supported");
+  EXPECT_EQ(trouble("{{ 'a'.upper }}"), "line 1: \"upper\" without a call is not supported");
   EXPECT_EQ(trouble("{{ 'a' is lower }}"), "line 1: the test \"lower\" is not supported");
   EXPECT_EQ(trouble("{% include 'x' %}"), "line 1: the tag \"include\" is not supported");
   EXPECT_EQ(trouble("{% macro f() %}{% endmacro %}{{ f() }}"), "line 1: the function \"f\" is not supported");
