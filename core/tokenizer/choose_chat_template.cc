@@ -49,6 +49,18 @@ std::string by_look(std::string_view jinja, const Tokenizer& tokenizer) {
   return name.empty() ? by_tokens(tokenizer) : name;
 }
 
+bool opens_thought(const ChatTemplate& chat) {
+  return chat.turn.substr(0, chat.turn.find_last_not_of(" \n") + 1).ends_with("<think>");
+}
+
+std::string thought_warning() {
+  return fmt::format(
+      "the model's own chat template opens a thought (<think>) before every answer, so answers begin inside "
+      "of it and "
+      "short ones may hold nothing else{}",
+      kOtherwise);
+}
+
 struct FittingChat {
   ChatTemplate chat;
   ChatFit fit = ChatFit::none;
@@ -93,7 +105,9 @@ ChatChoice choose_chat_template(std::string_view jinja, const Tokenizer& tokeniz
     const FittingChat known = best_known(guess.name, probes);
     if (known.fit == ChatFit::all) return {known.chat, "the model's own template renders the same"};
     const FittingChat own = best_own(probes);
-    if (own.fit == ChatFit::all) return {own.chat, "read from the model's own template"};
+    if (own.fit == ChatFit::all)
+      return {own.chat, "read from the model's own template",
+              opens_thought(own.chat) ? thought_warning() : ""};
     for (const FittingChat& almost : {known, own})
       if (almost.fit == ChatFit::plain)
         return {almost.chat, fmt::format("the model's own template renders the same, {}", kAlmost),

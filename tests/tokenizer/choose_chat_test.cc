@@ -74,11 +74,12 @@ TEST(ChooseChat, RealTemplates) {
 }
 
 /// No known template, so the model's own is read from what it renders.
-void expect_own(const std::string& jinja, const Dialog& dialog, const std::string& text) {
+void expect_own(const std::string& jinja, const Dialog& dialog, const std::string& text,
+                const std::string& warning = "") {
   const ChatChoice choice = choose(jinja);
   EXPECT_EQ(choice.chat.name, "own") << jinja << "\n" << choice.warning;
   EXPECT_EQ(choice.why, "read from the model's own template");
-  EXPECT_EQ(choice.warning, "");
+  EXPECT_EQ(choice.warning, warning);
   EXPECT_EQ(rendered(choice.chat, dialog), text);
 }
 
@@ -128,7 +129,11 @@ TEST(ChooseChat, ThinkingVariants) {
       "{{ '<|assistant|><think>\\n' }}";
   expect_own(
       drops, {"s", {"a", "<think>\nb\n</think>\n\nc", "d"}},
-      "<|system|>s<|end|><|user|>a<|end|><|assistant|>\n\nc<|end|><|user|>d<|end|><|assistant|><think>\n");
+      "<|system|>s<|end|><|user|>a<|end|><|assistant|>\n\nc<|end|><|user|>d<|end|><|assistant|><think>\n",
+      "the model's own chat template opens a thought (<think>) before every answer, so answers begin inside "
+      "of "
+      "it and short ones may hold nothing else; to use another, set model.chat to a template's name or to a "
+      "YAML file");
   EXPECT_EQ(choose(drops).chat.thoughts, EarlierThoughts::drop);
   EXPECT_EQ(choose(drops).chat.thought, "<think>\n");
   std::string lines = drops;
