@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 #include <span>
 
 #include "core/tokenizer/jinja_run.h"
@@ -85,8 +86,8 @@ JinjaValue JinjaRun::evaluate(const JinjaNode& node) {
 }
 
 JinjaValue JinjaRun::look_up(const std::string& name) const {
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    if (const auto found = scope->find(name); found != scope->end()) return found->second;
+  for (const Scope& scope : std::ranges::reverse_view(scopes_))
+    if (const auto found = scope.find(name); found != scope.end()) return found->second;
   return {};
 }
 

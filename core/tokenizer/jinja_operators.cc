@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <compare>
 
 #include "core/tokenizer/jinja_run.h"
 
@@ -49,11 +48,11 @@ JinjaValue JinjaRun::binary(const JinjaNode& node) {
 }
 
 bool JinjaRun::ordered(const JinjaNode& node, const JinjaValue& a, const JinjaValue& b) const {
-  std::strong_ordering order = std::strong_ordering::equal;
+  int64_t order = 0;  // below 0: a is less
   if (const auto x = as_number(a), y = as_number(b); x && y)
-    order = *x <=> *y;
+    order = *x < *y ? -1 : *x > *y;
   else if (as_text(a) && as_text(b))
-    order = as_text(a)->compare(*as_text(b)) <=> 0;
+    order = as_text(a)->compare(*as_text(b));
   else
     not_understood(node.line,
                    fmt::format("{} \"{}\" {} is not supported", kind_name(a), node.name, kind_name(b)));

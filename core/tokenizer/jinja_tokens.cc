@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/text/utf8.h"
 #include "core/tokenizer/jinja_node.h"
 
