@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <ranges>
 #include <span>
 
 #include "core/tokenizer/jinja_run.h"
@@ -86,8 +85,8 @@ JinjaValue JinjaRun::evaluate(const JinjaNode& node) {
 }
 
 JinjaValue JinjaRun::look_up(const std::string& name) const {
-  for (const Scope& scope : std::ranges::reverse_view(scopes_))
-    if (const auto found = scope.find(name); found != scope.end()) return found->second;
+  for (size_t i = scopes_.size(); i-- > 0;)
+    if (const auto found = scopes_[i].find(name); found != scopes_[i].end()) return found->second;
   return {};
 }
 
