@@ -117,7 +117,8 @@ void print_tokenizer(const ordered_json& about) {
                                  token_list(about["end_tokens"])));
   const auto more = whole(about, "specials") - static_cast<int64_t>(about["first_specials"].size());
   line("specials", token_list(about["first_specials"]) + (more > 0 ? fmt::format(" and {} more", more) : ""));
-  line("chat", about["chat_template"].get<std::string>());
+  line("chat", fmt::format("{}: {}", about["chat_template"].get<std::string>(),
+                           about["chat_template_why"].get<std::string>()));
 }
 
 void print_corpus(const ordered_json& about) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes tests/tokenizer/goldens/ids.json, chat.json and dialogs.json: hostile strings with the ids that the reference tokenizers give,
-and prompts rendered from the models' own chat templates. Run from the project root, with ../shared/tokenizers present:
+"""Writes tests/tokenizer/goldens/ids.json: hostile strings with the ids that the reference tokenizers give. Run from the
+project root, with ../shared/tokenizers present:
 
-    pip install tokenizers==0.23.3 sentencepiece==0.2.2 tiktoken==0.14.0 gguf==0.19.0 jinja2==3.1.6
+    pip install tokenizers==0.23.3 sentencepiece==0.2.2 tiktoken==0.14.0 gguf==0.19.0
     tools/make_tokenizer_goldens.py
 """
 import base64
@@ -11,7 +11,6 @@ import pathlib
 import random
 
 import gguf
-import jinja2
 import sentencepiece
 import tiktoken
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
@@ -106,43 +105,6 @@ def random_strings(count):
     return out
 
 
-def chat():
-    env = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
-    render = lambda name, system, **k: env.from_string((SHARED / name).read_text()).render(
-        messages=([{"role": "system", "content": system}] if system else []) + [{"role": "user", "content": "How many\nlegs?"}],
-        add_generation_prompt=True, bos_token="", eos_token="</s>", raise_exception=None, **k)
-    return [
-        {"template": "qwen3", "system": s, "text": render("Qwen-Qwen3-0.6B.jinja", s, enable_thinking=False)} for s in ["", "Be brief."]
-    ] + [{"template": "llama3.1", "system": "", "text": render("meta-llama-Llama-3.1-8B-Instruct.jinja", "")}] + [
-        {"template": "mistral", "system": s, "text": render("mistralai-Mistral-Nemo-Instruct-2407.jinja", s)} for s in ["", "Be brief."]]
-
-
-def gguf_template(path):
-    """The chat template in a GGUF file."""
-    data = pathlib.Path(path).read_bytes()
-    at = data.index(b"tokenizer.chat_template") + len(b"tokenizer.chat_template") + 4
-    size = int.from_bytes(data[at:at + 8], "little")
-    return data[at + 8:at + 8 + size].decode()
-
-
-def dialogs():
-    env = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
-    models = {"qwen3": (SHARED / "Qwen-Qwen3-0.6B.jinja").read_text(),
-              "llama3.1": (SHARED / "meta-llama-Llama-3.1-8B-Instruct.jinja").read_text(),
-              "smollm2": gguf_template("build/models/smollm2.gguf")}
-    turns = [["How many legs?"], [" One\n", "Two.\n", "Three? "], ["a", "b", "c", "\n\nd", "e"]]
-    out = []
-    for name, template in models.items():
-        for system in [None, "Be brief.\n"]:
-            for texts in turns:
-                messages = [{"role": "system", "content": system}] if system else []
-                messages += [{"role": "assistant" if i % 2 else "user", "content": t} for i, t in enumerate(texts)]
-                text = env.from_string(template).render(messages=messages, add_generation_prompt=True, bos_token="",
-                                                        eos_token="", enable_thinking=False)
-                out.append({"template": name, "system": system, "turns": texts, "text": text})
-    return out
-
-
 def lines(items):
     return "[\n" + ",\n".join(json.dumps(x, separators=(",", ":")) for x in items) + "\n]"
 
@@ -154,5 +116,3 @@ for name, (encode, special) in MODELS.items():
     wanted = texts + (SPECIAL if special else [])
     parts.append(f'{json.dumps(name)}: {lines([encode(text) for text in wanted])}')
 (OUT / "ids.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")
-(OUT / "chat.json").write_text(lines(chat()) + "\n")
-(OUT / "dialogs.json").write_text(lines(dialogs()) + "\n")

@@ -18,7 +18,8 @@ struct Job {
     std::string path;
     std::string adapter;  ///< PEFT folder; empty: none
     Precision dtype = Precision::automatic;
-    std::string chat = "auto";  ///< chat template name, or auto: as the model says
+    std::string chat = "auto";  ///< chat template: its name, a YAML file, or auto: as the model says
+    bool chat_is_file() const { return chat.ends_with(".yaml") || chat.ends_with(".yml"); }
   } model;
 
   struct Input {

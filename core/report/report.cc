@@ -28,6 +28,7 @@ ordered_json report_json(const Report& r) {
                        {"model", valid_utf8(r.model)},
                        {"backend", valid_utf8(r.backend)},
                        {"method", r.method},
+                       {"chat", valid_utf8(r.chat)},
                        {"sessions", 1},
                        {"rows_uncounted", 0},
                        {"rejects_uncounted", 0},

@@ -13,6 +13,7 @@ namespace sheaf {
 /// What a run did, how fast, and for how much. docs/report.md explains its JSON form.
 struct Report {
   std::string job, model, backend, method;
+  std::string chat;  ///< the name of the chat template
   EngineStats engine;
   PipelineStats pipeline;
   int32_t page_size = 0;

@@ -24,6 +24,7 @@ class ReportChecker {
   void check(const ordered_json& report) {
     check_version(report);
     texts(report, {"job", "model", "backend", "method"});
+    if (report.contains("chat")) texts(report, {"chat"});  // earlier reports have none
     counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers", "steps",
                     "split_steps"});
     numbers(report, {"rows_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});

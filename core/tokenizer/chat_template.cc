@@ -1,6 +1,7 @@
 #include "core/tokenizer/chat_template.h"
 
 #include "core/base/error.h"
+#include "core/tokenizer/earlier_thoughts.h"
 
 namespace sheaf {
 namespace {
@@ -29,13 +30,18 @@ ChatTemplate llama3(std::string name, std::string default_system) {
   return chat;
 }
 
+ChatTemplate qwen3() {
+  ChatTemplate chat = chatml("qwen3", "", "<think>\n\n</think>\n\n");  // an empty thought: thinking off
+  chat.thoughts = EarlierThoughts::until_query;
+  return chat;
+}
+
 const std::vector<ChatTemplate>& all_templates() {
   static const std::vector<ChatTemplate> all = {
       chatml("chatml", ""),
       chatml("smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
       chatml("qwen2.5", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
-      // An empty thought switches thinking off.
-      chatml("qwen3", "", "<think>\n\n</think>\n\n"),
+      qwen3(),
       llama3("llama3", ""),
       // Llama 3.1's template always opens with these two lines; the date is its fixed default.
       llama3("llama3.1", "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"),
@@ -51,39 +57,6 @@ const std::vector<ChatTemplate>& all_templates() {
       {"plain", "", "", "", "", ""},
   };
   return all;
-}
-
-std::string by_jinja(std::string_view jinja) {
-  const auto has = [jinja](std::string_view text) { return jinja.find(text) != std::string_view::npos; };
-  if (has("<|im_sep|>")) return "phi4";
-  if (has("<|im_start|>")) {
-    if (has("named SmolLM")) return "smollm2";
-    if (has("enable_thinking") || has("<think>")) return "qwen3";
-    return has("You are Qwen") ? "qwen2.5" : "chatml";
-  }
-  if (has("<|start_header_id|>")) return has("Cutting Knowledge Date") ? "llama3.1" : "llama3";
-  if (has("<<SYS>>")) return "llama2";
-  if (has("[INST]")) {
-    if (!has("[INST] ")) return "mistral";
-    return has(" [/INST]") ? "mistral-v1" : "mistral-v3";
-  }
-  if (has("<|end|>") && has("<|assistant|>")) return has("<|user|>") ? "phi" : "phi4-mini";
-  if (has("<|user|>") && has("<|assistant|>")) return "olmo2";
-  return {};
-}
-
-std::string by_tokens(const Tokenizer& tokenizer) {
-  const auto has = [&tokenizer](std::string_view piece) { return tokenizer.find(piece).has_value(); };
-  const auto special = [&tokenizer](std::string_view piece) {
-    const auto id = tokenizer.find(piece);
-    return id && tokenizer.is_special(*id);
-  };
-  if (special("<|im_sep|>")) return "phi4";
-  if (special("<|im_start|>")) return has("<think>") ? "qwen3" : "chatml";
-  if (special("<|start_header_id|>")) return "llama3";
-  if (special("[INST]")) return "mistral";
-  if (special("<|end|>") && special("<|assistant|>")) return "phi";
-  return "plain";
 }
 
 }  // namespace
@@ -102,11 +75,6 @@ std::vector<std::string> chat_template_names() {
   std::vector<std::string> names;
   for (const ChatTemplate& chat : all_templates()) names.push_back(chat.name);
   return names;
-}
-
-std::string detect_chat_template(std::string_view jinja, const Tokenizer& tokenizer) {
-  if (std::string name = by_jinja(jinja); !name.empty()) return name;
-  return by_tokens(tokenizer);
 }
 
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user) {
@@ -134,6 +102,9 @@ DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog) {
   };
   if (dialog.turns.size() > 1 && chat.answer_close.empty())
     refuse("the chat template {} supports only one turn, not a dialog with earlier answers", chat.name);
+  if (dialog.system && !chat.takes_system)
+    refuse("the chat template {} has no place for a system message; put it into the user's", chat.name);
+  const std::vector<std::string> turns = without_thoughts(dialog.turns, chat.thoughts);
   DialogPieces pieces;
   std::vector<TextPiece>& before = pieces.before;
   const auto add_system = [&] {
@@ -147,7 +118,7 @@ DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog) {
   before.push_back({chat.user_open, true});
   if (chat.system_in_user) add_system();
   for (size_t i = 0; i + 1 < dialog.turns.size(); ++i) {
-    before.push_back({trimmed(dialog.turns[i]), false});
+    before.push_back({trimmed(turns[i]), false});
     before.push_back({i % 2 ? chat.answer_close + chat.user_open
                             : chat.turn.substr(0, chat.turn.size() - chat.thought.size()),
                       true});

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,11 +9,21 @@
 
 namespace sheaf {
 
-/// One of a fixed, named set of chat layouts; code in a model file's own template is never run.
-/// A prompt is: [bos] user_open + user text + turn, and the model's answer follows. Where there is a system
-/// text, system_open + system text + system_close stand before user_open (or after it, see system_in_user).
+/// What becomes of the thoughts (`<think>…</think>`) in answers that were given before.
+enum class EarlierThoughts : uint8_t {
+  keep,
+  drop,         ///< all up to the last </think> goes
+  drop_lines,   ///< the newlines before the answer go too, with or without a thought
+  until_query,  ///< Qwen3's: thoughts since the user's last question that is no <tool_response> stay, the
+                ///< others go with the newlines after them
+};
+
+/// A chat layout: one of a fixed, named set, or one that was read from a file or found by what the model's
+/// own template renders. A prompt is: [bos] user_open + user text + turn, and the model's answer follows.
+/// Where there is a system text, system_open + system text + system_close stand before user_open (or after
+/// it, see system_in_user).
 struct ChatTemplate {
-  std::string name;  ///< chatml, qwen3, llama3, mistral, phi, plain, ...; docs/tokenizers.md lists them
+  std::string name;            ///< chatml, qwen3, ..., which docs/tokenizers.md lists; "own": the model's own
   std::string system_open;     ///< before the system text, e.g. "<|im_start|>system\n"
   std::string system_close;    ///< after it, e.g. "<|im_end|>\n"
   std::string user_open;       ///< before the user text, e.g. "<|im_start|>user\n"
@@ -23,6 +34,8 @@ struct ChatTemplate {
   std::string thought = {};       ///< the end of `turn` that is not there before such an answer
   bool default_stays = false;     ///< default_system stands before any other system text
   bool trims = false;             ///< texts of a dialog lose the white space around them
+  EarlierThoughts thoughts = EarlierThoughts::keep;
+  bool takes_system = true;  ///< false: a system text has no place
 };
 
 /// What was said in a chat so far.
@@ -36,7 +49,8 @@ struct Dialog {
 std::vector<TextPiece> chat_pieces(const ChatTemplate& chat, std::string_view system, std::string_view user);
 
 /// A dialog as the model's own template has it (without bos), in two parts: what stands before the text of
-/// the last turn, and the rest. Refuses earlier answers where the template is for one turn.
+/// the last turn, and the rest. Refuses earlier answers where the template is for one turn, and a system text
+/// where it has no place.
 struct DialogPieces {
   std::vector<TextPiece> before, last;
 };
@@ -45,9 +59,5 @@ DialogPieces dialog_pieces(const ChatTemplate& chat, const Dialog& dialog);
 /// The template called `name`; refuses an unknown name and lists the known ones.
 const ChatTemplate& chat_template(std::string_view name);
 std::vector<std::string> chat_template_names();
-
-/// Names the template that fits a model: by the text of its own Jinja template where the file carries one
-/// (only looked at, never run), else by its tokens. "plain" when nothing fits.
-std::string detect_chat_template(std::string_view jinja, const Tokenizer& tokenizer);
 
 }  // namespace sheaf

@@ -7,12 +7,12 @@
 #include "core/estimate/byte_tokenizer.h"
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
-#include "core/tokenizer/chat_template.h"
 #include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_input.h"
 #include "io/files/schema_file.h"
 #include "io/jobs/bench_stacks.h"
+#include "io/jobs/choose_chat.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 
@@ -58,7 +58,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   made->job = job_;
   made->job.method = method;
   if (examples_) add_examples(made->job);
-  if (tokenizer_) made->task = make_task(*tokenizer_, chat_template(chat_name_), made->job, schema_);
+  if (tokenizer_) made->task = make_task(*tokenizer_, chat_, made->job, schema_);
   made->records = make_records_(method, made->task.get());
   if (find_method(method.name).wording.answers == AnswerForm::list)
     for (ReadyRecord& record : made->records) record.parts = ask_together(std::move(record.parts));
@@ -72,17 +72,19 @@ void EstimateInputs::open_tokenizer(const EstimateAsked& asked) {
     if (is_shape(place)) continue;
     try {
       LoadedTokenizer loaded = load_tokenizer(place);
-      chat_name_ = job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *loaded.tokenizer)
-                                             : job_.model.chat;
+      ChatChoice choice = choose_chat(job_.model, loaded.chat_template, *loaded.tokenizer);
+      chat_ = std::move(choice.chat);
       tokenizer_ = std::move(loaded.tokenizer);
       notes_.push_back(fmt::format("tokens counted with the tokenizer of {}", place));
+      if (!choice.warning.empty()) notes_.push_back(std::move(choice.warning));
       return;
     } catch (const Error& error) {
       reason = error.what();
     }
   }
   tokenizer_ = std::make_unique<ByteTokenizer>(asked.tokens_per_byte.value_or(0.25), config_.vocab);
-  chat_name_ = job_.model.chat == "auto" ? chat_template_names().front() : job_.model.chat;
+  chat_ = job_.model.chat == "auto" ? chat_template(chat_template_names().front())
+                                    : choose_chat(job_.model, {}, *tokenizer_).chat;
   notes_.push_back(
       fmt::format("tokens guessed from bytes, {}, because there is no tokenizer ({}); set --tokens-per-byte "
                   "to change the guess",

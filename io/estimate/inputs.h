@@ -14,6 +14,7 @@
 #include "core/task/record.h"
 #include "core/task/schema.h"
 #include "core/task/wording.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 #include "io/files/estimate_section.h"
 #include "io/files/workload.h"
@@ -65,7 +66,7 @@ class EstimateInputs {
   std::string model_name_;
   ModelConfig config_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::string chat_name_;
+  ChatTemplate chat_;
   bool examples_ = false;  ///< the instruction ends with those of input.shots, worded as a method words them
   Schema schema_;
   std::vector<Record> records_;  ///< a corpus: its sample

@@ -9,6 +9,7 @@
 #include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/base/yaml_reader.h"
+#include "io/files/chat_file.h"
 #include "io/files/job_input.h"
 
 namespace sheaf {
@@ -17,18 +18,28 @@ namespace {
 constexpr Range<int64_t> kFromOne{1, std::numeric_limits<int64_t>::max()};
 constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 
-void read_model(YamlMap map, Job::ModelPart& model, bool files) {
+/// A file, or the name of a known template.
+void read_chat(YamlMap& map, Job::ModelPart& model) {
+  if (const YamlPtr given = map.node("chat"); given && given->is_text()) model.chat = given->text;
+  if (model.chat_is_file()) return;
   std::vector<std::string> chats = chat_template_names();
   chats.insert(chats.begin(), "auto");
+  map.choice("chat", model.chat, chats);
+}
+
+void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   map.text("path", model.path);
   map.text("adapter", model.adapter);
   read_choice(map, "dtype", model.dtype);
-  map.choice("chat", model.chat, chats);
+  read_chat(map, model);
   map.require("path");
   map.finish();
   if (!files) return;
   check_exists(map, "path", model.path);
   check_exists(map, "adapter", model.adapter);
+  if (!model.chat_is_file()) return;
+  check_exists(map, "chat", model.chat);
+  read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
 }
 
 void read_task(YamlMap& map, Job::Task& task) {

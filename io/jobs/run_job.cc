@@ -116,6 +116,7 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.model = job().model.path;
   about.backend = backend_->describe();
   about.method = job().method.name;
+  about.chat = bench_.chat().name;
   about.page_size = options.page_size;
   about.kv_bytes_per_token = backend_->kv_bytes_per_token();
   about.usd_per_hour = job().cost.usd_per_hour;

@@ -15,6 +15,7 @@
 #endif
 #include "io/corpus/corpus.h"
 #include "io/corpus/standard_input.h"
+#include "io/jobs/choose_chat.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -64,8 +65,9 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   if (tokenizer_->vocab_size() > model_.config.vocab)
     refuse("{}: the tokenizer has {} tokens, but the model only {}; use the tokenizer of this model",
            job_.model.path, tokenizer_->vocab_size(), model_.config.vocab);
-  chat_name_ =
-      job_.model.chat == "auto" ? detect_chat_template(loaded.chat_template, *tokenizer_) : job_.model.chat;
+  ChatChoice choice = choose_chat(job_.model, loaded.chat_template, *tokenizer_);
+  if (!choice.warning.empty()) notices_.push_back(std::move(choice.warning));
+  chat_ = std::move(choice.chat);
 }
 
 const StopRules& Workbench::stop_rules() {
@@ -102,7 +104,7 @@ Footprint Workbench::footprint() const {
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
-  return make_task(*tokenizer_, chat_template(chat_name_), job, schema_);
+  return make_task(*tokenizer_, chat_, job, schema_);
 }
 
 EngineOptions Workbench::engine_options(const Backend& backend) const {

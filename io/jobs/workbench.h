@@ -24,7 +24,7 @@ class Workbench {
   const Model& model() const { return model_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Schema& schema() const { return schema_; }
-  const std::string& chat_name() const { return chat_name_; }
+  const ChatTemplate& chat() const { return chat_; }
   bool on_gpu() const { return device_ >= 0; }
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
@@ -49,7 +49,7 @@ class Workbench {
   std::vector<std::string> notices_;
   Model model_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::string chat_name_;
+  ChatTemplate chat_;
   Schema schema_;
   std::unique_ptr<StopRules> stop_rules_;
   std::unique_ptr<ScratchFile> standard_input_;

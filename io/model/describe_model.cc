@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/choose_chat_template.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {
@@ -118,7 +118,9 @@ ordered_json describe_tokenizer(const std::string& path) {
       about["first_specials"].push_back(token(tokenizer, id));
   }
   about["specials"] = specials;
-  about["chat_template"] = detect_chat_template(loaded.chat_template, tokenizer);
+  const ChatChoice choice = choose_chat_template(loaded.chat_template, tokenizer);
+  about["chat_template"] = choice.chat.name;
+  about["chat_template_why"] = choice.why;
   return about;
 }
 

@@ -161,6 +161,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
+  if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
   print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)

@@ -56,7 +56,7 @@ TEST(HostileNames, Scores) {
 std::string make_run(const Scratch& scratch, const std::string& name, const std::string& text) {
   std::filesystem::create_directory(scratch.file(name));
   ordered_json report = report_json(test::made_up_report(4, text));
-  for (const char* key : {"job", "model", "backend", "method"}) report[key] = text;
+  for (const char* key : {"job", "model", "backend", "method", "chat"}) report[key] = text;
   scratch.write(name + "/report.json", report.dump());
   return quoted(scratch.file(name));
 }

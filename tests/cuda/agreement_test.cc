@@ -5,6 +5,7 @@
 
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
+#include "core/tokenizer/choose_chat_template.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
@@ -55,7 +56,7 @@ TEST(Agreement, TokenByTokenWithTheCpu) {
   const std::string path = "build/models/smollm2.gguf";
   const Model model = load_model(path);
   const LoadedTokenizer loaded = load_tokenizer(path);
-  const ChatTemplate& chat = chat_template(detect_chat_template(loaded.chat_template, *loaded.tokenizer));
+  const ChatTemplate chat = choose_chat_template(loaded.chat_template, *loaded.tokenizer).chat;
   const StopRules rules(*loaded.tokenizer, model.config.vocab);
   for (Job job : {ask_passages(), extract_catalog()}) {
     job.method.max_value_tokens = 8;

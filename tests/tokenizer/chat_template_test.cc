@@ -33,14 +33,14 @@ TEST(ChatTemplate, EqualsTheModelsOwn) {
 TEST(ChatTemplate, DialogsEqualTheModelsOwn) {
   std::ifstream file("tests/tokenizer/goldens/dialogs.json");
   const auto goldens = nlohmann::json::parse(file);
-  ASSERT_EQ(goldens.size(), 18u);
+  ASSERT_EQ(goldens.size(), 66u);
   for (const auto& golden : goldens) {
     Dialog dialog;
     if (!golden.at("system").is_null()) dialog.system = golden.at("system").get<std::string>();
     dialog.turns = golden.at("turns").get<std::vector<std::string>>();
     const DialogPieces pieces =
         dialog_pieces(chat_template(golden.at("template").get<std::string>()), dialog);
-    EXPECT_EQ(joined(pieces.before) + joined(pieces.last), golden.at("text").get<std::string>());
+    EXPECT_EQ(joined(pieces.before) + joined(pieces.last), golden.at("text").get<std::string>()) << golden;
   }
   EXPECT_THROW(dialog_pieces(chat_template("mistral"), {{}, {"a", "b", "c"}}), Error);
 }
@@ -54,24 +54,6 @@ TEST(ChatTemplate, RefusesAnUnknownNameAndListsTheKnown) {
     for (const char* name : {"chattml", "chatml", "qwen3", "llama3", "mistral", "phi", "plain"})
       EXPECT_NE(message.find(name), std::string::npos) << name;
   }
-}
-
-TEST(ChatTemplate, IsFoundByTheLookOfTheModelsOwn) {
-  auto file = tiny_json({});
-  const auto plain = read_tokenizer_json(file.dump(), "", "tiny");
-  EXPECT_EQ(detect_chat_template("", *plain), "plain");
-  EXPECT_EQ(detect_chat_template("{{ '<|im_start|>' }}", *plain), "chatml");
-  EXPECT_EQ(detect_chat_template("{% if enable_thinking %}<|im_start|>", *plain), "qwen3");
-  EXPECT_EQ(detect_chat_template(
-                "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by", *plain),
-            "smollm2");
-  EXPECT_EQ(detect_chat_template("'<|start_header_id|>'", *plain), "llama3");
-  EXPECT_EQ(detect_chat_template("'[INST]' + x + '[/INST]'", *plain), "mistral");
-  EXPECT_EQ(detect_chat_template("'[INST] ' + x + ' [/INST]'", *plain), "mistral-v1");
-  EXPECT_EQ(detect_chat_template("'<|user|>' + '\\n' + x + '<|end|>' + '<|assistant|>'", *plain), "phi");
-  EXPECT_EQ(detect_chat_template("<|im_start|>user<|im_sep|>", *plain), "phi4");
-  file["added_tokens"].push_back({{"id", 300}, {"content", "<|im_start|>"}, {"special", true}});
-  EXPECT_EQ(detect_chat_template("", *read_tokenizer_json(file.dump(), "", "tiny")), "chatml");
 }
 
 TEST(EncodePieces, TextNeverBecomesASpecialToken) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/choose_chat_template.h"
 #include "core/tokenizer/sentencepiece_model.h"
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
@@ -89,7 +89,7 @@ TEST(FuzzTokenizer, FilesBeside) {
     const LoadedTokenizer loaded = load_tokenizer(folder.path());
     for (const TokenId id : loaded.tokenizer->end_tokens)
       EXPECT_TRUE(id >= 0 && id < loaded.tokenizer->vocab_size());
-    detect_chat_template(loaded.chat_template, *loaded.tokenizer);
+    choose_chat_template(loaded.chat_template, *loaded.tokenizer);
   };
   for (const auto& [name, text] : files) folder.write(name, text);
   load();

@@ -1,0 +1,69 @@
+#include "io/files/chat_file.h"
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "io/base/yaml_reader.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kMostChatBytes = 64 << 10;  // of one text
+
+EarlierThoughts read_thoughts(YamlMap& map) {
+  std::string word = "keep";
+  map.choice("thoughts", word, {"keep", "drop", "drop-lines", "until-query"});
+  if (word == "drop") return EarlierThoughts::drop;
+  if (word == "drop-lines") return EarlierThoughts::drop_lines;
+  return word == "until-query" ? EarlierThoughts::until_query : EarlierThoughts::keep;
+}
+
+void check_chat(const YamlMap& map, const ChatTemplate& chat) {
+  if (chat.name.empty() || chat.name.size() > 100)
+    refuse("{}: name must have 1 to 100 bytes", map.where("name"));
+  if (!chat.turn.ends_with(chat.thought))
+    refuse(
+        "{}: thought must be the end of turn, because it is left out before an answer that was given before",
+        map.where("thought"));
+  if (!chat.thought.empty() && chat.answer_close.empty())
+    refuse("{}: thought works only with answer_close; add that or remove thought", map.where("thought"));
+  if (!chat.takes_system)
+    for (const char* key :
+         {"system_open", "system_close", "default_system", "system_in_user", "default_stays"})
+      if (map.has(key))
+        refuse("{}: {} has no meaning with takes_system: false; remove one of them", map.where(key), key);
+  if (chat.default_stays && chat.default_system.empty())
+    refuse("{}: default_stays needs default_system", map.where("default_stays"));
+}
+
+}  // namespace
+
+ChatTemplate read_chat_file(const std::string& path) {
+  YamlMap map(read_yaml(path, "a chat template"), "");
+  ChatTemplate chat;
+  chat.name = std::filesystem::path(path).stem().string();
+  map.text("name", chat.name);
+  for (const auto& [key, target] : {std::pair{"system_open", &chat.system_open},
+                                    {"system_close", &chat.system_close},
+                                    {"user_open", &chat.user_open},
+                                    {"turn", &chat.turn},
+                                    {"default_system", &chat.default_system},
+                                    {"answer_close", &chat.answer_close},
+                                    {"thought", &chat.thought}}) {
+    map.text(key, *target);
+    if (target->size() > kMostChatBytes)
+      refuse("{}: {} has more than {} KB", map.where(key), key, kMostChatBytes >> 10);
+  }
+  map.boolean("system_in_user", chat.system_in_user);
+  map.boolean("default_stays", chat.default_stays);
+  map.boolean("trims", chat.trims);
+  map.boolean("takes_system", chat.takes_system);
+  chat.thoughts = read_thoughts(map);
+  map.require("user_open");
+  map.require("turn");
+  map.finish();
+  check_chat(map, chat);
+  return chat;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,103 @@
+#include "io/files/chat_file.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/io/fuzz.h"
+
+namespace sheaf {
+namespace {
+
+ChatTemplate read(const std::string& text) {
+  const TempFolder folder;
+  return read_chat_file(folder.write("c.yaml", text));
+}
+
+std::string chat_error(const std::string& text) {
+  const TempFolder folder;
+  const std::string path = folder.write("c.yaml", text);
+  std::string message = error_of([&] { read_chat_file(path); });
+  if (message.starts_with(path)) message = "c.yaml" + message.substr(path.size());
+  return message;
+}
+
+std::string rendered(const ChatTemplate& chat, const Dialog& dialog) {
+  const DialogPieces pieces = dialog_pieces(chat, dialog);
+  std::string text;
+  for (const auto& part : {pieces.before, pieces.last})
+    for (const TextPiece& piece : part) text += piece.text;
+  return text;
+}
+
+const std::string kWhole = R"(name: mine
+system_open: "<s>"
+system_close: "</s>"
+user_open: "<u>"
+turn: "</u><a><t>"
+default_system: Be kind.
+answer_close: "</a>"
+thought: "<t>"
+default_stays: true
+trims: true
+thoughts: drop-lines
+)";
+
+TEST(ChatFile, ReadsEveryField) {
+  const ChatTemplate chat = read(kWhole);
+  EXPECT_EQ(chat.name, "mine");
+  EXPECT_EQ(rendered(chat, {" Please.", {"a", "<think>x</think>\n\nb", " c"}}),
+            "<s>Be kind.Please.</s><u>a</u><a>b</a><u>c</u><a><t>");
+  const ChatTemplate in_user = read("system_in_user: true\nsystem_close: '|'\nuser_open: '<'\nturn: '>'\n");
+  EXPECT_EQ(in_user.name, "c") << "the file's name";
+  EXPECT_EQ(rendered(in_user, {"s", {"a"}}), "<s|a>");
+  EXPECT_THROW(dialog_pieces(read("{user_open: a, turn: b, takes_system: false}"), {"s", {"a"}}), Error);
+}
+
+TEST(ChatFile, RefusesWithPlaceAndFix) {
+  EXPECT_EQ(chat_error("user_open: a\n"), "c.yaml:1: the key \"turn\" is missing; add it");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nuser_opn: c\n"),
+            "c.yaml:3: unknown key \"user_opn\"; did you mean \"user_open\"?");
+  EXPECT_EQ(chat_error("user_open: a\nturn: 7\n"),
+            "c.yaml:2: turn must be text, not the number 7; put it in quotes if it is text");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nthoughts: dorp\n"),
+            "c.yaml:3: thoughts cannot be \"dorp\"; did you mean \"drop\"?");
+  EXPECT_EQ(
+      chat_error("user_open: a\nturn: b\nanswer_close: c\nthought: d\n"),
+      "c.yaml:4: thought must be the end of turn, because it is left out before an answer that was given "
+      "before");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nthought: b\n"),
+            "c.yaml:3: thought works only with answer_close; add that or remove thought");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\ntakes_system: false\nsystem_open: c\n"),
+            "c.yaml:4: system_open has no meaning with takes_system: false; remove one of them");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\ndefault_stays: true\n"),
+            "c.yaml:3: default_stays needs default_system");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nname: ''\n"), "c.yaml:3: name must have 1 to 100 bytes");
+  EXPECT_EQ(chat_error("user_open: a\nturn: " + std::string(70'000, 'b') + "\n"),
+            "c.yaml:2: turn has more than 64 KB");
+}
+
+TEST(ChatFile, TheShippedOnesAreGood) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("configs/chat")) {
+    EXPECT_NO_THROW(read_chat_file(entry.path().string())) << entry.path();
+    ++count;
+  }
+  EXPECT_GT(count, 0u);
+  EXPECT_EQ(
+      rendered(read_chat_file("configs/chat/alpaca.yaml"), {{}, {"How many legs does a spider have?"}}),
+      "Below is an instruction that describes a task. Write a response that appropriately completes the "
+      "request.\n\n### Instruction:\nHow many legs does a spider have?\n\n### Response:\n");
+}
+
+TEST(ChatFile, Fuzz) {
+  const TempFolder folder;
+  fuzz_target("chat", {kWhole, "{user_open: a, turn: b}"},
+              {"\n", ": ", "\"", "true", "thoughts", "takes_system: false\n", "&a", "*a", "7", "- "},
+              [&](const std::string& text) {
+                dialog_pieces(read_chat_file(folder.write("c.yaml", text)), {{}, {"a"}});
+              });
+}
+
+}  // namespace
+}  // namespace sheaf
