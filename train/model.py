@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import save, save_file
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
@@ -59,12 +60,15 @@ def add_lora(model, path, rank, alpha, dropout):
 
 
 def to_device(model, device, lora):
-    """On a GPU, autocast computes linear layers in bf16 anyway, so those that are frozen are kept in bf16."""
+    """On a GPU, what is frozen computes in bf16. The adapter's weights stay fp32; autocast computes with them in bf16, so
+    that its input need not be cast to fp32 before."""
     if device.type == "cuda" and lora:
+        for weight in model.parameters():
+            if not weight.requires_grad:
+                weight.data = weight.data.to(torch.bfloat16)
         for module in model.modules():
-            if type(module) is torch.nn.Linear and not module.weight.requires_grad:
-                if module is not model.get_base_model().get_output_embeddings():
-                    module.to(torch.bfloat16)
+            if isinstance(module, BaseTunerLayer):
+                module.cast_input_dtype_enabled = False
     return model.to(device)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from trouble import Trouble
-from wordings import ANY_STATEMENT, FILLER, INSTRUCTIONS, NAMES, SAME, STATEMENTS
+from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
 
 GROUP = 6  # products that share a schema, as the products of a category do
 SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
@@ -65,6 +65,22 @@ def places(title, values):
     return found
 
 
+def made_up(pick):
+    """The name of a maker that does not exist."""
+    kind = pick.random()
+    if kind < 0.2:
+        name = "".join(pick.sample(SYLLABLES, pick.choice([2, 3]))).capitalize()
+    elif kind < 0.4:
+        name = pick.choice(MAKERS) + pick.choice(MAKERS).lower()
+    elif kind < 0.65:
+        name = pick.choice([" & ", " and ", " "]).join(pick.sample(MAKERS, 2))
+    elif kind < 0.85:
+        name = f"{pick.choice(MAKERS)} {pick.choice(ENDINGS)}"
+    else:
+        name = pick.choice(MAKERS) + pick.choice(["'s", "", "a", "o"])
+    return name.upper() if pick.random() < 0.12 else name
+
+
 def exchange(product, peers, pick):
     """The same product with some values of others of its category in place of its own, and some left out."""
     values = {name: value for name, value in product["values"].items() if value}
@@ -76,7 +92,7 @@ def exchange(product, peers, pick):
         begin, end = found[name]
         kind = pick.random()
         if kind < 0.45:
-            new = pick.choice(peers[name])
+            new = made_up(pick) if name.startswith("Brand") and pick.random() < 0.6 else pick.choice(peers[name])
         elif kind < 0.52:
             new = None
         else:
@@ -200,7 +216,7 @@ class Variant:
             table = {value: json.loads(found[1].lstrip("0") or "0") if not found[1].startswith("0.") else float(found[1])
                      for value, found in zip(stated, numbers)}
             return [table.get(value, value) if isinstance(value, str) else value for value in golds]
-        if 0.5 < kind < 0.65 and stated and max(map(len, stated)) < 30:
+        if 0.5 < kind < 0.68 and stated and max(map(len, stated)) < 30:
             lower = pick.random() < 0.6
             options = list(dict.fromkeys(value.lower() if lower else value for value in stated))
             others = [other if lower else self.known[name][other] for other in self.known[name]]
@@ -210,7 +226,7 @@ class Variant:
                 pick.shuffle(options)
                 attribute |= {"type": "enum", "options": options}
                 return [value.lower() if isinstance(value, str) and lower else value for value in golds]
-        if 0.65 < kind < 0.78:
+        if 0.68 < kind < 0.78:
             attribute["type"] = "list"
             return [re.split(r", | & | and |/", value) if isinstance(value, str) else value for value in golds]
         return golds

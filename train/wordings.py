@@ -75,6 +75,18 @@ SAME = {"Brand Name": "Brand", "Age range": "Age", "Sport Type": "Sport", "Closu
         "Container": "Container type", "Package type": "Container type", "Applicable People": "Age",
         "Department Name": "Age", "Model": "Model Number", "Frame Color": "Color", "Body Material": "Material"}
 
+# Words for makers that do not exist, so that a model looks for a maker's name and not for one that it knows.
+MAKERS = """Alder Anchor Ashford Aspen Atlas Aurora Bay Birch Blue Bramble Brook Calder Canyon Cedar Clay Cliff Clover
+Copper Coral Crane Crest Dale Dawn Delta Dover Eagle East Elm Ember Falcon Fern Field Finch Fox Garnet Glen Gold Grand
+Granite Grove Harbor Hart Haven Hazel Heron High Hill Holly Iron Ivy Jasper Juniper Kestrel Kite Lake Lark Laurel Linden
+Lion Lotus Lumen Lux Maple Marble Marsh Meadow Mill Moon Moss Nest Noble North Nova Oak Ocean Olive Onyx Opal Orchard
+Otter Owl Peak Pearl Pine Pioneer Prime Quartz Quill Raven Red Reed Ridge River Robin Rose Rowan Royal Ruby Sable Sage
+Shore Silver Sky Slate Sol South Spruce Star Stone Storm Summit Sun Swift Tern Thorn Tide Timber True Vale Verde Vista
+Wave West White Wild Willow Wolf Wren Yarrow Zen Zephyr""".split()
+ENDINGS = """Co. & Co. Labs Works Foods Farms Goods Supply Brothers Outfitters House Kitchen Naturals Organics Gear Wear
+Studio Home Trading Mills Garden Tea Coffee Sport""".split()
+SYLLABLES = "al ba bel cor da den el fa fen gra hal in ka kor la lin lo ma mer mo na nor o pa ra ri ro sa so ta tor va ve zo".split()
+
 INSTRUCTIONS = [
     "Read the product text and fill in the attributes below. Use the words of the text. Write null if the text does "
     "not say.",
