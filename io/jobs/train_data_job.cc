@@ -143,7 +143,7 @@ class TrainDataJob {
     const Job::Method& method = job_.method;
     return ordered_json{{"version", 1},
                         {"model", job_.model.path},
-                        {"chat", bench_.chat_name()},
+                        {"chat", bench_.chat().name},
                         {"method", method.name},
                         {"values", word_of(method.values)},
                         {"stacking", word_of(method.stacking)},
