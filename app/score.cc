@@ -191,9 +191,10 @@ void add_score_command(CLI::App& app) {
   command->add_flag(
       "--skip-missing", options->join.skip_missing,
       "Leave out items without a prediction (such as after --limit) instead of scoring them as wrong");
-  command->add_flag("--unmentioned-absent", options->join.unmentioned_absent,
-                    "attributes: count attributes that the gold does not name, as absent ones; a value for such "
-                    "an attribute is then invented (default: they are left out, as ExtractGPT does)");
+  command->add_flag(
+      "--unmentioned-absent", options->join.unmentioned_absent,
+      "attributes: count attributes that the gold does not name, as absent ones; a value for such "
+      "an attribute is then invented (default: they are left out, as ExtractGPT does)");
   command->add_option("--items", options->items, "Write the scores of each item to this file as JSON lines");
   command
       ->add_option("--resamples", options->options.resamples, "Resamples for intervals and tests (0: none)")

@@ -329,7 +329,7 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[static_cast<size_t>(asked.answer + i)];
   --flight.open_slots;
   open_prompts_ -= asked.prompts();
-  ++stats_.answers;
+  stats_.answers += asked.option == 0;
   const int32_t grown =
       flight.residents[static_cast<size_t>(asked.answer)]->keys -
       static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());

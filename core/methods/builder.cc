@@ -17,4 +17,21 @@ Slot make_slot(const RecordParts& record, size_t question) {
   return slot;
 }
 
+void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt) {
+  Slot slot = make_slot(record, question);
+  slot.prompt = slot.answer = prompt;
+  const auto& options = record.questions()[question].options;
+  if (options.empty()) return stack.slots.push_back(std::move(slot));
+  std::vector<Sight> sees = stack.segments[static_cast<size_t>(prompt)].sees;
+  sees.push_back({prompt});
+  for (const auto& option : options) {
+    slot.allowed = option;
+    slot.max_tokens = option->longest();
+    slot.answer = stack.add({Role::value, {}, stack.end_position(prompt), sees, false});
+    stack.slots.push_back(slot);
+    ++slot.option;
+    slot.alone_tokens = 0;
+  }
+}
+
 }  // namespace sheaf

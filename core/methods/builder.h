@@ -48,5 +48,8 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
 
 /// A slot for one question of a record, all fields but the segments filled in.
 Slot make_slot(const RecordParts& record, size_t question);
+/// The slot of a question whose answer continues `prompt`, or one for each of its options, each in a segment
+/// of its own.
+void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt);
 
 }  // namespace sheaf

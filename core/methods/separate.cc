@@ -11,9 +11,7 @@ void build_separate(std::span<const RecordParts> records, std::vector<Stack>& ou
       for (const Tokens* part :
            {&record.bin->instruction, &record.document, &record.bin->opening, &record.questions()[q].tokens})
         append(prompt.tokens, *part);
-      Slot slot = make_slot(record, q);
-      slot.prompt = slot.answer = stack.add(std::move(prompt));
-      stack.slots.push_back(std::move(slot));
+      add_slots(stack, record, q, stack.add(std::move(prompt)));
     }
   }
 }

@@ -21,10 +21,9 @@ SegmentId add_document(Stack& stack, SegmentId instruction, const RecordParts& r
 /// A question that sees `sees`; its answer continues it.
 void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector<Sight> sees, Tokens tokens) {
   const int32_t position = stack.end_position(sees.back().segment);
-  Slot slot = make_slot(record, q);
-  slot.prompt = slot.answer = stack.add({record.own_questions.empty() ? Role::key : Role::question,
-                                         std::move(tokens), position, std::move(sees), false});
-  stack.slots.push_back(std::move(slot));
+  add_slots(stack, record, q,
+            stack.add({record.own_questions.empty() ? Role::key : Role::question, std::move(tokens), position,
+                       std::move(sees), false}));
 }
 
 }  // namespace

@@ -176,8 +176,9 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
   for (size_t i = 0; i < answers.size(); ++i) {
     const Slot& slot = stack.slots[i];
     const auto record = static_cast<size_t>(slot.record);
-    window.outcomes[record].answers[static_cast<size_t>(slot.question)] = std::move(answers[i]);
-    if (--window.open_of_record[record] > 0) continue;
+    Answer& answer = window.outcomes[record].answers[static_cast<size_t>(slot.question)];
+    if (slot.option == 0 || answers[i].logprob > answer.logprob) answer = std::move(answers[i]);
+    if (slot.option > 0 || --window.open_of_record[record] > 0) continue;
     ++decoded;
     window.outcomes[record].seconds =
         std::chrono::duration<double>(Clock::now() - window.begun[record]).count();

@@ -17,7 +17,7 @@ int64_t token_cost(const RecordParts& record, bool known_document) {
                      ? 0
                      : static_cast<int64_t>(record.document_tokens() + record.bin->opening.size());
   for (const QuestionParts& question : record.questions())
-    cost += static_cast<int64_t>(question.tokens.size()) + question.max_tokens;
+    cost += static_cast<int64_t>(question.tokens.size()) + question.most_tokens();
   return cost;
 }
 

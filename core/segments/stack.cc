@@ -130,6 +130,7 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
                                  {"stop", stop_name(slot.stop)},
                                  {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
+    if (slot.option > 0) entry["option"] = slot.option;
     if (slot.allowed) entry["allowed"] = slot.allowed->answers();
     for (size_t i = 0; i < slot.expert_priors.size(); ++i)
       entry["experts"].push_back(

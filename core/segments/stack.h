@@ -61,6 +61,7 @@ struct Slot {
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record
+  int32_t option = 0;        ///< of several answers to one question, of which the likeliest is taken
   int32_t alone_tokens = 0;  ///< tokens of the prompt, or prompts, that would ask just this
   std::vector<float> expert_priors;  ///< per expert, added to its scores
   float contrast = 0;                ///< of the experts with the amateur

@@ -137,6 +137,12 @@ class ExtractTask : public Task {
 
   Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
+  /// Positional values see one another as they are decoded, token by token; samples are drawn so too.
+  bool scores_options() const {
+    return job_.method.options == OptionChoice::likeliest && job_.method.temperature == 0 &&
+           job_.method.values == ValueSight::independent;
+  }
+
   /// What follows the opening brace.
   std::string object_text(const Category& category,
                           const std::vector<std::optional<std::string>>& values) const {
@@ -216,6 +222,9 @@ class ExtractTask : public Task {
       for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
       answers.emplace_back(" null");
       question.allowed = make_choices(context(), answers);
+      if (scores_options())
+        for (const Tokens& answer : question.allowed->answers())
+          question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
     }
     return question;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,15 @@ struct QuestionParts {
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
   std::shared_ptr<const AnswerTrie> allowed;
+  /// Where the likeliest of the allowed answers is wanted: each of them by itself.
+  std::vector<std::shared_ptr<const AnswerTrie>> options = {};
+
+  /// The most tokens that its answer takes, or all its options together.
+  int32_t most_tokens() const {
+    int32_t together = 0;
+    for (const auto& option : options) together += option->longest();
+    return std::max(together, max_tokens);
+  }
 };
 
 /// How the j-th document of a joint prompt is told from the others.
