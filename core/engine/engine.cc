@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
@@ -160,7 +161,8 @@ double Engine::call_backend(Call&& call) {
 void Engine::retire(const Sink& done) {
   for (auto flight = flights_.begin(); flight != flights_.end();) {
     finish_segments(*flight);
-    if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
+    if (flight->open_slots > 0 || flight->wanted > 0 ||
+        flight->next_segment < flight->stack.segments.size()) {
       ++flight;
       continue;
     }
@@ -296,9 +298,18 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
   for (const float prior : asked.expert_priors)
     step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
   step.wanted.push_back({&flight, slot});
+  ++flight.wanted;
 }
 
 void Engine::take(Wanted wanted, Picked picked) {
+  Flight& flight = *wanted.flight;
+  --flight.wanted;
+  if (flight.slots[static_cast<size_t>(wanted.slot)].closed) return;
+  take_token(wanted, picked);
+  close_rivals(flight, wanted.slot);
+}
+
+void Engine::take_token(Wanted wanted, Picked picked) {
   Flight& flight = *wanted.flight;
   const Slot& asked = flight.stack.slots[static_cast<size_t>(wanted.slot)];
   SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
@@ -322,10 +333,31 @@ void Engine::take(Wanted wanted, Picked picked) {
   waiting_prompts_ += asked.prompts();
 }
 
+/// Of the options of one question, those that are less likely by now than a complete one cannot win any more.
+void Engine::close_rivals(Flight& flight, int32_t slot) {
+  const std::vector<Slot>& slots = flight.stack.slots;
+  const int32_t first = slot - slots[static_cast<size_t>(slot)].option;
+  int32_t end = first + 1;
+  while (end < std::ssize(slots) && slots[static_cast<size_t>(end)].option > 0) ++end;
+  if (end == first + 1) return;
+  double best = -std::numeric_limits<double>::infinity();
+  for (int32_t i = first; i < end; ++i) {
+    const SlotState& state = flight.slots[static_cast<size_t>(i)];
+    if (state.closed && state.answer.ending == Ending::chosen) best = std::max(best, state.answer.logprob);
+  }
+  for (int32_t i = first; i < end; ++i) {
+    const SlotState& state = flight.slots[static_cast<size_t>(i)];
+    if (!state.closed && state.answer.logprob < best) close_slot(flight, i, Ending::length);
+  }
+}
+
 void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   state.answer.ending = ending;
+  state.closed = true;
+  if (state.waiting) waiting_prompts_ -= asked.prompts();
+  state.waiting = false;
   for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[static_cast<size_t>(asked.answer + i)];
   --flight.open_slots;
   open_prompts_ -= asked.prompts();

@@ -80,6 +80,7 @@ class Engine {
     Answer answer;
     AnswerTrie::Node node = AnswerTrie::root;
     bool waiting = false;  ///< its last token is to be fed in the next step
+    bool closed = false;
     float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
   };
   /// A stack being decoded.
@@ -92,6 +93,7 @@ class Engine {
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
+    int32_t wanted = 0;  ///< picks of its slots in steps that are planned or under way
   };
   struct Wanted {
     Flight* flight;
@@ -121,8 +123,10 @@ class Engine {
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);
   void take(Wanted wanted, Picked picked);
+  void take_token(Wanted wanted, Picked picked);
   void retire(const Sink& done);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
+  void close_rivals(Flight& flight, int32_t slot);
   void finish_segments(Flight& flight);
 
   Backend& backend_;
