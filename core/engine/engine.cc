@@ -161,8 +161,7 @@ double Engine::call_backend(Call&& call) {
 void Engine::retire(const Sink& done) {
   for (auto flight = flights_.begin(); flight != flights_.end();) {
     finish_segments(*flight);
-    if (flight->open_slots > 0 || flight->wanted > 0 ||
-        flight->next_segment < flight->stack.segments.size()) {
+    if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
       ++flight;
       continue;
     }
@@ -298,13 +297,14 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
   for (const float prior : asked.expert_priors)
     step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
   step.wanted.push_back({&flight, slot});
-  ++flight.wanted;
+  flight.slots[static_cast<size_t>(slot)].wanted = true;
 }
 
 void Engine::take(Wanted wanted, Picked picked) {
   Flight& flight = *wanted.flight;
-  --flight.wanted;
-  if (flight.slots[static_cast<size_t>(wanted.slot)].closed) return;
+  SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
+  state.wanted = false;
+  if (state.closed) return finish_answer(flight, wanted.slot);
   take_token(wanted, picked);
   close_rivals(flight, wanted.slot);
 }
@@ -351,6 +351,13 @@ void Engine::close_rivals(Flight& flight, int32_t slot) {
   }
 }
 
+void Engine::finish_answer(Flight& flight, int32_t slot) {
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+  for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[static_cast<size_t>(asked.answer + i)];
+  --flight.open_slots;
+  open_prompts_ -= asked.prompts();
+}
+
 void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
@@ -358,9 +365,8 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   state.closed = true;
   if (state.waiting) waiting_prompts_ -= asked.prompts();
   state.waiting = false;
-  for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[static_cast<size_t>(asked.answer + i)];
-  --flight.open_slots;
-  open_prompts_ -= asked.prompts();
+  // A step under way still reads what a rival wrote.
+  if (!state.wanted) finish_answer(flight, slot);
   stats_.answers += asked.option == 0;
   const int32_t grown =
       flight.residents[static_cast<size_t>(asked.answer)]->keys -

@@ -80,8 +80,9 @@ class Engine {
     Answer answer;
     AnswerTrie::Node node = AnswerTrie::root;
     bool waiting = false;  ///< its last token is to be fed in the next step
+    bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;
-    float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
+    float contrast = 0;  ///< with experts: as the slot says, once it was found the one found
   };
   /// A stack being decoded.
   struct Flight {
@@ -93,7 +94,6 @@ class Engine {
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
-    int32_t wanted = 0;  ///< picks of its slots in steps that are planned or under way
   };
   struct Wanted {
     Flight* flight;
@@ -127,6 +127,7 @@ class Engine {
   void retire(const Sink& done);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
   void close_rivals(Flight& flight, int32_t slot);
+  void finish_answer(Flight& flight, int32_t slot);
   void finish_segments(Flight& flight);
 
   Backend& backend_;
