@@ -60,6 +60,12 @@ class TrainDataFile {
                    *file_, about);
   }
 
+  ~TrainDataFile() {
+    if (!file_) return;
+    std::error_code ignored;
+    std::filesystem::remove(part_, ignored);
+  }
+
   void add(const TrainingPrompt& prompt, const std::vector<Record>& records) {
     append_integers(table_->cell(0), prompt.tokens);
     append_integers(table_->cell(1), prompt.positions);

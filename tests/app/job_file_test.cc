@@ -85,7 +85,8 @@ TEST_F(JobFile, ReadsTheKeysOfAnExtraction) {
 model: {path: '@model.gguf', adapter: '@adapter', dtype: f32, chat: chatml}
 input: {path: '@*.jsonl', format: jsonl, limit: 9, id: i, category: c, document: d}
 task: {kind: extract, schema: '@schema.yaml', instruction: "Do it."}
-method: {name: hpd, values: positional, stacking: joint, documents: 3, prompt_tokens: 100, max_value_tokens: 7,
+method: {name: hpd, values: positional, stacking: joint, keys: marker,
+         value_end: line, options: greedy, documents: 3, prompt_tokens: 100, max_value_tokens: 7,
          temperature: 0.5, top_k: 4, top_p: 0.25, seed: 18446744073709551615}
 engine: {device: "cuda:1", kernels: reference, threads: 2, tokens_per_step: 64, kv_memory_gb: 1.5, window: 10,
          prompts: 5, reproducible: true}
@@ -108,6 +109,9 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.method.name, "hpd");
   EXPECT_EQ(job.method.values, ValueSight::positional);
   EXPECT_EQ(job.method.stacking, Stacking::joint);
+  EXPECT_EQ(job.method.keys, KeyForm::marker);
+  EXPECT_EQ(job.method.value_end, ValueEnd::line);
+  EXPECT_EQ(job.method.options, OptionChoice::greedy);
   EXPECT_EQ(job.method.documents, 3);
   EXPECT_EQ(job.method.prompt_tokens, 100);
   EXPECT_EQ(job.method.max_value_tokens, 7);

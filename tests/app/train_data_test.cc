@@ -1,0 +1,144 @@
+// Training data through the program: what is learned, where right answers come from, what is refused.
+#include <gtest/gtest.h>
+
+#include "io/base/parquet_file.h"
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran, test::Scratch, test::run_sheaf;
+
+class TrainData : public testing::Test {
+ protected:
+  void SetUp() override {
+    model_ = test::make_tiny_model(scratch_);
+    scratch_.write("schema.yaml",
+                   "categories: {Tea: [{name: Brand}, {name: Weight, type: number}, {name: Form, type: enum, "
+                   "options: [bags, loose]}, {name: Notes, type: list}]}\n");
+    scratch_.write(
+        "products.jsonl",
+        R"({"id": 1, "category": "Tea", "document": "Oak tea 20 g", "gold": {"Brand": "Oak", "Weight": 20, "Form": null, "Notes": ["a", "b"]}}
+{"id": 2, "category": "Tea", "document": "Elm bags", "gold": {"Brand": "Elm", "Form": "bags", "Weight": "much"}}
+{"id": 3, "category": "Tea", "document": "nobody knows", "gold": {}}
+)");
+  }
+
+  std::string job(const std::string& method = "name: hpd, documents: 2") const {
+    return scratch_.write(
+        "job.yaml",
+        "model: {path: " + model_ + ", chat: chatml}\ninput: {path: " + scratch_.file("products.jsonl") +
+            ", id: id, category: category, document: [document]}\ntask: {kind: "
+            "extract, schema: " +
+            scratch_.file("schema.yaml") + "}\nmethod: {" + method +
+            "}\nengine: {device: cpu, threads: 1}\noutput: {path: " + scratch_.file("out") + "}\n");
+  }
+
+  Ran write(const std::string& more = "", const std::string& method = "name: hpd, documents: 2") const {
+    return run_sheaf(scratch_,
+                     "train-data " + job(method) + " " + scratch_.file("data.parquet") + " " + more);
+  }
+
+  std::vector<json> prompts() const {
+    ParquetFile file(scratch_.file("data.parquet"));
+    file.select({"tokens", "positions", "targets", "segment_starts", "sees", "abreast", "records"});
+    std::vector<json> all;
+    while (const auto batch = file.next()) {
+      EXPECT_EQ(batch->error, "");
+      all.insert(all.end(), batch->cells.begin(), batch->cells.end());
+    }
+    return all;
+  }
+
+  /// The answers of a prompt, spelled out: the model has one token a byte.
+  static std::vector<std::string> learned(const json& prompt) {
+    std::vector<std::string> answers;
+    bool open = false;
+    for (const json& target : prompt["targets"]) {
+      const bool taken = target.get<int>() >= 0;
+      if (taken && !open) answers.emplace_back();
+      if (taken) answers.back() += static_cast<char>(target.get<int>());
+      open = taken;
+    }
+    return answers;
+  }
+
+  Scratch scratch_;
+  std::string model_;
+};
+
+TEST_F(TrainData, HoldsTheAnswersAsDecodingEndsThem) {
+  const Ran ran = write();
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("2 records in 1 prompt, 6 answers to learn"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("1 value left out: the attribute's type does not hold the gold value"),
+            std::string::npos)
+      << ran.out;
+  const auto all = prompts();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0]["records"], json({"1", "2"}));
+  EXPECT_EQ(learned(all[0]), (std::vector<std::string>{" \"Oak\"", " 20,\n", " null", " [\"a\", \"b\"]",
+                                                       " \"Elm\"", " \"bags\""}));
+  // instruction, document, four keys, document, two keys.
+  EXPECT_EQ(all[0]["segment_starts"].size(), 9u);
+  EXPECT_EQ(all[0]["sees"][8], json({0, 6}));
+  EXPECT_EQ(all[0]["tokens"].size(), all[0]["positions"].size());
+}
+
+TEST_F(TrainData, UnmentionedMayMeanAbsent) {
+  ASSERT_EQ(write("--unmentioned-absent").exit_code, 0);
+  std::vector<std::string> answers;
+  for (const json& prompt : prompts())
+    for (std::string& answer : learned(prompt)) answers.push_back(std::move(answer));
+  EXPECT_EQ(std::ranges::count(answers, " null"), 2) << "of an option the end is the option's";
+  EXPECT_EQ(std::ranges::count(answers, " null,"), 4);
+}
+
+TEST_F(TrainData, AWholeObjectIsOneAnswer) {
+  ASSERT_EQ(write("--limit 1", "name: standard").exit_code, 0);
+  const auto all = prompts();
+  ASSERT_EQ(all.size(), 1u);
+  const std::string object = learned(all[0]).at(0);
+  EXPECT_NE(object.find(
+                "\"Brand\": \"Oak\",\n  \"Weight\": 20,\n  \"Form\": null,\n  \"Notes\": [\"a\", \"b\"]\n}"),
+            std::string::npos)
+      << object;
+}
+
+TEST_F(TrainData, PositionalValuesStandInSegmentsOfTheirOwn) {
+  ASSERT_EQ(write("--limit 1", "name: hpd, values: positional").exit_code, 0);
+  const json prompt = prompts().at(0);
+  ASSERT_EQ(prompt["segment_starts"].size(), 10u);  // instruction, document, four keys and values
+  EXPECT_EQ(prompt["abreast"][9], json({3, 5, 7}));
+}
+
+TEST_F(TrainData, RowsOfARunMayBeTaken) {
+  const std::string rows = scratch_.write(
+      "rows.jsonl",
+      R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": 7, "Form": "loose", "Notes": null}}
+)");
+  const Ran ran = write("--rows " + rows);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(learned(prompts().at(0)),
+            (std::vector<std::string>{" \"Ash\"", " 7,\n", " \"loose\"", " null,"}));
+  EXPECT_NE(ran.out.find("2 records left out: no right answer is known"), std::string::npos) << ran.out;
+}
+
+TEST_F(TrainData, SaysWhatItCannotDo) {
+  const auto expect_refusal = [&](const Ran& ran, const std::string& part) {
+    EXPECT_EQ(ran.exit_code, 2) << ran.out;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file("data.parquet")));
+  };
+  expect_refusal(write("--gold a --rows b"), "give one of them");
+  expect_refusal(write("", "name: seqbatch"), "training data can be made for");
+  expect_refusal(run_sheaf(scratch_, "train-data " + job() + " " + scratch_.file("data.jsonl")),
+                 "must end in .parquet");
+  scratch_.write("other.jsonl", R"({"id": 9, "category": "Tea", "document": "x", "gold": {"Brand": "Oak"}}
+)");
+  expect_refusal(write("--gold " + scratch_.file("other.jsonl")), "no answer to learn was found");
+}
+
+}  // namespace
+}  // namespace sheaf
