@@ -24,7 +24,9 @@ build: configure ## compile build/sheaf and the tests
 demo: configure ## run the demo job on the default model and the sample catalog
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@build/sheaf run configs/demo.yaml --restart
-	@tools/show-rows out/demo
+	@tools/show-rows out/demo --titles datasets/catalog/catalog.jsonl --id sku
+	@echo "score   of all rows, against the catalog's gold values, in per cent"
+	@set -o pipefail; build/sheaf score --metric attributes --gold datasets/catalog/catalog.parquet --pred out/demo --skip-missing --quiet | sed -n 1,4p
 
 test: build ## every test that needs no GPU
 	@ctest --preset $(PRESET) -j $(JOBS)

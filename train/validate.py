@@ -18,6 +18,8 @@ class Validation:
         self.sheaf, self.job, self.sets, self.metric = options.sheaf, options.validate, options.set, options.metric
         self.more = options.score
         self.key = "model.path" if options.full else "model.adapter"
+        if options.full:
+            self.sets = [*self.sets, "model.adapter=null"]  # the job may name one for the model as it was
         for path in (self.sheaf, self.job):
             if not Path(path).exists():
                 raise Trouble(f"{path}: no such file; --sheaf names the program and --validate a job file")

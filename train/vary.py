@@ -140,7 +140,8 @@ class Variant:
         self.group = group
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
         kept = [name for name in names if random_.random() < 0.8] or names[:1]
-        foreign = random_.sample(sorted(set(known) - set(names)), random_.choice([0, 0, 1, 2, 3]))
+        others = sorted(set(known) - set(names))
+        foreign = random_.sample(others, min(len(others), random_.choice([0, 0, 1, 2, 3])))
         order = kept + foreign
         random_.shuffle(order)
         for name in order:

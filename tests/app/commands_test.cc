@@ -98,9 +98,10 @@ TEST(Run, WholeObjectsBecomeTypedRowsToo) {
   NEED_MODEL();
   const Scratch scratch;
   for (const char* method : {"standard", "prefix"}) {
-    const Ran ran = run_sheaf(
-        scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.max_value_tokens=2") +
-                     " --set method.name=" + method + " --set output.path=" + scratch.file("out"));
+    const Ran ran =
+        run_sheaf(scratch, std::string("run configs/demo.yaml --restart --limit 2 --set method.keys=name") +
+                               " --set method.max_value_tokens=2 --set method.name=" + method +
+                               " --set output.path=" + scratch.file("out"));
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
     const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
     ASSERT_EQ(rows.size(), 2u);

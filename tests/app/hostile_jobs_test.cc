@@ -136,10 +136,17 @@ TEST(HostileNames, CorporaAndWhatIsDoneWithThem) {
   EXPECT_EQ(page.find('\x1b'), std::string::npos);
 
   std::ofstream(out + "/report\x1b[2J") << "x";
-  const std::string show = "tools/show-rows " + quoted(out) + " 9 >" + scratch.file("shown") + " 2>&1";
+  std::string titles;
+  for (const std::string& each : hostile_texts())
+    titles += json{{"number", each}, {"title", "title of " + each}}.dump() + "\n";
+  const std::string show = "tools/show-rows " + quoted(out) + " 9 --titles " +
+                           scratch.write("titles.jsonl", titles) + " --id number >" + scratch.file("shown") +
+                           " 2>&1";
   ASSERT_EQ(std::system(show.c_str()), 0);
-  test::expect_clean(read_text(scratch.file("shown")));
-  EXPECT_NE(read_text(scratch.file("shown")).find("\\x9b31m"), std::string::npos);
+  const std::string shown = read_text(scratch.file("shown"));
+  test::expect_clean(shown);
+  EXPECT_NE(shown.find("\\x9b31m"), std::string::npos);
+  EXPECT_NE(shown.find("title of \\x9b31m"), std::string::npos) << shown;
 }
 
 }  // namespace
