@@ -136,6 +136,7 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   map.text("gold", dataset.gold);
   map.text("gold_format", dataset.gold_format);
   map.text_list("no_answer", dataset.no_answer);
+  map.boolean("unmentioned_absent", dataset.unmentioned_absent);
   map.integer("limit", limit, {0, std::numeric_limits<int64_t>::max()});
   map.text("path", path);
   map.text("shots_from", examples);
@@ -149,7 +150,7 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   map.finish();
   if (lengths) {
     for (const char* key : {"job", "path", "shots_from", "metric", "value", "gold", "gold_format",
-                            "no_answer", "judge", "limit"})
+                            "no_answer", "unmentioned_absent", "judge", "limit"})
       if (map.has(key))
         refuse("{}: {} does not work with lengths, whose records are made up; remove one of them",
                map.where(key), key);

@@ -29,6 +29,7 @@ struct Eval {
     std::string metric, value;           ///< of `sheaf score`; empty: quality is not measured
     std::string gold, gold_format;       ///< empty: the job's input
     std::vector<std::string> no_answer;  ///< answers that mean there is none
+    bool unmentioned_absent = false;     ///< extract: attributes that the gold does not name count as absent
     std::string judge;                   ///< extract: path of the model that counts LLM-F1; empty: none
     std::vector<JobChange> changes;
   };
