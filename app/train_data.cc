@@ -72,12 +72,13 @@ void add_train_data_command(CLI::App& app, int& exit_code) {
                                      "decoding uses (train/README.md)");
   auto options = std::make_shared<TrainDataOptions>();
   options->add_to(*command);
-  command->add_option("out", options->settings.to, "The Parquet file to write")->required();
+  command->add_option("OUT", options->settings.to, "The Parquet file to write")->required();
   command->add_option("--gold", options->settings.gold,
                       "Where the right answers are (default: in the job's corpus)");
   command
       ->add_option("--gold-format", options->settings.gold_format,
                    "What --gold is: a dataset's name, sheaf, or auto")
+      ->type_name("NAME")
       ->capture_default_str();
   command->add_option("--rows", options->settings.rows,
                       "Take the rows of this run folder or rows file for right");

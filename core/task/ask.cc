@@ -67,6 +67,7 @@ class AskTask : public Task {
   }
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
+    if (wording_.experts) return Task::wanted(record, gold);  // refuses
     std::vector<std::optional<Tokens>> answers;
     for (const Question& question : record.questions) {
       answers.emplace_back();

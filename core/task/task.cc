@@ -6,8 +6,8 @@ namespace sheaf {
 
 std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
   refuse(
-      "training data can be made for extract and ask jobs, with a method that gives each answer, or one "
-      "object, a prompt or place of its own");
+      "training data can be made for extract and ask jobs, with every method except pced and seqbatch; choose "
+      "another method.name");
 }
 
 }  // namespace sheaf

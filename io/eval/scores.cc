@@ -58,9 +58,8 @@ std::optional<ScoredRun> score_run(const Eval::Dataset& dataset, const EvalCell&
   }
   if (dataset.metric.empty()) return run;
   const Metric& metric = find_metric(dataset.metric);
-  run.joined =
-      join_gold(metric, gold.of(cell.dataset), run.predictions,
-                {.no_answer = dataset.no_answer, .unmentioned_absent = dataset.unmentioned_absent});
+  run.joined = join_gold(metric, gold.of(cell.dataset), run.predictions,
+                         {.no_answer = dataset.no_answer, .unmentioned_absent = dataset.unmentioned_absent});
   run.scores = score_items(metric, run.joined.items);
   return run;
 }

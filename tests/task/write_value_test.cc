@@ -45,8 +45,7 @@ TEST(WriteValue, IsReadBackAsTheSame) {
     EXPECT_EQ(read.note, "") << *written;
     EXPECT_EQ(std::visit([](const auto& held) { return json(held); }, read.value), gold) << *written;
   };
-  for (const char* text :
-       {"Rowan & Pike", "a, b", "12\" pipe", "tab\there", "ä–ö", "{x}", "[y]"})
+  for (const char* text : {"Rowan & Pike", "a, b", "12\" pipe", "tab\there", "ä–ö", "{x}", "[y]"})
     expect_back(kText, text);
   for (const double number : {7.0, 0.25, -3.5, 1e6}) expect_back(kNumber, number);
   expect_back(kEnum, "light");
