@@ -6,7 +6,8 @@ namespace sheaf {
 
 std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
   refuse(
-      "training data can be made for extract and ask jobs, with every method except pced and seqbatch; choose "
+      "training data can be made for extract and ask jobs, with every method except pced and seqbatch; "
+      "choose "
       "another method.name");
 }
 
