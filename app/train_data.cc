@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
+#include "io/corpus/corpus_files.h"
 #include "io/jobs/train_data_job.h"
 
 namespace sheaf {
@@ -50,10 +51,15 @@ int train_data(const TrainDataOptions& options) {
   stop_in_order();
   if (!options.settings.gold.empty() && !options.settings.rows.empty())
     refuse("--gold and --rows both say where right answers are; give one of them");
+  if (options.settings.gold.empty() && options.settings.gold_format != "auto")
+    refuse("--gold-format says what --gold is; give --gold too");
   Workbench bench(options.read());
   const Job& job = bench.job();
-  check_not_read(options.settings.to, {job.file, job.input.path, job.task.schema, job.model.path,
-                                       options.settings.gold, options.settings.rows});
+  std::vector<std::string> read{job.file,          job.task.schema,       job.model.path,
+                                job.model.adapter, options.settings.gold, options.settings.rows};
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
+    read.push_back(file);
+  check_not_read(options.settings.to, read);
   if (job.input.path == "-")
     refuse("{}: training data cannot be made from standard input; name a file", job.file);
   if (!take_input(bench)) return 130;

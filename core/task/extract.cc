@@ -25,6 +25,9 @@ constexpr std::string_view kJointInstruction =
     "for each "
     "product id and under it a key for each attribute.";
 
+// Every option costs tokens of its own: among more, the trie is walked.
+constexpr size_t kMostScored = 32;
+
 }  // namespace
 
 std::string attribute_line(const Attribute& attribute) {
@@ -222,7 +225,7 @@ class ExtractTask : public Task {
       for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
       answers.emplace_back(" null");
       question.allowed = make_choices(context(), answers);
-      if (scores_options())
+      if (scores_options() && answers.size() <= kMostScored)
         for (const Tokens& answer : question.allowed->answers())
           question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());

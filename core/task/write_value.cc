@@ -1,5 +1,7 @@
 #include "core/task/write_value.h"
 
+#include <algorithm>
+
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -21,7 +23,8 @@ std::string literal(const json& value) {
 
 std::string list_literal(const json& gold) {
   std::string out = "[";
-  for (const json& part : gold) out += (out.size() > 1 ? ", " : "") + literal(text_of(part));
+  for (const json& part : gold)
+    if (!part.is_null()) out += (out.size() > 1 ? ", " : "") + literal(text_of(part));
   return out + "]";
 }
 
@@ -30,7 +33,11 @@ std::string list_literal(const json& gold) {
 std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
   if (gold.is_object()) return std::nullopt;
   const json list = gold.is_array() ? gold : json::array({gold});
-  if (list.empty() || is_absent(list.front())) return "null";
+  if (list.empty()) return "null";
+  const bool an_option =
+      list.front().is_string() &&
+      std::ranges::find(attribute.options, list.front().get<std::string>()) != attribute.options.end();
+  if (is_absent(list.front()) && !an_option) return "null";
   if (attribute.type == ValueType::list) return list_literal(list);
   const std::string text = text_of(list.front());
   if (attribute.type == ValueType::text) return literal(text);

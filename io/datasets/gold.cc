@@ -47,15 +47,16 @@ GoldAnswer answer_of(const ordered_json& question) {
 }
 
 /// Adds what a row of sheaf's own corpus, or a line {"id", "answers"}, says is right.
-void add_gold(const ordered_json& row, std::vector<GoldAnswer>& gold) {
+void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAnswer>& gold) {
   if (has_list(row, "questions")) {
     for (const ordered_json& question : row["questions"]) gold.push_back(answer_of(question));
   } else if (row.is_object() && row.contains("gold")) {
     json targets = unpacked(row["gold"]);
     if (!targets.is_object()) bad_entry("\"gold\" is not an object");
     GoldAnswer answer;
-    answer.id = id_field(row, row.contains("id") ? "id" : "sku");
-    answer.extra = {{"category", text_field(row, "category")}, {"gold", json::object()}};
+    answer.id = id_field(row, !id.empty() ? id.c_str() : row.contains("id") ? "id" : "sku");
+    const bool has_category = id.empty() || row.contains("category");
+    answer.extra = {{"category", has_category ? text_field(row, "category") : ""}, {"gold", json::object()}};
     for (auto& [attribute, values] : targets.items())
       answer.extra["gold"][attribute] = values.is_array()  ? values
                                         : values.is_null() ? json::array()
@@ -92,13 +93,13 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
 
 }  // namespace
 
-std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path) {
+std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path, const std::string& id) {
   const auto reader = open_gold(format, path);
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {
       if (!row->error.empty()) throw BadEntry{row->error};
-      add_gold(row->cells, gold);
+      add_gold(row->cells, id, gold);
     } catch (const BadEntry& bad) {
       refuse("{}: no gold answers can be read: {}", place_text(*row), bad.reason);
     }

@@ -24,6 +24,8 @@ struct GoldAnswer {
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or
 /// JSON lines {"id", "answers": [...]}, or `auto`: found out by looking. Refuses a file of another kind and a
 /// broken entry, with its place.
-std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path);
+/// `id`: the column that names a row of extract in a corpus of one's own; empty: "id" or "sku".
+std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path,
+                                  const std::string& id = {});
 
 }  // namespace sheaf

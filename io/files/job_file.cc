@@ -24,7 +24,10 @@ void read_chat(YamlMap& map, Job::ModelPart& model) {
   if (model.chat_is_file()) return;
   std::vector<std::string> chats = chat_template_names();
   chats.insert(chats.begin(), "auto");
-  map.choice("chat", model.chat, chats);
+  map.text("chat", model.chat);
+  if (std::ranges::find(chats, model.chat) == chats.end())
+    refuse("{}: model.chat cannot be \"{}\"{}; or name a .yaml file that holds a template", map.where("chat"),
+           shorten_text(model.chat, 60), suggest_spelling(model.chat, chats));
 }
 
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {

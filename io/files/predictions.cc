@@ -52,7 +52,7 @@ class PredictionReader {
       if (line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       try {
         add_row(parse_json_line(line->text, [](const std::string& key) {
-          return key != "raw" && key != "notes" && key != "logprobs" && key != "context";
+          return key != "raw" && key != "logprobs" && key != "context";
         }));
       } catch (const BadText& reason) {
         refuse("{}: {}", place_, reason.what());
@@ -130,6 +130,8 @@ class PredictionReader {
     if (const auto values = row.find("values"); values != row.end()) {
       if (!values->is_object()) refuse("{}: \"values\" must be an object of attributes", place_);
       add(id, *values, true);
+      if (const auto notes = row.find("notes"); notes != row.end() && notes->is_object())
+        for (const auto& [name, note] : notes->items()) predictions_.noted[id].push_back(name);
     } else if (const auto answers = row.find("answers"); answers != row.end()) {
       if (!answers->is_array()) refuse("{}: \"answers\" must be a list of {{\"id\", \"answer\"}}", place_);
       for (size_t i = 0; i < answers->size(); ++i) {

@@ -15,6 +15,8 @@ struct Predictions {
   /// where QuAC's form says them; document → {attribute: value}.
   std::unordered_map<std::string, nlohmann::json> by_id;
   std::vector<std::string> ids;  ///< in file order
+  /// Document → attributes whose answer could not be read; of JSON lines only.
+  std::unordered_map<std::string, std::vector<std::string>> noted;
 };
 
 /// Reads the rows of sheaf (a run's folder, its rows-*.jsonl or .parquet), the official form {id: answer} of

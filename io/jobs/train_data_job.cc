@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
+#include "io/base/mapped_file.h"
 #include "io/base/parquet_table.h"
 #include "io/base/table_cells.h"
+#include "io/corpus/corpus_files.h"
+#include "io/datasets/dataset.h"
 #include "io/datasets/gold.h"
 #include "io/files/predictions.h"
 
@@ -23,22 +27,61 @@ using Type = TableColumn::Type;
 /// Right answers by the id of a record (extract: attribute → values) or of a question (its references).
 using GoldById = std::unordered_map<std::string, json>;
 
-GoldById gold_of_rows(const std::string& path) {
+[[noreturn]] void refuse_kind(const std::string& path, bool documents) {
+  refuse("{}: the right answers are {}, but the job needs {}", path,
+         documents ? "answers to questions" : "attribute values",
+         documents ? "attribute values" : "answers to questions");
+}
+
+GoldById gold_of_rows(const std::string& path, bool documents) {
   GoldById gold;
   Predictions predictions = read_predictions(path);
+  if (predictions.documents != documents) refuse_kind(path, documents);
   for (auto& [id, row] : predictions.by_id)
     gold[id] = predictions.documents ? std::move(row) : row.value("answer", json());
+  // What could not be read says nothing about the document.
+  for (const auto& [id, names] : predictions.noted)
+    for (const std::string& name : names)
+      if (gold[id].contains(name) && gold[id][name].is_null()) gold[id].erase(name);
   return gold;
 }
 
-GoldById gold_of_file(const std::string& format, const std::string& path) {
-  GoldById gold;
-  for (GoldAnswer& answer : read_gold(format, path)) {
+void add_gold_of_file(const std::string& format, const std::string& path, const std::string& id,
+                      bool documents, GoldById& gold) {
+  for (GoldAnswer& answer : read_gold(format, path, id)) {
     const bool document = answer.extra.is_object() && answer.extra.contains("gold");
+    if (document != documents) refuse_kind(path, documents);
+    if (gold.contains(id_text(answer.id)))
+      refuse("{}: there are two right answers with the id {}; ids must differ", path,
+             shown(id_text(answer.id)));
     gold[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
                                : answer.answerable ? json(answer.references)
                                                    : json();
   }
+}
+
+/// The right answers that stand in the job's own corpus.
+GoldById gold_of_corpus(const Job& job) {
+  GoldById gold;
+  const bool documents = job.task.kind == TaskKind::extract;
+  if (find_dataset_format(job.input.format) != nullptr) {
+    add_gold_of_file(job.input.format, job.input.path, {}, documents, gold);
+    return gold;
+  }
+  if (documents && job.input.id.empty())
+    refuse("{}: set input.id to the column that names each record, or name the right answers with --gold",
+           job.file);
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
+    add_gold_of_file("sheaf", file, documents ? job.input.id : "", documents, gold);
+  return gold;
+}
+
+GoldById find_gold(const Job& job, const TrainDataSettings& settings) {
+  const bool documents = job.task.kind == TaskKind::extract;
+  if (!settings.rows.empty()) return gold_of_rows(settings.rows, documents);
+  if (settings.gold.empty()) return gold_of_corpus(job);
+  GoldById gold;
+  add_gold_of_file(settings.gold_format, settings.gold, {}, documents, gold);
   return gold;
 }
 
@@ -82,8 +125,8 @@ class TrainDataFile {
   void finish() {
     table_->close();
     file_->sync();
-    file_.reset();
     real_files().rename(part_, path_);
+    file_.reset();
   }
 
  private:
@@ -106,10 +149,7 @@ class TrainDataJob {
         task_(bench.task(job_)),
         planner_(make_builder(job_.method), {bench.model().config.context, job_.method.prompt_tokens,
                                              [](const Stack&) { return true; }}),
-        gold_(settings.rows.empty()
-                  ? gold_of_file(settings.gold.empty() ? input_format() : settings.gold_format,
-                                 settings.gold.empty() ? job_.input.path : settings.gold)
-                  : gold_of_rows(settings.rows)),
+        gold_(find_gold(job_, settings)),
         file_(settings.to, about()) {}
 
   TrainDataEnd run() {
@@ -126,8 +166,12 @@ class TrainDataJob {
     }
     write_window(window);
     if (end_.answers == 0)
-      refuse("{}: no answer to learn was found; `sheaf train-data --help` says where right answers come from",
-             settings_.gold.empty() ? job_.input.path : settings_.gold);
+      refuse("{}: no answer to learn was found: {}",
+             !settings_.rows.empty()   ? settings_.rows
+             : !settings_.gold.empty() ? settings_.gold
+                                       : job_.input.path,
+             end_.rejects.empty() ? fmt::format("of {} records it says nothing", end_.without_gold)
+                                  : end_.rejects.front());
     file_.finish();
     end_.finished = true;
     return end_;
@@ -138,11 +182,6 @@ class TrainDataJob {
   static Job one_prompt_per_record(Job job) {
     job.method.options = OptionChoice::greedy;
     return job;
-  }
-
-  std::string input_format() const {
-    const std::string& format = job_.input.format;
-    return format == "parquet" || format == "jsonl" ? "sheaf" : format;
   }
 
   std::string about() const {
@@ -189,7 +228,8 @@ class TrainDataJob {
       answers.push_back(gold.is_null() ? std::vector<std::optional<Tokens>>{} : task_->wanted(record, gold));
       const auto known =
           std::ranges::count_if(answers.back(), [](const auto& answer) { return answer.has_value(); });
-      if (job_.task.kind == TaskKind::extract && answers.back().size() > 1) {
+      if (job_.task.kind == TaskKind::extract && !gold.is_null() &&
+          find_method(job_.method.name).wording.answers == AnswerForm::each) {
         // What gold names and the answers lack.
         std::ptrdiff_t named = 0;
         for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
@@ -200,6 +240,7 @@ class TrainDataJob {
     const Plan plan = planner_.plan(make_ready(*task_, records));
     for (const auto& [record, reason] : plan.refused)
       reject_at(records[static_cast<size_t>(record)].place, reason);
+    std::set<int32_t> learned;
     for (const Stack& stack : plan.stacks) {
       const auto prompt = make_training_prompt(stack, bench_.stop_rules(), [&](const Slot& slot) {
         const auto& of_record = answers[static_cast<size_t>(slot.record)];
@@ -207,13 +248,14 @@ class TrainDataJob {
       });
       if (!prompt) continue;
       ++end_.prompts;
-      end_.records += std::ssize(prompt->records);
+      learned.insert(prompt->records.begin(), prompt->records.end());
       end_.tokens += std::ssize(prompt->tokens);
       end_.answers += prompt->answers;
       end_.answer_tokens +=
           std::ranges::count_if(prompt->targets, [](int32_t target) { return target >= 0; });
       file_.add(*prompt, records);
     }
+    end_.records += std::ssize(learned);
     records.clear();
   }
 

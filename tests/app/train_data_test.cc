@@ -130,6 +130,7 @@ TEST_F(TrainData, SaysWhatItCannotDo) {
     EXPECT_EQ(ran.exit_code, 2) << ran.out;
     EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
     EXPECT_FALSE(std::filesystem::exists(scratch_.file("data.parquet")));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.file("data.parquet.part")));
   };
   expect_refusal(write("--gold a --rows b"), "give one of them");
   expect_refusal(write("", "name: seqbatch"), "training data can be made for");
@@ -137,7 +138,43 @@ TEST_F(TrainData, SaysWhatItCannotDo) {
                  "must end in .parquet");
   scratch_.write("other.jsonl", R"({"id": 9, "category": "Tea", "document": "x", "gold": {"Brand": "Oak"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("other.jsonl")), "no answer to learn was found");
+  expect_refusal(write("--gold " + scratch_.file("other.jsonl")),
+                 "no answer to learn was found: of 3 records it says nothing");
+  expect_refusal(write("--gold-format oa-mine"), "give --gold too");
+  scratch_.write("twice.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}}
+{"id": 1, "category": "Tea", "gold": {"Brand": "Elm"}}
+)");
+  expect_refusal(write("--gold " + scratch_.file("twice.jsonl")), "two right answers with the id \"1\"");
+  scratch_.write("answers.jsonl", "{\"id\": 1, \"answers\": [\"Oak\"]}\n");
+  expect_refusal(write("--gold " + scratch_.file("answers.jsonl")), "the job needs attribute values");
+  expect_refusal(write("--set input.id="), "set input.id");
+}
+
+TEST_F(TrainData, NeverOverwritesItsCorpus) {
+  ASSERT_EQ(write().exit_code, 0);
+  const std::string parquet = scratch_.file("data.parquet");
+  const Ran over = run_sheaf(
+      scratch_, "train-data configs/demo.yaml " + parquet + " --set model.path=" + model_ +
+                    " --set model.adapter=null --set input.path='" + scratch_.file("d*.parquet") + "'");
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_EQ(over.out, "");
+}
+
+TEST_F(TrainData, CountsARecordOnceInHoweverManyPrompts) {
+  const Ran ran = write("--json", "name: separate");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json end = json::parse(ran.out);
+  EXPECT_EQ(end["records"], 2);
+  EXPECT_EQ(end["prompts"], 6);
+}
+
+TEST_F(TrainData, WhatATeacherCouldNotSayIsNotLearned) {
+  const std::string rows = scratch_.write(
+      "rows.jsonl",
+      R"({"id": 2, "category": "Tea", "values": {"Brand": "Ash", "Weight": null, "Form": null}, "notes": {"Weight": "not a number"}}
+)");
+  ASSERT_EQ(write("--rows " + rows).exit_code, 0);
+  EXPECT_EQ(learned(prompts().at(0)), (std::vector<std::string>{" \"Ash\"", " null"}));
 }
 
 }  // namespace

@@ -31,6 +31,12 @@ TEST(WriteValue, AbsentIsNull) {
       EXPECT_EQ(write_value(attribute, gold), "null") << gold;
 }
 
+TEST(WriteValue, AnOptionMayBeCalledNa) {
+  const Attribute attribute{"Grade", "", ValueType::enumeration, {"n/a", "A"}};
+  EXPECT_EQ(write_value(attribute, "n/a"), "\"n/a\"");
+  EXPECT_EQ(write_value(kList, json::array({"a", nullptr, "b"})), "[\"a\", \"b\"]");
+}
+
 TEST(WriteValue, IsNothingWhereTheTypeDoesNotHoldIt) {
   EXPECT_FALSE(write_value(kNumber, "5 to 7 oz"));
   EXPECT_FALSE(write_value(kEnum, "medium"));
