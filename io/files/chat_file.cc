@@ -23,7 +23,7 @@ void check_chat(const YamlMap& map, const ChatTemplate& chat) {
     refuse("{}: name must have 1 to 100 bytes", map.where("name"));
   if (!chat.turn.ends_with(chat.thought))
     refuse(
-        "{}: thought must be the end of turn, because it is left out before an answer that was given before",
+        "{}: thought must be the end of turn: sheaf leaves it out before earlier answers",
         map.where("thought"));
   if (!chat.thought.empty() && chat.answer_close.empty())
     refuse("{}: thought works only with answer_close; add that or remove thought", map.where("thought"));
