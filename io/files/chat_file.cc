@@ -22,9 +22,8 @@ void check_chat(const YamlMap& map, const ChatTemplate& chat) {
   if (chat.name.empty() || chat.name.size() > 100)
     refuse("{}: name must have 1 to 100 bytes", map.where("name"));
   if (!chat.turn.ends_with(chat.thought))
-    refuse(
-        "{}: thought must be the end of turn: sheaf leaves it out before earlier answers",
-        map.where("thought"));
+    refuse("{}: thought must be the end of turn: sheaf leaves it out before earlier answers",
+           map.where("thought"));
   if (!chat.thought.empty() && chat.answer_close.empty())
     refuse("{}: thought works only with answer_close; add that or remove thought", map.where("thought"));
   if (!chat.takes_system)

@@ -26,7 +26,7 @@ void read_chat(YamlMap& map, Job::ModelPart& model) {
   chats.insert(chats.begin(), "auto");
   map.text("chat", model.chat);
   if (std::ranges::find(chats, model.chat) == chats.end())
-    refuse("{}: model.chat cannot be \"{}\"{}; or name a .yaml file that holds a template", map.where("chat"),
+    refuse("{}: model.chat cannot be \"{}\"{} (a template of your own is a .yaml file)", map.where("chat"),
            shorten_text(model.chat, 60), suggest_spelling(model.chat, chats));
 }
 

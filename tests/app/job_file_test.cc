@@ -228,7 +228,8 @@ TEST_F(JobFile, ChecksRanges) {
             "cuda:N or N");
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
-  message("model.chat=chatlm", "cannot be \"chatlm\"; did you mean \"chatml\"?");
+  message("model.chat=chatlm",
+          "cannot be \"chatlm\"; did you mean \"chatml\"? (a template of your own is a .yaml file)");
   message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet");
   message("output.raw=yes", "must be true or false, not \"yes\"");
   message("cost.devices=0", "must be at least 1, not 0");
