@@ -62,10 +62,8 @@ TEST(ChatFile, RefusesWithPlaceAndFix) {
             "c.yaml:2: turn must be text, not the number 7; put it in quotes if it is text");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nthoughts: dorp\n"),
             "c.yaml:3: thoughts cannot be \"dorp\"; did you mean \"drop\"?");
-  EXPECT_EQ(
-      chat_error("user_open: a\nturn: b\nanswer_close: c\nthought: d\n"),
-      "c.yaml:4: thought must be the end of turn, because it is left out before an answer that was given "
-      "before");
+  EXPECT_EQ(chat_error("user_open: a\nturn: b\nanswer_close: c\nthought: d\n"),
+            "c.yaml:4: thought must be the end of turn: sheaf leaves it out before earlier answers");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\nthought: b\n"),
             "c.yaml:3: thought works only with answer_close; add that or remove thought");
   EXPECT_EQ(chat_error("user_open: a\nturn: b\ntakes_system: false\nsystem_open: c\n"),
