@@ -8,8 +8,6 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/base/named_output.h"
-#include "io/corpus/corpus_files.h"
 #include "io/jobs/train_data_job.h"
 
 namespace sheaf {
@@ -54,15 +52,7 @@ int train_data(const TrainDataOptions& options) {
   if (options.settings.gold.empty() && options.settings.gold_format != "auto")
     refuse("--gold-format says what --gold is; give --gold too");
   Workbench bench(options.read());
-  const Job& job = bench.job();
-  std::vector<std::string> read{job.file,          job.task.schema,       job.model.path,
-                                job.model.adapter, options.settings.gold, options.settings.rows};
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
-    read.push_back(file);
-  check_not_read(options.settings.to, read);
-  if (job.input.path == "-")
-    refuse("{}: training data cannot be made from standard input; name a file", job.file);
-  if (!take_input(bench)) return 130;
+  for (const std::string& notice : bench.notices()) print_note(notice);
   const TrainDataEnd end = write_train_data(bench, options.settings);
   if (!end.finished) return 130;
   print(options, end);

@@ -18,8 +18,7 @@ std::vector<bool> find_needed(const Stack& stack, const std::vector<std::vector<
   return needed;
 }
 
-}  // namespace
-
+/// The answer up to the token with which decoding would end it.
 Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules) {
   Tokens answer;
   for (const TokenId token : wanted) {
@@ -29,6 +28,8 @@ Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules
   }
   return answer;
 }
+
+}  // namespace
 
 std::optional<TrainingPrompt> make_training_prompt(
     const Stack& stack, const StopRules& rules,

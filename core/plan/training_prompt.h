@@ -21,9 +21,6 @@ struct TrainingPrompt {
   int32_t answers = 0;
 };
 
-/// The answer up to the token with which decoding would end it.
-Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules);
-
 /// `wanted` gives the answer of a slot, or nothing: then nothing is learned from it, and what only it needs
 /// is left out. A value's last token is learned but never seen, as in decoding. Nothing where no slot has an
 /// answer.

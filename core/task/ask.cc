@@ -4,6 +4,7 @@
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
+#include "core/task/write_value.h"
 
 namespace sheaf {
 namespace {
@@ -71,12 +72,12 @@ class AskTask : public Task {
     std::vector<std::optional<Tokens>> answers;
     for (const Question& question : record.questions) {
       answers.emplace_back();
-      const auto known = gold.find(id_key(question.id.is_null() ? record.id : question.id));
+      const auto known = gold.find(gold_text(question.id.is_null() ? record.id : question.id));
       if (known == gold.end()) continue;
       const nlohmann::json answer = !known->is_array() ? *known
                                     : known->empty()   ? nlohmann::json()
                                                        : known->front();
-      answers.back() = answer_tokens(question, answer.is_null() ? "null" : id_key(answer));
+      answers.back() = answer_tokens(question, answer.is_null() ? "null" : gold_text(answer));
     }
     return answers;
   }
@@ -101,10 +102,6 @@ class AskTask : public Task {
             : wording_.plain_text ? " "
                                   : "") +
            text + blank_line_.first;
-  }
-
-  static std::string id_key(const nlohmann::json& id) {
-    return id.is_string() ? id.get<std::string>() : id.dump();
   }
 
   /// The answer with what ends it.

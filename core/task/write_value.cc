@@ -13,10 +13,6 @@ bool is_absent(const json& gold) {
   return gold.is_null() || gold == "n/a";
 }
 
-std::string text_of(const json& gold) {
-  return gold.is_string() ? gold.get<std::string>() : gold.dump();
-}
-
 std::string literal(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -24,11 +20,15 @@ std::string literal(const json& value) {
 std::string list_literal(const json& gold) {
   std::string out = "[";
   for (const json& part : gold)
-    if (!part.is_null()) out += (out.size() > 1 ? ", " : "") + literal(text_of(part));
+    if (!part.is_null()) out += (out.size() > 1 ? ", " : "") + literal(gold_text(part));
   return out + "]";
 }
 
 }  // namespace
+
+std::string gold_text(const json& gold) {
+  return gold.is_string() ? gold.get<std::string>() : gold.dump();
+}
 
 std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
   if (gold.is_object()) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<std::string> write_value(const Attribute& attribute, const json& g
       std::ranges::find(attribute.options, list.front().get<std::string>()) != attribute.options.end();
   if (is_absent(list.front()) && !an_option) return "null";
   if (attribute.type == ValueType::list) return list_literal(list);
-  const std::string text = text_of(list.front());
+  const std::string text = gold_text(list.front());
   if (attribute.type == ValueType::text) return literal(text);
   const RowAnswer read = read_text_value(attribute, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;

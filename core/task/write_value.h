@@ -7,6 +7,9 @@
 
 namespace sheaf {
 
+/// A text as it is; anything else as JSON.
+std::string gold_text(const nlohmann::json& gold);
+
 /// A gold value as the model should write it, a JSON literal of the attribute's type. `gold`: a value, null,
 /// or a list: of the parts of a list attribute, else of accepted values, of which the first counts; "n/a" is
 /// null. Nothing where the attribute's type does not hold the value.

@@ -92,7 +92,8 @@ void JinjaRun::print_branch(const JinjaNode& node) {
 
 void JinjaRun::set_field(const JinjaNode& node) {
   const JinjaValue space = look_up(node.name);
-  if (!is_namespace(space)) not_understood(node.line, fmt::format("\"{}\" is no namespace", node.name));
+  if (!is_namespace(space))
+    not_understood(node.line, fmt::format("\"{}\" is set but was not made by namespace()", node.name));
   JinjaValue value = evaluate(*node.parts[0]);
   if (is_namespace(value)) not_understood(node.line, "a namespace inside of another value is not supported");
   std::get<std::shared_ptr<JinjaSpace>>(space)->fields.insert_or_assign(*as_text(node.value),
@@ -109,7 +110,7 @@ JinjaRun::Values JinjaRun::items(const JinjaNode& node, const JinjaValue& value)
     spend(map->entries.size());
     for (const auto& entry : map->entries) out.push_back(made(entry.first));
   } else {
-    not_understood(node.line, fmt::format("{} is no list", kind_name(value)));
+    not_understood(node.line, fmt::format("a loop goes through {}, but it needs a list", kind_name(value)));
   }
   return out;
 }

@@ -10,6 +10,7 @@
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
 #include "io/base/mapped_file.h"
+#include "io/base/named_output.h"
 #include "io/base/parquet_table.h"
 #include "io/base/table_cells.h"
 #include "io/corpus/corpus_files.h"
@@ -272,6 +273,14 @@ class TrainDataJob {
 }  // namespace
 
 TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& settings) {
+  const Job& job = bench.job();
+  if (job.input.path == "-")
+    refuse("{}: training data cannot be made from standard input; name a file", job.file);
+  std::vector<std::string> read{job.file,          job.task.schema, job.model.path,
+                                job.model.adapter, settings.gold,   settings.rows};
+  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
+    read.push_back(file);
+  check_not_read(settings.to, read);
   return TrainDataJob(bench, settings).run();
 }
 

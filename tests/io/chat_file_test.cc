@@ -5,9 +5,12 @@
 
 #include "core/base/error.h"
 #include "tests/io/fuzz.h"
+#include "tests/rendered.h"
 
 namespace sheaf {
 namespace {
+
+using test::rendered;
 
 ChatTemplate read(const std::string& text) {
   const TempFolder folder;
@@ -20,14 +23,6 @@ std::string chat_error(const std::string& text) {
   std::string message = error_of([&] { read_chat_file(path); });
   if (message.starts_with(path)) message = "c.yaml" + message.substr(path.size());
   return message;
-}
-
-std::string rendered(const ChatTemplate& chat, const Dialog& dialog) {
-  const DialogPieces pieces = dialog_pieces(chat, dialog);
-  std::string text;
-  for (const auto& part : {pieces.before, pieces.last})
-    for (const TextPiece& piece : part) text += piece.text;
-  return text;
 }
 
 const std::string kWhole = R"(name: mine

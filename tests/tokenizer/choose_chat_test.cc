@@ -6,23 +6,18 @@
 #include "core/tokenizer/choose_chat_template.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/model/model_files.h"
+#include "tests/rendered.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {
 namespace {
 
+using test::rendered;
+
 ChatChoice choose(const std::string& jinja) {
   const auto tokenizer = read_tokenizer_json(tiny_json({}).dump(), "", "tiny");
   return choose_chat_template(jinja, *tokenizer);
-}
-
-std::string rendered(const ChatTemplate& chat, const Dialog& dialog) {
-  const DialogPieces pieces = dialog_pieces(chat, dialog);
-  std::string text;
-  for (const auto& part : {pieces.before, pieces.last})
-    for (const TextPiece& piece : part) text += piece.text;
-  return text;
 }
 
 const std::string kChatml =
