@@ -1,80 +1,123 @@
-"""Statements that are added to a product's text, with their attributes: numbers with units, features, closures and
-other things that labelled titles seldom hold, so that a model learns to look for any attribute."""
-from wordings import MAKERS, SYLLABLES
+"""Statements that are added to a product's text, with their attributes: what labelled titles seldom hold, so that a
+model learns to look for any attribute. extras.yaml lists the kinds and says what their fields mean."""
+import re
+from pathlib import Path
 
-COUNTRIES = """Portugal Japan Italy Vietnam Peru Kenya Canada Mexico Norway Turkey India Brazil Spain Poland Thailand
-Chile Morocco Austria Greece Taiwan""".split()
-SHADES = """Sage Rust Ash Plum Sand Smoke Midnight Moss Cherry Honey Slate Ivory Coral Mint Olive Steel Dusty Light Dark
-Matte Pale Deep Bright Heather Forest Ocean Rose Golden Silver Burnt""".split()
-COLORS = "Green Blue Red Grey Black White Orange Pink Brown Yellow Purple Beige Navy Teal Gold".split()
-STUFFS = """Leather Canvas Nylon Cotton Wool Bamboo Steel Oak Ceramic Glass Linen Rubber Silicone Polyester Suede Felt
-Aluminum Cork Denim Mesh""".split()
-TREATED = "Vegan Waxed Recycled Organic Brushed Stainless Full-Grain Merino Ripstop Tempered Solid Woven Soft 600D".split()
-CLOSURES = ["zip", "buckle", "drawstring", "velcro", "lace-up", "roll-top", "snap", "magnetic", "slip-on", "screw cap"]
-FEATURES = ["Rain Cover", "USB Port", "Machine Washable", "Dishwasher Safe", "BPA Free", "Adjustable Straps", "Foldable",
-            "Water Resistant", "Non-Slip Sole", "Hidden Pocket", "Removable Lining", "Quick Release", "Anti-Fog",
-            "Reflective Strips", "Cordless", "Fair Trade", "Cruelty Free", "Refillable", "Lifetime Warranty",
-            "Padded Handle", "Built-In Timer", "Leak Proof", "Child Lock", "Wireless Charging", "Compostable"]
+import yaml
 
 
-def number_with(units, low, high, halves=False):
-    def make(pick):
-        number = pick.randint(low, high)
-        if halves and pick.random() < 0.3:
-            number += pick.choice([0.5, 0.2, 0.6, 0.75])
-        return f"{number}{pick.choice([' ', ' ', '', '-'])}{pick.choice(units)}", number
-    return make
+class Extra:
+    """A kind of attribute, and how texts state it."""
+
+    def __init__(self, entry):
+        self.names, self.about = entry["names"], entry["about"]
+        self.number, self.values = entry.get("number"), entry.get("values", [])
+        self.titles, self.sentences = entry["titles"], entry["sentences"]
+        self.told, self.several = entry.get("told", {}), entry.get("list", False)
+        words = [unit for unit in self.number["units"]] if self.number else self.values
+        start = r"\d\s*-?" if self.number else r"(?<!\w)"
+        self.hint = re.compile(start + "(?:" + "|".join(map(re.escape, words)) + r")(?!\w)", re.IGNORECASE)
+
+    def make(self, pick):
+        """A value as texts write it, and what it is as a number."""
+        if not self.number:
+            return pick.choice(self.values), None
+        number = pick.randint(self.number["low"], self.number["high"])
+        if pick.random() < self.number.get("decimals", 0):
+            number += pick.choice([0.5, 0.5, 0.25, 0.75, 0.2, 0.8, 0.4, 0.6, 0.1, 0.9])
+        unit = pick.choice(self.number["units"])
+        blank = "" if unit in '"%' else pick.choice([" ", " ", " ", "", "-"])
+        written = f"{number:,}" if number >= 1000 and pick.random() < 0.3 else f"{number:g}" if number < 1e5 else str(number)
+        return written + (blank + unit if unit else ""), number
+
+    def may_be_in(self, text):
+        """Whether the text seems to state such a value."""
+        return bool(self.hint.search(text))
 
 
-def one_of(words):
-    return lambda pick: (pick.choice(words), None)
+EXTRAS = [Extra(entry) for entry in yaml.safe_load((Path(__file__).parent / "extras.yaml").read_text())]
 
 
-def two_of(first, second, alone=0.3):
-    return lambda pick: (pick.choice(second) if pick.random() < alone else f"{pick.choice(first)} {pick.choice(second)}",
-                         None)
+def insert(text, said, in_title, pick):
+    """The text with `said` in its title, or as a sentence after it."""
+    title, line, rest = text.partition("\n")
+    if in_title:
+        parts = title.split(", ")
+        if len(parts) > 2 and pick.random() < 0.6:
+            parts.insert(pick.randint(1, len(parts)), said)
+            return ", ".join(parts) + line + rest
+        opening = pick.choice([", ", ", ", " ", " - ", " | ", " ("])
+        return title + opening + said + (")" if opening == " (" else "") + line + rest
+    if rest and pick.random() < 0.5:
+        return f"{title}\n{said} {rest}"
+    return text + (" " if line else "\n") + said
 
 
-def code(pick):
-    kind = pick.random()
-    if kind < 0.4:
-        name = f"{''.join(pick.sample('ABCDEFGHKLMNPRSTVXZ', pick.choice([1, 2, 3])))}{pick.choice(['-', '', ' '])}"
-        return f"{name}{pick.randint(2, 9999)}", None
-    word = pick.choice(MAKERS) if kind < 0.8 else "".join(pick.sample(SYLLABLES, 2)).capitalize()
-    return word if pick.random() < 0.5 else f"{word} {pick.randint(2, 95)}", None
+def state(text, extra, value, vague, pick):
+    """The text with a statement of the value. `vague`: the value alone does not say what it is."""
+    titles = [form for form in extra.titles if form != "{}"] if vague else extra.titles
+    in_title = bool(titles) and pick.random() < 0.5
+    return insert(text, pick.choice(titles if in_title else extra.sentences).format(value), in_title, pick)
 
 
-# Names, descriptions, how a value is made, how a title and how a sentence states it.
-EXTRAS = [
-    (["Capacity", "Volume", "Holds", "Storage"], ["how much it holds", "the volume in liters"],
-     number_with(["L", "l", "Liters", "liter"], 2, 90), ["{}"], ["Holds {}.", "Capacity: {}.", "With {} of space."]),
-    (["Weight", "Item weight", "Net weight"], ["how heavy it is", "the weight"],
-     number_with(["kg", "lb", "g", "oz", "lbs"], 1, 40, True), ["{}"], ["Weighs {}.", "Weight {}.", "Only {}."]),
-    (["Screen size", "Display", "Device size", "Fits devices up to"], ["in inches", "the largest device it fits"],
-     number_with(["in", "inch", '"', "inches"], 7, 17, True), ["fits {} laptops", "{} display"],
-     ["Fits devices up to {}.", "A screen of {}."]),
-    (["Power", "Wattage"], ["in watts"], number_with(["W", "watts", "Watt"], 5, 2400), ["{}"], ["Power: {}.", "Draws {}."]),
-    (["Battery", "Battery life", "Runtime"], ["how long a charge lasts"], number_with(["h", "hours", "hrs"], 2, 60),
-     ["{} battery"], ["Runs for {}.", "The battery lasts {}."]),
-    (["Protein", "Protein per serving"], ["the protein in a serving"], number_with(["g", "grams"], 2, 30),
-     ["{} protein"], ["{} of protein per serving.", "Protein: {}."]),
-    (["Length", "Item length"], ["how long it is"], number_with(["cm", "in", "mm", "ft", "m"], 2, 250, True), ["{}"],
-     ["It is {} long.", "Length: {}."]),
-    (["Warranty", "Guarantee"], ["how long it is guaranteed"], number_with(["years", "year", "months"], 1, 10),
-     ["{} warranty"], ["With a warranty of {}.", "Guaranteed for {}."]),
-    (["Servings", "Number of servings", "Uses"], ["how many servings it has"],
-     number_with(["servings", "uses", "cups", "loads"], 8, 150), ["{}"], ["Enough for {}.", "Makes {}."]),
-    (["Closure", "Fastening", "Closure type"], ["how it closes"], one_of(CLOSURES), ["{}"],
-     ["Closes with a {}.", "The {} keeps it shut.", "With {} closure."]),
-    (["Material", "Made of", "Outer material"], ["what it is made of", "the material"], two_of(TREATED, STUFFS), ["{}"],
-     ["Made of {}.", "{} outside and in.", "Crafted from {}."]),
-    (["Color", "Colour", "Color name"], ["the color"], two_of(SHADES, COLORS), ["{}"],
-     ["In {}.", "The color is {}.", "Comes in {}."]),
-    (["Country", "Made in", "Origin"], ["where it was made"], one_of(COUNTRIES), ["Made in {}", "from {}"],
-     ["Made in {}.", "Grown in {}.", "Imported from {}."]),
-    (["Model name", "Model", "Series", "Product line"], ["the name of the model", "what the maker calls it"], code, ["{}"],
-     ["Meet the {}.", "The {} is back.", "Model {}."]),
-    (["Feature", "Special feature", "Highlight"], ["a feature of the product"], one_of(FEATURES), ["{}"],
-     ["{}.", "Now with {}.", "{} included."]),
-]
+def enumerate_words(words, pick):
+    if len(words) == 1 or pick.random() < 0.3:
+        return ", ".join(words)
+    return ", ".join(words[:-1]) + pick.choice([" and ", " & "]) + words[-1]
 
+
+def add_extra(extra, texts, before, vague, pick):
+    """States the attribute in some of the texts; `before`: the texts without any extra. Returns the attribute, as a
+    schema has it, and what each text says of it: ... where nobody knows."""
+    attribute = {"name": pick.choice(extra.names)}
+    if pick.random() < 0.1:
+        name = attribute["name"]
+        attribute["name"] = pick.choice([name.lower(), name.upper(), name.title(), name.replace(" ", "_").lower()])
+    if pick.random() < 0.5:
+        attribute["description"] = pick.choice(extra.about)
+    options, kind = [], pick.random()
+    if extra.number and kind < 0.6:
+        attribute["type"] = "number"
+    elif extra.several and kind < 0.7 or not extra.number and kind < 0.05:
+        attribute["type"] = "list"
+    elif not extra.number and kind > (0.4 if extra.told else 0.75):
+        lower = pick.random() < 0.6
+        some = set(pick.sample(extra.values, min(len(extra.values), pick.randint(3, 8))) + pick.sample(
+            sorted(extra.told), min(len(extra.told), pick.randint(0, 3))))
+        options = pick.sample(sorted(some), len(some))
+        attribute |= {"type": "enum", "options": [option.lower() if lower else option for option in options]}
+    golds = []
+    for i, text in enumerate(texts):
+        if extra.may_be_in(before[i]):
+            golds.append(...)
+        elif pick.random() > 0.65:
+            golds.append(None)
+        elif options:
+            value = pick.choice(options)
+            if value in extra.told and pick.random() < 0.6:
+                said = pick.choice(extra.told[value])
+                texts[i] = insert(text, f"It {said}." if pick.random() < 0.6 else said[0].upper() + said[1:] + ".", False,
+                                  pick)
+            else:
+                texts[i] = state(text, extra, value, vague, pick)
+            golds.append(attribute["options"][options.index(value)])
+        elif attribute.get("type") == "list":
+            values = pick.sample(extra.values, pick.choice([1, 1, 2, 3]))
+            if pick.random() < 0.5:
+                texts[i] = state(text, extra, enumerate_words(values, pick), vague, pick)
+            else:
+                for value in values:
+                    texts[i] = state(texts[i], extra, value, vague, pick)
+            golds.append(sorted(values, key=texts[i].rindex))
+        else:
+            value, number = extra.make(pick)
+            texts[i] = state(text, extra, value, vague, pick)
+            golds.append(number if "type" in attribute else value)
+    return attribute, golds
+
+
+def add_noise(extra, texts, pick):
+    """States in some of the texts what nobody asks for."""
+    for i, text in enumerate(texts):
+        if pick.random() < 0.5:
+            texts[i] = state(text, extra, extra.make(pick)[0], True, pick)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from extras import EXTRAS
+from extras import EXTRAS, add_extra, add_noise
 from trouble import Trouble
 from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
 
@@ -124,22 +124,6 @@ def rearrange(product, pick):
     return product
 
 
-def state(text, value, titles, sentences, pick):
-    """The text with a statement of the value, in its title or after it."""
-    title, line, rest = text.partition("\n")
-    if pick.random() < 0.5:
-        said = pick.choice(titles).format(value)
-        parts = title.split(", ")
-        if len(parts) > 2 and pick.random() < 0.6:
-            parts.insert(pick.randint(1, len(parts)), said)
-            return ", ".join(parts) + line + rest
-        return title + pick.choice([", ", " ", " - ", " | "]) + said + line + rest
-    said = pick.choice(sentences).format(value)
-    if rest and pick.random() < 0.5:
-        return f"{title}\n{said} {rest}"
-    return text + (" " if line else "\n") + said
-
-
 class Variant:
     """A schema for a group of products, and their texts. `own`: the attributes of the category, kept as they are."""
 
@@ -156,53 +140,39 @@ class Variant:
         self.texts = [self.text_of(product, strangers) for product in group]
         self.group = group
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
-        kept = [name for name in names if random_.random() < 0.8] or names[:1]
+        share = random_.choice([0.8, 0.8, 0.4])
+        kept = [name for name in names if random_.random() < share] or names[:1]
         others = sorted(set(known) - set(names))
         foreign = random_.sample(others, min(len(others), random_.choice([0, 0, 1, 2, 3])))
         order = kept + foreign
         random_.shuffle(order)
-        self.add_extras(names)
+        self.add_extras(names + foreign)
         for name in order:
             self.add(name, name in foreign)
         random_.shuffle(self.attributes)
 
     def add_extras(self, names):
         """Adds attributes that the titles do not have, and states them in some of the texts."""
-        pick = self.random
+        pick, before = self.random, list(self.texts)
         taken = {word.lower() for name in names for word in [name, *NAMES.get(SAME.get(name, name), ([],))[0]]}
-        free = [extra for extra in EXTRAS if not taken & {word.lower() for word in extra[0]}]
-        for said, about, make, titles, sentences in pick.sample(free, min(len(free), pick.choice([0, 0, 1, 2, 3, 4]))):
-            name = pick.choice(said)
-            if pick.random() < 0.1:
-                name = pick.choice([name.lower(), name.upper(), name.replace(" ", "_").lower()])
-            if name in (attribute["name"] for attribute in self.attributes):
+        free = [extra for extra in EXTRAS if not taken & {word.lower() for word in extra.names}]
+        count = pick.choice([0, 1, 2, 3, 4, 5])
+        asked = pick.sample(free, count + pick.choice([0, 0, 1, 2]))
+        for i, extra in enumerate(asked):
+            others = [other for other in asked if other is not extra]
+            vague = extra.number and any(other.number and set(extra.number["units"]) & set(other.number["units"])
+                                         for other in others)
+            if i >= count:
+                if not any(set(extra.names) & set(other.names) for other in others):
+                    add_noise(extra, self.texts, pick)
                 continue
-            attribute, values = {"name": name}, []
-            if pick.random() < 0.6:
-                attribute["description"] = pick.choice(about)
-            for i, text in enumerate(self.texts):
-                value = make(pick) if pick.random() < 0.65 else (None, None)
-                if value[0] and value[0].lower() in text.lower():
-                    value = (..., ...)
-                elif value[0]:
-                    self.texts[i] = state(text, value[0], titles, sentences, pick)
-                values.append(value)
-            stated = [text for text, _ in values if isinstance(text, str)]
-            golds = [text for text, _ in values]
-            if stated and all(number is not None for text, number in values if isinstance(text, str)):
-                if pick.random() < 0.6:
-                    attribute["type"], golds = "number", [number for _, number in values]
-            elif stated and make.__name__ != "code" and pick.random() < 0.3:
-                options = list(dict.fromkeys(stated + [make(pick)[0] for _ in range(pick.randint(1, 4))]))
-                pick.shuffle(options)
-                if len({option.lower() for option in options}) == len(options) > 1:
-                    attribute |= {"type": "enum", "options": options}
-            elif pick.random() < 0.2:
-                attribute["type"], golds = "list", [[text] if isinstance(text, str) else text for text in golds]
+            attribute, golds = add_extra(extra, self.texts, before, vague, pick)
+            if attribute["name"] in (known["name"] for known in self.attributes):
+                continue
             self.attributes.append(attribute)
             for gold, value in zip(self.golds, golds):
                 if value is not ...:
-                    gold[name] = value
+                    gold[attribute["name"]] = value
 
     def text_of(self, product, strangers):
         """The product's text; its values are still in it, letter by letter."""
