@@ -14,9 +14,9 @@ class Extra:
         self.number, self.values = entry.get("number"), entry.get("values", [])
         self.titles, self.sentences = entry["titles"], entry["sentences"]
         self.told, self.several = entry.get("told", {}), entry.get("list", False)
-        words = [unit for unit in self.number["units"]] if self.number else self.values
+        words = self.number["units"] if self.number else self.values
         start = r"\d\s*-?" if self.number else r"(?<!\w)"
-        self.hint = re.compile(start + "(?:" + "|".join(map(re.escape, words)) + r")(?!\w)", re.IGNORECASE)
+        self.hint = re.compile(f"{start}(?:{'|'.join(map(re.escape, words))})(?!\\w)", re.IGNORECASE)
 
     def make(self, pick):
         """A value as texts write it, and what it is as a number."""
@@ -27,7 +27,9 @@ class Extra:
             number += pick.choice([0.5, 0.5, 0.25, 0.75, 0.2, 0.8, 0.4, 0.6, 0.1, 0.9])
         unit = pick.choice(self.number["units"])
         blank = "" if unit in '"%' else pick.choice([" ", " ", " ", "", "-"])
-        written = f"{number:,}" if number >= 1000 and pick.random() < 0.3 else f"{number:g}" if number < 1e5 else str(number)
+        written = f"{number:g}" if number < 1e5 else str(number)
+        if number >= 1000 and pick.random() < 0.3:
+            written = f"{number:,}"
         return written + (blank + unit if unit else ""), number
 
     def may_be_in(self, text):
@@ -84,7 +86,7 @@ def add_extra(extra, texts, before, vague, pick):
         lower = pick.random() < 0.6
         some = set(pick.sample(extra.values, min(len(extra.values), pick.randint(3, 8))) + pick.sample(
             sorted(extra.told), min(len(extra.told), pick.randint(0, 3))))
-        options = pick.sample(sorted(some), len(some))
+        options = list({option.lower(): option for option in pick.sample(sorted(some), len(some))}.values())
         attribute |= {"type": "enum", "options": [option.lower() if lower else option for option in options]}
     golds = []
     for i, text in enumerate(texts):
@@ -96,8 +98,8 @@ def add_extra(extra, texts, before, vague, pick):
             value = pick.choice(options)
             if value in extra.told and pick.random() < 0.6:
                 said = pick.choice(extra.told[value])
-                texts[i] = insert(text, f"It {said}." if pick.random() < 0.6 else said[0].upper() + said[1:] + ".", False,
-                                  pick)
+                said = f"It {said}." if pick.random() < 0.6 else said[0].upper() + said[1:] + "."
+                texts[i] = insert(text, said, False, pick)
             else:
                 texts[i] = state(text, extra, value, vague, pick)
             golds.append(attribute["options"][options.index(value)])

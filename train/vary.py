@@ -278,7 +278,7 @@ def vary(products, schema, passes, seed):
                 group = members[first:first + GROUP]
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
-                own = schema[category] if pick.random() < 0.4 else None
+                own = schema[category] if pick.random() < 0.5 else None
                 name = category if own else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))
     return variants
