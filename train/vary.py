@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from extras import EXTRAS, add_extra, add_noise
 from trouble import Trouble
 from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
 
@@ -139,13 +140,39 @@ class Variant:
         self.texts = [self.text_of(product, strangers) for product in group]
         self.group = group
         names = list(dict.fromkeys(name for product in group for name in product["values"]))
-        kept = [name for name in names if random_.random() < 0.8] or names[:1]
+        share = random_.choice([0.8, 0.8, 0.4])
+        kept = [name for name in names if random_.random() < share] or names[:1]
         others = sorted(set(known) - set(names))
         foreign = random_.sample(others, min(len(others), random_.choice([0, 0, 1, 2, 3])))
         order = kept + foreign
         random_.shuffle(order)
+        self.add_extras(names + foreign)
         for name in order:
             self.add(name, name in foreign)
+        random_.shuffle(self.attributes)
+
+    def add_extras(self, names):
+        """Adds attributes that the titles do not have, and states them in some of the texts."""
+        pick, before = self.random, list(self.texts)
+        taken = {word.lower() for name in names for word in [name, *NAMES.get(SAME.get(name, name), ([],))[0]]}
+        free = [extra for extra in EXTRAS if not taken & {word.lower() for word in extra.names}]
+        count = pick.choice([0, 1, 2, 3, 4, 5])
+        asked = pick.sample(free, count + pick.choice([0, 0, 1, 2]))
+        for i, extra in enumerate(asked):
+            others = [other for other in asked if other is not extra]
+            vague = extra.number and any(other.number and set(extra.number["units"]) & set(other.number["units"])
+                                         for other in others)
+            if i >= count:
+                if not any(set(extra.names) & set(other.names) for other in others):
+                    add_noise(extra, self.texts, pick)
+                continue
+            attribute, golds = add_extra(extra, self.texts, before, vague, pick)
+            if attribute["name"] in (known["name"] for known in self.attributes):
+                continue
+            self.attributes.append(attribute)
+            for gold, value in zip(self.golds, golds):
+                if value is not ...:
+                    gold[attribute["name"]] = value
 
     def text_of(self, product, strangers):
         """The product's text; its values are still in it, letter by letter."""
@@ -251,7 +278,7 @@ def vary(products, schema, passes, seed):
                 group = members[first:first + GROUP]
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
-                own = schema[category] if pick.random() < 0.4 else None
+                own = schema[category] if pick.random() < 0.5 else None
                 name = category if own else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))
     return variants

@@ -1,11 +1,13 @@
 """What train/vary makes out of labelled titles: values that the texts hold, and null only where that is known."""
 import json
+import random
 import tempfile
 import unittest
 from pathlib import Path
 
 import place  # noqa: F401  (finds the modules of train/)
 import vary
+from extras import EXTRAS, Extra, add_extra
 from trouble import Trouble
 
 TITLES = [
@@ -32,6 +34,12 @@ class VaryTest(unittest.TestCase):
     def variants(self, closed, seed="1"):
         return vary.vary(self.products(closed), SCHEMA, 40, seed)
 
+    @staticmethod
+    def told(value, text):
+        """Whether the text says the option in other words."""
+        return any(phrase.lower() in text.lower() for extra in EXTRAS for option, phrases in extra.told.items()
+                   if option.lower() == value.lower() for phrase in phrases)
+
     def test_texts_hold_their_values(self):
         counted = 0
         for variant in self.variants(closed=True):
@@ -40,13 +48,32 @@ class VaryTest(unittest.TestCase):
                 for name, value in gold.items():
                     if value is None:
                         continue
-                    for part in value if types[name] == "list" else [str(value)]:
-                        self.assertIn(part.lower(), text.lower())
-                        counted += 1
                     if types[name] == "enum":
                         options = next(a["options"] for a in variant.attributes if a["name"] == name)
                         self.assertIn(value, options)
+                        self.assertTrue(value.lower() in text.lower() or self.told(value, text), (value, text))
+                        continue
+                    for part in value if types[name] == "list" else [str(value)]:
+                        self.assertIn(part.lower(), text.replace(",", "") if types[name] == "number" else text.lower())
+                        counted += 1
         self.assertGreater(counted, 100)
+
+    def test_extras_are_stated_or_absent(self):
+        extra = Extra({"names": ["Depth"], "about": ["how deep it is"], "number": {"low": 10, "high": 99, "units": ["cm"]},
+                       "titles": ["{} Deep"], "sentences": ["Depth: {}."]})
+        seen = set()
+        for seed in range(40):
+            texts = ["A shelf", "A box of 30 cm"]
+            before = list(texts)
+            attribute, golds = add_extra(extra, texts, before, False, random.Random(seed))
+            self.assertIs(golds[1], ...)  # nobody knows what the 30 cm are
+            self.assertEqual(texts[1], before[1])
+            if golds[0] is None:
+                self.assertEqual(texts[0], "A shelf")
+            else:
+                self.assertIn(str(golds[0]), texts[0])
+            seen.add((attribute.get("type", "text"), golds[0] is None))
+        self.assertEqual(seen, {(kind, absent) for kind in ("text", "number") for absent in (True, False)})
 
     def test_the_schema_of_the_category_and_others(self):
         variants = self.variants(closed=True)
