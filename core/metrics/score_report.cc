@@ -133,6 +133,8 @@ ordered_json score_json(const ScoreReport& report) {
         json["intervals"][std::string(metric.values[v].name)] = {interval->low, interval->high};
   }
   if (!report.groups.empty()) json["groups"] = groups_json(report);
+  if (report.values) json["confidence"]["values"] = confidence_json(*report.values);
+  if (report.nulls) json["confidence"]["nulls"] = confidence_json(*report.nulls);
   if (report.against) json["against"] = against_json(report);
   return json;
 }
@@ -155,6 +157,8 @@ std::string score_text(const ScoreReport& report) {
     text += fmt::format("  {} right only in --pred, {} only in --against: {} (McNemar, exact)\n",
                         test.only_second, test.only_first, p_text(test.p_value, 0));
   }
+  if (report.values) text += confidence_text(*report.values, "values");
+  if (report.nulls) text += confidence_text(*report.nulls, "nulls");
   if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;
 }

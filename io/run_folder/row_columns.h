@@ -17,6 +17,8 @@ enum class RowField : uint8_t {
   notes,      ///< of attributes
   logprobs,   ///< of attributes
   raws,       ///< of attributes
+  confidences,   ///< of attributes
+  null_margins,  ///< of attributes
   answers,    ///< of all questions
   answer,
   option,
@@ -24,6 +26,7 @@ enum class RowField : uint8_t {
   finish,
   logprob,  ///< of the one answer that the row has
   raw,      ///< likewise
+  confidence,  ///< likewise
   parts,
   cut_tokens,
   document_tokens,
