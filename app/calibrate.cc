@@ -1,10 +1,11 @@
+#include "io/eval/calibrate.h"
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "io/base/named_output.h"
-#include "io/eval/calibrate.h"
 
 namespace sheaf {
 namespace {

@@ -39,8 +39,8 @@ void Step::pack_picks() {
   greedy_picks_.clear();
   for (const Pick& pick : batch->picks) {
     picked_rows_.push_back(pick.row);
-    greedy_picks_.push_back({pick.first_allowed, pick.allowed_count, pick.rivals || pick.watch >= 0,
-                             pick.watch, pick.bias});
+    greedy_picks_.push_back(
+        {pick.first_allowed, pick.allowed_count, pick.rivals || pick.watch >= 0, pick.watch, pick.bias});
   }
   list_experts();
   at_.experts = staging.add(std::span<const ExpertPick>(expert_picks_));

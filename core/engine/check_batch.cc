@@ -87,9 +87,9 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
     if (pick.watch >= config.vocab || !std::isfinite(pick.bias))
       fail("step batch: pick {} watches token {} of a vocabulary of {} with a bias of {}", i, pick.watch,
            config.vocab, pick.bias);
-    const auto allowed = std::span(batch.allowed)
-                             .subspan(static_cast<size_t>(pick.first_allowed),
-                                      static_cast<size_t>(pick.allowed_count));
+    const auto allowed =
+        std::span(batch.allowed)
+            .subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
     if (pick.watch >= 0 && !allowed.empty() && !std::ranges::binary_search(allowed, pick.watch))
       fail("step batch: pick {} watches token {}, which is not allowed", i, pick.watch);
   }

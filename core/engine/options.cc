@@ -33,8 +33,7 @@ Answer take_likeliest(std::span<const Slot> slots, std::span<Answer> answers) {
     else if (i != best)
       taken.alternative = std::max(taken.alternative, logprob);
   }
-  taken.null_margin =
-      (is_null_option(slots[best]) ? taken.alternative : taken.logprob) - taken.null_logprob;
+  taken.null_margin = (is_null_option(slots[best]) ? taken.alternative : taken.logprob) - taken.null_logprob;
   return taken;
 }
 

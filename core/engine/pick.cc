@@ -121,8 +121,8 @@ class LogProbabilities {
 TokenId likeliest_apart(std::span<const float> logits, std::span<const TokenId> allowed, TokenId apart) {
   TokenId best = -1;
   const auto look = [&](TokenId token) {
-    if (token != apart && (best < 0 || clean(logits[static_cast<size_t>(token)]) >
-                                           clean(logits[static_cast<size_t>(best)])))
+    if (token != apart &&
+        (best < 0 || clean(logits[static_cast<size_t>(token)]) > clean(logits[static_cast<size_t>(best)])))
       best = token;
   };
   for (const TokenId token : allowed) look(token);

@@ -89,7 +89,8 @@ struct Picked {
   TokenId token;
   float logprob;       ///< natural log of the token's probability over the whole vocabulary at temperature 1
   float contrast = 0;  ///< of a pick with experts: as given, or as found
-  // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such token.
+  // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such
+  // token.
   float second = -std::numeric_limits<float>::infinity();   ///< of the likeliest allowed token but these two
   float watched = -std::numeric_limits<float>::infinity();  ///< of Pick.watch
 };

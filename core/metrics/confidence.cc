@@ -183,13 +183,10 @@ JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores
 }
 
 nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary) {
-  nlohmann::ordered_json json{{"items", summary.items},
-                              {"right", summary.right},
-                              {"mean", summary.mean},
-                              {"ece", summary.error}};
+  nlohmann::ordered_json json{
+      {"items", summary.items}, {"right", summary.right}, {"mean", summary.mean}, {"ece", summary.error}};
   for (const auto& [goal, taken] : summary.goals)
-    json["taken_at"][fmt::format("{}", goal)] =
-        taken ? taken_json(*taken) : nlohmann::ordered_json(nullptr);
+    json["taken_at"][fmt::format("{}", goal)] = taken ? taken_json(*taken) : nlohmann::ordered_json(nullptr);
   json["curve"] = nlohmann::ordered_json::array();
   for (const Taken& taken : summary.curve) json["curve"].push_back(taken_json(taken));
   return json;
@@ -201,10 +198,12 @@ std::string confidence_text(const ConfidenceSummary& summary, const char* what) 
       summary.items, what, summary.mean,
       static_cast<double>(summary.right) / static_cast<double>(summary.items), summary.error);
   for (const auto& [goal, taken] : summary.goals)
-    text += taken ? fmt::format(
-                        "  at {:.0f} % precision {:.1f} % of {} can be taken unseen (confidence {:.4g} or more)\n",
-                        100 * goal, 100 * taken->coverage, what, taken->confidence)
-                  : fmt::format("  at {:.0f} % precision none of the {} can be taken unseen\n", 100 * goal, what);
+    text +=
+        taken
+            ? fmt::format(
+                  "  at {:.0f} % precision {:.1f} % of {} can be taken unseen (confidence {:.4g} or more)\n",
+                  100 * goal, 100 * taken->coverage, what, taken->confidence)
+            : fmt::format("  at {:.0f} % precision none of the {} can be taken unseen\n", 100 * goal, what);
   return text;
 }
 

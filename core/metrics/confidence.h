@@ -16,8 +16,8 @@ struct Judged {
   bool right = false;
 };
 
-/// How confidence becomes the share that is right: its logit is divided by the temperature, then the offset is
-/// added.
+/// How confidence becomes the share that is right: its logit is divided by the temperature, then the offset
+/// is added.
 struct ConfidenceScale {
   double temperature = 1, offset = 0;
 
@@ -25,12 +25,12 @@ struct ConfidenceScale {
   bool operator==(const ConfidenceScale&) const = default;
 };
 
-/// The scale under which the judgements are most likely. Temperatures are within 0.01 and 100. Each side counts
-/// one judgement more than there are (Platt), so that a few that are all right do not make certainty.
+/// The scale under which the judgements are most likely. Temperatures are within 0.01 and 100. Each side
+/// counts one judgement more than there are (Platt), so that a few that are all right do not make certainty.
 ConfidenceScale fit_scale(std::span<const Judged> judged);
 
-/// The mean over all predictions of how far a bin's confidence is from its share of right ones. 15 bins of equal
-/// width; docs/confidence.md defines it.
+/// The mean over all predictions of how far a bin's confidence is from its share of right ones. 15 bins of
+/// equal width; docs/confidence.md defines it.
 double calibration_error(std::span<const Judged> judged);
 
 /// What is taken when every prediction of at least some confidence is.
@@ -46,10 +46,10 @@ std::optional<Taken> most_taken(std::span<const Judged> judged, double precision
 /// What confidence is worth, of values or of nulls.
 struct ConfidenceSummary {
   int64_t items = 0, right = 0;
-  double mean = 0;   ///< confidence
-  double error = 0;  ///< calibration_error()
+  double mean = 0;                                             ///< confidence
+  double error = 0;                                            ///< calibration_error()
   std::vector<std::pair<double, std::optional<Taken>>> goals;  ///< by precision: 0.9, 0.95, 0.99
-  std::vector<Taken> curve;                                    ///< at each twentieth of coverage that there is
+  std::vector<Taken> curve;  ///< at each twentieth of coverage that there is
 };
 ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
 

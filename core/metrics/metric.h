@@ -26,8 +26,9 @@ struct MetricItem {
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
 
-  std::optional<double> confidence = {};   ///< of the prediction, where the run says it
-  std::optional<double> null_margin = {};  ///< attributes: from which method.null_bias on it is null, likewise
+  std::optional<double> confidence = {};  ///< of the prediction, where the run says it
+  std::optional<double> null_margin =
+      {};  ///< attributes: from which method.null_bias on it is null, likewise
 };
 
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the

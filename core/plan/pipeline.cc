@@ -178,8 +178,8 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
     end = options_end(stack.slots, i);
     const Slot& slot = stack.slots[i];
     const auto record = static_cast<size_t>(slot.record);
-    window.outcomes[record].answers[static_cast<size_t>(slot.question)] = take_likeliest(
-        std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
+    window.outcomes[record].answers[static_cast<size_t>(slot.question)] =
+        take_likeliest(std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
     if (--window.open_of_record[record] > 0) continue;
     ++decoded;
     window.outcomes[record].seconds =

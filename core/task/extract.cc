@@ -60,8 +60,10 @@ class ExtractTask : public Task {
     null_ = encode(" null");
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
-      refuse("{} has no tokens for null, so output.confidence and method.null_bias cannot be had; use "
-             "another model", tokenizer_name(context));
+      refuse(
+          "{} has no tokens for null, so output.confidence and method.null_bias cannot be had; use "
+          "another model",
+          tokenizer_name(context));
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && opening_.empty())
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",

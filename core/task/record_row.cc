@@ -28,12 +28,14 @@ size_t best_part(const Scores& scores, size_t question,
   return best;
 }
 
-/// Null is what all parts say, so it is as sure as the least sure of them. A bias acts on each part by itself, so
-/// there is none from which on the whole is null.
-void join_confidence(RowAnswer& best, size_t parts, const std::function<const RowAnswer&(size_t part)>& answer) {
+/// Null is what all parts say, so it is as sure as the least sure of them. A bias acts on each part by
+/// itself, so there is none from which on the whole is null.
+void join_confidence(RowAnswer& best, size_t parts,
+                     const std::function<const RowAnswer&(size_t part)>& answer) {
   best.null_margin.reset();
   if (is_found(best.value)) return;
-  for (size_t part = 0; part < parts; ++part) best.confidence = std::min(best.confidence, answer(part).confidence);
+  for (size_t part = 0; part < parts; ++part)
+    best.confidence = std::min(best.confidence, answer(part).confidence);
 }
 
 ExtractedValues merge_values(const std::vector<const ExtractedValues*>& parts, const Scores& scores) {

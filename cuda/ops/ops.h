@@ -60,7 +60,8 @@ struct GreedyResult {
   float second, watched;  ///< as in Picked, where they are wanted
 };
 /// out [rows] = the token with the largest of logits [rows, vocab], the lowest id on a tie, and its
-/// log-probability, and those of its rivals as core/engine/pick.h defines them, over the whole vocabulary. `picks` [rows] point into `allowed` [tokens of all lists].
+/// log-probability, and those of its rivals as core/engine/pick.h defines them, over the whole vocabulary.
+/// `picks` [rows] point into `allowed` [tokens of all lists].
 void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
                  int32_t vocab, GreedyResult* out, cudaStream_t stream);
 

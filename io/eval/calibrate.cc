@@ -17,16 +17,18 @@ constexpr double kShownStep = 1;
 
 /// The run's null bias. Refuses a run whose rows cannot be calibrated.
 double check_run(const std::string& run) {
-  const Manifest manifest = read_manifest(run, "name the folder of a finished run with output.confidence: true");
+  const Manifest manifest =
+      read_manifest(run, "name the folder of a finished run with output.confidence: true");
   const auto& print = manifest.fingerprint;
   const auto job = print.value("job", nlohmann::ordered_json::object());
   const auto output = job.value("output", nlohmann::ordered_json::object());
   if (!output.value("confidence", false))
     refuse("{}: the rows have no confidence; run the job again with output.confidence: true", run);
   if (print.contains("calibration"))
-    refuse("{}: the confidence of its rows is already calibrated; run the job again without "
-           "output.calibration",
-           run);
+    refuse(
+        "{}: the confidence of its rows is already calibrated; run the job again without "
+        "output.calibration",
+        run);
   return job.value("method", nlohmann::ordered_json::object()).value("null_bias", 0.0);
 }
 
@@ -67,7 +69,8 @@ bool names_absent(const std::vector<MetricItem>& items) {
 
 std::string part_line(const char* what, const ConfidenceScales::Part& part, const CalibrationErrors& errors) {
   return fmt::format(
-      "{:<8} {:>6} judged, {:>6} right   temperature {:.4f}, offset {:+.4f}   expected calibration error {:.4f}, "
+      "{:<8} {:>6} judged, {:>6} right   temperature {:.4f}, offset {:+.4f}   expected calibration error "
+      "{:.4f}, "
       "scaled {:.4f}\n",
       what, part.items, part.right, part.scale.temperature, part.scale.offset, errors.before, errors.after);
 }
@@ -78,13 +81,14 @@ std::string sweep_text(const CalibrateResult& result) {
   for (const BiasScores& one : result.sweep) {
     const double steps = (one.bias - result.ran_with) / kShownStep;
     if (&one != &best && steps != std::floor(steps)) continue;
-    text += fmt::format("{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}{}\n", one.bias, one.precision, one.recall, one.f1,
-                        &one == &best ? "  best F1" : "");
+    text += fmt::format("{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}{}\n", one.bias, one.precision, one.recall,
+                        one.f1, &one == &best ? "  best F1" : "");
   }
-  return text + fmt::format(
-                    "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not "
-                    "decoded; to see it, run the job with it.\n",
-                    result.ran_with);
+  return text +
+         fmt::format(
+             "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not "
+             "decoded; to see it, run the job with it.\n",
+             result.ran_with);
 }
 
 }  // namespace
@@ -97,21 +101,21 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
   const MetricItems joined =
       join_gold(metric, gold, read_predictions(settings.run),
                 {.no_answer = {}, .skip_missing = true, .unmentioned_absent = settings.unmentioned_absent});
-  const JudgedItems judged =
-      judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
+  const JudgedItems judged = judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
   if (judged.values.size() < kFewest)
     refuse("{}: the gold answers judge {} of its values; {} or more are needed", settings.run,
            judged.values.size(), kFewest);
   result.scales.metric = metric.name;
   result.scales.values = fit_part(judged.values, result.values);
   if (!names_absent(joined.items))
-    result.why_no_nulls = fmt::format(
-        "the gold answers never say that nothing is right{}",
-        metric.name == "attributes"
-            ? "; use --unmentioned-absent if attributes that they do not name are absent"
-            : "");
+    result.why_no_nulls =
+        fmt::format("the gold answers never say that nothing is right{}",
+                    metric.name == "attributes"
+                        ? "; use --unmentioned-absent if attributes that they do not name are absent"
+                        : "");
   else if (judged.nulls.size() < kFewest)
-    result.why_no_nulls = fmt::format("{} are judged, and {} or more are needed", judged.nulls.size(), kFewest);
+    result.why_no_nulls =
+        fmt::format("{} are judged, and {} or more are needed", judged.nulls.size(), kFewest);
   else
     result.scales.nulls = fit_part(judged.nulls, result.nulls.emplace());
   if (metric.name == "attributes") result.sweep = sweep_null_bias(joined.items, result.ran_with);

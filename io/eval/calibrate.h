@@ -29,8 +29,8 @@ struct CalibrateResult {
   std::vector<BiasScores> sweep;  ///< attributes only
 };
 
-/// Fits how the confidence of a run is to be scaled to what is right by gold answers, and computes what other null
-/// biases would do. The same files give the same result.
+/// Fits how the confidence of a run is to be scaled to what is right by gold answers, and computes what other
+/// null biases would do. The same files give the same result.
 CalibrateResult calibrate_confidence(const CalibrateSettings& settings);
 
 /// For people. `file`: where the scales are written.

@@ -90,7 +90,8 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
   only_for_skeletons("value_end", asked.value_end, ValueEnd::line);
 }
 
-/// Refuses what needs a distribution for every value where the method decodes several as one text, or fuses some.
+/// Refuses what needs a distribution for every value where the method decodes several as one text, or fuses
+/// some.
 void check_own_answers(const YamlMap& map, std::string_view key, const Job::Method& asked, TaskKind kind) {
   const auto decodes_each = [&](const Method& method) {
     const AnswerForm answers = method.wording.answers;

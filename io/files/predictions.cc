@@ -121,7 +121,8 @@ class PredictionReader {
     std::map<std::string, std::set<std::string>> own;
     for (const json& row : rows)
       for (const auto& [name, value] : row.items())
-        if (!value.is_null() && !is_about(name, value)) own[id_text(row.value("category", json()))].insert(name);
+        if (!value.is_null() && !is_about(name, value))
+          own[id_text(row.value("category", json()))].insert(name);
     for (json& row : rows) {
       const auto& kept = own[id_text(row.value("category", json()))];
       json values = json::object();

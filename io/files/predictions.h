@@ -17,7 +17,8 @@ struct Predictions {
   std::vector<std::string> ids;  ///< in file order
   /// Document → attributes whose answer could not be read; of JSON lines only.
   std::unordered_map<std::string, std::vector<std::string>> noted;
-  /// Document → {attribute: number}, where the run has them; a question's confidence stands beside its answer.
+  /// Document → {attribute: number}, where the run has them; a question's confidence stands beside its
+  /// answer.
   std::unordered_map<std::string, nlohmann::json> confidence, null_margins;
 };
 

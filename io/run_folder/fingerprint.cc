@@ -164,8 +164,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
   if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
-  if (!job.output.calibration.empty())
-    print["calibration"] = file_fingerprint(job.output.calibration, false);
+  if (!job.output.calibration.empty()) print["calibration"] = file_fingerprint(job.output.calibration, false);
   print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)

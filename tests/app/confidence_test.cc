@@ -47,19 +47,21 @@ class ConfidentRun : public testing::Test {
   }
 
   Ran run(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --quiet --set output.path=" +
-                                   scratch_.file(folder) + " " + more);
+    return run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
+                                   " --quiet --set output.path=" + scratch_.file(folder) + " " + more);
   }
   std::vector<json> rows(const std::string& folder) const {
     return read_json_lines(read_text(scratch_.file(folder + "/rows-00000.jsonl")));
   }
   Ran calibrate(const std::string& folder, const std::string& more = "") const {
-    return run_sheaf(scratch_, "calibrate " + scratch_.file(folder) + " --gold " + scratch_.file("gold.jsonl") +
-                                   " -o " + scratch_.file("c.json") + " " + more);
+    return run_sheaf(scratch_, "calibrate " + scratch_.file(folder) + " --gold " +
+                                   scratch_.file("gold.jsonl") + " -o " + scratch_.file("c.json") + " " +
+                                   more);
   }
   json score(const std::string& folder) const {
     return json::parse(run_sheaf(scratch_, "score --metric attributes --resamples 0 --json --gold " +
-                                               scratch_.file("gold.jsonl") + " --pred " + scratch_.file(folder))
+                                               scratch_.file("gold.jsonl") + " --pred " +
+                                               scratch_.file(folder))
                            .out);
   }
 
@@ -148,13 +150,15 @@ TEST_F(ConfidentRun, CalibrateSaysWhatItLacks) {
     EXPECT_EQ(ran.exit_code, 2);
     return ran.err;
   };
-  EXPECT_NE(error("plain").find("the rows have no confidence; run the job again with output.confidence: true"),
-            std::string::npos);
+  EXPECT_NE(
+      error("plain").find("the rows have no confidence; run the job again with output.confidence: true"),
+      std::string::npos);
   EXPECT_NE(error("none").find("name the folder of a finished run with output.confidence: true"),
             std::string::npos);
   ASSERT_EQ(run("few", "--limit 3").exit_code, 0);
   EXPECT_NE(error("few").find("20 or more are needed"), std::string::npos);
-  EXPECT_NE(error("few", "--metric rouge-l").find("does not judge each answer right or wrong"), std::string::npos);
+  EXPECT_NE(error("few", "--metric rouge-l").find("does not judge each answer right or wrong"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -166,7 +166,8 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
     if (i % 3 == 2) pick.bias = static_cast<float>(random() % 13) - 6;
 
     std::vector<TokenId> candidates = allowed;
-    for (size_t j = 0; allowed.empty() && j < logits.size(); ++j) candidates.push_back(static_cast<TokenId>(j));
+    for (size_t j = 0; allowed.empty() && j < logits.size(); ++j)
+      candidates.push_back(static_cast<TokenId>(j));
     const auto logit = [&](TokenId token) {
       const float value = logits[static_cast<size_t>(token)];
       return std::isnan(value) ? -kInfinity : value;
@@ -189,8 +190,9 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
     EXPECT_EQ(picked.token, best) << i;
     EXPECT_NEAR(picked.logprob, static_cast<double>(logit(best)) - total, 1e-5);
     const auto near = [&](float got, float value) {
-      return std::isinf(value) ? got == value
-                               : std::abs(static_cast<double>(got) - (static_cast<double>(value) - total)) < 1e-5;
+      return std::isinf(value)
+                 ? got == value
+                 : std::abs(static_cast<double>(got) - (static_cast<double>(value) - total)) < 1e-5;
     };
     EXPECT_TRUE(near(picked.second, second)) << i;
     EXPECT_TRUE(near(picked.watched, pick.watch < 0 ? -kInfinity : logit(pick.watch))) << i;

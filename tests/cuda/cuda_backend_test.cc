@@ -71,7 +71,8 @@ class Shadow : public Backend {
       // Minus infinity where there is no such token.
       const auto same = [](float a, float b) { return a == b || std::abs(a - b) < 1e-3f; };
       EXPECT_TRUE(same(gpu_picked[i].second, own.second)) << gpu_picked[i].second << ", not " << own.second;
-      EXPECT_TRUE(same(gpu_picked[i].watched, own.watched)) << gpu_picked[i].watched << ", not " << own.watched;
+      EXPECT_TRUE(same(gpu_picked[i].watched, own.watched))
+          << gpu_picked[i].watched << ", not " << own.watched;
       watched += pick.watch >= 0;
       biased += pick.watch == own.token && own.watched < own.second;
     }

@@ -1,7 +1,8 @@
 // Of several options the likeliest as a whole is taken, whatever else runs beside it.
+#include "core/engine/options.h"
+
 #include <gtest/gtest.h>
 
-#include "core/engine/options.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/delayed_backend.h"

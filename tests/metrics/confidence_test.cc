@@ -86,7 +86,7 @@ TEST(Confidence, ErrorIsThatOfBins) {
 }
 
 TEST(Confidence, TakesAsMuchAsThePrecisionAllows) {
-  const std::vector<Judged> judged{{0.9, true}, {0.2, false}, {0.8, false}, {0.7, true}, {0.6, true},
+  const std::vector<Judged> judged{{0.9, true}, {0.2, false}, {0.8, false}, {0.7, true},  {0.6, true},
                                    {0.6, true}, {0.5, false}, {0.4, true},  {0.3, false}, {0.1, false}};
   // 1/1, 1/2, 2/3, 4/5 (two at once), 4/6, 5/7, …
   const auto most = most_taken(judged, 0.8);
@@ -139,8 +139,8 @@ constexpr const char* kRows =
 )";
 
 TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
-  const std::string command = "--metric attributes --gold " + write("values.jsonl", kGoldValues) + " --pred " +
-                              write("rows.jsonl", kRows);
+  const std::string command = "--metric attributes --gold " + write("values.jsonl", kGoldValues) +
+                              " --pred " + write("rows.jsonl", kRows);
   const json scored = score(command)["confidence"];
   EXPECT_EQ(scored["values"]["items"], 3);
   EXPECT_EQ(scored["values"]["right"], 2);
@@ -160,10 +160,12 @@ TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
 
 TEST_F(ScoreCommand, RefusesConfidenceThatIsNone) {
   const std::string gold = "--metric attributes --gold " + write("values.jsonl", kGoldValues) + " --pred ";
-  expect_refusal(gold + write("rows.jsonl", "{\"id\": 1, \"values\": {\"Brand\": \"Oak\"}, \"confidence\": 0.5}\n"),
-                 "rows.jsonl:1: \"confidence\" must be an object {attribute: number}");
-  expect_refusal(gold + write("rows.jsonl", "{\"id\": 1, \"values\": {}, \"null_margins\": {\"Brand\": \"x\"}}\n"),
-                 "rows.jsonl:1: \"null_margins\" of \"Brand\" is not a number");
+  expect_refusal(
+      gold + write("rows.jsonl", "{\"id\": 1, \"values\": {\"Brand\": \"Oak\"}, \"confidence\": 0.5}\n"),
+      "rows.jsonl:1: \"confidence\" must be an object {attribute: number}");
+  expect_refusal(
+      gold + write("rows.jsonl", "{\"id\": 1, \"values\": {}, \"null_margins\": {\"Brand\": \"x\"}}\n"),
+      "rows.jsonl:1: \"null_margins\" of \"Brand\" is not a number");
 }
 
 ConfidenceScales made_up_scales() {
@@ -191,20 +193,22 @@ TEST(ConfidenceFile, SaysWhatIsWrong) {
   EXPECT_EQ(error("1.5", "0"), ": values: \"temperature\" must be from 0.01 to 100, not 0");
   EXPECT_EQ(error("-0.25", "1e9"), ": values: \"offset\" must be from -1000 to 1000, not 1000000000");
   EXPECT_EQ(error("240", "301"), ": values: 301 of 300 items cannot be right");
-  EXPECT_EQ(error("\"nulls\"", "\"nul\""), ": unknown key \"nul\"; write the file again with `sheaf calibrate`");
+  EXPECT_EQ(error("\"nulls\"", "\"nul\""),
+            ": unknown key \"nul\"; write the file again with `sheaf calibrate`");
   EXPECT_EQ(error("sheaf confidence 1", "x"),
             ": the format is \"x\", not \"sheaf confidence 1\"; write the file again with `sheaf calibrate`");
 }
 
 TEST(ConfidenceFile, FuzzSurvivesAnything) {
   const TempFolder folder;
-  fuzz_target("confidence", {confidence_file_text(made_up_scales())}, kJsonWords, [&](const std::string& text) {
-    const ConfidenceScales scales = read_confidence_file(folder.write("c.json", text));
-    for (const double confidence : {0.0, 0.2, 1.0}) {
-      const double scaled = scales.values.scale.apply(confidence);
-      EXPECT_TRUE(scaled >= 0 && scaled <= 1);
-    }
-  });
+  fuzz_target("confidence", {confidence_file_text(made_up_scales())}, kJsonWords,
+              [&](const std::string& text) {
+                const ConfidenceScales scales = read_confidence_file(folder.write("c.json", text));
+                for (const double confidence : {0.0, 0.2, 1.0}) {
+                  const double scaled = scales.values.scale.apply(confidence);
+                  EXPECT_TRUE(scaled >= 0 && scaled <= 1);
+                }
+              });
 }
 
 }  // namespace
