@@ -178,6 +178,8 @@ JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores
     if (!items[i].confidence || !items[i].prediction || std::isnan(right)) continue;
     auto& list = items[i].prediction->empty() ? judged.nulls : judged.values;
     list.push_back({*items[i].confidence, right > 0});
+    if (&list == &judged.values && !items[i].attribute.empty())
+      judged.attributes[{items[i].category, items[i].attribute}].push_back(list.back());
   }
   return judged;
 }
@@ -189,6 +191,15 @@ nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary) {
     json["taken_at"][fmt::format("{}", goal)] = taken ? taken_json(*taken) : nlohmann::ordered_json(nullptr);
   json["curve"] = nlohmann::ordered_json::array();
   for (const Taken& taken : summary.curve) json["curve"].push_back(taken_json(taken));
+  return json;
+}
+
+nlohmann::ordered_json attribute_confidence_json(const JudgedItems& judged) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [name, values] : judged.attributes)
+    json[name.first][name.second] = {{"items", values.size()},
+                                     {"right", std::ranges::count(values, true, &Judged::right)},
+                                     {"ece", calibration_error(values)}};
   return json;
 }
 

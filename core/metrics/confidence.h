@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -56,11 +57,14 @@ ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
 /// Predictions that have a confidence: those that say something, and those that say nothing.
 struct JudgedItems {
   std::vector<Judged> values, nulls;
+  std::map<std::pair<std::string, std::string>, std::vector<Judged>> attributes;  ///< values by category and name
 };
 /// `scores`: of the same items, by a metric that judges each right or wrong; empty where it does not.
 JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores);
 
 nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary);
+/// By category and attribute: how many values, how many of them right, and their calibration error.
+nlohmann::ordered_json attribute_confidence_json(const JudgedItems& judged);
 /// Lines for people. `what`: "values" or "nulls".
 std::string confidence_text(const ConfidenceSummary& summary, const char* what);
 

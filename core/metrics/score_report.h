@@ -22,7 +22,7 @@ struct ScoreReport {
     Comparison comparison;  ///< the scored run less this one
   };
   std::optional<Against> against;
-  std::optional<ConfidenceSummary> values, nulls;  ///< where the run has a confidence
+  JudgedItems judged;  ///< where the run has a confidence
 };
 
 /// Values under the names that the official script gives them, and what we add.

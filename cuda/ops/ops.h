@@ -49,7 +49,7 @@ void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStr
 /// 0. Nothing is chosen where it is negative.
 struct GreedyPick {
   int32_t first_allowed, allowed_count;
-  int32_t rivals;  ///< whether `second` and `watched` of the result are wanted, or a token is watched
+  int32_t rivals;  ///< whether `second` and `watched` of the result are wanted; 0: nothing is watched
   int32_t watch;   ///< as Pick.watch; -1: none
   float bias;      ///< of `watch`
 };

@@ -44,11 +44,12 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   const float* row = logits + int64_t{blockIdx.x} * vocab;
   const GreedyPick pick = picks[blockIdx.x];
   if (pick.allowed_count < 0) return;
+  const int32_t watch = pick.rivals ? pick.watch : -1;
   BestTwo best{{-INFINITY, INT32_MAX}, {-INFINITY, INT32_MAX}};
   float high = -INFINITY, sum = 0;
   auto take = [&](float value, int i) {
     value = number(value);
-    if (pick.allowed_count == 0 && i != pick.watch) best.take({value, i});
+    if (pick.allowed_count == 0 && i != watch) best.take({value, i});
     if (value > high) {
       sum = sum * __expf(high - value) + 1.0f;
       high = value;
@@ -77,7 +78,7 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   for (int i = 4 * groups + static_cast<int>(threadIdx.x); i < vocab; i += kThreads) take(row[i], i);
   for (int i = threadIdx.x; i < pick.allowed_count; i += kThreads) {
     const int32_t token = allowed[pick.first_allowed + i];
-    if (token != pick.watch) best.take({number(row[token]), token});
+    if (token != watch) best.take({number(row[token]), token});
   }
   __shared__ BestTwo bests[kThreads];
   __shared__ float highs[kThreads], sums[kThreads];
@@ -99,11 +100,11 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   GreedyResult& result = out[blockIdx.x];
   Best chosen = bests[0].first;
   float chosen_logit = chosen.value, second = bests[0].second.value;
-  if (pick.watch >= 0) {
-    const float watched = number(row[pick.watch]);
-    if (beats({watched + pick.bias, pick.watch}, chosen)) {
+  if (watch >= 0) {
+    const float watched = number(row[watch]);
+    if (beats({watched + pick.bias, watch}, chosen)) {
       second = chosen.value;
-      chosen.token = pick.watch;
+      chosen.token = watch;
       chosen_logit = watched;
     }
     result.watched = logprob(watched);

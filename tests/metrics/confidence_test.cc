@@ -148,6 +148,8 @@ TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
   EXPECT_NEAR(scored["values"]["taken_at"]["0.95"]["coverage"], 2.0 / 3, 1e-9);
   EXPECT_DOUBLE_EQ(scored["values"]["taken_at"]["0.95"]["confidence"], 0.8);
   EXPECT_EQ(scored["nulls"]["items"], 1);
+  EXPECT_EQ(scored["attributes"]["Tea"]["Brand"]["right"], 1);
+  EXPECT_NEAR(scored["attributes"]["Tea"]["Brand"]["ece"], (0.1 + 0.5) / 2, 1e-9);
   const std::string text = run(command).out;
   EXPECT_NE(text.find("at 95 % precision 66.7 % of values can be taken unseen (confidence 0.8 or more)"),
             std::string::npos)
