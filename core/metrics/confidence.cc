@@ -111,6 +111,13 @@ std::vector<Taken> all_thresholds(std::span<const Judged> judged) {
   return all;
 }
 
+/// Whether the gold says of any item that nothing is right.
+bool names_absent(std::span<const MetricItem> items) {
+  return std::ranges::any_of(items, [](const MetricItem& item) {
+    return item.references.empty() || item.references.front().front() == "n/a";
+  });
+}
+
 nlohmann::ordered_json taken_json(const Taken& taken) {
   return {{"coverage", taken.coverage}, {"precision", taken.precision}, {"confidence", taken.confidence}};
 }
@@ -173,13 +180,18 @@ JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores
   JudgedItems judged;
   const Metric& metric = *scores.metric;
   if (metric.right < 0) return judged;
+  const bool absent = names_absent(items);
   for (size_t i = 0; i < items.size(); ++i) {
     const double right = scores.items[i * metric.scores.size() + static_cast<size_t>(metric.right)];
     if (!items[i].confidence || !items[i].prediction || std::isnan(right)) continue;
-    auto& list = items[i].prediction->empty() ? judged.nulls : judged.values;
-    list.push_back({*items[i].confidence, right > 0});
-    if (&list == &judged.values && !items[i].attribute.empty())
-      judged.attributes[{items[i].category, items[i].attribute}].push_back(list.back());
+    const Judged one{*items[i].confidence, right > 0};
+    if (items[i].prediction->empty()) {
+      if (absent) judged.nulls.push_back(one);
+      continue;
+    }
+    judged.values.push_back(one);
+    if (!items[i].attribute.empty())
+      judged.attributes[{items[i].category, items[i].attribute}].push_back(one);
   }
   return judged;
 }

@@ -57,9 +57,11 @@ ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
 /// Predictions that have a confidence: those that say something, and those that say nothing.
 struct JudgedItems {
   std::vector<Judged> values, nulls;
-  std::map<std::pair<std::string, std::string>, std::vector<Judged>> attributes;  ///< values by category and name
+  std::map<std::pair<std::string, std::string>, std::vector<Judged>>
+      attributes;  ///< values by category and name
 };
-/// `scores`: of the same items, by a metric that judges each right or wrong; empty where it does not.
+/// `scores`: of the same items, by a metric that judges each right or wrong; empty where it does not. Gold
+/// answers that never say that nothing is right judge no nulls: they name only those that are wrong.
 JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores);
 
 nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary);

@@ -5,7 +5,7 @@
 namespace sheaf {
 namespace {
 
-constexpr double kStep = 0.25, kWidest = 20;
+constexpr double kStep = 0.25, kWidest = 10;
 
 bool turns_null(const MetricItem& item, double bias) {
   return item.null_margin && item.prediction && !item.prediction->empty() && bias > *item.null_margin;

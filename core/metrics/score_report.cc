@@ -134,8 +134,10 @@ ordered_json score_json(const ScoreReport& report) {
   }
   if (!report.groups.empty()) json["groups"] = groups_json(report);
   const JudgedItems& judged = report.judged;
-  if (!judged.values.empty()) json["confidence"]["values"] = confidence_json(summarize_confidence(judged.values));
-  if (!judged.nulls.empty()) json["confidence"]["nulls"] = confidence_json(summarize_confidence(judged.nulls));
+  if (!judged.values.empty())
+    json["confidence"]["values"] = confidence_json(summarize_confidence(judged.values));
+  if (!judged.nulls.empty())
+    json["confidence"]["nulls"] = confidence_json(summarize_confidence(judged.nulls));
   if (!judged.attributes.empty()) json["confidence"]["attributes"] = attribute_confidence_json(judged);
   if (report.against) json["against"] = against_json(report);
   return json;

@@ -60,13 +60,6 @@ ConfidenceScales::Part fit_part(const std::vector<Judged>& judged, CalibrationEr
   return part;
 }
 
-/// Whether the gold says of any item that nothing is right.
-bool names_absent(const std::vector<MetricItem>& items) {
-  return std::ranges::any_of(items, [](const MetricItem& item) {
-    return item.references.empty() || item.references.front().front() == "n/a";
-  });
-}
-
 std::string part_line(const char* what, const ConfidenceScales::Part& part, const CalibrationErrors& errors) {
   return fmt::format(
       "{:<8} {:>6} judged, {:>6} right   temperature {:.4f}, offset {:+.4f}   expected calibration error "
@@ -107,15 +100,12 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
            judged.values.size(), kFewest);
   result.scales.metric = metric.name;
   result.scales.values = fit_part(judged.values, result.values);
-  if (!names_absent(joined.items))
-    result.why_no_nulls =
-        fmt::format("the gold answers never say that nothing is right{}",
-                    metric.name == "attributes"
-                        ? "; use --unmentioned-absent if attributes that they do not name are absent"
-                        : "");
-  else if (judged.nulls.size() < kFewest)
-    result.why_no_nulls =
-        fmt::format("{} are judged, and {} or more are needed", judged.nulls.size(), kFewest);
+  if (judged.nulls.size() < kFewest)
+    result.why_no_nulls = fmt::format(
+        "the gold answers judge {} of them, and {} or more are needed{}", judged.nulls.size(), kFewest,
+        metric.name == "attributes" && !settings.unmentioned_absent
+            ? "; use --unmentioned-absent if attributes that the gold does not name are absent"
+            : "");
   else
     result.scales.nulls = fit_part(judged.nulls, result.nulls.emplace());
   if (metric.name == "attributes") result.sweep = sweep_null_bias(joined.items, result.ran_with);

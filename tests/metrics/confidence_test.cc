@@ -150,6 +150,12 @@ TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
   EXPECT_EQ(scored["nulls"]["items"], 1);
   EXPECT_EQ(scored["attributes"]["Tea"]["Brand"]["right"], 1);
   EXPECT_NEAR(scored["attributes"]["Tea"]["Brand"]["ece"], (0.1 + 0.5) / 2, 1e-9);
+  // Gold that names no absent attribute says only of wrong nulls.
+  std::string named = kGoldValues;
+  named.replace(named.find(", \"Size\": null"), 14, "");
+  write("values.jsonl", named);
+  EXPECT_FALSE(score(command)["confidence"].contains("nulls"));
+  write("values.jsonl", kGoldValues);
   const std::string text = run(command).out;
   EXPECT_NE(text.find("at 95 % precision 66.7 % of values can be taken unseen (confidence 0.8 or more)"),
             std::string::npos)
