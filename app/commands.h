@@ -20,6 +20,7 @@ void add_bench_command(CLI::App& app);
 void add_estimate_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_score_command(CLI::App& app);
+void add_calibrate_command(CLI::App& app);
 void add_eval_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
 void add_completion_command(CLI::App& app);

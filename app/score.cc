@@ -133,6 +133,7 @@ void score(const ScoreCommand& command) {
     report.unknown = static_cast<int64_t>(joined.unknown.size());
     report.scores = score_items(metric, joined.items, command.options);
     report.groups = break_down(metric, joined.items);
+    report.judged = judged_items(joined.items, report.scores);
     if (!command.against.empty()) report.against = compare(command, input, joined, report.scores);
     if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));

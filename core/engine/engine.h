@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <optional>
 #include <vector>
@@ -20,6 +21,13 @@ struct Answer {
   Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
   Ending ending = Ending::length;
   double logprob = 0;  ///< of all decoded tokens, the ending one included
+
+  // Where the slot has a watch (docs/confidence.md defines them); the bias of null counts in none of them.
+  double null_logprob =
+      -std::numeric_limits<double>::infinity();                   ///< of null's tokens, as far as it is known
+  double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
+  /// From which bias on the answer is null.
+  double null_margin = -std::numeric_limits<double>::infinity();
 };
 
 struct EngineOptions {

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/task/attribute_line.h"
 #include "core/task/choices.h"
+#include "core/task/confidence.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -56,6 +57,13 @@ class ExtractTask : public Task {
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
     opening_ = encode_part(tokenizer_, opening_pieces());
+    null_ = encode(" null");
+    watch_ = make_watch(job_, null_);
+    if (watch_ && null_.empty())
+      refuse(
+          "{} has no tokens for null, so output.confidence and method.null_bias cannot be had; use "
+          "another model",
+          tokenizer_name(context));
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && opening_.empty())
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
@@ -220,6 +228,7 @@ class ExtractTask : public Task {
              tokenizer_name(context()), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
+    question.watch = watch_;
     if (attribute.type == ValueType::enumeration) {
       std::vector<std::string> answers;
       for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
@@ -239,6 +248,10 @@ class ExtractTask : public Task {
     RowAnswer out = read_value(attribute, text, answer.ending == Ending::length);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
+    if (job_.output.confidence) {
+      out.confidence = confidence_of(out, answer, null_);
+      out.null_margin = answer.null_margin;
+    }
     return out;
   }
 
@@ -248,6 +261,8 @@ class ExtractTask : public Task {
   bool whole_, joint_;
   Between line_break_;  ///< before a line of the answer
   Tokens opening_;
+  Tokens null_;  ///< how a null value begins
+  std::shared_ptr<const Watch> watch_;
   std::unordered_map<std::string_view, const Category*> categories_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
 };

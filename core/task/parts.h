@@ -16,6 +16,7 @@ struct QuestionParts {
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
   std::shared_ptr<const AnswerTrie> allowed;
+  std::shared_ptr<const Watch> watch = {};
   /// Where the likeliest of the allowed answers is wanted: each of them by itself.
   std::vector<std::shared_ptr<const AnswerTrie>> options = {};
 

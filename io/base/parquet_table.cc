@@ -36,7 +36,8 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::list(
           arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
                           arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
-                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8())}));
+                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
+                          arrow::field("confidence", arrow::float64())}));
     case Type::questions:
       return arrow::list(arrow::struct_(
           {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),

@@ -42,6 +42,8 @@ class Answers {
     return row != nullptr && string_or_number(row->value(act, json())) == gold;
   }
 
+  const Predictions& predictions() const { return predictions_; }
+
   const json* find(const std::string& id) const {
     const auto found = predictions_.by_id.find(id);
     return found == predictions_.by_id.end() ? nullptr : &found->second;
@@ -108,8 +110,20 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
       item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
+    if (const json confidence = row->value("confidence", json()); confidence.is_number())
+      item.confidence = confidence.get<double>();
   }
   return item;
+}
+
+/// The number that the run gave an attribute of a document.
+std::optional<double> number_of(const std::unordered_map<std::string, json>& numbers, const std::string& id,
+                                const std::string& attribute) {
+  const auto found = numbers.find(id);
+  if (found == numbers.end()) return std::nullopt;
+  const auto number = found->second.find(attribute);
+  if (number == found->second.end() || number->is_null()) return std::nullopt;
+  return number->get<double>();
 }
 
 void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
@@ -126,6 +140,8 @@ void add_attributes(const json& extra, const std::string& id, const json* row, c
     item.attribute = attribute;
     for (const std::string& value : answer_texts(values)) item.references.push_back({value});
     if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
+    item.confidence = number_of(answers.predictions().confidence, id, attribute);
+    item.null_margin = number_of(answers.predictions().null_margins, id, attribute);
     items.push_back(std::move(item));
   }
 }

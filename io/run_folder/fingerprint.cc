@@ -100,6 +100,7 @@ ordered_json settings(const Job& job) {
             {"documents", job.method.documents},
             {"prompt_tokens", job.method.prompt_tokens},
             {"max_value_tokens", job.method.max_value_tokens},
+            {"null_bias", job.method.null_bias},
             {"contrast", contrast},
             {"prior_weight", job.method.prior_weight},
             {"aggregate", word_of(job.method.aggregate)},
@@ -117,6 +118,7 @@ ordered_json settings(const Job& job) {
             {"rows_per_file", job.output.rows_per_file},
             {"logprobs", job.output.logprobs},
             {"raw", job.output.raw},
+            {"confidence", job.output.confidence},
             {"tokens", job.output.tokens},
             {"timing", job.output.timing}}}};
 }
@@ -162,6 +164,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
   if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
+  if (!job.output.calibration.empty()) print["calibration"] = file_fingerprint(job.output.calibration, false);
   print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)

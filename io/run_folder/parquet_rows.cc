@@ -87,6 +87,7 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
     append_note(*entry.field_builder(3), answer.note);
     append_optional(*entry.field_builder(4), answer.logprob, append_finite);
     append_optional(*entry.field_builder(5), answer.raw, append_valid);
+    append_optional(*entry.field_builder(6), answer.confidence, append_finite);
   }
 }
 
@@ -157,6 +158,18 @@ class ParquetRows : public RowsWriter {
         return append_about(
             cell, extracted, [](const RowAnswer& answer) { return answer.raw.has_value(); },
             [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, *answer.raw); });
+      case RowField::confidences:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.confidence.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
+              append_finite(item, *answer.confidence);
+            });
+      case RowField::null_margins:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.null_margin.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
+              append_finite(item, *answer.null_margin);
+            });
       case RowField::logprob:
         return append_optional(cell, extracted.logprob, append_finite);
       case RowField::raw:
@@ -180,6 +193,8 @@ class ParquetRows : public RowsWriter {
         return append_optional(cell, answer.logprob, append_finite);
       case RowField::raw:
         return append_optional(cell, answer.raw, append_valid);
+      case RowField::confidence:
+        return append_optional(cell, answer.confidence, append_finite);
       default:
         return append_null(cell);
     }

@@ -21,6 +21,7 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.finish) out["finish"] = finish_name(*answer.finish);
   if (answer.logprob) out["logprob"] = *answer.logprob;
   if (answer.raw) out["raw"] = *answer.raw;
+  if (answer.confidence) out["confidence"] = *answer.confidence;
 }
 
 void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
@@ -35,6 +36,8 @@ void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& 
     if (!answer.note.empty()) out["notes"][name] = answer.note;
     if (answer.logprob) out["logprobs"][name] = *answer.logprob;
     if (answer.raw) out["raw"][name] = *answer.raw;
+    if (answer.confidence) out["confidence"][name] = *answer.confidence;
+    if (answer.null_margin) out["null_margins"][name] = *answer.null_margin;
   }
   if (extracted.logprob) out["logprobs"] = *extracted.logprob;
   if (extracted.raw) out["raw"] = *extracted.raw;
@@ -67,6 +70,7 @@ RowAnswer read_answer(const ordered_json& from) {
     answer.finish = *finish == "length" ? Finish::length : Finish::stop;
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
+  answer.confidence = read_member<double>(from, "confidence");
   return answer;
 }
 
@@ -78,12 +82,15 @@ ExtractedValues read_values(const ordered_json& from) {
     const auto at = from.find(key);
     return at == from.end() ? none : *at;
   };
-  const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw");
+  const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw"),
+                     &confidence = about("confidence"), &margins = about("null_margins");
   for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
     RowAnswer answer{read_value(value)};
     answer.note = read_member<std::string>(notes, name).value_or("");
     if (logprobs.is_object()) answer.logprob = read_member<double>(logprobs, name);
     if (raw.is_object()) answer.raw = read_member<std::string>(raw, name);
+    answer.confidence = read_member<double>(confidence, name);
+    answer.null_margin = read_member<double>(margins, name);
     extracted.values.push_back({name, std::move(answer)});
   }
   if (!logprobs.is_object()) extracted.logprob = read_member<double>(from, "logprobs");

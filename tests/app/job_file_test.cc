@@ -141,12 +141,13 @@ cost: {usd_per_hour: 2.5, devices: 8}
 TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
   const auto on = [&](const std::string& key) {
     const Job::Output output = read(kExtract, {"output." + key + "=true"}).output;
-    return std::array{output.logprobs, output.raw, output.tokens, output.timing};
+    return std::array{output.logprobs, output.raw, output.tokens, output.timing, output.confidence};
   };
-  EXPECT_EQ(on("logprobs"), (std::array{true, false, false, false}));
-  EXPECT_EQ(on("raw"), (std::array{false, true, false, false}));
-  EXPECT_EQ(on("tokens"), (std::array{false, false, true, false}));
-  EXPECT_EQ(on("timing"), (std::array{false, false, false, true}));
+  EXPECT_EQ(on("logprobs"), (std::array{true, false, false, false, false}));
+  EXPECT_EQ(on("raw"), (std::array{false, true, false, false, false}));
+  EXPECT_EQ(on("tokens"), (std::array{false, false, true, false, false}));
+  EXPECT_EQ(on("timing"), (std::array{false, false, false, true, false}));
+  EXPECT_EQ(on("confidence"), (std::array{false, false, false, false, true}));
 }
 
 TEST_F(JobFile, TakesTheOldNameOfAKey) {
@@ -293,6 +294,45 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
             "parallel-prompting, standard, separate, prefix, pced, seqbatch");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
+}
+
+TEST_F(JobFile, ConfidenceNeedsAnAnswerOfItsOwn) {
+  const std::string on = "output.confidence=true";
+  for (const char* method : {"hpd", "separate"})
+    EXPECT_EQ(error(kExtract, {on, "method.null_bias=-1.5", std::string("method.name=") + method}),
+              "no error");
+  EXPECT_EQ(error(kExtract, {on, "method.name=standard"}),
+            "--set output.confidence=true: output.confidence does not work with method.name standard, which "
+            "decodes all values of a record as one text; use one of hpd, separate");
+  EXPECT_EQ(
+      error(kExtract, {"method.null_bias=1", "method.name=seqbatch"}),
+      "--set method.null_bias=1: method.null_bias does not work with method.name seqbatch, which decodes "
+      "all values of a record as one text; use one of hpd, separate");
+  for (const char* method : {"ippd", "standard", "prefix"})
+    EXPECT_EQ(error(kAsk, {on, std::string("method.name=") + method}), "no error");
+  EXPECT_EQ(
+      error(kAsk, {on, "method.name=pced", "input.context=null", "input.documents=d"}),
+      "--set output.confidence=true: output.confidence does not work with method.name pced, which picks "
+      "each token from several documents' probabilities; use one of ippd, parallel-prompting, standard, "
+      "separate, prefix");
+  EXPECT_EQ(ask_error("method.null_bias=1"),
+            "--set method.null_bias=1: method.null_bias works only with task.kind extract; remove it");
+  EXPECT_EQ(override_error("method.null_bias=101"),
+            "--set method.null_bias=101: method.null_bias must be at most 100, not 101");
+  EXPECT_EQ(
+      error(kChat, {on}),
+      "--set output.confidence=true: output.confidence works only with task.kind extract and ask; for chat "
+      "use output.logprobs");
+  EXPECT_EQ(
+      override_error("output.calibration=c.json"),
+      "--set output.calibration=c.json: output.calibration works only with output.confidence true; remove "
+      "it");
+  EXPECT_EQ(error(kExtract, {on, "output.calibration=none.json"}),
+            "--set output.calibration=none.json: output.calibration: no such file or folder: none.json");
+  folder_.write("c.json", "{\"format\": \"x\"}");
+  EXPECT_EQ(error(kExtract, {on, "output.calibration=@c.json"}),
+            "c.json: the format is \"x\", not \"sheaf confidence 1\"; write the file again with `sheaf "
+            "calibrate`");
 }
 
 TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {

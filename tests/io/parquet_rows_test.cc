@@ -83,6 +83,7 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
   const TempFolder folder;
   RowAnswer chosen{"B"};
   chosen.option = "two";
+  chosen.confidence = 0.5;
   const std::vector<Row> written = {{3, std::vector<QuestionAnswer>{{"q1", chosen}, {5, {nullptr, "cut"}}}}};
   const auto columns = row_columns(make_job(TaskKind::ask), {}, true);
   write_table(written, columns, folder.path("a.parquet"));
@@ -90,8 +91,23 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["id"], 3);
   EXPECT_EQ(rows[0]["answers"][0]["option"], "two");
+  EXPECT_EQ(rows[0]["answers"][0]["confidence"], 0.5);
   EXPECT_EQ(rows[0]["answers"][1]["id"], "5");
   EXPECT_TRUE(rows[0]["answers"][1]["answer"].is_null());
+}
+
+TEST(ParquetRows, ConfidenceIsAMapOfAttributes) {
+  const TempFolder folder;
+  RowAnswer sure{"Oak"};
+  sure.confidence = 0.75;
+  sure.null_margin = INFINITY;
+  Job job = make_job(TaskKind::extract);
+  job.output.confidence = true;
+  const auto columns = row_columns(job, make_schema(), false);
+  write_table({{"a", ExtractedValues{"Tea", {{"Brand", sure}}}}}, columns, folder.path("a.parquet"));
+  const auto rows = read_table(folder.path("a.parquet"), columns);
+  EXPECT_EQ(rows[0]["confidence"], (json{{"Brand", 0.75}}));
+  EXPECT_EQ(rows[0]["null_margins"], (json{{"Brand", nullptr}}));
 }
 
 TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {

@@ -27,6 +27,11 @@ std::vector<Case> make_cases() {
   RowAnswer brand{"Oak"}, weight{2.5, "rounded"};
   brand.logprob = weight.logprob = -1;
   brand.raw = weight.raw = "r";
+  RowAnswer sure{"Oak"};
+  sure.confidence = 0.5;
+  sure.null_margin = -1.5;
+  RowAnswer asked{"Oak"};
+  asked.confidence = 0.75;
   ExtractedValues whole{"Tea", {{"Sizes", {Texts{"8", "9"}}}, {"Weight", {int64_t{-3}}}}};
   whole.logprob = -4;
   whole.raw = "{}";
@@ -49,6 +54,10 @@ std::vector<Case> make_cases() {
        R"("logprobs":{"Brand":-1.0,"Weight":-1.0},"raw":{"Brand":"r","Weight":"r"}})"},
       {split, R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Weight":2.5},"logprobs":{"Brand":-1.0,)"
               R"("Weight":-1.0},"raw":{"Brand":"r","Weight":"r"},"notes":{"Weight":"rounded"},"parts":2})"},
+      {{1, ExtractedValues{"Tea", {{"Brand", sure}, {"Size", {}}}}},
+       R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Size":null},"confidence":{"Brand":0.5},)"
+       R"("null_margins":{"Brand":-1.5}})"},
+      {{2, asked}, R"({"id":2,"answer":"Oak","confidence":0.75})"},
       {{1, whole},
        R"({"id":1,"category":"Tea","values":{"Sizes":["8","9"],"Weight":-3},"logprobs":-4.0,"raw":"{}"})"},
       {facts, R"({"id":"x","answer":null,"parts":2,"cut_tokens":3,"document_tokens":40,"answer_tokens":5,)"
