@@ -127,16 +127,18 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   engine.device = parse_device(device, map.where("device") + ": engine.device");
 }
 
-void read_output(YamlMap map, Job::Output& output) {
+void read_output(YamlMap map, Job::Output& output, TaskKind kind) {
   map.text("path", output.path);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);
+  map.boolean("spans", output.spans);
   map.boolean("tokens", output.tokens);
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
+  if (kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
 }
 
 void read_cost(YamlMap map, Job::Cost& cost) {
@@ -187,7 +189,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read_task(task, job.task);
   read_method(std::move(method), job.method, job.task.kind);
   read_engine(std::move(engine), job.engine);
-  read_output(std::move(output), job.output);
+  read_output(std::move(output), job.output, job.task.kind);
   read_cost(std::move(cost), job.cost);
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);

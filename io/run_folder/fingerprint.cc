@@ -117,6 +117,7 @@ ordered_json settings(const Job& job) {
             {"rows_per_file", job.output.rows_per_file},
             {"logprobs", job.output.logprobs},
             {"raw", job.output.raw},
+            {"spans", job.output.spans},
             {"tokens", job.output.tokens},
             {"timing", job.output.timing}}}};
 }

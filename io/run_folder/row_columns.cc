@@ -79,6 +79,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     if (raw)
       after.push_back(whole ? RowColumn{Field::raw, {"raw", Type::text}}
                             : RowColumn{Field::raws, {"raw", Type::text_map}});
+    if (job.output.spans) after.push_back({Field::spans, {"spans", Type::span_map}});
     after.insert(after.end(), facts.begin(), facts.end());
     columns.push_back({Field::category, {"category", Type::text}});
     columns.insert(columns.end(), after.begin(), after.end());

@@ -17,6 +17,7 @@ enum class RowField : uint8_t {
   notes,      ///< of attributes
   logprobs,   ///< of attributes
   raws,       ///< of attributes
+  spans,      ///< of attributes
   answers,    ///< of all questions
   answer,
   option,
