@@ -118,9 +118,9 @@ class ExtractTask : public Task {
     const Category& category = category_of(record);
     if (!whole_ || answers.empty()) {
       for (size_t i = 0; i < category.attributes.size(); ++i)
-        out.values.push_back({category.attributes[i].name,
-                              i < answers.size() ? read_own(record, category.attributes[i], answers[i])
-                                                 : no_answer()});
+        out.values.push_back(
+            {category.attributes[i].name,
+             i < answers.size() ? read_own(record, category.attributes[i], answers[i]) : no_answer()});
       return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);

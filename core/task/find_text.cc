@@ -81,9 +81,8 @@ bool is_digit(char c) {
 
 /// The end of the number in digits that begins at `at`: 1,200.5
 size_t number_end(std::string_view text, size_t at) {
-  while (at < text.size() &&
-         (is_digit(text[at]) ||
-          ((text[at] == '.' || text[at] == ',') && at + 1 < text.size() && is_digit(text[at + 1]))))
+  while (at < text.size() && (is_digit(text[at]) || ((text[at] == '.' || text[at] == ',') &&
+                                                     at + 1 < text.size() && is_digit(text[at + 1]))))
     ++at;
   return at;
 }
@@ -103,7 +102,8 @@ RowSpan span_of(const Record& record, const TextPlace& place) {
   const std::vector<ColumnText> columns = columns_of(record);
   const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
   const int64_t start = count_characters(column->text.substr(0, place.begin - column->begin));
-  const std::string_view text = std::string_view(record.document).substr(place.begin, place.end - place.begin);
+  const std::string_view text =
+      std::string_view(record.document).substr(place.begin, place.end - place.begin);
   return {std::string(column->name), start, start + count_characters(text)};
 }
 
@@ -175,8 +175,7 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer) {
 
 void add_spans(const Record& record, Row& row) {
   if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
-    for (AttributeValue& value : extracted->values)
-      value.answer.spans = spans_of(record, value.answer.value);
+    for (AttributeValue& value : extracted->values) value.answer.spans = spans_of(record, value.answer.value);
 }
 
 }  // namespace sheaf

@@ -33,10 +33,11 @@ struct Question {
 /// One record of a corpus: a document to extract from, or a context with its questions.
 struct Record {
   Place place;
-  nlohmann::json id;                   ///< the id column as it stands: string or number
-  std::string category;                ///< extract only
-  std::string document;                ///< the document columns joined by newlines, or the context
-  std::vector<RecordColumn> columns;   ///< extract only: of the document, in its order; none: one without a name
+  nlohmann::json id;     ///< the id column as it stands: string or number
+  std::string category;  ///< extract only
+  std::string document;  ///< the document columns joined by newlines, or the context
+  std::vector<RecordColumn>
+      columns;  ///< extract only: of the document, in its order; none: one without a name
   std::vector<std::string> documents;  ///< ask only: several documents in place of one
   std::vector<Question> questions;     ///< ask only
   Dialog dialog;                       ///< chat only

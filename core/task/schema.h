@@ -35,8 +35,8 @@ struct Schema {
   const Category* find(std::string_view name) const;
 };
 
-/// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where no
-/// answer is decoded.
+/// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where
+/// no answer is decoded.
 void free_spans(Schema& schema);
 
 }  // namespace sheaf

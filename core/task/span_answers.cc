@@ -1,6 +1,7 @@
 #include "core/task/span_answers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/task/choices.h"
@@ -13,14 +14,21 @@ namespace {
 
 constexpr std::string_view kAfterClosing = ",} \t\r\n";
 
-bool ends_line(char c) {
-  return c == '\n' || c == '\r';
+/// The letter A to Z with the other case; none for other bytes.
+std::optional<char> other_case(char c) {
+  const char low = static_cast<char>(c | 0x20);
+  return low >= 'a' && low <= 'z' ? std::optional(static_cast<char>(c ^ 0x20)) : std::nullopt;
 }
 
-/// A character as it is written inside of a JSON string.
-std::string written(std::string_view character) {
-  const std::string quoted = nlohmann::json(character).dump();
-  return quoted.substr(1, quoted.size() - 2);
+/// Whether the tokens of "a" in quotes are a copy of the document a.
+bool can_copy(const std::shared_ptr<const SpanTokens>& tokens, const Tokens& quoted) {
+  const SpanAnswers answers(tokens, "a", 0, 1);
+  SpanAnswers::Node node = SpanAnswers::root;
+  for (const TokenId token : quoted) {
+    if (node < 0 || !std::ranges::binary_search(answers.allowed(node), token)) return false;
+    node = answers.advance(node, token);
+  }
+  return node < 0;
 }
 
 }  // namespace
@@ -28,7 +36,7 @@ std::string written(std::string_view character) {
 std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context) {
   auto tokens = std::make_shared<SpanTokens>(
       SpanTokens{TokenTrie(context.tokenizer), encode_part(context.tokenizer, " null")});
-  if (tokens->null.empty() || SpanAnswers(tokens, "a", 0, 1).allowed(SpanAnswers::root).size() < 2)
+  if (tokens->null.empty() || !can_copy(tokens, encode_part(context.tokenizer, " \"a\"")))
     refuse("{} has no tokens for null or a text in quotes; use a model whose tokenizer covers them",
            tokenizer_name(context));
   return tokens;
@@ -54,18 +62,16 @@ void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end
   bool after_text = false;  // the last character is one that a value may end with
   for (size_t at = begin; at < end;) {
     const auto [point, bytes] = decode_valid(document.data() + at);
-    const bool line_end = ends_line(document[at]), space = is_space_character(point);
+    const bool line_end = point < 0x20, space = is_space_character(point);
     const bool word = splits_words(document, at);
     if (word && !line_end && !space) starts_.push_back(text_.size());
     ends_.resize(text_.size() + 1);
     ends_[text_.size()] = word && after_text;
-    const std::string_view character = document.substr(at, bytes);
+    if (point == '"' || point == '\\') text_ += '\\';
     if (line_end)
       text_ += '\n';
-    else if (bytes == 1 && (point < 0x20 || point == '"' || point == '\\'))
-      text_ += written(character);
     else
-      text_ += character;
+      text_ += document.substr(at, bytes);
     after_text = !line_end && !space;
     at += bytes;
   }
@@ -131,12 +137,15 @@ void SpanAnswers::add_ways(At place, Ways& ways) const {
   if (place >= 0) return follow(TokenTrie::root, static_cast<size_t>(place), ways);
   const auto written = static_cast<size_t>(place <= kNull ? kNull - place : 0);
   if (place == kStart || place <= kNull)
-    ways.emplace_back(tokens_->null[written], written + 1 == tokens_->null.size() ? kDone : kNull - static_cast<At>(written) - 1);
+    ways.emplace_back(tokens_->null[written],
+                      written + 1 == tokens_->null.size() ? kDone : kNull - static_cast<At>(written) - 1);
   if (place <= kNull) return;
   TokenTrie::Node node = TokenTrie::root;
   if (place == kStart) {
     node = tokens_->trie.child(node, ' ');
-    if (!starts_.empty())
+    Ways after_space;
+    add_ways(kSpace, after_space);
+    if (!after_space.empty())
       for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, kSpace);
   }
   if (place != kOpen) {
@@ -154,15 +163,20 @@ void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
       for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, static_cast<At>(at));
     if (ends_[at]) add_closers(tokens_->trie.child(node, '"'), ways);
     if (at == text_.size() || text_[at] == '\n') return;
-    node = tokens_->trie.child(node, text_[at++]);
+    const char c = text_[at++];
+    if (const auto other = other_case(c))
+      if (const auto next = tokens_->trie.child(node, *other); next != TokenTrie::none)
+        follow(next, at, ways);
+    node = tokens_->trie.child(node, c);
     if (node == TokenTrie::none) return;
   }
 }
 
 /// Likewise with one byte of the text at least.
 void SpanAnswers::follow_from(TokenTrie::Node node, size_t start, Ways& ways) const {
-  node = tokens_->trie.child(node, text_[start]);
-  if (node != TokenTrie::none) follow(node, start + 1, ways);
+  for (const auto c : {std::optional(text_[start]), other_case(text_[start])})
+    if (const auto next = c ? tokens_->trie.child(node, *c) : TokenTrie::none; next != TokenTrie::none)
+      follow(next, start + 1, ways);
 }
 
 void SpanAnswers::add_closers(TokenTrie::Node node, Ways& ways) const {

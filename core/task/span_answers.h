@@ -24,9 +24,10 @@ struct SpanTokens {
 std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context);
 
 /// The answers that copy a text from a document: null, or a JSON string whose text stands on one line of the
-/// document, from the beginning of a word to the end of one, without spaces around it. Tokens may cut it
-/// anywhere. An answer is complete with the quote that closes it; a comma, brace or line break may be in that
-/// token too.
+/// document, from the beginning of a word to the end of one, without spaces around it. Letters A to Z may
+/// have the other case, as models like to write them: bind_span() gives them the document's. Control
+/// characters end a line. Tokens may cut the text anywhere. An answer is complete with the quote that closes
+/// it; a comma, brace or line break may be in that token too.
 class SpanAnswers : public AllowedAnswers {
  public:
   /// Only what stands in bytes [begin, end) of `document`, which is valid UTF-8, is copied.
@@ -59,7 +60,7 @@ class SpanAnswers : public AllowedAnswers {
   void add_closers(TokenTrie::Node node, Ways& ways) const;
 
   std::shared_ptr<const SpanTokens> tokens_;
-  std::string text_;            ///< the document as it is written in JSON strings; newlines end its lines
+  std::string text_;            ///< the document as it is written in JSON strings; newlines between lines
   std::vector<size_t> starts_;  ///< where a value may start
   std::vector<bool> ends_;      ///< [text_ + 1] whether one may end before the byte
   std::vector<bool> leads_on_;  ///< [text_ + 1] whether tokens lead from there to an end

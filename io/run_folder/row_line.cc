@@ -79,7 +79,8 @@ std::optional<RowSpan> read_span(const ordered_json& from) {
                  from.at("end").get<int64_t>()};
 }
 
-std::optional<std::vector<std::optional<RowSpan>>> read_spans(const ordered_json& all, const std::string& name,
+std::optional<std::vector<std::optional<RowSpan>>> read_spans(const ordered_json& all,
+                                                              const std::string& name,
                                                               const RowValue& value) {
   const auto at = all.find(name);
   if (at == all.end()) return std::nullopt;
