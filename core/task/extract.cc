@@ -255,7 +255,8 @@ class ExtractTask : public Task {
     if (job_.input.too_long == TooLong::refuse) return;
     parts.part_copies = [this, whole, tokens = parts.document](size_t begin, size_t end) {
       const std::string before = tokenizer_.decode(std::span(tokens).first(begin));
-      const std::string text = tokenizer_.decode(std::span(tokens).first(end));
+      std::string text = tokenizer_.decode(std::span(tokens).first(end));
+      text.resize(std::min(text.size(), whole.size()));  // a line break may end the last part
       // Of a tokenizer that changes what it reads, a part's place is not known.
       const bool known = whole.starts_with(text) && text.starts_with(before);
       return known ? std::make_shared<SpanAnswers>(span_tokens_, whole, before.size(), text.size())

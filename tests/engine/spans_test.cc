@@ -32,7 +32,7 @@ struct Copying {
       records.push_back(std::move(record));
     }
     tokenizer.emplace(test::random_tokenizer(random, text, 200));
-    model = test::make_random_model({.vocab = tokenizer->vocab_size() + 3}, seed);
+    model = test::make_random_model({.vocab = tokenizer->vocab_size()}, seed);
     job.task.kind = TaskKind::extract;
     job.method.name = "hpd";
     job.method.max_value_tokens = 12;
