@@ -28,6 +28,7 @@ int plan(const PlanOptions& options) {
   stop_in_order();
   Workbench bench(options.read());
   if (!take_input(bench)) return 130;
+  bench.free_answers();
   const Job& job = bench.job();
   const Footprint needs = bench.footprint();
   CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);

@@ -86,7 +86,7 @@ class Engine {
  private:
   struct SlotState {
     Answer answer;
-    AnswerTrie::Node node = AnswerTrie::root;
+    AllowedAnswers::Node node = AllowedAnswers::root;
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;

@@ -164,6 +164,8 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   int32_t number = 0;
   for (size_t begin = 0;; begin += stride, ++number) {
     cut(begin, fitting);
+    if (record.part_copies)
+      part.copies = record.part_copies(begin, std::min(begin + fitting, record.document.size()));
     const size_t first = plan.stacks.size();
     part.stream = number == 0 ? record.stream : mix(record.stream, static_cast<uint64_t>(number));
     if (const std::string unexpected = try_build({&part, 1}, plan.stacks); !unexpected.empty())

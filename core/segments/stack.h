@@ -63,8 +63,8 @@ struct Slot {
   SegmentId answer = 0;  ///< where decoded tokens go: `prompt` itself, or an empty segment of their own
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
-  std::shared_ptr<const AnswerTrie> allowed;  ///< the only possible answers, if there is such a list
-  std::shared_ptr<const Watch> watch;         ///< nothing: only the answer itself is wanted
+  std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
+  std::shared_ptr<const Watch> watch;             ///< nothing: only the answer itself is wanted
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record

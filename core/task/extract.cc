@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -5,7 +6,9 @@
 #include "core/task/attribute_line.h"
 #include "core/task/choices.h"
 #include "core/task/confidence.h"
+#include "core/task/find_text.h"
 #include "core/task/prompt_text.h"
+#include "core/task/span_answers.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
 #include "core/task/write_value.h"
@@ -70,6 +73,7 @@ class ExtractTask : public Task {
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
       categories_.emplace(category.name, &category);
+      if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
       for (const Attribute& attribute : category.attributes)
         if (!whole_) make_question(attribute, 0);
     }
@@ -95,6 +99,7 @@ class ExtractTask : public Task {
     RecordParts parts;
     parts.bin = bin;
     parts.document = encode_part(tokenizer_, document_pieces(record.document));
+    if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
     return parts;
   }
 
@@ -121,16 +126,18 @@ class ExtractTask : public Task {
     const Category& category = category_of(record);
     if (!whole_ || answers.empty()) {
       for (size_t i = 0; i < category.attributes.size(); ++i)
-        out.values.push_back({category.attributes[i].name, i < answers.size()
-                                                               ? read_own(category.attributes[i], answers[i])
-                                                               : no_answer()});
+        out.values.push_back(
+            {category.attributes[i].name,
+             i < answers.size() ? read_own(record, category.attributes[i], answers[i]) : no_answer()});
       return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);
     const WrittenObject object = read_object(text);
     const bool cut = answers[0].ending == Ending::length;
-    for (const Attribute& attribute : category.attributes)
+    for (const Attribute& attribute : category.attributes) {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
+      if (attribute.type == ValueType::span) bind_span(record, false, out.values.back().answer);
+    }
     if (job_.output.logprobs) out.logprob = answers[0].logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     return {record.id, std::move(out)};
@@ -239,13 +246,39 @@ class ExtractTask : public Task {
           question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
     }
+    if (attribute.type == ValueType::span) {
+      question.copied = true;
+      question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
+    }
     return question;
   }
 
+  static bool has_spans(const Category& category) {
+    return std::ranges::any_of(category.attributes,
+                               [](const Attribute& each) { return each.type == ValueType::span; });
+  }
+
+  void add_copies(const Record& record, RecordParts& parts) const {
+    const std::string& whole = record.document;
+    parts.copies = std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    if (job_.input.too_long == TooLong::refuse) return;
+    parts.part_copies = [this, whole, tokens = parts.document](size_t begin, size_t end) {
+      const std::string before = tokenizer_.decode(std::span(tokens).first(begin));
+      std::string text = tokenizer_.decode(std::span(tokens).first(end));
+      text.resize(std::min(text.size(), whole.size()));  // a line break may end the last part
+      // Of a tokenizer that changes what it reads, a part's place is not known.
+      const bool known = whole.starts_with(text) && text.starts_with(before);
+      return known ? std::make_shared<SpanAnswers>(span_tokens_, whole, before.size(), text.size())
+                   : std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    };
+  }
+
   /// The value from an answer of its own.
-  RowAnswer read_own(const Attribute& attribute, const Answer& answer) const {
+  RowAnswer read_own(const Record& record, const Attribute& attribute, const Answer& answer) const {
     const std::string text = tokenizer_.decode(answer.tokens);
-    RowAnswer out = read_value(attribute, text, answer.ending == Ending::length);
+    const bool cut = answer.ending == Ending::length;
+    RowAnswer out = read_value(attribute, text, cut);
+    if (attribute.type == ValueType::span) bind_span(record, cut, out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     if (job_.output.confidence) {
@@ -263,6 +296,7 @@ class ExtractTask : public Task {
   Tokens opening_;
   Tokens null_;  ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
+  std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
   std::unordered_map<std::string_view, const Category*> categories_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/task/find_text.h"
+
 namespace sheaf {
 namespace {
 
@@ -117,6 +119,7 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
     row.answer_tokens = tokens;
   }
   if (output.timing) row.seconds = outcome.seconds;
+  if (output.spans) add_spans(record, row);
   return row;
 }
 

@@ -32,6 +32,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
         "--records) or with --workload");
   config_ = read_model_config(model_name_).config;
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  free_spans(schema_);
   if (!asked.workload.empty())
     use_workload(asked);
   else if (asked.statistics.document > 0)

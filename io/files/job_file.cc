@@ -174,10 +174,12 @@ void read_output(YamlMap map, Job& job, bool files) {
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);
   read_confidence(map, job, files);
+  map.boolean("spans", output.spans);
   map.boolean("tokens", output.tokens);
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
+  if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
 }
 
 void read_cost(YamlMap map, Job::Cost& cost) {

@@ -281,6 +281,7 @@ TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& setting
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
     read.push_back(file);
   check_not_read(settings.to, read);
+  bench.free_answers();
   return TrainDataJob(bench, settings).run();
 }
 

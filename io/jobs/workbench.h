@@ -39,6 +39,8 @@ class Workbench {
   std::unique_ptr<Task> task(const Job& job) const;
   EngineOptions engine_options(const Backend& backend) const;
   PlanLimits limits(const Engine& engine) const;
+  /// For a command that decodes no answers; to be called before task().
+  void free_answers() { free_spans(schema_); }
 
   double open_seconds() const { return open_seconds_; }
 

@@ -119,6 +119,7 @@ ordered_json settings(const Job& job) {
             {"logprobs", job.output.logprobs},
             {"raw", job.output.raw},
             {"confidence", job.output.confidence},
+            {"spans", job.output.spans},
             {"tokens", job.output.tokens},
             {"timing", job.output.timing}}}};
 }

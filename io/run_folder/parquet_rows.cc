@@ -77,6 +77,20 @@ void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, c
   if (!map) append_null(cell);
 }
 
+void append_spans(arrow::ArrayBuilder& cell, const std::vector<std::optional<RowSpan>>& spans) {
+  arrow::ArrayBuilder& entries = append_list(cell);
+  for (const auto& span : spans) {
+    if (!span) {
+      append_null(entries);
+      continue;
+    }
+    arrow::StructBuilder& entry = append_struct(entries);
+    append_valid(*entry.field_builder(0), span->column);
+    append_integer(*entry.field_builder(1), span->start);
+    append_integer(*entry.field_builder(2), span->end);
+  }
+}
+
 void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>& answers) {
   arrow::ArrayBuilder& entries = append_list(cell);
   for (const auto& [id, answer] : answers) {
@@ -170,6 +184,10 @@ class ParquetRows : public RowsWriter {
             [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
               append_finite(item, *answer.null_margin);
             });
+      case RowField::spans:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.spans.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_spans(item, *answer.spans); });
       case RowField::logprob:
         return append_optional(cell, extracted.logprob, append_finite);
       case RowField::raw:

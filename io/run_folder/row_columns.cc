@@ -83,6 +83,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
       after.push_back({Field::confidences, {"confidence", Type::number_map}});
       after.push_back({Field::null_margins, {"null_margins", Type::number_map}});
     }
+    if (job.output.spans) after.push_back({Field::spans, {"spans", Type::span_map}});
     after.insert(after.end(), facts.begin(), facts.end());
     columns.push_back({Field::category, {"category", Type::text}});
     columns.insert(columns.end(), after.begin(), after.end());

@@ -19,6 +19,7 @@ enum class RowField : uint8_t {
   raws,          ///< of attributes
   confidences,   ///< of attributes
   null_margins,  ///< of attributes
+  spans,         ///< of attributes
   answers,       ///< of all questions
   answer,
   option,

@@ -288,6 +288,8 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
             "--set input.category=c: input.category works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("task.schema=s"),
             "--set task.schema=s: task.schema works only with task.kind extract; remove it");
+  EXPECT_EQ(ask_error("output.spans=true"),
+            "--set output.spans=true: output.spans works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("method=null"),
             "--set method=null: method.name hpd (the default) works only with task.kind extract; for ask use "
             "one of ippd, "

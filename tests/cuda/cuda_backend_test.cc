@@ -210,6 +210,26 @@ TEST(CudaBackend, PicksKnowTheirRivals) {
       }
 }
 
+TEST(CudaBackend, ListsOfAllowedTokensMayBeLong) {
+  NEED_GPU();
+  const RandomModelShape shape{.vocab = 9001};
+  const Model model = make_random_model(shape, 7);
+  auto records =
+      make_random_records({.records = 3, .questions = 4, .vocab = shape.vocab, .own_questions = true}, 7);
+  // Thousands go on at the first token and the second, as copies of a long document do.
+  std::vector<Tokens> answers;
+  for (TokenId token = 1; token < shape.vocab; token += 2) {
+    answers.push_back({token, token});
+    answers.push_back({1, token, 2});
+  }
+  const auto trie = std::make_shared<AnswerTrie>(answers, 0);
+  for (RecordParts& record : records)
+    for (QuestionParts& question : record.own_questions) question.allowed = trie;
+  std::vector<Stack> stacks;
+  build_tree(records, stacks);
+  compare(model, std::move(stacks), {.tokens_per_step = 64, .pages = 200}, "long lists");
+}
+
 TEST(CudaBackend, PackedAndSeparatePromptsMostlyAgree) {
   NEED_GPU();
   // Separate and packed prompts may round differently in bf16; on random models most answers still agree.

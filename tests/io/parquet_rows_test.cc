@@ -79,6 +79,28 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
   EXPECT_FALSE(rows[1]["notes"].is_null());
 }
 
+TEST(ParquetRows, SpansAreListsOfStructs) {
+  const TempFolder folder;
+  RowAnswer brand{"Oak"}, sizes{std::vector<std::string>{"8", "9"}}, none;
+  brand.spans = {RowSpan{"title", 2, 5}};
+  sizes.spans = {std::nullopt, RowSpan{"description", 0, 1}};
+  none.spans.emplace();
+  Job job = make_job(TaskKind::extract);
+  job.output.spans = true;
+  const auto columns = row_columns(job, make_schema(), true);
+  write_table({{1, ExtractedValues{"Shoes", {{"Brand", brand}, {"Sizes", sizes}}}},
+               {2, ExtractedValues{"Shoes", {{"Brand", none}, {"Sizes", none}}}}},
+              columns, folder.path("a.parquet"));
+  EXPECT_NE(column_types(folder.path("a.parquet")).find("struct<column: string, start: int64, end: int64>"),
+            std::string::npos);
+  const auto rows = read_table(folder.path("a.parquet"), columns);
+  ASSERT_EQ(rows.size(), 2u);
+  const json title{{"column", "title"}, {"start", 2}, {"end", 5}};
+  const json description{{"column", "description"}, {"start", 0}, {"end", 1}};
+  EXPECT_EQ(rows[0]["spans"].dump(), json({{"Brand", {title}}, {"Sizes", {nullptr, description}}}).dump());
+  EXPECT_EQ(rows[1]["spans"].dump(), R"({"Brand":[],"Sizes":[]})");
+}
+
 TEST(ParquetRows, AnswersAreAListOfStructs) {
   const TempFolder folder;
   RowAnswer chosen{"B"};

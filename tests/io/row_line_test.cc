@@ -43,7 +43,17 @@ std::vector<Case> make_cases() {
   facts.seconds = 0.25;
   Row split{1, ExtractedValues{"Tea", {{"Brand", brand}, {"Weight", weight}}}};
   split.parts = 2;
+  RowAnswer placed{"Oak"}, colors{Texts{"red", "blue"}}, unplaced{"Pine"}, none;
+  placed.spans = {RowSpan{"title", 0, 3}};
+  colors.spans = {RowSpan{"description", 4, 7}, std::nullopt};
+  unplaced.spans = {std::nullopt};
+  none.spans.emplace();
   return {
+      {{1,
+        ExtractedValues{"Tea", {{"Brand", placed}, {"Colors", colors}, {"Wood", unplaced}, {"Size", none}}}},
+       R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Colors":["red","blue"],"Wood":"Pine","Size":null},)"
+       R"("spans":{"Brand":{"column":"title","start":0,"end":3},"Colors":[{"column":"description","start":4,)"
+       R"("end":7},null],"Wood":null,"Size":null}})"},
       {{7, full_answer()},
        R"({"id":7,"answer":"B","option":"two","note":"cut","logprob":-0.5,"raw":" B\n"})"},
       {{"d", turn}, R"({"id":"d","answer":"Hello","finish":"length"})"},
@@ -106,6 +116,8 @@ TEST(RowLine, OtherLinesAreNoRows) {
            R"({"id":1,"category":"c","values":[]})",
            R"({"id":1,"category":"c","values":{"a":1},"notes":{"a":1}})",
            R"({"id":1,"category":"c","values":{"a":1},"raw":7})",
+           R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":[]}})",
+           R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":{"column":1,"start":0,"end":1}}})",
            R"({"id":1,"answer":"a","parts":"2"})",
        })
     EXPECT_FALSE(read_row(line)) << line;
