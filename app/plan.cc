@@ -39,7 +39,7 @@ int plan(const PlanOptions& options) {
   std::optional<NamedOutput> file;
   if (options.dump > 0 && options.dump_path != "-")
     file.emplace(options.dump_path, std::vector{job.file, job.input.path, job.task.schema,
-                                                 job.task.examples.path, job.model.path});
+                                                job.task.examples.path, job.model.path});
   std::string graphs;
   int64_t dumped = 0;
 

@@ -23,8 +23,8 @@ struct Examples {
   const std::vector<Example>& of(std::string_view category) const;
 };
 
-/// Chooses among examples as they come: at most so many of a category, by the seed and their text only. So the
-/// order of the file does not count, and fewer examples are the first of more.
+/// Chooses among examples as they come: at most so many of a category, by the seed and their text only. So
+/// the order of the file does not count, and fewer examples are the first of more.
 class ExampleChoice {
  public:
   ExampleChoice(int32_t per_category, uint64_t seed) : most_(per_category), seed_(seed) {}

@@ -76,9 +76,11 @@ class ExtractTask : public Task {
         if (!whole_) make_question(attribute, 0);
     }
     if (!examples_.by_category.empty() && chat_.answer_close.empty())
-      refuse("task.examples: the chat template {} supports only one turn, and each example is a turn; set model.chat "
-             "to a template with several turns, or leave out task.examples",
-             chat_.name);
+      refuse(
+          "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
+          "model.chat "
+          "to a template with several turns, or leave out task.examples",
+          chat_.name);
     for (const Category& category : schema.categories) {
       if (examples_.of(category.name).empty()) continue;
       const auto bin = bins_[category.name] = make_bin(category, examples_.of(category.name));
@@ -184,7 +186,8 @@ class ExtractTask : public Task {
     std::string text;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!values[i]) continue;
-      text += (text.empty() ? line_break_.second : ",\n") + key_name(category.attributes[i], i) + " " + *values[i];
+      text += (text.empty() ? line_break_.second : ",\n") + key_name(category.attributes[i], i) + " " +
+              *values[i];
     }
     return text + "\n}";
   }
@@ -261,14 +264,16 @@ class ExtractTask : public Task {
       const bool fits = least_tokens(*make_bin(category, all.first(middle))) <= std::min(tokens, positions);
       (fits ? fitting : unfitting) = middle;
     }
-    refuse("task.examples: category \"{}\": the instruction with {} example{} has {} tokens and leaves no room for a "
-           "document in {}; {}, or {}",
-           category.name, all.size(), all.size() == 1 ? "" : "s", bin.instruction.size(),
-           tokens < positions ? fmt::format("a prompt of {} (method.prompt_tokens)", tokens)
-                              : fmt::format("the {} positions of the model", positions),
-           fitting == 0 ? "leave out task.examples"
-                        : fmt::format("set task.examples.per_category to at most {}", fitting),
-           tokens < positions ? "raise method.prompt_tokens" : "use a model with a longer context");
+    refuse(
+        "task.examples: category \"{}\": the instruction with {} example{} has {} tokens and leaves no room "
+        "for a "
+        "document in {}; {}, or {}",
+        category.name, all.size(), all.size() == 1 ? "" : "s", bin.instruction.size(),
+        tokens < positions ? fmt::format("a prompt of {} (method.prompt_tokens)", tokens)
+                           : fmt::format("the {} positions of the model", positions),
+        fitting == 0 ? "leave out task.examples"
+                     : fmt::format("set task.examples.per_category to at most {}", fitting),
+        tokens < positions ? "raise method.prompt_tokens" : "use a model with a longer context");
   }
 
   /// From the end of the document to the start of the answer.
