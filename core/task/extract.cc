@@ -78,14 +78,12 @@ class ExtractTask : public Task {
     if (!examples_.by_category.empty() && chat_.answer_close.empty())
       refuse(
           "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
-          "model.chat "
-          "to a template with several turns, or leave out task.examples",
+          "model.chat to a template with several turns, or leave out task.examples",
           chat_.name);
-    for (const Category& category : schema.categories) {
-      if (examples_.of(category.name).empty()) continue;
-      const auto bin = bins_[category.name] = make_bin(category, examples_.of(category.name));
-      check_room(category, *bin);
-    }
+    for (const Category& category : schema.categories)
+      if (const auto& shown = examples_.of(category.name); !shown.empty())
+        bins_[category.name] = make_bin(category, shown);
+    check_room(schema);
   }
 
   std::vector<std::string> notices() const override {
@@ -253,27 +251,38 @@ class ExtractTask : public Task {
     return std::ssize(bin.instruction) + std::ssize(bin.opening) + longest + kShortestDocument;
   }
 
-  /// Refuses examples that leave no room for a document.
-  void check_room(const Category& category, const BinParts& bin) const {
-    const int64_t tokens = job_.method.prompt_tokens, positions = examples_.positions;
-    if (least_tokens(bin) <= std::min(tokens, positions)) return;
-    const std::span<const Example> all = examples_.of(category.name);
-    size_t fitting = 0, unfitting = all.size();
-    while (unfitting - fitting > 1) {
-      const size_t middle = fitting + (unfitting - fitting) / 2;
-      const bool fits = least_tokens(*make_bin(category, all.first(middle))) <= std::min(tokens, positions);
-      (fits ? fitting : unfitting) = middle;
+  bool fits(const BinParts& bin) const {
+    return least_tokens(bin) <= std::min(job_.method.prompt_tokens, examples_.positions);
+  }
+
+  /// Refuses examples that leave no room for a document, and says how many fit in every category.
+  void check_room(const Schema& schema) const {
+    const Category* worst = nullptr;
+    size_t most = 0;
+    for (const Category& category : schema.categories) {
+      const std::span<const Example> all = examples_.of(category.name);
+      if (all.empty() || fits(*bins_.at(category.name))) continue;
+      size_t fitting = 0, unfitting = all.size();
+      while (unfitting - fitting > 1) {
+        const size_t middle = fitting + (unfitting - fitting) / 2;
+        (fits(*make_bin(category, all.first(middle))) ? fitting : unfitting) = middle;
+      }
+      if (worst && fitting >= most) continue;
+      worst = &category;
+      most = fitting;
     }
+    if (!worst) return;
+    const size_t count = examples_.of(worst->name).size();
+    const bool by_prompt = job_.method.prompt_tokens < examples_.positions;
     refuse(
         "task.examples: category \"{}\": the instruction with {} example{} has {} tokens and leaves no room "
-        "for a "
-        "document in {}; {}, or {}",
-        category.name, all.size(), all.size() == 1 ? "" : "s", bin.instruction.size(),
-        tokens < positions ? fmt::format("a prompt of {} (method.prompt_tokens)", tokens)
-                           : fmt::format("the {} positions of the model", positions),
-        fitting == 0 ? "leave out task.examples"
-                     : fmt::format("set task.examples.per_category to at most {}", fitting),
-        tokens < positions ? "raise method.prompt_tokens" : "use a model with a longer context");
+        "for a document in {}; {}, or {}",
+        worst->name, count, count == 1 ? "" : "s", bins_.at(worst->name)->instruction.size(),
+        by_prompt ? fmt::format("a prompt of {} (method.prompt_tokens)", job_.method.prompt_tokens)
+                  : fmt::format("the {} positions of the model", examples_.positions),
+        most == 0 ? "leave out task.examples"
+                  : fmt::format("set task.examples.per_category to at most {}", most),
+        by_prompt ? "raise method.prompt_tokens" : "use a model with a longer context");
   }
 
   /// From the end of the document to the start of the answer.

@@ -93,13 +93,12 @@ TEST_F(ExampleFile, PassesOverWhatTeachesNothing) {
 TEST_F(ExampleFile, RefusesWhatIsBroken) {
   EXPECT_EQ(error(R"({"category": "Tea", "document": "a", "gold": []})"),
             "examples.jsonl:1: task.examples: \"gold\" is not an object");
-  EXPECT_EQ(error(R"({"category": "Tea", "document": "a"})"),
-            "examples.jsonl:1: task.examples: \"gold\" is missing");
+  EXPECT_EQ(error(R"({"category": "Tea", "document": "a"})"), "examples.jsonl:1: task.examples: no \"gold\"");
   EXPECT_EQ(error("\n"
                   R"({"category": "Tea", "document": " ", "gold": {}})"),
             "examples.jsonl:2: task.examples: the document is empty");
   EXPECT_EQ(error(R"({"kind": "Tea", "title": "a", "gold": {}})"),
-            "examples.jsonl:1: task.examples: there is no column \"text\"");
+            "examples.jsonl:1: task.examples: column \"text\" is missing");
   EXPECT_EQ(
       error(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"),
       "examples.jsonl: task.examples: no record gives an attribute of its category in schema.yaml a value");

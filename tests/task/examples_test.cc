@@ -183,9 +183,9 @@ TEST_F(ExamplePrompts, TooManyAreRefusedWithTheNumberThatFits) {
   EXPECT_NE(error(), "no error");
   shown.pop_back();
   EXPECT_EQ(error(), "no error");
-  examples_.positions = 300;
+  examples_.positions = 190;
   EXPECT_NE(
-      error().find("in the 300 positions of the model; leave out task.examples, or use a model with a longer "
+      error().find("in the 190 positions of the model; leave out task.examples, or use a model with a longer "
                    "context"),
       std::string::npos)
       << error();
