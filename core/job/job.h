@@ -63,10 +63,11 @@ struct Job {
     std::string instruction;  ///< replaces the built-in text of the task
 
     struct Examples {
-      std::string path;          ///< records with gold values, or a dataset; empty: no examples
-      int32_t per_category = 8;  ///< most examples of a category
-      uint64_t seed = 0;         ///< of their choice
-    } examples;                  ///< extract: earlier turns of the chat, shared by all prompts of a category
+      std::string path;                 ///< records with gold values, or a dataset; empty: no examples
+      int32_t per_category = 8;         ///< most examples of a category
+      uint64_t seed = 0;                ///< of their choice
+      bool unmentioned_absent = false;  ///< an attribute that gold does not name is null, not left out
+    } examples;  ///< extract: earlier turns of the chat, shared by all prompts of a category
   } task;
 
   struct Method {

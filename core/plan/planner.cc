@@ -93,6 +93,7 @@ void Planner::stack_bin(const std::string& name, std::vector<RecordParts> record
   BinCount& count = bins_[name];
   count.records += static_cast<int64_t>(records.size());
   const int64_t head = static_cast<int64_t>(records.front().bin->instruction.size());
+  count.head_tokens = head;
   size_t start = 0;
   while (start < records.size()) {
     size_t end = start + 1;

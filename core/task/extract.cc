@@ -32,6 +32,14 @@ constexpr std::string_view kJointInstruction =
 // Every option costs tokens of its own: among more, the trie is walked.
 constexpr size_t kMostScored = 32;
 
+constexpr std::string_view kProduct = "Product:\n";
+constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
+
+const Examples& no_examples() {
+  static const Examples none;
+  return none;
+}
+
 }  // namespace
 
 std::string attribute_line(const Attribute& attribute) {
@@ -56,6 +64,7 @@ class ExtractTask : public Task {
       : tokenizer_(context.tokenizer),
         chat_(context.chat),
         job_(context.job),
+        examples_(context.examples ? *context.examples : no_examples()),
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
@@ -77,12 +86,23 @@ class ExtractTask : public Task {
       for (const Attribute& attribute : category.attributes)
         if (!whole_) make_question(attribute, 0);
     }
+    if (!examples_.by_category.empty() && chat_.answer_close.empty())
+      refuse(
+          "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
+          "model.chat to a template with several turns, or leave out task.examples",
+          chat_.name);
+    for (const Category& category : schema.categories)
+      if (const auto& shown = examples_.of(category.name); !shown.empty())
+        bins_[category.name] = make_bin(category, shown);
+    check_room(schema);
   }
 
   std::vector<std::string> notices() const override {
     const Category probe{"", {{"Brand", "the maker"}}};
+    std::vector<Example> shown;
+    if (!examples_.by_category.empty()) shown.push_back({"A cup, 3 oz.", {{"Brand", "Oak"}}});
     const std::string notice = seam_notice(tokenizer_, chat_,
-                                           {instruction_pieces(chat_, instruction_text(probe)),
+                                           {head_pieces(probe, shown),
                                             document_pieces("A pen, 7 in."),
                                             opening_pieces(),
                                             {{key_text(probe.attributes[0], 0), false}},
@@ -91,11 +111,20 @@ class ExtractTask : public Task {
     return {notice};
   }
 
-  std::string bin_name(const Record& record) const override { return record.category; }
+  std::string bin_name(const Record& record) const override {
+    const size_t own = own_example(record);
+    if (own == examples_.of(record.category).size()) return record.category;
+    return fmt::format("{} (without example {})", record.category, own + 1);
+  }
 
   RecordParts parts(const Record& record) override {
-    std::shared_ptr<const BinParts>& bin = bins_[record.category];
-    if (!bin) bin = make_bin(category_of(record));
+    std::shared_ptr<const BinParts>& bin = bins_[bin_name(record)];
+    if (!bin) {
+      std::vector<Example> shown = examples_.of(record.category);
+      if (const size_t own = own_example(record); own < shown.size())
+        shown.erase(shown.begin() + static_cast<ptrdiff_t>(own));
+      bin = make_bin(category_of(record), shown);
+    }
     RecordParts parts;
     parts.bin = bin;
     parts.document = encode_part(tokenizer_, document_pieces(record.document));
@@ -105,11 +134,7 @@ class ExtractTask : public Task {
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const json& gold) const override {
     const Category& category = category_of(record);
-    std::vector<std::optional<std::string>> values;
-    for (const Attribute& attribute : category.attributes) {
-      const auto known = gold.find(attribute.name);
-      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
-    }
+    const std::vector<std::optional<std::string>> values = written_values(category, gold);
     if (whole_) return {encode(object_text(category, values))};
     std::vector<std::optional<Tokens>> answers(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
@@ -151,6 +176,12 @@ class ExtractTask : public Task {
     return *found->second;
   }
 
+  /// The example with the record's own text, which its prompt must not show; none: how many there are.
+  size_t own_example(const Record& record) const {
+    const std::vector<Example>& shown = examples_.of(record.category);
+    return static_cast<size_t>(std::ranges::find(shown, record.document, &Example::document) - shown.begin());
+  }
+
   TaskContext context() const { return {tokenizer_, chat_, job_}; }
 
   Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
@@ -167,10 +198,19 @@ class ExtractTask : public Task {
     std::string text;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!values[i]) continue;
-      text +=
-          (text.empty() ? line_break_.second : ",\n") + name_key(category.attributes[i]) + " " + *values[i];
+      text += (text.empty() ? line_break_.second : ",\n") + key_name(category.attributes[i], i) + " " +
+              *values[i];
     }
     return text + "\n}";
+  }
+
+  static std::vector<std::optional<std::string>> written_values(const Category& category, const json& gold) {
+    std::vector<std::optional<std::string>> values;
+    for (const Attribute& attribute : category.attributes) {
+      const auto known = gold.find(attribute.name);
+      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
+    }
+    return values;
   }
 
   static std::string name_key(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
@@ -179,8 +219,12 @@ class ExtractTask : public Task {
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
 
+  std::string key_name(const Attribute& attribute, size_t index) const {
+    return markers() ? fmt::format("{}:", index + 1) : name_key(attribute);
+  }
+
   std::string key_text(const Attribute& attribute, size_t index) const {
-    return line_break_.second + (markers() ? fmt::format("{}:", index + 1) : name_key(attribute));
+    return line_break_.second + key_name(attribute, index);
   }
 
   std::string instruction_text(const Category& category) const {
@@ -189,7 +233,70 @@ class ExtractTask : public Task {
     text += "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
-    return text + (joint_ ? "\nProducts:\n" : "\nProduct:\n");
+    if (joint_) return text + "\nProducts:\n";
+    return text + "\n" + std::string(kProduct);
+  }
+
+  /// Everything before a document: the instruction, and the examples as turns between it and the document.
+  TextPieces head_pieces(const Category& category, std::span<const Example> shown) const {
+    std::string before = instruction_text(category);
+    if (shown.empty()) return instruction_pieces(chat_, before);
+    Dialog dialog;
+    for (const Example& example : shown) {
+      dialog.turns.push_back(before + example.document);
+      dialog.turns.push_back("{" + line_break_.first +
+                             object_text(category, written_values(category, example.gold)));
+      before = kProduct;
+    }
+    dialog.turns.emplace_back();
+    TextPieces pieces = dialog_pieces(chat_, dialog).before;
+    pieces.push_back({before, false});
+    return pieces;
+  }
+
+  /// Tokens of the prompt that asks about the shortest document.
+  int64_t least_tokens(const BinParts& bin) const {
+    const bool chains = job_.method.values == ValueSight::positional;
+    int64_t longest = 0;
+    for (const QuestionParts& question : bin.questions) {
+      const int64_t tokens = std::ssize(question.tokens) + question.max_tokens;
+      longest = chains ? longest + tokens : std::max(longest, tokens);
+    }
+    return std::ssize(bin.instruction) + std::ssize(bin.opening) + longest + kShortestDocument;
+  }
+
+  bool fits(const BinParts& bin) const {
+    return least_tokens(bin) <= std::min(job_.method.prompt_tokens, examples_.positions);
+  }
+
+  /// Refuses examples that leave no room for a document, and says how many fit in every category.
+  void check_room(const Schema& schema) const {
+    const Category* worst = nullptr;
+    size_t most = 0;
+    for (const Category& category : schema.categories) {
+      const std::span<const Example> all = examples_.of(category.name);
+      if (all.empty() || fits(*bins_.at(category.name))) continue;
+      size_t fitting = 0, unfitting = all.size();
+      while (unfitting - fitting > 1) {
+        const size_t middle = fitting + (unfitting - fitting) / 2;
+        (fits(*make_bin(category, all.first(middle))) ? fitting : unfitting) = middle;
+      }
+      if (worst && fitting >= most) continue;
+      worst = &category;
+      most = fitting;
+    }
+    if (!worst) return;
+    const size_t count = examples_.of(worst->name).size();
+    const bool by_prompt = job_.method.prompt_tokens < examples_.positions;
+    refuse(
+        "task.examples: category \"{}\": the instruction with {} example{} has {} tokens and leaves no room "
+        "for a document in {}; {}, or {}",
+        worst->name, count, count == 1 ? "" : "s", bins_.at(worst->name)->instruction.size(),
+        by_prompt ? fmt::format("a prompt of {} (method.prompt_tokens)", job_.method.prompt_tokens)
+                  : fmt::format("the {} positions of the model", examples_.positions),
+        most == 0 ? "leave out task.examples"
+                  : fmt::format("set task.examples.per_category to at most {}", most),
+        by_prompt ? "raise method.prompt_tokens" : "use a model with a longer context");
   }
 
   /// From the end of the document to the start of the answer.
@@ -199,9 +306,9 @@ class ExtractTask : public Task {
     return {{chat_.turn.empty() && !joint_ ? text + "\n" : text, false}};
   }
 
-  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
+  std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_text(category));
+    bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
     bin->closing = encode_part(tokenizer_, document_pieces(""));
     if (whole_) {
       QuestionParts object;
@@ -291,6 +398,7 @@ class ExtractTask : public Task {
   const Tokenizer& tokenizer_;
   const ChatTemplate& chat_;
   const Job& job_;
+  const Examples& examples_;
   bool whole_, joint_;
   Between line_break_;  ///< before a line of the answer
   Tokens opening_;
@@ -298,7 +406,7 @@ class ExtractTask : public Task {
   std::shared_ptr<const Watch> watch_;
   std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
   std::unordered_map<std::string_view, const Category*> categories_;
-  std::map<std::string, std::shared_ptr<const BinParts>> bins_;
+  std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };
 
 }  // namespace

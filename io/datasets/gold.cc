@@ -21,6 +21,18 @@ json unpacked(const ordered_json& value) {
   return read_json(value.get_ref<const std::string&>());
 }
 
+}  // namespace
+
+json gold_values(const ordered_json& row) {
+  json targets = unpacked(field(row, "gold"));
+  if (!targets.is_object()) bad_entry("\"gold\" is not an object");
+  for (auto& [attribute, values] : targets.items())
+    if (!values.is_array()) values = values.is_null() ? json::array() : json::array({values});
+  return targets;
+}
+
+namespace {
+
 /// The references of a question: "answers", a list, or "answer", one text or null.
 GoldAnswer answer_of(const ordered_json& question) {
   GoldAnswer gold;
@@ -51,16 +63,12 @@ void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAn
   if (has_list(row, "questions")) {
     for (const ordered_json& question : row["questions"]) gold.push_back(answer_of(question));
   } else if (row.is_object() && row.contains("gold")) {
-    json targets = unpacked(row["gold"]);
-    if (!targets.is_object()) bad_entry("\"gold\" is not an object");
     GoldAnswer answer;
+    json targets = gold_values(row);
     answer.id = id_field(row, !id.empty() ? id.c_str() : row.contains("id") ? "id" : "sku");
     const bool has_category = id.empty() || row.contains("category");
-    answer.extra = {{"category", has_category ? text_field(row, "category") : ""}, {"gold", json::object()}};
-    for (auto& [attribute, values] : targets.items())
-      answer.extra["gold"][attribute] = values.is_array()  ? values
-                                        : values.is_null() ? json::array()
-                                                           : json::array({values});
+    answer.extra = {{"category", has_category ? text_field(row, "category") : ""},
+                    {"gold", std::move(targets)}};
     gold.push_back(std::move(answer));
   } else {
     gold.push_back(answer_of(row));
@@ -70,6 +78,8 @@ void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAn
 constexpr const char* kForms =
     "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
     "\"answers\"}";
+
+}  // namespace
 
 std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path) {
   if (format != "auto" && format != "sheaf") return open_dataset(format, path);
@@ -90,8 +100,6 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
     refuse("{}: the file has no gold answers; {}", path, kForms);
   return open_own_corpus(path);
 }
-
-}  // namespace
 
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path, const std::string& id) {
   const auto reader = open_gold(format, path);

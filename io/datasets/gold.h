@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "io/datasets/dataset.h"
+
 namespace sheaf {
 
 /// What a dataset says is right: for one question, or (extract) for one document.
@@ -19,6 +21,12 @@ struct GoldAnswer {
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
 };
+
+/// The rows of a file or folder that has gold answers, found and refused as read_gold() has it.
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path);
+
+/// What the row of an extract corpus says is right, {attribute: [values]}; throws BadEntry.
+nlohmann::json gold_values(const nlohmann::ordered_json& row);
 
 /// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or

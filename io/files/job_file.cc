@@ -47,17 +47,35 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
 }
 
+/// A file, or a map with it.
+void read_task_examples(YamlMap& map, Job::Task::Examples& examples) {
+  if (const YamlPtr given = map.node("examples"); given && given->kind == YamlNode::Kind::scalar) {
+    map.text("examples", examples.path);
+    check_exists(map, "examples", examples.path);
+    return;
+  }
+  YamlMap own = map.map("examples");
+  own.text("path", examples.path);
+  own.integer("per_category", examples.per_category, {0, 1000});
+  own.integer("seed", examples.seed);
+  own.boolean("unmentioned_absent", examples.unmentioned_absent);
+  if (map.has("examples")) own.require("path");
+  own.finish();
+  check_exists(own, "path", examples.path);
+}
+
 void read_task(YamlMap& map, Job::Task& task) {
   read_choice(map, "kind", task.kind);
   map.text("schema", task.schema);
   map.text("instruction", task.instruction);
+  read_task_examples(map, task.examples);
   map.require("kind");
   map.finish();
   if (task.kind == TaskKind::extract) {
     needs(map, "schema", "task.kind extract");
     check_exists(map, "schema", task.schema);
   } else {
-    only_for(map, {"schema"}, "task.kind extract");
+    only_for(map, {"schema", "examples"}, "task.kind extract");
     if (task.kind == TaskKind::chat) only_for(map, {"instruction"}, "task.kind extract and ask");
   }
 }
@@ -229,6 +247,9 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   map.finish();
   read_task(task, job.task);
   read_method(std::move(method), job.method, job.task.kind);
+  if (!job.task.examples.path.empty())
+    if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
+      refuse("{}: {}", task.where("examples"), trouble);
   read_engine(std::move(engine), job.engine);
   read_output(std::move(output), job, files);
   read_cost(std::move(cost), job.cost);

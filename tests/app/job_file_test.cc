@@ -337,6 +337,42 @@ TEST_F(JobFile, ConfidenceNeedsAnAnswerOfItsOwn) {
             "calibrate`");
 }
 
+TEST_F(JobFile, ExamplesAreAFileOrAMapWithOne) {
+  folder_.write("gold.jsonl", "{}\n");
+  const Job::Task::Examples brief = read(kExtract, {"task.examples=@gold.jsonl"}).task.examples;
+  EXPECT_EQ(brief.path, folder_.path("gold.jsonl"));
+  EXPECT_EQ(brief.per_category, 8);
+  const Job::Task::Examples full =
+      read(kExtract,
+           {"task.examples={path: '@gold.jsonl', per_category: 64, seed: 3, unmentioned_absent: true}"})
+          .task.examples;
+  EXPECT_EQ(full.path, folder_.path("gold.jsonl"));
+  EXPECT_EQ(full.per_category, 64);
+  EXPECT_EQ(full.seed, 3u);
+  EXPECT_TRUE(full.unmentioned_absent);
+  EXPECT_EQ(override_error("task.examples=none.jsonl"),
+            "--set task.examples=none.jsonl: task.examples: no such file or folder: none.jsonl");
+  EXPECT_EQ(override_error("task.examples.path=none.jsonl"),
+            "--set task.examples.path=none.jsonl: task.examples.path: no such file or folder: none.jsonl");
+  EXPECT_EQ(override_error("task.examples.seed=1"),
+            "--set task.examples.seed=1: the key \"task.examples.path\" is missing; add it");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "task.examples.per_category=1001"}),
+      "--set task.examples.per_category=1001: task.examples.per_category must be at most 1000, not 1001");
+  EXPECT_EQ(error(kExtract, {"task.examples.path=@gold.jsonl", "task.examples.per_categry=4"}),
+            "--set task.examples.per_categry=4: unknown key \"per_categry\"; did you mean \"per_category\"?");
+  EXPECT_EQ(error(kAsk, {"task.examples=@gold.jsonl"}),
+            "--set task.examples=gold.jsonl: task.examples works only with task.kind extract; remove it");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "method.name=seqbatch"}),
+      "--set task.examples.path=gold.jsonl: task.examples does not work with method.name seqbatch; use hpd, "
+      "separate, standard or prefix");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "method.stacking=joint"}),
+      "--set task.examples.path=gold.jsonl: task.examples works only with method.stacking isolated, not with "
+      "joint");
+}
+
 TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
   EXPECT_EQ(error(kChat), "no error");
   EXPECT_EQ(read(kChat).input.id, "custom_id");
