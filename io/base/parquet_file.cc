@@ -68,6 +68,19 @@ json struct_cell(const arrow::Array& array, int64_t row, int depth) {
   return cells;
 }
 
+/// Names with their values; of a name that stands twice, the last.
+json map_cell(const arrow::Array& array, int64_t row, int depth) {
+  const auto& map = static_cast<const arrow::MapArray&>(array);
+  json cells = json::object();
+  const int64_t begin = map.value_offset(row), end = begin + map.value_length(row);
+  for (int64_t i = begin; i < end; ++i) {
+    const json name = cell_value(*map.keys(), i, depth + 1);
+    cells[name.is_string() ? replace_invalid(name.get_ref<const std::string&>()) : name.dump()] =
+        cell_value(*map.items(), i, depth + 1);
+  }
+  return cells;
+}
+
 json dictionary_cell(const arrow::Array& array, int64_t row, int depth) {
   const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
   const int64_t index = coded.GetValueIndex(row);
@@ -125,6 +138,8 @@ json cell_value(const arrow::Array& array, int64_t row, int depth) {
       return list_cell<arrow::FixedSizeListArray>(array, row, depth);
     case arrow::Type::STRUCT:
       return struct_cell(array, row, depth);
+    case arrow::Type::MAP:
+      return map_cell(array, row, depth);
     case arrow::Type::DICTIONARY:
       return dictionary_cell(array, row, depth);
     case arrow::Type::EXTENSION:
