@@ -237,7 +237,8 @@ function goldLines() {
     lines += `{"id": ${record.id}, "category": ${JSON.stringify(record.category)}, "document": ${JSON.stringify(text)}, ` +
       `"gold": {${gold.join(', ')}}${wrong.length > 0 ? `, "wrong": {${wrong.join(', ')}}` : ''}}\n`;
   }
-  return lines;
+  // Some readers of lines take these for the end of one.
+  return lines.replace(/[\u0085\u2028\u2029]/g, end => '\\u' + end.charCodeAt(0).toString(16).padStart(4, '0'));
 }
 
 function download() {

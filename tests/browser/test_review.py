@@ -26,7 +26,7 @@ SCHEMA = """categories:
 """
 # What the run found: id, category, title, text, values.
 ROWS = [
-    ("a-1", "Tea", "Oak tea 20 g", "In bags. " + "Very long. " * 2000 + "Made by Elm & Söhne 🌲 GmbH.",
+    ("a-1", "Tea", "Oak tea 20 g", "In bags. " + "Very long. " * 250 + "Made by Elm & Söhne 🌲 GmbH.",
      {"Brand": "Elm & Söhne 🌲", "Weight": 20, "Form": "bags", "Notes": ["long", "bags"]}),
     (18446744073709551615, "Tea", ATTACK, "Loose tea",
      {"Brand": ATTACK, "Weight": None, "Form": "loose", "Notes": None}),

@@ -46,7 +46,7 @@ TEST(ReviewSample, StrataTakeTurnsAndTheLeastSureComeFirst) {
     const Chosen chosen = choose(6, seed);
     for (size_t i = 0; i < chosen.size(); ++i) {
       rows[chosen[i].first].push_back(chosen[i].second);
-      if (i % 2 == 1) EXPECT_NE(chosen[i].first, chosen[i - 1].first) << "one of each in a round";
+      EXPECT_NE(chosen[i].first, chosen[i ^ 1].first) << "one of each in a round";
     }
     EXPECT_EQ(rows["Brand"], (std::vector<int64_t>{0, 1, 2}));
     EXPECT_EQ(rows["Size"], (std::vector<int64_t>{9, 8, 7}));
@@ -166,11 +166,12 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   review.records.push_back({7, "Tea", {{"title", "Oak and oak"}, {"text", "ash"}}});
   const Attribute brand{"Brand", ""};
   review.items.push_back({0, brand, answer_of("Oak")});
-  review.items.back().answer.spans = {{RowSpan{"title", 8, 11}}};
+  using Spans = std::vector<std::optional<RowSpan>>;
+  review.items.back().answer.spans = Spans{RowSpan{"title", 8, 11}};
   review.items.push_back({0, brand, answer_of("Ash", {}, -1)});
   review.items.push_back({0, brand, answer_of(std::vector<std::string>{"Oak", "Elm"})});
   review.items.push_back({0, brand, answer_of("Oak", 0.5)});
-  review.items.back().answer.spans = {{std::nullopt}};
+  review.items.back().answer.spans = Spans{std::nullopt};
   review.items.push_back({0, brand, answer_of(nullptr)});
   const json items = data_of(review_html(review, "", ""))["items"];
   EXPECT_EQ(items[0]["marks"], json::parse(R"([{"column": 0, "start": 8, "end": 11}])"));
