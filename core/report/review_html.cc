@@ -121,8 +121,8 @@ std::string review_html(const Review& review, std::string_view script_sha256, st
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>sheaf review: {}</title>\n<style>{}</style></head>\n<body>\n{}\n"
       "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body></html>\n",
-      script_sha256, style_sha256, escaped(printable_line(review.run)), kReviewStyle, kReviewBody, inside_script(data),
-      kReviewScript);
+      script_sha256, style_sha256, escaped(printable_line(review.run)), kReviewStyle, kReviewBody,
+      inside_script(data), kReviewScript);
 }
 
 }  // namespace sheaf

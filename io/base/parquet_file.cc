@@ -39,6 +39,7 @@ std::string reason_of(const arrow::Status& status) {
 }
 
 json cell_value(const arrow::Array& array, int64_t row, int depth);
+json other_cell(const arrow::Array& array, int64_t row);
 
 template <class TypedArray>
 json number_cell(const arrow::Array& array, int64_t row) {
@@ -68,16 +69,14 @@ json struct_cell(const arrow::Array& array, int64_t row, int depth) {
   return cells;
 }
 
-/// Names with their values; of a name that stands twice, the last.
+/// An object; where keys are no texts, Arrow's text of it.
 json map_cell(const arrow::Array& array, int64_t row, int depth) {
   const auto& map = static_cast<const arrow::MapArray&>(array);
+  if (map.keys()->type_id() != arrow::Type::STRING) return other_cell(array, row);
   json cells = json::object();
-  const int64_t begin = map.value_offset(row), end = begin + map.value_length(row);
-  for (int64_t i = begin; i < end; ++i) {
-    const json name = cell_value(*map.keys(), i, depth + 1);
-    cells[name.is_string() ? replace_invalid(name.get_ref<const std::string&>()) : name.dump()] =
+  for (int64_t i = map.value_offset(row); i < map.value_offset(row) + map.value_length(row); ++i)
+    cells[replace_invalid(static_cast<const arrow::StringArray&>(*map.keys()).GetString(i))] =
         cell_value(*map.items(), i, depth + 1);
-  }
   return cells;
 }
 

@@ -38,6 +38,11 @@ std::string line_of(nlohmann::json cells, const Schema& schema) {
     for (const Attribute& attribute : other.attributes) cells.erase(attribute.name);
   for (const auto& [name, cell] : cells.items())
     if (!cell.is_null()) line[name] = cell;
+  // A table has a list of spans for every value, a line only for lists.
+  if (const auto spans = line.find("spans"); spans != line.end() && spans->is_object())
+    for (auto& [name, list] : spans->items())
+      if (list.is_array() && values.contains(name) && !values[name].is_array())
+        list = list.empty() ? ordered_json() : ordered_json(list[0]);
   line["values"] = std::move(values);
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

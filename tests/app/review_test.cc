@@ -26,7 +26,7 @@ class ReviewCommand : public testing::Test {
                              R"({"sku": 1, "kind": "Tea", "title": "Oak tea 20 g", "text": "Mild & good"}
 {"sku": 2, "kind": "Tea", "title": "", "text": null}
 {"sku": 3, "kind": "Rope", "title": "Red rope", "text": ""}
-{"sku": 4, "kind": "Rope", "title": "Elm's rope"}
+{"sku": 4, "kind": "Rope", "title": "Elm's rope", "text": null}
 )");
   }
 
@@ -66,7 +66,9 @@ class ReviewCommand : public testing::Test {
                                        {{"Brand", answer("Oak", -0.5)},
                                         {"Weight", answer(int64_t{20}, -0.25)},
                                         {"Notes", answer(std::vector<std::string>{"Mild", "fresh"}, -1)}}}});
-      if (record == 1) folder.reject({{corpus_, 2}, 2, "the document is empty"});
+      Reject empty;
+      empty.id = 2;
+      if (record == 1) folder.reject(empty);
       if (record == 2)
         folder.row(
             {3, ExtractedValues{"Rope", {{"Color", answer("Red", -2)}, {"Brand", answer(nullptr, -3)}}}});
@@ -81,7 +83,7 @@ class ReviewCommand : public testing::Test {
 
   Ran review(const std::string& arguments) const { return run_sheaf(scratch_, "review " + arguments); }
 
-  json page(const std::string& path) const {
+  static json page(const std::string& path) {
     const std::string text = read_text(path), open = "id=\"data\">";
     const size_t begin = text.find(open) + open.size();
     return json::parse(text.substr(begin, text.find("</script>", begin) - begin), nullptr, false);
@@ -220,10 +222,12 @@ TEST_F(ReviewCommand, SaysWhatIsWrong) {
   write(text);
   EXPECT_EQ(review(run).exit_code, 0);
 
-  json manifest = json::parse(read_text(run + "/manifest.json"));
+  auto manifest = nlohmann::ordered_json::parse(read_text(run + "/manifest.json"));
   manifest.erase("sources");  // as earlier versions wrote it
-  std::ofstream(run + "/manifest.json") << nlohmann::ordered_json(manifest).dump();
-  EXPECT_EQ(review(run).exit_code, 2);
+  std::ofstream(run + "/manifest.json") << manifest.dump();
+  expect_refused(run, "does not say where its schema is");
+  expect_refused(run + " --schema " + scratch_.file("schema.yaml"), "does not say where its corpus is");
+  EXPECT_EQ(review(run + " --schema " + scratch_.file("schema.yaml") + " --input " + corpus_).exit_code, 0);
 }
 
 }  // namespace
