@@ -110,7 +110,7 @@ function tally() {
   let text = '';
   if (all > 0) {
     const [low, high] = interval(right, all);
-    text = `precision ${percent(right / all)} % (${percent(low)} to ${percent(high)} %) of ${all} values`;
+    text = `precision ${percent(right / all)} % (${percent(low)} to ${percent(high)} %) of ${all} value${all === 1 ? '' : 's'}`;
   }
   if (allNull > 0) text += `${text ? '; ' : ''}null right ${rightNull} of ${allNull}`;
   return text;
@@ -222,9 +222,9 @@ function saveEdit() {
 }
 
 function goldLines() {
-  const byRecord = new Map();
+  const byRecord = new Map(), judged = verdicts();
   for (const item of items) {
-    const entry = verdicts().get(item.key);
+    const entry = judged.get(item.key);
     if (!entry) continue;
     if (!byRecord.has(item.record)) byRecord.set(item.record, {gold: [], wrong: []});
     const lists = byRecord.get(item.record), name = JSON.stringify(item.attribute);

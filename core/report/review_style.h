@@ -20,7 +20,7 @@ progress { width: 100%; height: .5rem; accent-color: var(--focus); }
 section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .9rem 1rem; margin: .7rem 0; }
 #value { font-size: 1.25rem; font-weight: 600; margin: .5rem 0; overflow-wrap: anywhere; unicode-bidi: isolate; white-space: pre-wrap; }
 #value.null { color: var(--soft); font-style: italic; font-weight: 400; }
-#verdict.right { color: var(--good); } #verdict.wrong, #verdict.edited, #error { color: var(--bad); }
+#editor { margin-bottom: .8rem; } #verdict.right { color: var(--good); } #verdict.wrong, #verdict.edited, #error { color: var(--bad); }
 #document { position: relative; max-height: 45vh; overflow: auto; border-top: 1px solid var(--rule); padding-top: .3rem; }
 #document h3 { font-size: .8rem; color: var(--soft); font-weight: 500; margin: .5rem 0 0; }
 #document div { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; }

@@ -206,6 +206,11 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
       joined.items.push_back(question_item(one, id, row, answers));
   }
   find_unknown(predictions, known, id_text(gold.front().id), joined);
+  if (joined.items.empty() && !joined.unjudged.empty())
+    refuse(
+        "{}: nothing to score: the gold file says of no value here whether it is right; review values of "
+        "this run",
+        predictions.path);
   return joined;
 }
 

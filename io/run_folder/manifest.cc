@@ -38,7 +38,7 @@ class ManifestReader {
                                   file.at("sha256").get<std::string>()});
       manifest.fingerprint = std::move(json.at("fingerprint"));
       if (const auto sources = json.find("sources"); sources != json.end())  // not in earlier versions
-        manifest.sources = {sources->at("job").get<std::string>(), sources->at("input").get<std::string>(),
+        manifest.sources = {sources->at("input").get<std::string>(),
                             sources->at("schema").get<std::string>()};
     } catch (const ordered_json::exception&) {
       reject("a key is missing or has the wrong type");
@@ -113,9 +113,7 @@ ordered_json manifest_json(const Manifest& manifest) {
           {"records", {{"first", manifest.first}, {"end", manifest.end}}},
           {"files", std::move(files)},
           {"sources",
-           {{"job", valid_utf8(manifest.sources.job)},
-            {"input", valid_utf8(manifest.sources.input)},
-            {"schema", valid_utf8(manifest.sources.schema)}}},
+           {{"input", valid_utf8(manifest.sources.input)}, {"schema", valid_utf8(manifest.sources.schema)}}},
           {"fingerprint_sha256", sha256(manifest.fingerprint.dump())},
           {"fingerprint", manifest.fingerprint}};
 }

@@ -17,7 +17,7 @@ struct PublishedFile {
 /// Where a run found what it read, as its job names it; empty where that is not known. No part of the
 /// fingerprint: files may move.
 struct RunSources {
-  std::string job, input, schema;
+  std::string input, schema;
 };
 
 /// What manifest.json says of a finished run.

@@ -45,7 +45,7 @@ class ReviewCommand : public testing::Test {
     RunFolderOptions options;
     options.path = scratch_.file(name);
     options.fingerprint = job_fingerprint(job, false, shard);
-    options.sources = {job.file, job.input.path, job.task.schema};
+    options.sources = {job.input.path, job.task.schema};
     options.first_row = shard.first;
     if (job.output.format == OutputFormat::parquet) {
       options.ending = ".parquet";

@@ -72,6 +72,10 @@ TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyComeAgain) {
   const json against = score(metric + better + " --against " + rows);
   EXPECT_EQ(against["vc"], 1);
   EXPECT_EQ(against["nv"], 0) << "both are compared on what is known of both";
+  expect_refusal("--metric attributes --pred " + better + " --gold " +
+                     write("other.jsonl", R"({"id": 1, "category": "Tea", "gold": {}, "wrong": {"Size": [7]}}
+)"),
+                 "better.jsonl: nothing to score");
   expect_refusal("--metric attributes --pred " + rows + " --gold " +
                      write("list.jsonl", R"({"id": 1, "category": "Tea", "gold": {}, "wrong": {"Size": 7}}
 )"),
