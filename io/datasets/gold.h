@@ -18,6 +18,7 @@ struct GoldAnswer {
   /// drop: {"answers": [{number, date, spans}, …]}, the answer first, then the validated ones.
   /// quac: {"dialog", "yesno", "followup"}. race: {"level": "middle" or "high"}.
   /// extract: {"category", "gold": {attribute: [values]}}; a value "n/a" says that the text does not hold it.
+  ///   "wrong", {attribute: [values]}: values known to be wrong where the right one is not known.
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
 };

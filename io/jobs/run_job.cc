@@ -76,6 +76,7 @@ RunFolderOptions JobRun::folder_options() const {
   options.path = job().output.path;
   options.rows_per_file = job().output.rows_per_file;
   options.fingerprint = fingerprint_;
+  options.sources = {job().input.path, job().task.schema};
   options.first_row = shard_.first;
   options.restart = settings_.restart;
   if (job().output.format == OutputFormat::parquet) {
