@@ -11,8 +11,8 @@ size_t options_end(const std::vector<Slot>& slots, size_t first) {
 }
 
 bool is_null_option(const Slot& slot) {
-  return slot.watch && slot.allowed && slot.allowed->answers().size() == 1 &&
-         slot.allowed->answers()[0] == slot.watch->null;
+  const Tokens* answer = slot.watch && slot.allowed ? slot.allowed->only_answer() : nullptr;
+  return answer && *answer == slot.watch->null;
 }
 
 double option_score(const Slot& slot, const Answer& answer) {

@@ -18,6 +18,8 @@ class AllowedAnswers {
   virtual std::span<const TokenId> allowed(Node node) const = 0;
   /// The node after `token`, which is allowed; -1 once the answer is complete.
   virtual Node advance(Node node, TokenId token) const = 0;
+  /// Where only one answer is possible: that one.
+  virtual const Tokens* only_answer() const { return nullptr; }
 };
 
 }  // namespace sheaf
