@@ -14,6 +14,10 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+constexpr std::string_view kExampleForms =
+    "task.examples must name records with a \"gold\" column (.jsonl or .parquet), or oa-mine or ae-110k as "
+    "downloaded";
+
 /// The job as one that reads the columns of `sheaf convert` and `sheaf review`.
 Job with_usual_columns(Job job) {
   job.input.document = {"document"};
@@ -38,7 +42,7 @@ class ExampleReader {
 
   Examples read() {
     const std::string& path = job_.task.examples.path;
-    const auto rows = open_gold("auto", path);
+    const auto rows = open_gold("auto", path, kExampleForms);
     while (auto row = rows->next()) {
       try {
         if (!row->error.empty()) throw BadEntry{row->error};

@@ -92,10 +92,11 @@ constexpr const char* kForms =
 
 }  // namespace
 
-std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path) {
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
+                                         std::string_view forms) {
   if (format != "auto" && format != "sheaf") return open_dataset(format, path);
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, kForms);
+  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, forms);
   const bool folder = std::filesystem::is_directory(path, ignored);
   std::string found;
   try {
@@ -103,17 +104,17 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
     if (found.empty() && folder) return open_own_corpus(path);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    if (folder) refuse("{}: this is a folder, but not one of a known dataset; {}", path, kForms);
-    refuse("{}; {}", error.what(), kForms);
+    if (folder) refuse("{}: this is a folder, but not one of a known dataset; {}", path, forms);
+    refuse("{}; {}", error.what(), forms);
   }
   if (!found.empty()) return open_dataset(found, path);
   if (corpus_format(path) == CorpusFormat::unknown)
-    refuse("{}: the file has no gold answers; {}", path, kForms);
+    refuse("{}: the file has no gold answers; {}", path, forms);
   return open_own_corpus(path);
 }
 
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path, const std::string& id) {
-  const auto reader = open_gold(format, path);
+  const auto reader = open_gold(format, path, kForms);
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {

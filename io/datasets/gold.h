@@ -1,6 +1,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/datasets/dataset.h"
@@ -23,8 +24,10 @@ struct GoldAnswer {
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
 };
 
-/// The rows of a file or folder that has gold answers, found and refused as read_gold() has it.
-std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path);
+/// The rows of a file or folder that has gold answers, found and refused as read_gold() has it. `forms`: what
+/// a refusal tells the user to name instead.
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
+                                         std::string_view forms);
 
 /// What the row of an extract corpus says is right, {attribute: [values]}; throws BadEntry.
 nlohmann::json gold_values(const nlohmann::ordered_json& row);

@@ -104,6 +104,15 @@ TEST_F(ExampleFile, RefusesWhatIsBroken) {
       "examples.jsonl: task.examples: no record gives an attribute of its category in schema.yaml a value");
 }
 
+TEST_F(ExampleFile, SaysWhatToNameInstead) {
+  job_.task.examples.path = folder_.write("notes.txt", "[]");
+  EXPECT_EQ(
+      error_of([&] { read_examples(job_, schema_, 100); }),
+      folder_.path("notes.txt") +
+          ": the file has no gold answers; task.examples must name records with a \"gold\" column (.jsonl or "
+          ".parquet), or oa-mine or ae-110k as downloaded");
+}
+
 TEST_F(ExampleFile, Fuzz) {
   const std::vector<std::string> seeds = {
       R"({"kind": "Tea", "title": "Oak", "text": "2 g", "gold": {"Brand": "Oak", "Weight": [2, "2 g"]}})"
