@@ -46,7 +46,7 @@ std::vector<Case> make_cases() {
   RowAnswer placed{"Oak"}, colors{Texts{"red", "blue"}}, unplaced{"Pine"}, none;
   placed.spans = {RowSpan{"title", 0, 3}};
   colors.spans = {RowSpan{"description", 4, 7}, std::nullopt};
-  unplaced.spans = {std::nullopt};
+  unplaced.spans.emplace(1);
   none.spans.emplace();
   return {
       {{1,
