@@ -36,8 +36,12 @@ void watch_rivals(const Slot& asked, const Picked& picked, Answer& answer) {
     const bool stays = picked.token == null[at];
     const double of_null = static_cast<double>(stays ? picked.logprob : picked.watched);
     answer.null_logprob = answer.logprob + of_null;
-    answer.null_margin = stays ? std::max(answer.null_margin, static_cast<double>(picked.second) - of_null)
-                               : static_cast<double>(picked.logprob) - of_null;
+    if (stays)
+      answer.null_margin = std::max(answer.null_margin, static_cast<double>(picked.second) - of_null);
+    else if (at + 1 == null.size())
+      answer.null_margin = static_cast<double>(picked.logprob) - of_null;
+    else  // whether the rest of null would follow is not known
+      answer.null_margin = std::numeric_limits<double>::infinity();
   }
   answer.alternative = std::max(answer.alternative, answer.logprob + static_cast<double>(picked.second));
 }

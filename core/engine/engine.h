@@ -26,7 +26,7 @@ struct Answer {
   double null_logprob =
       -std::numeric_limits<double>::infinity();                   ///< of null's tokens, as far as it is known
   double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
-  /// From which bias on the answer is null.
+  /// The bias above which the answer is null, below which it is a value; infinite where that is not known.
   double null_margin = -std::numeric_limits<double>::infinity();
 };
 

@@ -35,7 +35,7 @@ class ScaleFit {
 
   ConfidenceScale fit() {
     climb(true);
-    constexpr double kFlattest = 0.01, kSteepest = 100;
+    constexpr double kFlattest = 0.05, kSteepest = 10;
     if (slope_ < kFlattest || slope_ > kSteepest) {
       slope_ = std::clamp(slope_, kFlattest, kSteepest);
       climb(false);

@@ -26,7 +26,7 @@ struct ConfidenceScale {
   bool operator==(const ConfidenceScale&) const = default;
 };
 
-/// The scale under which the judgements are most likely. Temperatures are within 0.01 and 100. Each side
+/// The scale under which the judgements are most likely. Temperatures are within 0.1 and 20. Each side
 /// counts one judgement more than there are (Platt), so that a few that are all right do not make certainty.
 ConfidenceScale fit_scale(std::span<const Judged> judged);
 

@@ -13,6 +13,12 @@ bool turns_null(const MetricItem& item, double bias) {
 
 }  // namespace
 
+int64_t values_without_margin(std::span<const MetricItem> items) {
+  return std::ranges::count_if(items, [](const MetricItem& item) {
+    return item.prediction && !item.prediction->empty() && !item.null_margin;
+  });
+}
+
 std::vector<BiasScores> sweep_null_bias(std::span<const MetricItem> items, double ran_with) {
   const Metric& metric = find_metric("attributes");
   std::vector<MetricItem> now(items.begin(), items.end());

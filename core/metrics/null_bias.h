@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,9 @@ struct BiasScores {
   double bias = 0;
   double precision = 0, recall = 0, f1 = 0;
 };
+
+/// Values that do not know their margin stay in a sweep.
+int64_t values_without_margin(std::span<const MetricItem> items);
 
 /// From the bias `ran_with` upward in quarters, until all values that know their margin are null. The items
 /// are of the metric `attributes`. A smaller bias makes values of nulls, which nobody has decoded: it needs a

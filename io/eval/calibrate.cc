@@ -77,11 +77,18 @@ std::string sweep_text(const CalibrateResult& result) {
     text += fmt::format("{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}{}\n", one.bias, one.precision, one.recall,
                         one.f1, &one == &best ? "  best F1" : "");
   }
-  return text +
-         fmt::format(
-             "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not "
-             "decoded; to see it, run the job with it.\n",
-             result.ran_with);
+  if (result.fixed > 0)
+    text += fmt::format(
+        "{} values stay values here, whatever the bias: null has several tokens in this model's tokenizer, "
+        "or "
+        "their document was split.\n",
+        result.fixed);
+  text += fmt::format(
+      "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not decoded; "
+      "to "
+      "see it, run the job with it.\n",
+      result.ran_with);
+  return text;
 }
 
 }  // namespace
@@ -108,7 +115,10 @@ CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
             : "");
   else
     result.scales.nulls = fit_part(judged.nulls, result.nulls.emplace());
-  if (metric.name == "attributes") result.sweep = sweep_null_bias(joined.items, result.ran_with);
+  if (metric.name == "attributes") {
+    result.sweep = sweep_null_bias(joined.items, result.ran_with);
+    result.fixed = values_without_margin(joined.items);
+  }
   return result;
 }
 

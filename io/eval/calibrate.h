@@ -27,6 +27,7 @@ struct CalibrateResult {
   std::string why_no_nulls;
   double ran_with = 0;            ///< method.null_bias of the run
   std::vector<BiasScores> sweep;  ///< attributes only
+  int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
 };
 
 /// Fits how the confidence of a run is to be scaled to what is right by gold answers, and computes what other

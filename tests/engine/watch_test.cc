@@ -73,8 +73,9 @@ Answer walk(const Model& model, Tokens prompt, const Answer& decoded, const Toke
     if (on_null) {
       const double of_null = null_allowed ? logprobs[static_cast<size_t>(apart)] : kNever;
       plain.null_logprob = plain.logprob + of_null;
-      plain.null_margin = token == apart ? std::max(plain.null_margin, second - of_null)
-                                         : logprobs[static_cast<size_t>(token)] - of_null;
+      plain.null_margin = token == apart         ? std::max(plain.null_margin, second - of_null)
+                          : i + 1 == null.size() ? logprobs[static_cast<size_t>(token)] - of_null
+                                                 : -kNever;
     }
     if (!was_null) plain.alternative = std::max(plain.alternative, plain.logprob + second);
     plain.logprob += logprobs[static_cast<size_t>(token)];

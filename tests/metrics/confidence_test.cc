@@ -127,6 +127,11 @@ TEST(NullBias, ASweepTurnsTheLeastSureValuesIntoNulls) {
   EXPECT_DOUBLE_EQ(sweep.back().recall, 0);
   EXPECT_DOUBLE_EQ(best_bias(sweep).bias, 1.25) << "the smallest of those with the best F1";
   EXPECT_EQ(sweep_null_bias(items, 10).size(), 1u);
+  EXPECT_EQ(values_without_margin(items), 0);
+  MetricItem fixed = items[0];
+  fixed.null_margin.reset();
+  EXPECT_EQ(values_without_margin(std::vector{fixed, items[3]}), 1);
+  EXPECT_DOUBLE_EQ(sweep_null_bias(std::vector{fixed, items[1]}, 0).back().recall, 100);
 }
 
 constexpr const char* kGoldValues =

@@ -26,7 +26,7 @@ TEST(Confidence, OfAValueIsItsShare) {
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0.6, 0.1, 0.2)), 0.6 / 0.9);
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0.6, 0, 0)), 1) << "there was nothing else";
   EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 0, 0, 0)), 0);
-  EXPECT_DOUBLE_EQ(confidence({"x"}, answer({9}, 1e-300, 1e-300, 2e-300)), 0.25);
+  EXPECT_NEAR(confidence({"x"}, answer({9}, 1e-300, 1e-300, 2e-300)), 0.25, 1e-9);
   EXPECT_DOUBLE_EQ(confidence({"null it"}, answer({5, 6, 7}, 0.1, 0.4, 0.1)), 0.2) << "a part of null";
 }
 
