@@ -116,13 +116,17 @@ class PredictionReader {
   }
 
   /// Rows of a table have every category's attributes; a category's own are those that some row of it has a
-  /// value for.
+  /// value or a confidence for.
   void add_documents(std::vector<json> rows) {
     std::map<std::string, std::set<std::string>> own;
     for (const json& row : rows)
-      for (const auto& [name, value] : row.items())
-        if (!value.is_null() && !is_about(name, value))
-          own[id_text(row.value("category", json()))].insert(name);
+      for (const auto& [name, value] : row.items()) {
+        std::set<std::string>& names = own[id_text(row.value("category", json()))];
+        if (is_about(name, value))
+          for (const auto& [attribute, number] : value.items()) names.insert(attribute);
+        else if (!value.is_null())
+          names.insert(name);
+      }
     for (json& row : rows) {
       const auto& kept = own[id_text(row.value("category", json()))];
       json values = json::object();
