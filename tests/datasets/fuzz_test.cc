@@ -73,8 +73,7 @@ TEST(GoldFuzz, ReviewedValues) {
         if (!answer.extra.is_object() || !answer.extra.contains("gold")) continue;
         for (const auto& [attribute, values] : answer.extra["gold"].items()) ASSERT_TRUE(values.is_array());
         const nlohmann::json wrong = answer.extra.value("wrong", nlohmann::json::object());
-        for (const auto& [attribute, values] : wrong.items())
-          ASSERT_TRUE(values.is_array());
+        for (const auto& [attribute, values] : wrong.items()) ASSERT_TRUE(values.is_array());
       }
       ++read;
     } catch (const Error& error) {
