@@ -65,6 +65,12 @@ train-setup: ## a Python environment for train/ in build/train (PyTorch: a few G
 train-test: build train-setup ## the tests of train/ (they are also part of `make test` once build/train is there)
 	@ctest --preset $(PRESET) -L train
 
+browser-setup: ## Chromium, in which the page of `sheaf review` is tested (Debian, Ubuntu: a few hundred MB)
+	@tools/setup browser
+
+browser-test: build ## the page of `sheaf review` in Chromium (also part of `make test` once Chromium is there)
+	@ctest --preset $(PRESET) -L browser
+
 install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
@@ -78,4 +84,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitized-build sanitize fuzz soak train-setup train-test install format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install format lint clean

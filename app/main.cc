@@ -72,7 +72,9 @@ int main(int argc, char** argv) {
   sheaf::add_bench_command(app);
   sheaf::add_estimate_command(app);
   sheaf::add_report_command(app);
+  sheaf::add_review_command(app);
   sheaf::add_score_command(app);
+  sheaf::add_calibrate_command(app);
   sheaf::add_eval_command(app, exit_code);
   sheaf::add_doctor_command(app, exit_code);
   sheaf::add_completion_command(app);

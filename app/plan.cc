@@ -28,6 +28,7 @@ int plan(const PlanOptions& options) {
   stop_in_order();
   Workbench bench(options.read());
   if (!take_input(bench)) return 130;
+  bench.free_answers();
   const Job& job = bench.job();
   const Footprint needs = bench.footprint();
   CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
@@ -38,7 +39,8 @@ int plan(const PlanOptions& options) {
 
   std::optional<NamedOutput> file;
   if (options.dump > 0 && options.dump_path != "-")
-    file.emplace(options.dump_path, std::vector{job.file, job.input.path, job.task.schema, job.model.path});
+    file.emplace(options.dump_path, std::vector{job.file, job.input.path, job.task.schema,
+                                                job.task.examples.path, job.model.path});
   std::string graphs;
   int64_t dumped = 0;
 
@@ -63,8 +65,12 @@ int plan(const PlanOptions& options) {
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
   const double share =
       stats.tokens() > 0 ? static_cast<double>(stats.alone_tokens) / static_cast<double>(stats.tokens()) : 0;
-  int64_t stacks = 0;
-  for (const auto& [name, bin] : planner.bins()) stacks += bin.stacks;
+  int64_t stacks = 0, head = 0, examples = 0;
+  for (const auto& [name, bin] : planner.bins()) {
+    stacks += bin.stacks;
+    head = std::max(head, bin.head_tokens);
+  }
+  for (const auto& [category, shown] : bench.examples().by_category) examples += std::ssize(shown);
   // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
   const Stream to = options.dump > 0 && options.dump_path == "-" ? Stream::err : Stream::out;
   if (options.json) {
@@ -79,7 +85,10 @@ int plan(const PlanOptions& options) {
                                 {"kv_bytes_peak", stats.peak_pages * page_bytes},
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
     for (const auto& [name, bin] : planner.bins())
-      json["bins"][name] = {{"records", bin.records}, {"stacks", bin.stacks}};
+      json["bins"][name] = {
+          {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
+    for (const auto& [category, shown] : bench.examples().by_category)
+      json["examples"][category] = shown.size();
     print_json(json, 2, to);
   } else if (!options.quiet) {
     const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
@@ -91,6 +100,8 @@ int plan(const PlanOptions& options) {
     for (const auto& [name, bin] : planner.bins())
       say("  {:24} {:6} {:7} {:6} {}", name, bin.records, plural("record", bin.records), bin.stacks,
           plural("prompt", bin.stacks));
+    if (examples > 0)
+      say("examples {} in all; with the instruction, at most {} tokens before a document", examples, head);
     say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
     say("steps    {} of at most {} tokens, if every answer has {} tokens", stats.steps,
         engine_options.tokens_per_step, options.answer_tokens);

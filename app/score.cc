@@ -79,6 +79,10 @@ class Input {
                                            : "without a prediction, scored as wrong",
                 joined.missing, path);
       name_some("with a prediction but not in the gold file, ignored", joined.unknown, path);
+      name_some(command_.join.marked_wrong
+                    ? "with another value than the one marked wrong, neither right nor wrong, left out"
+                    : "of which gold knows only a wrong value, left out of the comparison",
+                joined.unjudged, path);
     }
     return joined;
   }
@@ -133,6 +137,7 @@ void score(const ScoreCommand& command) {
     report.unknown = static_cast<int64_t>(joined.unknown.size());
     report.scores = score_items(metric, joined.items, command.options);
     report.groups = break_down(metric, joined.items);
+    report.judged = judged_items(joined.items, report.scores);
     if (!command.against.empty()) report.against = compare(command, input, joined, report.scores);
     if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));
@@ -206,7 +211,11 @@ void add_score_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print one JSON object with the official script's keys");
   command->add_flag("--quiet", options->quiet, "Do not list missing or unknown items");
   command->footer(help_text());
-  command->callback([options] { score(*options); });
+  command->callback([options] {
+    // Both runs need the same items, and a wrong value says something about the run that has it only.
+    options->join.marked_wrong = options->against.empty();
+    score(*options);
+  });
 }
 
 }  // namespace sheaf

@@ -39,7 +39,8 @@ void Step::pack_picks() {
   greedy_picks_.clear();
   for (const Pick& pick : batch->picks) {
     picked_rows_.push_back(pick.row);
-    greedy_picks_.push_back({pick.first_allowed, pick.allowed_count});
+    greedy_picks_.push_back(
+        {pick.first_allowed, pick.allowed_count, pick.rivals || pick.watch >= 0, pick.watch, pick.bias});
   }
   list_experts();
   at_.experts = staging.add(std::span<const ExpertPick>(expert_picks_));
@@ -106,7 +107,13 @@ void Step::hand_back() const {
   for (size_t i = 0; i < picks.size(); ++i) {
     const GreedyResult& result = chosen.data()[i];
     const bool experts = picks[i].experts > 0;
-    if (!on_host(picks[i])) picked[i] = {result.token, result.logprob, experts ? result.contrast : 0.0f};
+    if (!on_host(picks[i])) {
+      picked[i] = {result.token, result.logprob, experts ? result.contrast : 0.0f};
+      if (picks[i].rivals) {
+        picked[i].second = result.second;
+        picked[i].watched = result.watched;
+      }
+    }
     for (int32_t k = picks[i].experts; k > 0; --k) picked[++i] = {};
   }
 }

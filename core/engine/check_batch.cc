@@ -1,7 +1,9 @@
 #include "core/engine/check_batch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/base/error.h"
@@ -82,6 +84,14 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
       if (batch.picks[i + j].experts != 0 || !std::isfinite(batch.picks[i + j].prior))
         fail("step batch: pick {}, an expert of pick {}, has experts of its own or no prior", i + j, i);
     if (!std::isfinite(pick.contrast)) fail("step batch: pick {} has no contrast", i);
+    if (pick.watch >= config.vocab || !std::isfinite(pick.bias))
+      fail("step batch: pick {} watches token {} of a vocabulary of {} with a bias of {}", i, pick.watch,
+           config.vocab, pick.bias);
+    const auto allowed =
+        std::span(batch.allowed)
+            .subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
+    if (pick.watch >= 0 && !allowed.empty() && !std::ranges::binary_search(allowed, pick.watch))
+      fail("step batch: pick {} watches token {}, which is not allowed", i, pick.watch);
   }
   for (const TokenId token : batch.allowed)
     if (token < 0 || token >= config.vocab)

@@ -5,11 +5,46 @@
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
+#include "core/engine/options.h"
 
 namespace sheaf {
 namespace {
 
 constexpr int32_t kFewestRows = 16;  // a step that small must fit
+
+/// Whether the answer began as null does, as far as both go.
+bool follows_null(const Tokens& null, const Tokens& answer) {
+  const auto shared = static_cast<std::ptrdiff_t>(std::min(null.size(), answer.size()));
+  return std::equal(null.begin(), null.begin() + shared, answer.begin());
+}
+
+/// The token that would go on with null; -1 where the answer is another one, or null is complete or not
+/// allowed.
+TokenId next_of_null(const Slot& asked, const Tokens& answer, std::span<const TokenId> allowed) {
+  const Tokens& null = asked.watch->null;
+  if (answer.size() >= null.size() || !follows_null(null, answer)) return -1;
+  const TokenId next = null[answer.size()];
+  return allowed.empty() || std::ranges::binary_search(allowed, next) ? next : -1;
+}
+
+/// What a pick says of null and of other answers, before its token is added.
+void watch_rivals(const Slot& asked, const Picked& picked, Answer& answer) {
+  const Tokens& null = asked.watch->null;
+  const size_t at = answer.tokens.size();
+  if (!null.empty() && follows_null(null, answer.tokens)) {
+    if (at >= null.size()) return;  // however null ends, it is null
+    const bool stays = picked.token == null[at];
+    const double of_null = static_cast<double>(stays ? picked.logprob : picked.watched);
+    answer.null_logprob = answer.logprob + of_null;
+    if (stays)
+      answer.null_margin = std::max(answer.null_margin, static_cast<double>(picked.second) - of_null);
+    else if (at + 1 == null.size())
+      answer.null_margin = static_cast<double>(picked.logprob) - of_null;
+    else  // whether the rest of null would follow is not known
+      answer.null_margin = std::numeric_limits<double>::infinity();
+  }
+  answer.alternative = std::max(answer.alternative, answer.logprob + static_cast<double>(picked.second));
+}
 
 /// Makes the pool as asked, or as large as memory allows; returns its pages.
 int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
@@ -290,6 +325,13 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
     pick.allowed_count = static_cast<int32_t>(allowed.size());
     step.batch.allowed.insert(step.batch.allowed.end(), allowed.begin(), allowed.end());
   }
+  // One way on has no rivals.
+  if (asked.watch && pick.allowed_count != 1) {
+    pick.rivals = true;
+    pick.watch = next_of_null(asked, state.answer.tokens,
+                              std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
+    pick.bias = asked.watch->bias;
+  }
   pick.experts = asked.prompts() - 1;
   pick.contrast = state.contrast;
   pick.aggregate = asked.aggregate;
@@ -315,6 +357,7 @@ void Engine::take_token(Wanted wanted, Picked picked) {
   SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
   Answer& answer = state.answer;
   state.contrast = picked.contrast;
+  if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
   if (!asked.allowed && rules_.ends_text(picked.token))
@@ -334,20 +377,23 @@ void Engine::take_token(Wanted wanted, Picked picked) {
 }
 
 /// Of the options of one question, those that are less likely by now than a complete one cannot win any more.
+/// A null that is watched is completed all the same: its log-probability is wanted.
 void Engine::close_rivals(Flight& flight, int32_t slot) {
   const std::vector<Slot>& slots = flight.stack.slots;
   const int32_t first = slot - slots[static_cast<size_t>(slot)].option;
-  int32_t end = first + 1;
-  while (end < std::ssize(slots) && slots[static_cast<size_t>(end)].option > 0) ++end;
+  const auto end = static_cast<int32_t>(options_end(slots, static_cast<size_t>(first)));
   if (end == first + 1) return;
   double best = -std::numeric_limits<double>::infinity();
   for (int32_t i = first; i < end; ++i) {
     const SlotState& state = flight.slots[static_cast<size_t>(i)];
-    if (state.closed && state.answer.ending == Ending::chosen) best = std::max(best, state.answer.logprob);
+    if (state.closed && state.answer.ending == Ending::chosen)
+      best = std::max(best, option_score(slots[static_cast<size_t>(i)], state.answer));
   }
   for (int32_t i = first; i < end; ++i) {
     const SlotState& state = flight.slots[static_cast<size_t>(i)];
-    if (!state.closed && state.answer.logprob < best) close_slot(flight, i, Ending::length);
+    const Slot& asked = slots[static_cast<size_t>(i)];
+    if (!state.closed && !is_null_option(asked) && option_score(asked, state.answer) < best)
+      close_slot(flight, i, Ending::length);
   }
 }
 

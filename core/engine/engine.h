@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <optional>
 #include <vector>
@@ -20,6 +21,13 @@ struct Answer {
   Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
   Ending ending = Ending::length;
   double logprob = 0;  ///< of all decoded tokens, the ending one included
+
+  // Where the slot has a watch (docs/confidence.md defines them); the bias of null counts in none of them.
+  double null_logprob =
+      -std::numeric_limits<double>::infinity();                   ///< of null's tokens, as far as it is known
+  double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
+  /// The bias above which the answer is null, below which it is a value; infinite where that is not known.
+  double null_margin = -std::numeric_limits<double>::infinity();
 };
 
 struct EngineOptions {
@@ -78,7 +86,7 @@ class Engine {
  private:
   struct SlotState {
     Answer answer;
-    AnswerTrie::Node node = AnswerTrie::root;
+    AllowedAnswers::Node node = AllowedAnswers::root;
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;

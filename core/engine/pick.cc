@@ -95,23 +95,76 @@ double sum_of_exp(std::span<const float> logits, float top) {
   return sum;
 }
 
-float log_probability(std::span<const float> logits, TokenId token, float top) {
-  const float logit = clean(logits[static_cast<size_t>(token)]);
-  if (top == kNever || logit == kNever) return kNever;
-  if (std::isinf(top)) {  // +infinity shares all the probability
-    const auto infinite = std::count(logits.begin(), logits.end(), top);
-    return logit == top ? static_cast<float>(-std::log(static_cast<double>(infinite))) : kNever;
+/// Log-probabilities over the whole vocabulary, whose highest logit is `top`.
+class LogProbabilities {
+ public:
+  LogProbabilities(std::span<const float> logits, float top) : top_(top) {
+    if (top == kNever) return;
+    // +infinity shares all the probability.
+    log_sum_ = std::log(std::isinf(top) ? static_cast<double>(std::count(logits.begin(), logits.end(), top))
+                                        : sum_of_exp(logits, top));
   }
-  return static_cast<float>(static_cast<double>(logit) - top - std::log(sum_of_exp(logits, top)));
+
+  float of(float logit) const {
+    logit = clean(logit);
+    if (top_ == kNever || logit == kNever) return kNever;
+    if (std::isinf(top_)) return logit == top_ ? static_cast<float>(-log_sum_) : kNever;
+    return static_cast<float>(static_cast<double>(logit) - top_ - log_sum_);
+  }
+
+ private:
+  float top_;
+  double log_sum_ = 0;
+};
+
+/// The most likely token but `apart`; -1 where no other is allowed.
+TokenId likeliest_apart(std::span<const float> logits, std::span<const TokenId> allowed, TokenId apart) {
+  TokenId best = -1;
+  const auto look = [&](TokenId token) {
+    if (token != apart &&
+        (best < 0 || clean(logits[static_cast<size_t>(token)]) > clean(logits[static_cast<size_t>(best)])))
+      best = token;
+  };
+  for (const TokenId token : allowed) look(token);
+  if (allowed.empty())
+    for (size_t i = 0; i < logits.size(); ++i) look(static_cast<TokenId>(i));
+  return best;
+}
+
+/// The highest logit that may be chosen, those of two tokens apart (-1: none).
+float highest_apart(std::span<const float> logits, std::span<const TokenId> allowed, TokenId a, TokenId b) {
+  float best = kNever;
+  for (const TokenId token : allowed)
+    if (token != a && token != b) best = std::max(best, clean(logits[static_cast<size_t>(token)]));
+  if (!allowed.empty()) return best;
+  size_t begin = 0;
+  for (const TokenId cut : {std::min(a, b), std::max(a, b)}) {
+    if (cut < static_cast<TokenId>(begin)) continue;
+    best = std::max(best, highest(logits.subspan(begin, static_cast<size_t>(cut) - begin)));
+    begin = static_cast<size_t>(cut) + 1;
+  }
+  return std::max(best, highest(logits.subspan(begin)));
+}
+
+TokenId choose_greedily(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed,
+                        float top) {
+  if (pick.watch < 0 || pick.bias == 0) return most_likely(logits, allowed, top);
+  const TokenId other = likeliest_apart(logits, allowed, pick.watch);
+  if (other < 0) return pick.watch;
+  const float biased = clean(logits[static_cast<size_t>(pick.watch)]) + pick.bias;
+  const float held = clean(logits[static_cast<size_t>(other)]);
+  return biased > held || (biased == held && pick.watch < other) ? pick.watch : other;
 }
 
 /// Candidates of a sample, sorted by falling probability (then rising id) only as far as the sample needs.
 class Candidates {
  public:
-  Candidates(std::span<const float> logits, std::span<const TokenId> allowed, double temperature) {
+  Candidates(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
+    const auto temperature = static_cast<double>(pick.temperature);
     float top = kNever;
     const auto add = [&](TokenId token) {
-      const float logit = clean(logits[static_cast<size_t>(token)]);
+      const float logit =
+          clean(logits[static_cast<size_t>(token)]) + (token == pick.watch ? pick.bias : 0.0f);
       if (logit == kNever) return;
       top = std::max(top, logit);
       entries_.push_back({logit, token, 0});
@@ -209,7 +262,7 @@ class Candidates {
 };
 
 TokenId sample(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed) {
-  Candidates candidates(logits, allowed, static_cast<double>(pick.temperature));
+  Candidates candidates(logits, pick, allowed);
   if (candidates.empty()) return allowed.empty() ? 0 : *std::min_element(allowed.begin(), allowed.end());
   if (pick.top_k > 0) candidates.keep_top(pick.top_k);
   size_t count = std::numeric_limits<size_t>::max();
@@ -227,8 +280,13 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
       fail("pick: allowed token {} is outside the vocabulary of {}", token, logits.size());
   const float top = highest(logits);
   const TokenId token =
-      pick.temperature > 0 ? sample(logits, pick, allowed) : most_likely(logits, allowed, top);
-  return {token, log_probability(logits, token, top)};
+      pick.temperature > 0 ? sample(logits, pick, allowed) : choose_greedily(logits, pick, allowed, top);
+  const LogProbabilities probabilities(logits, top);
+  Picked picked{token, probabilities.of(logits[static_cast<size_t>(token)])};
+  if (!pick.rivals) return picked;
+  picked.second = probabilities.of(highest_apart(logits, allowed, token, pick.watch));
+  if (pick.watch >= 0) picked.watched = probabilities.of(logits[static_cast<size_t>(pick.watch)]);
+  return picked;
 }
 
 }  // namespace sheaf

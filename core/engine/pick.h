@@ -7,7 +7,8 @@
 namespace sheaf {
 
 /// Chooses a token from one row of logits: the definition that every backend follows. A token outside
-/// `allowed` (when not empty) is never chosen; NaN logits count as minus infinity.
+/// `allowed` (when not empty) is never chosen; NaN logits count as minus infinity. `pick.watch` is
+/// allowed; its bias is added to its logit before a token is chosen.
 Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed);
 
 /// The scores that a pick with experts chooses from, into `fused` [vocab], which may be its own row of

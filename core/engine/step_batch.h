@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct Pick {
   float uniform = 0;          ///< a number in [0, 1) that decides the sample; unused when greedy
   int32_t first_allowed = 0;  ///< index into StepBatch::allowed
   int32_t allowed_count = 0;  ///< 0: every token is allowed
+  bool rivals = false;        ///< whether Picked.second and Picked.watched are wanted
+  TokenId watch = -1;         ///< a token apart, among the allowed: its bias decides too; -1: none
+  float bias = 0;             ///< added to the logit of `watch` in the choice, not in log-probabilities
   int32_t experts = 0;        ///< how many picks after it are its experts
   float contrast = 0;         ///< with experts: how far they are pushed away from the amateur, or dynamic
   Aggregate aggregate = Aggregate::max;
@@ -85,6 +89,10 @@ struct Picked {
   TokenId token;
   float logprob;       ///< natural log of the token's probability over the whole vocabulary at temperature 1
   float contrast = 0;  ///< of a pick with experts: as given, or as found
+  // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such
+  // token.
+  float second = -std::numeric_limits<float>::infinity();   ///< of the likeliest allowed token but these two
+  float watched = -std::numeric_limits<float>::infinity();  ///< of Pick.watch
 };
 
 }  // namespace sheaf

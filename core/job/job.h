@@ -61,6 +61,13 @@ struct Job {
     TaskKind kind = TaskKind::none;
     std::string schema;       ///< extract: YAML file
     std::string instruction;  ///< replaces the built-in text of the task
+
+    struct Examples {
+      std::string path;                 ///< records with gold values, or a dataset; empty: no examples
+      int32_t per_category = 8;         ///< most examples of a category
+      uint64_t seed = 0;                ///< of their choice
+      bool unmentioned_absent = false;  ///< an attribute that gold does not name is null, not left out
+    } examples;  ///< extract: earlier turns of the chat, shared by all prompts of a category
   } task;
 
   struct Method {
@@ -73,6 +80,7 @@ struct Job {
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
+    float null_bias = 0;            ///< added to the log-probability of null; extract
     float contrast = -1;            ///< pced: of experts with the amateur; negative: dynamic
     float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
     Aggregate aggregate = Aggregate::max;  ///< pced
@@ -99,6 +107,9 @@ struct Job {
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value
     bool raw = false;                 ///< the text the model wrote for every value
+    bool spans = false;               ///< where every value stands in its document
+    bool confidence = false;          ///< how likely every value is right
+    std::string calibration;          ///< file that `sheaf calibrate` wrote; empty: probabilities as decoded
     bool tokens = false;              ///< how many tokens document and answers have
     bool timing = false;              ///< seconds from the engine's taking the row to its last answer
   } output;

@@ -9,6 +9,8 @@ Slot make_slot(const RecordParts& record, size_t question) {
   slot.max_tokens = parts.max_tokens;
   slot.stop = parts.stop;
   slot.allowed = parts.allowed;
+  slot.watch = parts.watch;
+  if (parts.copied) slot.allowed = record.copies;
   slot.stream = mix(record.stream, question);
   slot.record = record.record;
   slot.question = static_cast<int32_t>(question);

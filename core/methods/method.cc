@@ -130,9 +130,22 @@ std::vector<std::string> method_names(TaskKind task) {
   return names;
 }
 
+std::string examples_trouble(const Job::Method& method) {
+  const Wording& wording = find_method(method.name).wording;
+  if (wording.answers == AnswerForm::list)
+    return fmt::format(
+        "task.examples does not work with method.name {}; use hpd, separate, standard or prefix",
+        method.name);
+  if (wording.skeleton && method.stacking == Stacking::joint)
+    return "task.examples works only with method.stacking isolated, not with joint";
+  return {};
+}
+
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
-                                const Schema& schema) {
-  const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording};
+                                const Schema& schema, const Examples* examples) {
+  const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording, examples};
+  if (examples && !examples->by_category.empty())
+    if (const std::string trouble = examples_trouble(job.method); !trouble.empty()) refuse("{}", trouble);
   if (job.task.kind == TaskKind::chat) return make_chat_task(context);
   check_tokenizer(context);
   if (context.wording.answers == AnswerForm::list) return make_list_task(context, schema);

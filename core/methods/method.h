@@ -40,8 +40,11 @@ const Method& find_method(std::string_view name);
 /// In the order of the table; of those that serve a task where `task` names one.
 std::vector<std::string> method_names(TaskKind task = TaskKind::none);
 
-/// The task of a job, worded as its method wants it.
+/// Why its prompts cannot have examples; empty where they can.
+std::string examples_trouble(const Job::Method& method);
+
+/// The task of a job, worded as its method wants it. The task keeps references to all of these.
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
-                                const Schema& schema);
+                                const Schema& schema, const Examples* examples = nullptr);
 
 }  // namespace sheaf

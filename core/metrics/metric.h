@@ -25,6 +25,10 @@ struct MetricItem {
   std::vector<std::string> kinds = {};  ///< drop: of each reference: number, span, spans or date
   /// quac: whether these were predicted rightly; nothing where the run says nothing of them.
   std::optional<bool> yesno = {}, followup = {};
+
+  std::optional<double> confidence = {};  ///< of the prediction, where the run says it
+  std::optional<double> null_margin =
+      {};  ///< attributes: from which method.null_bias on it is null, likewise
 };
 
 /// How a metric counts. Every value it has is computed from sums over the items, so that a sample of the

@@ -133,6 +133,12 @@ ordered_json score_json(const ScoreReport& report) {
         json["intervals"][std::string(metric.values[v].name)] = {interval->low, interval->high};
   }
   if (!report.groups.empty()) json["groups"] = groups_json(report);
+  const JudgedItems& judged = report.judged;
+  if (!judged.values.empty())
+    json["confidence"]["values"] = confidence_json(summarize_confidence(judged.values));
+  if (!judged.nulls.empty())
+    json["confidence"]["nulls"] = confidence_json(summarize_confidence(judged.nulls));
+  if (!judged.attributes.empty()) json["confidence"]["attributes"] = attribute_confidence_json(judged);
   if (report.against) json["against"] = against_json(report);
   return json;
 }
@@ -155,6 +161,10 @@ std::string score_text(const ScoreReport& report) {
     text += fmt::format("  {} right only in --pred, {} only in --against: {} (McNemar, exact)\n",
                         test.only_second, test.only_first, p_text(test.p_value, 0));
   }
+  if (const auto& values = report.judged.values; !values.empty())
+    text += confidence_text(summarize_confidence(values), "values");
+  if (const auto& nulls = report.judged.nulls; !nulls.empty())
+    text += confidence_text(summarize_confidence(nulls), "nulls");
   if (!report.groups.empty() && !report.against) text += group_lines(report);
   return text;
 }

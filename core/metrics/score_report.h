@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/metrics/breakdown.h"
+#include "core/metrics/confidence.h"
 #include "core/metrics/metric.h"
 
 namespace sheaf {
@@ -21,6 +22,7 @@ struct ScoreReport {
     Comparison comparison;  ///< the scored run less this one
   };
   std::optional<Against> against;
+  JudgedItems judged;  ///< where the run has a confidence
 };
 
 /// Values under the names that the official script gives them, and what we add.

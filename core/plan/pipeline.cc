@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/base/stopwatch.h"
+#include "core/engine/options.h"
 
 namespace sheaf {
 namespace {
@@ -173,12 +174,13 @@ std::optional<Stack> Pipeline::next_stack() {
 void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
   Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
   int64_t decoded = 0;
-  for (size_t i = 0; i < answers.size(); ++i) {
+  for (size_t i = 0, end = 0; i < answers.size(); i = end) {
+    end = options_end(stack.slots, i);
     const Slot& slot = stack.slots[i];
     const auto record = static_cast<size_t>(slot.record);
-    Answer& answer = window.outcomes[record].answers[static_cast<size_t>(slot.question)];
-    if (slot.option == 0 || answers[i].logprob > answer.logprob) answer = std::move(answers[i]);
-    if (slot.option > 0 || --window.open_of_record[record] > 0) continue;
+    window.outcomes[record].answers[static_cast<size_t>(slot.question)] =
+        take_likeliest(std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
+    if (--window.open_of_record[record] > 0) continue;
     ++decoded;
     window.outcomes[record].seconds =
         std::chrono::duration<double>(Clock::now() - window.begun[record]).count();

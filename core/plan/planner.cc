@@ -93,6 +93,7 @@ void Planner::stack_bin(const std::string& name, std::vector<RecordParts> record
   BinCount& count = bins_[name];
   count.records += static_cast<int64_t>(records.size());
   const int64_t head = static_cast<int64_t>(records.front().bin->instruction.size());
+  count.head_tokens = head;
   size_t start = 0;
   while (start < records.size()) {
     size_t end = start + 1;
@@ -164,6 +165,8 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   int32_t number = 0;
   for (size_t begin = 0;; begin += stride, ++number) {
     cut(begin, fitting);
+    if (record.part_copies)
+      part.copies = record.part_copies(begin, std::min(begin + fitting, record.document.size()));
     const size_t first = plan.stacks.size();
     part.stream = number == 0 ? record.stream : mix(record.stream, static_cast<uint64_t>(number));
     if (const std::string unexpected = try_build({&part, 1}, plan.stacks); !unexpected.empty())

@@ -51,6 +51,7 @@ int64_t least_positions(const RecordParts& record);
 struct BinCount {
   int64_t records = 0;
   int64_t stacks = 0;
+  int64_t head_tokens = 0;  ///< before the documents of a prompt: its instruction and examples
 };
 
 /// Turns windows of records into stacks, for a run, a benchmark and an estimate alike: bins them, orders a

@@ -4,28 +4,24 @@
 #include <string>
 #include <vector>
 
-#include "core/base/token.h"
+#include "core/segments/allowed_answers.h"
 
 namespace sheaf {
 
-/// The only answers a slot may give, as a trie of token ids. Decoding walks it: at each node the tokens that
-/// go on are allowed, and where an answer ends but others go on, the `stop` token too. Deciding stops at a
-/// node with no way on.
-class AnswerTrie {
+/// A list of answers as a trie of token ids: at each node the tokens that go on are allowed, and where an
+/// answer ends but others go on, the `stop` token too. Deciding stops at a node with no way on.
+class AnswerTrie : public AllowedAnswers {
  public:
-  using Node = int32_t;
-  static constexpr Node root = 0;
-
   /// `answers` are not empty and differ; `stop` ends an answer that is the beginning of another one; -1
   /// where there is no such answer.
   AnswerTrie(std::vector<Tokens> answers, TokenId stop);
 
-  /// Allowed next tokens, ascending.
-  std::span<const TokenId> allowed(Node node) const;
-  /// The node after `token`; -1 once the answer is complete (no way on, or `token` is the stop token).
-  Node advance(Node node, TokenId token) const;
+  std::span<const TokenId> allowed(Node node) const override;
+  /// Complete: no way on, or `token` is the stop token.
+  Node advance(Node node, TokenId token) const override;
   /// The answers as they were given.
   const std::vector<Tokens>& answers() const { return answers_; }
+  const Tokens* only_answer() const override { return answers_.size() == 1 ? &answers_[0] : nullptr; }
   /// Index of the answer spelled by `tokens` (a trailing stop token is ignored), or -1.
   int32_t find(std::span<const TokenId> tokens) const;
   int32_t longest() const { return longest_; }  ///< most tokens an answer can take, a stop token included

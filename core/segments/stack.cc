@@ -131,7 +131,8 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
                                  {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
     if (slot.option > 0) entry["option"] = slot.option;
-    if (slot.allowed) entry["allowed"] = slot.allowed->answers();
+    if (const auto* list = dynamic_cast<const AnswerTrie*>(slot.allowed.get()))
+      entry["allowed"] = list->answers();
     for (size_t i = 0; i < slot.expert_priors.size(); ++i)
       entry["experts"].push_back(
           {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.expert_priors[i]}});

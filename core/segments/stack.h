@@ -49,6 +49,12 @@ const char* stop_name(Stop stop);
 
 constexpr float kDynamicContrast = -1;  ///< found from the rows themselves
 
+/// What is kept of an answer beside its tokens: how likely null and the best other answer were.
+struct Watch {
+  Tokens null;     ///< how null begins; empty: null is no answer to this question
+  float bias = 0;  ///< added to the logit of null's next token where it is chosen or not
+};
+
 /// One answer to decode. Experts are further prompts that are fed the answer's tokens and have a say in each:
 /// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of
 /// the question, so that all are computed in one step and the next token is picked from all of them together.
@@ -57,7 +63,8 @@ struct Slot {
   SegmentId answer = 0;  ///< where decoded tokens go: `prompt` itself, or an empty segment of their own
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
-  std::shared_ptr<const AnswerTrie> allowed;  ///< the only possible answers, if there is such a list
+  std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
+  std::shared_ptr<const Watch> watch;             ///< nothing: only the answer itself is wanted
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record

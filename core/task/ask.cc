@@ -1,5 +1,6 @@
 #include "core/base/error.h"
 #include "core/task/choices.h"
+#include "core/task/confidence.h"
 #include "core/task/option_letter.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
@@ -34,6 +35,9 @@ class AskTask : public Task {
     bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
     bin->closing = encode_part(tokenizer_, blank_line_.first);
     bin_ = std::move(bin);
+    null_ = encode_part(tokenizer_, chat_.turn.empty() ? " null" : "null");
+    watch_ = make_watch(job_, null_);
+    chosen_watch_ = make_watch(job_, {});
     make_letters(context);
   }
 
@@ -152,6 +156,7 @@ class AskTask : public Task {
       refuse("{} has no tokens for the question; use a model whose tokenizer covers its text",
              tokenizer_name({tokenizer_, chat_, job_}));
     parts.max_tokens = job_.method.max_value_tokens;
+    parts.watch = question.options.empty() ? watch_ : chosen_watch_;
     if (!question.options.empty()) {
       parts.allowed = letters_[question.options.size() - 1];
       parts.max_tokens = std::max(parts.max_tokens, parts.allowed->longest());
@@ -172,6 +177,8 @@ class AskTask : public Task {
     }
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
+    if (job_.output.confidence)
+      out.confidence = confidence_of(out, answer, question.options.empty() ? null_ : Tokens());
     return out;
   }
 
@@ -182,6 +189,8 @@ class AskTask : public Task {
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;
   std::shared_ptr<const BinParts> bin_;
+  Tokens null_;  ///< how a null answer begins; questions with options have none
+  std::shared_ptr<const Watch> watch_, chosen_watch_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …
   std::string trouble_;                                     ///< why there are not 26 of them
 };

@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/task/attribute_line.h"
 #include "core/task/choices.h"
+#include "core/task/confidence.h"
+#include "core/task/find_text.h"
 #include "core/task/prompt_text.h"
+#include "core/task/span_answers.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
 #include "core/task/write_value.h"
@@ -27,6 +31,14 @@ constexpr std::string_view kJointInstruction =
 
 // Every option costs tokens of its own: among more, the trie is walked.
 constexpr size_t kMostScored = 32;
+
+constexpr std::string_view kProduct = "Product:\n";
+constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
+
+const Examples& no_examples() {
+  static const Examples none;
+  return none;
+}
 
 }  // namespace
 
@@ -52,25 +64,45 @@ class ExtractTask : public Task {
       : tokenizer_(context.tokenizer),
         chat_(context.chat),
         job_(context.job),
+        examples_(context.examples ? *context.examples : no_examples()),
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
     opening_ = encode_part(tokenizer_, opening_pieces());
+    null_ = encode(" null");
+    watch_ = make_watch(job_, null_);
+    if (watch_ && null_.empty())
+      refuse(
+          "{} has no tokens for null, so output.confidence and method.null_bias cannot be had; use "
+          "another model",
+          tokenizer_name(context));
     // What the tokenizer cannot do is said before the first row.
     if (whole_ && opening_.empty())
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
       categories_.emplace(category.name, &category);
+      if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
       for (const Attribute& attribute : category.attributes)
         if (!whole_) make_question(attribute, 0);
     }
+    if (!examples_.by_category.empty() && chat_.answer_close.empty())
+      refuse(
+          "task.examples: the chat template {} supports only one turn, and each example is a turn; set "
+          "model.chat to a template with several turns, or leave out task.examples",
+          chat_.name);
+    for (const Category& category : schema.categories)
+      if (const auto& shown = examples_.of(category.name); !shown.empty())
+        bins_[category.name] = make_bin(category, shown);
+    check_room(schema);
   }
 
   std::vector<std::string> notices() const override {
     const Category probe{"", {{"Brand", "the maker"}}};
+    std::vector<Example> shown;
+    if (!examples_.by_category.empty()) shown.push_back({"A cup, 3 oz.", {{"Brand", "Oak"}}});
     const std::string notice = seam_notice(tokenizer_, chat_,
-                                           {instruction_pieces(chat_, instruction_text(probe)),
+                                           {head_pieces(probe, shown),
                                             document_pieces("A pen, 7 in."),
                                             opening_pieces(),
                                             {{key_text(probe.attributes[0], 0), false}},
@@ -79,24 +111,30 @@ class ExtractTask : public Task {
     return {notice};
   }
 
-  std::string bin_name(const Record& record) const override { return record.category; }
+  std::string bin_name(const Record& record) const override {
+    const size_t own = own_example(record);
+    if (own == examples_.of(record.category).size()) return record.category;
+    return fmt::format("{} (without example {})", record.category, own + 1);
+  }
 
   RecordParts parts(const Record& record) override {
-    std::shared_ptr<const BinParts>& bin = bins_[record.category];
-    if (!bin) bin = make_bin(category_of(record));
+    std::shared_ptr<const BinParts>& bin = bins_[bin_name(record)];
+    if (!bin) {
+      std::vector<Example> shown = examples_.of(record.category);
+      if (const size_t own = own_example(record); own < shown.size())
+        shown.erase(shown.begin() + static_cast<ptrdiff_t>(own));
+      bin = make_bin(category_of(record), shown);
+    }
     RecordParts parts;
     parts.bin = bin;
     parts.document = encode_part(tokenizer_, document_pieces(record.document));
+    if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
     return parts;
   }
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const json& gold) const override {
     const Category& category = category_of(record);
-    std::vector<std::optional<std::string>> values;
-    for (const Attribute& attribute : category.attributes) {
-      const auto known = gold.find(attribute.name);
-      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
-    }
+    const std::vector<std::optional<std::string>> values = written_values(category, gold);
     if (whole_) return {encode(object_text(category, values))};
     std::vector<std::optional<Tokens>> answers(values.size());
     for (size_t i = 0; i < values.size(); ++i) {
@@ -113,16 +151,18 @@ class ExtractTask : public Task {
     const Category& category = category_of(record);
     if (!whole_ || answers.empty()) {
       for (size_t i = 0; i < category.attributes.size(); ++i)
-        out.values.push_back({category.attributes[i].name, i < answers.size()
-                                                               ? read_own(category.attributes[i], answers[i])
-                                                               : no_answer()});
+        out.values.push_back(
+            {category.attributes[i].name,
+             i < answers.size() ? read_own(record, category.attributes[i], answers[i]) : no_answer()});
       return {record.id, std::move(out)};
     }
     const std::string text = tokenizer_.decode(answers[0].tokens);
     const WrittenObject object = read_object(text);
     const bool cut = answers[0].ending == Ending::length;
-    for (const Attribute& attribute : category.attributes)
+    for (const Attribute& attribute : category.attributes) {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
+      if (attribute.type == ValueType::span) bind_span(record, false, out.values.back().answer);
+    }
     if (job_.output.logprobs) out.logprob = answers[0].logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     return {record.id, std::move(out)};
@@ -134,6 +174,12 @@ class ExtractTask : public Task {
     if (found == categories_.end())
       fail("a record of the unknown category \"{}\" reached the task", record.category);
     return *found->second;
+  }
+
+  /// The example with the record's own text, which its prompt must not show; none: how many there are.
+  size_t own_example(const Record& record) const {
+    const std::vector<Example>& shown = examples_.of(record.category);
+    return static_cast<size_t>(std::ranges::find(shown, record.document, &Example::document) - shown.begin());
   }
 
   TaskContext context() const { return {tokenizer_, chat_, job_}; }
@@ -152,10 +198,19 @@ class ExtractTask : public Task {
     std::string text;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!values[i]) continue;
-      text +=
-          (text.empty() ? line_break_.second : ",\n") + name_key(category.attributes[i]) + " " + *values[i];
+      text += (text.empty() ? line_break_.second : ",\n") + key_name(category.attributes[i], i) + " " +
+              *values[i];
     }
     return text + "\n}";
+  }
+
+  static std::vector<std::optional<std::string>> written_values(const Category& category, const json& gold) {
+    std::vector<std::optional<std::string>> values;
+    for (const Attribute& attribute : category.attributes) {
+      const auto known = gold.find(attribute.name);
+      values.push_back(known == gold.end() ? std::nullopt : write_value(attribute, *known));
+    }
+    return values;
   }
 
   static std::string name_key(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
@@ -164,8 +219,12 @@ class ExtractTask : public Task {
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
 
+  std::string key_name(const Attribute& attribute, size_t index) const {
+    return markers() ? fmt::format("{}:", index + 1) : name_key(attribute);
+  }
+
   std::string key_text(const Attribute& attribute, size_t index) const {
-    return line_break_.second + (markers() ? fmt::format("{}:", index + 1) : name_key(attribute));
+    return line_break_.second + key_name(attribute, index);
   }
 
   std::string instruction_text(const Category& category) const {
@@ -174,7 +233,70 @@ class ExtractTask : public Task {
     text += "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
-    return text + (joint_ ? "\nProducts:\n" : "\nProduct:\n");
+    if (joint_) return text + "\nProducts:\n";
+    return text + "\n" + std::string(kProduct);
+  }
+
+  /// Everything before a document: the instruction, and the examples as turns between it and the document.
+  TextPieces head_pieces(const Category& category, std::span<const Example> shown) const {
+    std::string before = instruction_text(category);
+    if (shown.empty()) return instruction_pieces(chat_, before);
+    Dialog dialog;
+    for (const Example& example : shown) {
+      dialog.turns.push_back(before + example.document);
+      dialog.turns.push_back("{" + line_break_.first +
+                             object_text(category, written_values(category, example.gold)));
+      before = kProduct;
+    }
+    dialog.turns.emplace_back();
+    TextPieces pieces = dialog_pieces(chat_, dialog).before;
+    pieces.push_back({before, false});
+    return pieces;
+  }
+
+  /// Tokens of the prompt that asks about the shortest document.
+  int64_t least_tokens(const BinParts& bin) const {
+    const bool chains = job_.method.values == ValueSight::positional;
+    int64_t longest = 0;
+    for (const QuestionParts& question : bin.questions) {
+      const int64_t tokens = std::ssize(question.tokens) + question.max_tokens;
+      longest = chains ? longest + tokens : std::max(longest, tokens);
+    }
+    return std::ssize(bin.instruction) + std::ssize(bin.opening) + longest + kShortestDocument;
+  }
+
+  bool fits(const BinParts& bin) const {
+    return least_tokens(bin) <= std::min(job_.method.prompt_tokens, examples_.positions);
+  }
+
+  /// Refuses examples that leave no room for a document, and says how many fit in every category.
+  void check_room(const Schema& schema) const {
+    const Category* worst = nullptr;
+    size_t most = 0;
+    for (const Category& category : schema.categories) {
+      const std::span<const Example> all = examples_.of(category.name);
+      if (all.empty() || fits(*bins_.at(category.name))) continue;
+      size_t fitting = 0, unfitting = all.size();
+      while (unfitting - fitting > 1) {
+        const size_t middle = fitting + (unfitting - fitting) / 2;
+        (fits(*make_bin(category, all.first(middle))) ? fitting : unfitting) = middle;
+      }
+      if (worst && fitting >= most) continue;
+      worst = &category;
+      most = fitting;
+    }
+    if (!worst) return;
+    const size_t count = examples_.of(worst->name).size();
+    const bool by_prompt = job_.method.prompt_tokens < examples_.positions;
+    refuse(
+        "task.examples: category \"{}\": the instruction with {} example{} has {} tokens and leaves no room "
+        "for a document in {}; {}, or {}",
+        worst->name, count, count == 1 ? "" : "s", bins_.at(worst->name)->instruction.size(),
+        by_prompt ? fmt::format("a prompt of {} (method.prompt_tokens)", job_.method.prompt_tokens)
+                  : fmt::format("the {} positions of the model", examples_.positions),
+        most == 0 ? "leave out task.examples"
+                  : fmt::format("set task.examples.per_category to at most {}", most),
+        by_prompt ? "raise method.prompt_tokens" : "use a model with a longer context");
   }
 
   /// From the end of the document to the start of the answer.
@@ -184,9 +306,9 @@ class ExtractTask : public Task {
     return {{chat_.turn.empty() && !joint_ ? text + "\n" : text, false}};
   }
 
-  std::shared_ptr<const BinParts> make_bin(const Category& category) const {
+  std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_text(category));
+    bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
     bin->closing = encode_part(tokenizer_, document_pieces(""));
     if (whole_) {
       QuestionParts object;
@@ -220,6 +342,7 @@ class ExtractTask : public Task {
              tokenizer_name(context()), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
+    question.watch = watch_;
     if (attribute.type == ValueType::enumeration) {
       std::vector<std::string> answers;
       for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
@@ -230,26 +353,60 @@ class ExtractTask : public Task {
           question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
       question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
     }
+    if (attribute.type == ValueType::span) {
+      question.copied = true;
+      question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
+    }
     return question;
   }
 
+  static bool has_spans(const Category& category) {
+    return std::ranges::any_of(category.attributes,
+                               [](const Attribute& each) { return each.type == ValueType::span; });
+  }
+
+  void add_copies(const Record& record, RecordParts& parts) const {
+    const std::string& whole = record.document;
+    parts.copies = std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    if (job_.input.too_long == TooLong::refuse) return;
+    parts.part_copies = [this, whole, tokens = parts.document](size_t begin, size_t end) {
+      const std::string before = tokenizer_.decode(std::span(tokens).first(begin));
+      std::string text = tokenizer_.decode(std::span(tokens).first(end));
+      text.resize(std::min(text.size(), whole.size()));  // a line break may end the last part
+      // Of a tokenizer that changes what it reads, a part's place is not known.
+      const bool known = whole.starts_with(text) && text.starts_with(before);
+      return known ? std::make_shared<SpanAnswers>(span_tokens_, whole, before.size(), text.size())
+                   : std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    };
+  }
+
   /// The value from an answer of its own.
-  RowAnswer read_own(const Attribute& attribute, const Answer& answer) const {
+  RowAnswer read_own(const Record& record, const Attribute& attribute, const Answer& answer) const {
     const std::string text = tokenizer_.decode(answer.tokens);
-    RowAnswer out = read_value(attribute, text, answer.ending == Ending::length);
+    const bool cut = answer.ending == Ending::length;
+    RowAnswer out = read_value(attribute, text, cut);
+    if (attribute.type == ValueType::span) bind_span(record, cut, out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
+    if (job_.output.confidence) {
+      out.confidence = confidence_of(out, answer, null_);
+      out.null_margin = answer.null_margin;
+    }
     return out;
   }
 
   const Tokenizer& tokenizer_;
   const ChatTemplate& chat_;
   const Job& job_;
+  const Examples& examples_;
   bool whole_, joint_;
   Between line_break_;  ///< before a line of the answer
   Tokens opening_;
+  Tokens null_;  ///< how a null value begins
+  std::shared_ptr<const Watch> watch_;
+  std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
   std::unordered_map<std::string_view, const Category*> categories_;
-  std::map<std::string, std::shared_ptr<const BinParts>> bins_;
+  std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };
 
 }  // namespace

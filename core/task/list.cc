@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/task/attribute_line.h"
+#include "core/task/find_text.h"
 #include "core/task/option_letter.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
@@ -138,7 +139,9 @@ class ListTask : public Task {
     const auto* found = std::get_if<std::string>(&line.value);
     if (!found) return line;
     if (!asks_) {
-      RowAnswer value = read_text_value(category_of(record).attributes[index], *found);
+      const Attribute& attribute = category_of(record).attributes[index];
+      RowAnswer value = read_text_value(attribute, *found);
+      if (attribute.type == ValueType::span) bind_span(record, cut, value);
       if (value.note.empty()) value.note = line.note;
       return value;
     }

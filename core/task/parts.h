@@ -16,8 +16,10 @@ struct QuestionParts {
   int32_t max_tokens = 1;
   Stop stop = Stop::line;
   std::shared_ptr<const AnswerTrie> allowed;
+  std::shared_ptr<const Watch> watch = {};
   /// Where the likeliest of the allowed answers is wanted: each of them by itself.
   std::vector<std::shared_ptr<const AnswerTrie>> options = {};
+  bool copied = false;  ///< only the answers of RecordParts::copies are allowed
 
   /// The most tokens that its answer takes, or all its options together.
   int32_t most_tokens() const {
@@ -61,6 +63,9 @@ struct RecordParts {
   Tokens document;
   std::vector<DocumentParts> experts;  ///< `pced` has these and no `document`
   std::vector<QuestionParts> own_questions;
+  std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`
+  /// The copies of tokens [begin, end) of the document.
+  std::function<std::shared_ptr<const AllowedAnswers>(size_t begin, size_t end)> part_copies;
 
   const std::vector<QuestionParts>& questions() const {
     return own_questions.empty() ? bin->questions : own_questions;

@@ -23,11 +23,15 @@ TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text)
   return pieces;
 }
 
-Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text) {
+Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces) {
   Tokens tokens;
   if (tokenizer.starts_with_bos && tokenizer.bos) tokens.push_back(*tokenizer.bos);
-  tokenizer.encode_pieces(instruction_pieces(chat, text), tokens);
+  tokenizer.encode_pieces(pieces, tokens);
   return tokens;
+}
+
+Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text) {
+  return encode_instruction(tokenizer, instruction_pieces(chat, text));
 }
 
 std::optional<size_t> find_bad_seam(const Tokenizer& tokenizer, const std::vector<TextPieces>& parts) {

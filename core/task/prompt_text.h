@@ -18,6 +18,7 @@ Tokens encode_part(const Tokenizer& tokenizer, const std::string& text);
 /// The start of every prompt: beginning of text where the model wants one, the system turn, and the user's
 /// turn up to and including `text`.
 TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text);
+Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces);
 Tokens encode_instruction(const Tokenizer& tokenizer, const ChatTemplate& chat, const std::string& text);
 
 /// The first of the parts whose last token is not where the tokenizer cuts their joined text; none where the

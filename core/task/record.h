@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,12 @@ struct Place {
   int64_t row = 0;  ///< line of a text file or row of a table, from 1
 };
 
+/// A column of a corpus whose text is part of a record's document.
+struct RecordColumn {
+  std::string name;
+  size_t begin = 0;  ///< where its text begins, in bytes; it ends before the newline that joins the next one
+};
+
 struct Question {
   nlohmann::json id;  ///< null where the corpus has none
   std::string text;
@@ -26,9 +33,11 @@ struct Question {
 /// One record of a corpus: a document to extract from, or a context with its questions.
 struct Record {
   Place place;
-  nlohmann::json id;                   ///< the id column as it stands: string or number
-  std::string category;                ///< extract only
-  std::string document;                ///< the document columns joined by newlines, or the context
+  nlohmann::json id;     ///< the id column as it stands: string or number
+  std::string category;  ///< extract only
+  std::string document;  ///< the document columns joined by newlines, or the context
+  std::vector<RecordColumn>
+      columns;  ///< extract only: of the document, in its order; none: one without a name
   std::vector<std::string> documents;  ///< ask only: several documents in place of one
   std::vector<Question> questions;     ///< ask only
   Dialog dialog;                       ///< chat only

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/task/find_text.h"
+
 namespace sheaf {
 namespace {
 
@@ -28,11 +30,22 @@ size_t best_part(const Scores& scores, size_t question,
   return best;
 }
 
+/// Null is what all parts say, so it is as sure as the least sure of them. A bias acts on each part by
+/// itself, so there is none from which on the whole is null.
+void join_confidence(RowAnswer& best, size_t parts,
+                     const std::function<const RowAnswer&(size_t part)>& answer) {
+  best.null_margin.reset();
+  if (is_found(best.value)) return;
+  for (size_t part = 0; part < parts; ++part)
+    best.confidence = std::min(best.confidence, answer(part).confidence);
+}
+
 ExtractedValues merge_values(const std::vector<const ExtractedValues*>& parts, const Scores& scores) {
   ExtractedValues merged = *parts[0];
   for (size_t i = 0; i < merged.values.size(); ++i) {
     const auto answer = [&](size_t part) -> const RowAnswer& { return parts[part]->values[i].answer; };
     RowAnswer& best = merged.values[i].answer = answer(best_part(scores, i, answer));
+    join_confidence(best, parts.size(), answer);
     auto* joined = std::get_if<Texts>(&best.value);
     if (!joined) continue;
     joined->clear();
@@ -67,11 +80,14 @@ Row merge_part_rows(const std::vector<Row>& rows, const Scores& scores) {
     for (size_t i = 0; i < answers->size(); ++i) {
       const auto answer = [&](size_t part) -> const RowAnswer& { return (*parts[part])[i].answer; };
       (*answers)[i].answer = answer(best_part(scores, i, answer));
+      join_confidence((*answers)[i].answer, parts.size(), answer);
     }
   } else {
     const auto parts = contents<RowAnswer>(rows);
     const auto answer = [&](size_t part) -> const RowAnswer& { return *parts[part]; };
-    merged.content = answer(best_part(scores, 0, answer));
+    RowAnswer best = answer(best_part(scores, 0, answer));
+    join_confidence(best, parts.size(), answer);
+    merged.content = std::move(best);
   }
   return merged;
 }
@@ -103,6 +119,7 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
     row.answer_tokens = tokens;
   }
   if (output.timing) row.seconds = outcome.seconds;
+  if (output.spans) add_spans(record, row);
   return row;
 }
 

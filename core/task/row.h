@@ -16,6 +16,14 @@ using RowValue =
 /// Why the answer to a dialog ended.
 enum class Finish : uint8_t { stop, length };
 
+/// Where a text stands: characters [start, end) of a column, counted in code points.
+struct RowSpan {
+  std::string column;
+  int64_t start = 0, end = 0;
+
+  bool operator==(const RowSpan&) const = default;
+};
+
 /// An answer or an attribute's value, and what is said about it.
 struct RowAnswer {
   RowValue value = nullptr;
@@ -24,6 +32,10 @@ struct RowAnswer {
   std::optional<Finish> finish = {};       ///< chat only
   std::optional<double> logprob = {};      ///< where the job asks for it
   std::optional<std::string> raw = {};     ///< where the job asks for it: what the model wrote
+  std::optional<double> confidence = {};   ///< where the job asks for it: in [0, 1]
+  std::optional<double> null_margin = {};  ///< extract, beside it: the null_bias that makes it null
+  /// Where the job asks for them: of each text of the value, nothing for one that its document does not hold.
+  std::optional<std::vector<std::optional<RowSpan>>> spans = {};
 
   bool operator==(const RowAnswer&) const = default;
 };

@@ -8,4 +8,10 @@ const Category* Schema::find(std::string_view name) const {
   return nullptr;
 }
 
+void free_spans(Schema& schema) {
+  for (Category& category : schema.categories)
+    for (Attribute& attribute : category.attributes)
+      if (attribute.type == ValueType::span) attribute.type = ValueType::text;
+}
+
 }  // namespace sheaf

@@ -6,7 +6,13 @@
 
 namespace sheaf {
 
-enum class ValueType : uint8_t { text, number, enumeration, list };
+enum class ValueType : uint8_t {
+  text,
+  number,
+  enumeration,
+  list,
+  span,  ///< a text that the document holds
+};
 
 /// One attribute to extract.
 struct Attribute {
@@ -28,5 +34,9 @@ struct Schema {
   /// The category called `name`, or nullptr.
   const Category* find(std::string_view name) const;
 };
+
+/// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where
+/// no answer is decoded.
+void free_spans(Schema& schema);
 
 }  // namespace sheaf

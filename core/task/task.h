@@ -6,6 +6,7 @@
 
 #include "core/engine/engine.h"
 #include "core/job/job.h"
+#include "core/task/examples.h"
 #include "core/task/parts.h"
 #include "core/task/record.h"
 #include "core/task/row.h"
@@ -42,6 +43,7 @@ struct TaskContext {
   const ChatTemplate& chat;
   const Job& job;
   Wording wording = {};
+  const Examples* examples = nullptr;  ///< extract; null: none
 };
 
 /// One answer per attribute, or one per record: the JSON object with its keys.

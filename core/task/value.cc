@@ -172,7 +172,8 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
   if (literal.kind == Kind::text && stands_for_null(text)) return null_for(text);
 
   switch (attribute.type) {
-    case ValueType::text: {
+    case ValueType::text:
+    case ValueType::span: {
       const auto texts = texts_of(literal);
       if (!texts) return {nullptr, "not a text: " + in_quotes(text)};
       if (texts->empty()) return null_for(text);

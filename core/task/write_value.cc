@@ -40,7 +40,7 @@ std::optional<std::string> write_value(const Attribute& attribute, const json& g
   if (is_absent(list.front()) && !an_option) return "null";
   if (attribute.type == ValueType::list) return list_literal(list);
   const std::string text = gold_text(list.front());
-  if (attribute.type == ValueType::text) return literal(text);
+  if (attribute.type == ValueType::text || attribute.type == ValueType::span) return literal(text);
   const RowAnswer read = read_text_value(attribute, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
   return std::visit([](const auto& value) { return literal(json(value)); }, read.value);

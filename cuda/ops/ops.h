@@ -49,14 +49,19 @@ void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStr
 /// 0. Nothing is chosen where it is negative.
 struct GreedyPick {
   int32_t first_allowed, allowed_count;
+  int32_t rivals;  ///< whether `second` and `watched` of the result are wanted; 0: nothing is watched
+  int32_t watch;   ///< as Pick.watch; -1: none
+  float bias;      ///< of `watch`
 };
 struct GreedyResult {
   int32_t token;
   float logprob;
-  float contrast;  ///< of a pick with experts, by fuse_experts()
+  float contrast;         ///< of a pick with experts, by fuse_experts()
+  float second, watched;  ///< as in Picked, where they are wanted
 };
 /// out [rows] = the token with the largest of logits [rows, vocab], the lowest id on a tie, and its
-/// log-probability over the whole vocabulary. `picks` [rows] point into `allowed` [tokens of all lists].
+/// log-probability, and those of its rivals as core/engine/pick.h defines them, over the whole vocabulary.
+/// `picks` [rows] point into `allowed` [tokens of all lists].
 void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
                  int32_t vocab, GreedyResult* out, cudaStream_t stream);
 

@@ -1,5 +1,6 @@
 // Greedy choice and log-probability, one block a row: one pass over the logits for the maximum and the sum of
-// exponentials, online. 151,936 fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s.
+// exponentials, online; where rivals are wanted, the two largest are kept, a watched token apart. 151,936
+// fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s.
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
@@ -12,9 +13,26 @@ struct Best {
   int32_t token;
 };
 
-__device__ Best better(Best a, Best b) {
-  return b.value > a.value || (b.value == a.value && b.token < a.token) ? b : a;
+__device__ bool beats(Best a, Best b) {
+  return a.value > b.value || (a.value == b.value && a.token < b.token);
 }
+
+/// The two best tokens met.
+struct BestTwo {
+  Best first, second;
+  __device__ void take(Best other) {
+    if (beats(other, first)) {
+      second = first;
+      first = other;
+    } else if (beats(other, second)) {
+      second = other;
+    }
+  }
+  __device__ void join(const BestTwo& other) {
+    take(other.first);
+    take(other.second);
+  }
+};
 
 __device__ float number(float value) {
   return isnan(value) ? -INFINITY : value;
@@ -26,11 +44,12 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   const float* row = logits + int64_t{blockIdx.x} * vocab;
   const GreedyPick pick = picks[blockIdx.x];
   if (pick.allowed_count < 0) return;
-  Best best{-INFINITY, INT32_MAX};
+  const int32_t watch = pick.rivals ? pick.watch : -1;
+  BestTwo best{{-INFINITY, INT32_MAX}, {-INFINITY, INT32_MAX}};
   float high = -INFINITY, sum = 0;
   auto take = [&](float value, int i) {
     value = number(value);
-    if (pick.allowed_count == 0) best = better(best, {value, i});
+    if (pick.allowed_count == 0 && i != watch) best.take({value, i});
     if (value > high) {
       sum = sum * __expf(high - value) + 1.0f;
       high = value;
@@ -38,11 +57,15 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
       sum += __expf(value - high);
     }
   };
-  // Four at a time: most groups hold no new maximum and cost one comparison and four exponentials.
+  // Four at a time: most groups hold no new maximum (where rivals are wanted, none of the two best) and cost
+  // one comparison and four exponentials. The second best is at most `high`, which may be the watched
+  // token's.
+  const bool two = pick.rivals && pick.allowed_count == 0;
   const int groups = reinterpret_cast<uintptr_t>(row) % 16 == 0 ? vocab / 4 : 0;
   for (int i = threadIdx.x; i < groups; i += kThreads) {
     const float4 v = reinterpret_cast<const float4*>(row)[i];
-    if (fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)) < high && v.x == v.x && v.y == v.y && v.z == v.z &&
+    const float bar = two ? best.second.value : high;
+    if (fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)) < bar && v.x == v.x && v.y == v.y && v.z == v.z &&
         v.w == v.w) {
       sum += __expf(v.x - high) + __expf(v.y - high) + __expf(v.z - high) + __expf(v.w - high);
       continue;
@@ -55,9 +78,9 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   for (int i = 4 * groups + static_cast<int>(threadIdx.x); i < vocab; i += kThreads) take(row[i], i);
   for (int i = threadIdx.x; i < pick.allowed_count; i += kThreads) {
     const int32_t token = allowed[pick.first_allowed + i];
-    best = better(best, {number(row[token]), token});
+    if (token != watch) best.take({number(row[token]), token});
   }
-  __shared__ Best bests[kThreads];
+  __shared__ BestTwo bests[kThreads];
   __shared__ float highs[kThreads], sums[kThreads];
   bests[threadIdx.x] = best;
   highs[threadIdx.x] = high;
@@ -65,7 +88,7 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   for (int width = kThreads / 2; width > 0; width /= 2) {
     __syncthreads();
     if (threadIdx.x >= width) continue;
-    bests[threadIdx.x] = better(bests[threadIdx.x], bests[threadIdx.x + width]);
+    bests[threadIdx.x].join(bests[threadIdx.x + width]);
     const float a = highs[threadIdx.x], b = highs[threadIdx.x + width], top = fmaxf(a, b);
     if (top > -INFINITY)
       sums[threadIdx.x] = sums[threadIdx.x] * __expf(a - top) + sums[threadIdx.x + width] * __expf(b - top);
@@ -73,8 +96,24 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   }
   __syncthreads();
   if (threadIdx.x > 0) return;
-  out[blockIdx.x].token = bests[0].token;
-  out[blockIdx.x].logprob = bests[0].value - highs[0] - logf(sums[0]);
+  const auto logprob = [&](float logit) { return logit - highs[0] - logf(sums[0]); };
+  GreedyResult& result = out[blockIdx.x];
+  Best chosen = bests[0].first;
+  float chosen_logit = chosen.value, second = bests[0].second.value;
+  if (watch >= 0) {
+    const float watched = number(row[watch]);
+    if (beats({watched + pick.bias, watch}, chosen)) {
+      second = chosen.value;
+      chosen.token = watch;
+      chosen_logit = watched;
+    }
+    result.watched = logprob(watched);
+  } else {
+    result.watched = -INFINITY;
+  }
+  result.token = chosen.token;
+  result.logprob = logprob(chosen_logit);
+  result.second = logprob(second);
 }
 
 }  // namespace

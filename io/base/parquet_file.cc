@@ -39,6 +39,7 @@ std::string reason_of(const arrow::Status& status) {
 }
 
 json cell_value(const arrow::Array& array, int64_t row, int depth);
+json other_cell(const arrow::Array& array, int64_t row);
 
 template <class TypedArray>
 json number_cell(const arrow::Array& array, int64_t row) {
@@ -65,6 +66,17 @@ json struct_cell(const arrow::Array& array, int64_t row, int depth) {
   for (int i = 0; i < record.num_fields(); ++i)
     cells[replace_invalid(record.struct_type()->field(i)->name())] =
         cell_value(*record.field(i), row, depth + 1);
+  return cells;
+}
+
+/// An object; where keys are no texts, Arrow's text of it.
+json map_cell(const arrow::Array& array, int64_t row, int depth) {
+  const auto& map = static_cast<const arrow::MapArray&>(array);
+  if (map.keys()->type_id() != arrow::Type::STRING) return other_cell(array, row);
+  json cells = json::object();
+  for (int64_t i = map.value_offset(row); i < map.value_offset(row) + map.value_length(row); ++i)
+    cells[replace_invalid(static_cast<const arrow::StringArray&>(*map.keys()).GetString(i))] =
+        cell_value(*map.items(), i, depth + 1);
   return cells;
 }
 
@@ -125,6 +137,8 @@ json cell_value(const arrow::Array& array, int64_t row, int depth) {
       return list_cell<arrow::FixedSizeListArray>(array, row, depth);
     case arrow::Type::STRUCT:
       return struct_cell(array, row, depth);
+    case arrow::Type::MAP:
+      return map_cell(array, row, depth);
     case arrow::Type::DICTIONARY:
       return dictionary_cell(array, row, depth);
     case arrow::Type::EXTENSION:

@@ -32,11 +32,16 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::map(arrow::utf8(), arrow::utf8());
     case Type::number_map:
       return arrow::map(arrow::utf8(), arrow::float64());
+    case Type::span_map:
+      return arrow::map(arrow::utf8(), arrow::list(arrow::struct_({arrow::field("column", arrow::utf8()),
+                                                                   arrow::field("start", arrow::int64()),
+                                                                   arrow::field("end", arrow::int64())})));
     case Type::answers:
       return arrow::list(
           arrow::struct_({arrow::field("id", arrow::utf8()), arrow::field("answer", arrow::utf8()),
                           arrow::field("option", arrow::utf8()), arrow::field("note", arrow::utf8()),
-                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8())}));
+                          arrow::field("logprob", arrow::float64()), arrow::field("raw", arrow::utf8()),
+                          arrow::field("confidence", arrow::float64())}));
     case Type::questions:
       return arrow::list(arrow::struct_(
           {arrow::field("id", arrow::utf8()), arrow::field("question", arrow::utf8()),

@@ -20,6 +20,7 @@ struct TableColumn {
     texts,
     text_map,
     number_map,
+    span_map,
     answers,
     questions,
     integers,

@@ -136,6 +136,7 @@ void RecordMapper::map_document(const json& cells, Record& record) const {
     const std::string text = text_of(value, fmt::format("column \"{}\"", column));
     if (blank(text)) return;
     if (!record.document.empty()) record.document += '\n';
+    record.columns.push_back({column, record.document.size()});
     record.document += text;
   };
   if (schema_) {

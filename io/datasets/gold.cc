@@ -21,6 +21,18 @@ json unpacked(const ordered_json& value) {
   return read_json(value.get_ref<const std::string&>());
 }
 
+}  // namespace
+
+json gold_values(const ordered_json& row) {
+  json targets = unpacked(field(row, "gold"));
+  if (!targets.is_object()) bad_entry("\"gold\" is not an object");
+  for (auto& [attribute, values] : targets.items())
+    if (!values.is_array()) values = values.is_null() ? json::array() : json::array({values});
+  return targets;
+}
+
+namespace {
+
 /// The references of a question: "answers", a list, or "answer", one text or null.
 GoldAnswer answer_of(const ordered_json& question) {
   GoldAnswer gold;
@@ -46,21 +58,28 @@ GoldAnswer answer_of(const ordered_json& question) {
   return gold;
 }
 
+/// Values that a person marked wrong without saying what is right: attribute → list.
+json wrong_of(const ordered_json& cell) {
+  json wrong = unpacked(cell);
+  if (wrong.is_null()) return json::object();
+  if (!wrong.is_object()) bad_entry("\"wrong\" is not an object");
+  for (const auto& [attribute, values] : wrong.items())
+    if (!values.is_array()) bad_entry("\"wrong\" has no list of values for \"{}\"", attribute);
+  return wrong;
+}
+
 /// Adds what a row of sheaf's own corpus, or a line {"id", "answers"}, says is right.
 void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAnswer>& gold) {
   if (has_list(row, "questions")) {
     for (const ordered_json& question : row["questions"]) gold.push_back(answer_of(question));
   } else if (row.is_object() && row.contains("gold")) {
-    json targets = unpacked(row["gold"]);
-    if (!targets.is_object()) bad_entry("\"gold\" is not an object");
     GoldAnswer answer;
+    json targets = gold_values(row);
     answer.id = id_field(row, !id.empty() ? id.c_str() : row.contains("id") ? "id" : "sku");
     const bool has_category = id.empty() || row.contains("category");
-    answer.extra = {{"category", has_category ? text_field(row, "category") : ""}, {"gold", json::object()}};
-    for (auto& [attribute, values] : targets.items())
-      answer.extra["gold"][attribute] = values.is_array()  ? values
-                                        : values.is_null() ? json::array()
-                                                           : json::array({values});
+    answer.extra = {{"category", has_category ? text_field(row, "category") : ""},
+                    {"gold", std::move(targets)}};
+    if (row.contains("wrong")) answer.extra["wrong"] = wrong_of(row["wrong"]);
     gold.push_back(std::move(answer));
   } else {
     gold.push_back(answer_of(row));
@@ -71,10 +90,13 @@ constexpr const char* kForms =
     "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
     "\"answers\"}";
 
-std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path) {
+}  // namespace
+
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
+                                         std::string_view forms) {
   if (format != "auto" && format != "sheaf") return open_dataset(format, path);
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, kForms);
+  if (!std::filesystem::exists(path, ignored)) refuse("{}: no such file or folder; {}", path, forms);
   const bool folder = std::filesystem::is_directory(path, ignored);
   std::string found;
   try {
@@ -82,19 +104,17 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
     if (found.empty() && folder) return open_own_corpus(path);
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    if (folder) refuse("{}: this is a folder, but not one of a known dataset; {}", path, kForms);
-    refuse("{}; {}", error.what(), kForms);
+    if (folder) refuse("{}: this is a folder, but not one of a known dataset; {}", path, forms);
+    refuse("{}; {}", error.what(), forms);
   }
   if (!found.empty()) return open_dataset(found, path);
   if (corpus_format(path) == CorpusFormat::unknown)
-    refuse("{}: the file has no gold answers; {}", path, kForms);
+    refuse("{}: the file has no gold answers; {}", path, forms);
   return open_own_corpus(path);
 }
 
-}  // namespace
-
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path, const std::string& id) {
-  const auto reader = open_gold(format, path);
+  const auto reader = open_gold(format, path, kForms);
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {

@@ -1,7 +1,10 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "io/datasets/dataset.h"
 
 namespace sheaf {
 
@@ -16,9 +19,18 @@ struct GoldAnswer {
   /// drop: {"answers": [{number, date, spans}, …]}, the answer first, then the validated ones.
   /// quac: {"dialog", "yesno", "followup"}. race: {"level": "middle" or "high"}.
   /// extract: {"category", "gold": {attribute: [values]}}; a value "n/a" says that the text does not hold it.
+  ///   "wrong", {attribute: [values]}: values known to be wrong where the right one is not known.
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
 };
+
+/// The rows of a file or folder that has gold answers, found and refused as read_gold() has it. `forms`: what
+/// a refusal tells the user to name instead.
+std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
+                                         std::string_view forms);
+
+/// What the row of an extract corpus says is right, {attribute: [values]}; throws BadEntry.
+nlohmann::json gold_values(const nlohmann::ordered_json& row);
 
 /// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or

@@ -8,6 +8,7 @@
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
 #include "io/corpus/corpus.h"
+#include "io/corpus/example_file.h"
 #include "io/files/job_file.h"
 #include "io/files/job_input.h"
 #include "io/files/schema_file.h"
@@ -32,6 +33,8 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
         "--records) or with --workload");
   config_ = read_model_config(model_name_).config;
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  turns_ = read_examples(job_, schema_, config_.context);
+  free_spans(schema_);
   if (!asked.workload.empty())
     use_workload(asked);
   else if (asked.statistics.document > 0)
@@ -58,7 +61,7 @@ const EstimateInputs::WordedRows& EstimateInputs::worded(const Job::Method& meth
   made->job = job_;
   made->job.method = method;
   if (examples_) add_examples(made->job);
-  if (tokenizer_) made->task = make_task(*tokenizer_, chat_, made->job, schema_);
+  if (tokenizer_) made->task = make_task(*tokenizer_, chat_, made->job, schema_, &turns_);
   made->records = make_records_(method, made->task.get());
   if (find_method(method.name).wording.answers == AnswerForm::list)
     for (ReadyRecord& record : made->records) record.parts = ask_together(std::move(record.parts));

@@ -69,6 +69,7 @@ class EstimateInputs {
   ChatTemplate chat_;
   bool examples_ = false;  ///< the instruction ends with those of input.shots, worded as a method words them
   Schema schema_;
+  Examples turns_;               ///< of task.examples
   std::vector<Record> records_;  ///< a corpus: its sample
   PackingRules packing_;
   /// No task: there is no job.

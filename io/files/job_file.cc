@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/ranges.h>
 #include <limits>
 
 #include "core/base/error.h"
@@ -10,6 +11,7 @@
 #include "core/tokenizer/chat_template.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/chat_file.h"
+#include "io/files/confidence_file.h"
 #include "io/files/job_input.h"
 
 namespace sheaf {
@@ -45,17 +47,35 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
 }
 
+/// A file, or a map with it.
+void read_task_examples(YamlMap& map, Job::Task::Examples& examples) {
+  if (const YamlPtr given = map.node("examples"); given && given->kind == YamlNode::Kind::scalar) {
+    map.text("examples", examples.path);
+    check_exists(map, "examples", examples.path);
+    return;
+  }
+  YamlMap own = map.map("examples");
+  own.text("path", examples.path);
+  own.integer("per_category", examples.per_category, {0, 1000});
+  own.integer("seed", examples.seed);
+  own.boolean("unmentioned_absent", examples.unmentioned_absent);
+  if (map.has("examples")) own.require("path");
+  own.finish();
+  check_exists(own, "path", examples.path);
+}
+
 void read_task(YamlMap& map, Job::Task& task) {
   read_choice(map, "kind", task.kind);
   map.text("schema", task.schema);
   map.text("instruction", task.instruction);
+  read_task_examples(map, task.examples);
   map.require("kind");
   map.finish();
   if (task.kind == TaskKind::extract) {
     needs(map, "schema", "task.kind extract");
     check_exists(map, "schema", task.schema);
   } else {
-    only_for(map, {"schema"}, "task.kind extract");
+    only_for(map, {"schema", "examples"}, "task.kind extract");
     if (task.kind == TaskKind::chat) only_for(map, {"instruction"}, "task.kind extract and ask");
   }
 }
@@ -88,6 +108,26 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
   only_for_skeletons("value_end", asked.value_end, ValueEnd::line);
 }
 
+/// Refuses what needs a distribution for every value where the method decodes several as one text, or fuses
+/// some.
+void check_own_answers(const YamlMap& map, std::string_view key, const Job::Method& asked, TaskKind kind) {
+  const auto decodes_each = [&](const Method& method) {
+    const AnswerForm answers = method.wording.answers;
+    return method.serves(kind) && !method.wording.experts && answers != AnswerForm::list &&
+           (answers == AnswerForm::each || kind != TaskKind::extract);
+  };
+  const Method& method = find_method(asked.name);
+  if (decodes_each(method)) return;
+  std::vector<std::string_view> fit;
+  for (const Method& other : all_methods())
+    if (decodes_each(other)) fit.push_back(other.name);
+  refuse("{}: {} does not work with method.name {}, which {}; use one of {}", map.where(key), map.path(key),
+         asked.name,
+         method.wording.experts ? "picks each token from several documents' probabilities"
+                                : "decodes all values of a record as one text",
+         fmt::join(fit, ", "));
+}
+
 void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.choice("name", method.name, method_names());
   read_choice(map, "values", method.values);
@@ -102,6 +142,7 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
     map.number("contrast", method.contrast, {0, 100});
   map.number("prior_weight", method.prior_weight, {0, 100});
   read_choice(map, "aggregate", method.aggregate);
+  map.number("null_bias", method.null_bias, {-100, 100});
   map.number("temperature", method.temperature, {0, 1000});
   map.integer("top_k", method.top_k, kFromZero);
   map.number("top_p", method.top_p, {0, 1});
@@ -110,6 +151,8 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   if (!(method.top_p > 0))
     refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
   check_method_fits(map, method, kind);
+  if (kind != TaskKind::extract) only_for(map, {"null_bias"}, "task.kind extract");
+  if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
 }
 
 void read_engine(YamlMap map, Job::Engine& engine) {
@@ -127,16 +170,34 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   engine.device = parse_device(device, map.where("device") + ": engine.device");
 }
 
-void read_output(YamlMap map, Job::Output& output) {
+void read_confidence(YamlMap& map, Job& job, bool files) {
+  Job::Output& output = job.output;
+  map.boolean("confidence", output.confidence);
+  map.text("calibration", output.calibration);
+  if (!output.confidence) return only_for(map, {"calibration"}, "output.confidence true");
+  if (job.task.kind == TaskKind::chat)
+    refuse("{}: output.confidence works only with task.kind extract and ask; for chat use output.logprobs",
+           map.where("confidence"));
+  check_own_answers(map, "confidence", job.method, job.task.kind);
+  if (!files || output.calibration.empty()) return;
+  check_exists(map, "calibration", output.calibration);
+  read_confidence_file(output.calibration);  // so that a mistake in it is found before the model is opened
+}
+
+void read_output(YamlMap map, Job& job, bool files) {
+  Job::Output& output = job.output;
   map.text("path", output.path);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
   map.boolean("raw", output.raw);
+  read_confidence(map, job, files);
+  map.boolean("spans", output.spans);
   map.boolean("tokens", output.tokens);
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
+  if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
 }
 
 void read_cost(YamlMap map, Job::Cost& cost) {
@@ -186,8 +247,11 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   map.finish();
   read_task(task, job.task);
   read_method(std::move(method), job.method, job.task.kind);
+  if (!job.task.examples.path.empty())
+    if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
+      refuse("{}: {}", task.where("examples"), trouble);
   read_engine(std::move(engine), job.engine);
-  read_output(std::move(output), job.output);
+  read_output(std::move(output), job, files);
   read_cost(std::move(cost), job.cost);
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);

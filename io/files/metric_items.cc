@@ -42,6 +42,8 @@ class Answers {
     return row != nullptr && string_or_number(row->value(act, json())) == gold;
   }
 
+  const Predictions& predictions() const { return predictions_; }
+
   const json* find(const std::string& id) const {
     const auto found = predictions_.by_id.find(id);
     return found == predictions_.by_id.end() ? nullptr : &found->second;
@@ -108,25 +110,59 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
       item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
+    if (const json confidence = row->value("confidence", json()); confidence.is_number())
+      item.confidence = confidence.get<double>();
   }
   return item;
 }
 
+/// The number that the run gave an attribute of a document.
+std::optional<double> number_of(const std::unordered_map<std::string, json>& numbers, const std::string& id,
+                                const std::string& attribute) {
+  const auto found = numbers.find(id);
+  if (found == numbers.end()) return std::nullopt;
+  const auto number = found->second.find(attribute);
+  if (number == found->second.end() || number->is_null()) return std::nullopt;
+  return number->get<double>();
+}
+
 void add_attributes(const json& extra, const std::string& id, const json* row, const Answers& answers,
-                    bool unmentioned_absent, std::vector<MetricItem>& items) {
+                    const JoinOptions& options, MetricItems& joined) {
   json gold = extra.at("gold");
-  if (unmentioned_absent && row != nullptr)
+  const json wrong = extra.value("wrong", json::object());
+  if (options.unmentioned_absent && row != nullptr)
     for (const auto& [attribute, value] : row->items())
-      if (!gold.contains(attribute)) gold[attribute] = json::array();
-  for (const auto& [attribute, values] : gold.items()) {
+      if (!gold.contains(attribute) && !wrong.contains(attribute)) gold[attribute] = json::array();
+  const auto make_item = [&](const std::string& attribute) {
     MetricItem item;
     item.id = fmt::format("{}/{}", id, attribute);
     item.unit = id;
     item.category = text_of(extra, "category");
     item.attribute = attribute;
-    for (const std::string& value : answer_texts(values)) item.references.push_back({value});
     if (row != nullptr && row->contains(attribute)) item.prediction = answers.texts((*row)[attribute]);
-    items.push_back(std::move(item));
+    item.confidence = number_of(answers.predictions().confidence, id, attribute);
+    item.null_margin = number_of(answers.predictions().null_margins, id, attribute);
+    return item;
+  };
+  for (const auto& [attribute, values] : gold.items()) {
+    MetricItem item = make_item(attribute);
+    for (const std::string& value : answer_texts(values)) item.references.push_back({value});
+    joined.items.push_back(std::move(item));
+  }
+  for (const auto& [attribute, values] : wrong.items()) {
+    if (gold.contains(attribute)) continue;
+    MetricItem item = make_item(attribute);
+    const bool again = item.prediction && std::any_of(values.begin(), values.end(), [&](const json& value) {
+                         return answers.texts(value) == *item.prediction;
+                       });
+    if (!again || !options.marked_wrong) {
+      joined.unjudged.push_back(std::move(item.id));
+      continue;
+    }
+    // A wrong value counts as invented, which leaves recall alone: whether the document holds another one is
+    // not known. Where null is wrong it does, and that was missed.
+    if (item.prediction->empty()) item.references.push_back({"(a value that the gold does not tell)"});
+    joined.items.push_back(std::move(item));
   }
 }
 
@@ -181,11 +217,16 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
     if (row == nullptr) joined.missing.push_back(id);
     if (row == nullptr && options.skip_missing) continue;
     if (predictions.documents && is_document(one))
-      add_attributes(one.extra, id, row, answers, options.unmentioned_absent, joined.items);
+      add_attributes(one.extra, id, row, answers, options, joined);
     else
       joined.items.push_back(question_item(one, id, row, answers));
   }
   find_unknown(predictions, known, id_text(gold.front().id), joined);
+  if (joined.items.empty() && !joined.unjudged.empty())
+    refuse(
+        "{}: nothing to score: the gold file says of no value here whether it is right; review values of "
+        "this run",
+        predictions.path);
   return joined;
 }
 

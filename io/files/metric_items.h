@@ -13,12 +13,15 @@ struct MetricItems {
   std::vector<MetricItem> items;     ///< in the order of the gold answers
   std::vector<std::string> missing;  ///< ids of questions or documents that have no prediction
   std::vector<std::string> unknown;  ///< ids of predictions that have no gold answer
+  /// Attributes of which only a wrong value is known, and another one or none was predicted: left out.
+  std::vector<std::string> unjudged = {};
 };
 
 struct JoinOptions {
   std::vector<std::string> no_answer;  ///< answers that mean there is none, beside null; case does not count
   bool skip_missing = false;           ///< leave out what has no prediction
   bool unmentioned_absent = false;     ///< attributes that the gold does not name count, as absent ones
+  bool marked_wrong = true;            ///< values that the gold only knows to be wrong count
 };
 
 /// Refuses gold answers that are not of the metric's kind.

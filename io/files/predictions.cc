@@ -23,6 +23,14 @@ namespace fs = std::filesystem;
 constexpr const char* kForms =
     "name a run's folder, its rows-*.jsonl or rows-*.parquet, or a .json file {id: answer}";
 
+/// What rows of extract say of every value in numbers.
+constexpr const char* kNumbers[] = {"confidence", "null_margins"};
+
+/// A column of such numbers, not of an attribute with that name.
+bool is_about(const std::string& column, const json& cell) {
+  return cell.is_object() && std::ranges::find(kNumbers, column) != std::end(kNumbers);
+}
+
 class PredictionReader {
  public:
   explicit PredictionReader(const std::string& path) { predictions_.path = path; }
@@ -108,18 +116,26 @@ class PredictionReader {
   }
 
   /// Rows of a table have every category's attributes; a category's own are those that some row of it has a
-  /// value for.
+  /// value or a confidence for.
   void add_documents(std::vector<json> rows) {
     std::map<std::string, std::set<std::string>> own;
     for (const json& row : rows)
-      for (const auto& [name, value] : row.items())
-        if (!value.is_null()) own[id_text(row.value("category", json()))].insert(name);
+      for (const auto& [name, value] : row.items()) {
+        std::set<std::string>& names = own[id_text(row.value("category", json()))];
+        if (is_about(name, value))
+          for (const auto& [attribute, number] : value.items()) names.insert(attribute);
+        else if (!value.is_null())
+          names.insert(name);
+      }
     for (json& row : rows) {
       const auto& kept = own[id_text(row.value("category", json()))];
       json values = json::object();
       for (const auto& [name, value] : row.items())
         if (name != "id" && name != "category" && kept.contains(name)) values[name] = value;
-      add_row({{"id", row.value("id", json())}, {"values", std::move(values)}});
+      json document{{"id", row.value("id", json())}, {"values", std::move(values)}};
+      for (const char* key : kNumbers)
+        if (row.contains(key) && is_about(key, row[key])) document[key] = std::move(row[key]);
+      add_row(document);
     }
   }
 
@@ -132,6 +148,8 @@ class PredictionReader {
       add(id, *values, true);
       if (const auto notes = row.find("notes"); notes != row.end() && notes->is_object())
         for (const auto& [name, note] : notes->items()) predictions_.noted[id].push_back(name);
+      add_numbers(row, id, kNumbers[0], predictions_.confidence);
+      add_numbers(row, id, kNumbers[1], predictions_.null_margins);
     } else if (const auto answers = row.find("answers"); answers != row.end()) {
       if (!answers->is_array()) refuse("{}: \"answers\" must be a list of {{\"id\", \"answer\"}}", place_);
       for (size_t i = 0; i < answers->size(); ++i) {
@@ -148,6 +166,18 @@ class PredictionReader {
     } else {
       refuse("{}: the row has none of \"answer\", \"answers\" and \"values\"; {}", place_, kForms);
     }
+  }
+
+  /// What the row says of its attributes under `key`.
+  void add_numbers(const json& row, const std::string& id, const char* key,
+                   std::unordered_map<std::string, json>& numbers) const {
+    const auto given = row.find(key);
+    if (given == row.end() || given->is_null()) return;
+    if (!given->is_object()) refuse("{}: \"{}\" must be an object {{attribute: number}}", place_, key);
+    for (const auto& [name, number] : given->items())
+      if (!number.is_null() && !number.is_number())
+        refuse("{}: \"{}\" of {} is not a number", place_, key, shown(name));
+    numbers.emplace(id, *given);
   }
 
   void add_dialog(const json& row) {
@@ -167,7 +197,7 @@ class PredictionReader {
   }
 
   static bool is_kept(const std::string& key) {
-    return key == "answer" || key == "option" || key == "yesno" || key == "followup";
+    return key == "answer" || key == "option" || key == "yesno" || key == "followup" || key == "confidence";
   }
 
   void add(const std::string& id, json prediction, bool document) {

@@ -17,6 +17,9 @@ struct Predictions {
   std::vector<std::string> ids;  ///< in file order
   /// Document → attributes whose answer could not be read; of JSON lines only.
   std::unordered_map<std::string, std::vector<std::string>> noted;
+  /// Document → {attribute: number}, where the run has them; a question's confidence stands beside its
+  /// answer.
+  std::unordered_map<std::string, nlohmann::json> confidence, null_margins;
 };
 
 /// Reads the rows of sheaf (a run's folder, its rows-*.jsonl or .parquet), the official form {id: answer} of

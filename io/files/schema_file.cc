@@ -13,11 +13,12 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that they share counted each time
-const std::vector<std::string> kTypes = {"text", "number", "enum", "list"};
+const std::vector<std::string> kTypes = {"text", "number", "enum", "list", "span"};
 
 ValueType value_type(const std::string& name) {
   if (name == "number") return ValueType::number;
   if (name == "enum") return ValueType::enumeration;
+  if (name == "span") return ValueType::span;
   return name == "list" ? ValueType::list : ValueType::text;
 }
 

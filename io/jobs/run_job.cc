@@ -12,6 +12,7 @@
 #include "core/task/record_row.h"
 #include "io/base/file_layer.h"
 #include "io/corpus/corpus.h"
+#include "io/files/confidence_file.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
@@ -64,6 +65,7 @@ class JobRun {
   std::optional<RunCount> count_;
   std::optional<Engine> engine_;
   std::unique_ptr<Task> task_;
+  std::optional<ConfidenceScales> scales_;
   std::optional<Planner> planner_;
   std::optional<Pipeline> pipeline_;
   std::optional<int64_t> records_to_come_;
@@ -74,6 +76,7 @@ RunFolderOptions JobRun::folder_options() const {
   options.path = job().output.path;
   options.rows_per_file = job().output.rows_per_file;
   options.fingerprint = fingerprint_;
+  options.sources = {job().input.path, job().task.schema};
   options.first_row = shard_.first;
   options.restart = settings_.restart;
   if (job().output.format == OutputFormat::parquet) {
@@ -138,6 +141,7 @@ void JobRun::wire() {
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());
+  if (!job().output.calibration.empty()) scales_ = read_confidence_file(job().output.calibration);
   for (const std::string& notice : task_->notices()) listener_.note(notice);
   planner_.emplace(make_builder(job().method), bench_.limits(*engine_));
   corpus_->skip_to(position_before_);
@@ -168,7 +172,8 @@ bool JobRun::run() {
   try {
     finished = pipeline_->run(
         [this](const Record& record, const Outcome& outcome) {
-          const Row row = record_row(*task_, record, outcome, job().output);
+          Row row = record_row(*task_, record, outcome, job().output);
+          if (scales_) scale_confidence(*scales_, row);
           count_->row(row, outcome);
           folder_->row(row);
         },

@@ -14,6 +14,7 @@
 #include "cuda/cuda_backend.h"
 #endif
 #include "io/corpus/corpus.h"
+#include "io/corpus/example_file.h"
 #include "io/corpus/standard_input.h"
 #include "io/jobs/choose_chat.h"
 #include "io/model/model_files.h"
@@ -68,6 +69,9 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   ChatChoice choice = choose_chat(job_.model, loaded.chat_template, *tokenizer_);
   if (!choice.warning.empty()) notices_.push_back(std::move(choice.warning));
   chat_ = std::move(choice.chat);
+  examples_ = read_examples(job_, schema_, model_.config.context);
+  if (std::string missing = missing_examples(job_, schema_, examples_); !missing.empty())
+    notices_.push_back(std::move(missing));
 }
 
 const StopRules& Workbench::stop_rules() {
@@ -104,7 +108,7 @@ Footprint Workbench::footprint() const {
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
-  return make_task(*tokenizer_, chat_, job, schema_);
+  return make_task(*tokenizer_, chat_, job, schema_, &examples_);
 }
 
 EngineOptions Workbench::engine_options(const Backend& backend) const {

@@ -25,6 +25,7 @@ class Workbench {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Schema& schema() const { return schema_; }
   const ChatTemplate& chat() const { return chat_; }
+  const Examples& examples() const { return examples_; }
   bool on_gpu() const { return device_ >= 0; }
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
@@ -39,6 +40,8 @@ class Workbench {
   std::unique_ptr<Task> task(const Job& job) const;
   EngineOptions engine_options(const Backend& backend) const;
   PlanLimits limits(const Engine& engine) const;
+  /// For a command that decodes no answers; to be called before task().
+  void free_answers() { free_spans(schema_); }
 
   double open_seconds() const { return open_seconds_; }
 
@@ -51,6 +54,7 @@ class Workbench {
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
   Schema schema_;
+  Examples examples_;
   std::unique_ptr<StopRules> stop_rules_;
   std::unique_ptr<ScratchFile> standard_input_;
 };

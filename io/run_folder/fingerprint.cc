@@ -100,6 +100,7 @@ ordered_json settings(const Job& job) {
             {"documents", job.method.documents},
             {"prompt_tokens", job.method.prompt_tokens},
             {"max_value_tokens", job.method.max_value_tokens},
+            {"null_bias", job.method.null_bias},
             {"contrast", contrast},
             {"prior_weight", job.method.prior_weight},
             {"aggregate", word_of(job.method.aggregate)},
@@ -117,6 +118,8 @@ ordered_json settings(const Job& job) {
             {"rows_per_file", job.output.rows_per_file},
             {"logprobs", job.output.logprobs},
             {"raw", job.output.raw},
+            {"confidence", job.output.confidence},
+            {"spans", job.output.spans},
             {"tokens", job.output.tokens},
             {"timing", job.output.timing}}}};
 }
@@ -156,12 +159,31 @@ ordered_json corpus_fingerprint(const Job::Input& input) {
   return corpus;
 }
 
+namespace {
+
+ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
+  ordered_json files = ordered_json::object();
+  std::error_code ignored;
+  const bool folder = fs::is_directory(examples.path, ignored);
+  for (const std::string& file :
+       folder ? find_table_files(examples.path, "auto").files : std::vector{examples.path})
+    files[printable_line(file)] = file_fingerprint(file, true);
+  return {{"per_category", examples.per_category},
+          {"seed", examples.seed},
+          {"unmentioned_absent", examples.unmentioned_absent},
+          {"files", std::move(files)}};
+}
+
+}  // namespace
+
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
+  if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print["model"] = model_files(job.model.path);
   print["adapter"] = model_files(job.model.adapter);
   if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
+  if (!job.output.calibration.empty()) print["calibration"] = file_fingerprint(job.output.calibration, false);
   print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)

@@ -1,6 +1,7 @@
 #include "io/run_folder/manifest.h"
 
 #include "core/base/error.h"
+#include "core/task/value.h"
 #include "core/text/json_reader.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
@@ -36,6 +37,9 @@ class ManifestReader {
         manifest.files.push_back({name_of(file), count_of(file, "rows"), count_of(file, "bytes"),
                                   file.at("sha256").get<std::string>()});
       manifest.fingerprint = std::move(json.at("fingerprint"));
+      if (const auto sources = json.find("sources"); sources != json.end())  // not in earlier versions
+        manifest.sources = {sources->at("input").get<std::string>(),
+                            sources->at("schema").get<std::string>()};
     } catch (const ordered_json::exception&) {
       reject("a key is missing or has the wrong type");
     }
@@ -108,6 +112,8 @@ ordered_json manifest_json(const Manifest& manifest) {
           {"rejects", manifest.rejects},
           {"records", {{"first", manifest.first}, {"end", manifest.end}}},
           {"files", std::move(files)},
+          {"sources",
+           {{"input", valid_utf8(manifest.sources.input)}, {"schema", valid_utf8(manifest.sources.schema)}}},
           {"fingerprint_sha256", sha256(manifest.fingerprint.dump())},
           {"fingerprint", manifest.fingerprint}};
 }

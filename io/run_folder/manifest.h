@@ -14,12 +14,19 @@ struct PublishedFile {
   std::string sha256;
 };
 
+/// Where a run found what it read, as its job names it; empty where that is not known. No part of the
+/// fingerprint: files may move.
+struct RunSources {
+  std::string input, schema;
+};
+
 /// What manifest.json says of a finished run.
 struct Manifest {
   int64_t rows = 0, rejects = 0;
   int64_t first = 0, end = 0;        ///< rows of the corpus, [first, end)
   std::vector<PublishedFile> files;  ///< rows files in input order, rejects.jsonl last
   nlohmann::ordered_json fingerprint;
+  RunSources sources = {};
 };
 
 /// rows-00000.jsonl, rows-00001.parquet, …

@@ -149,6 +149,7 @@ Plan plan_merge(const std::vector<ShardFolder>& shards) {
   plan.manifest.rejects = rejects.rows;
   plan.manifest.files.push_back(rejects);
   plan.manifest.fingerprint = without_shard(shards[0]);
+  plan.manifest.sources = shards[0].manifest.sources;
   return plan;
 }
 

@@ -77,6 +77,20 @@ void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, c
   if (!map) append_null(cell);
 }
 
+void append_spans(arrow::ArrayBuilder& cell, const std::vector<std::optional<RowSpan>>& spans) {
+  arrow::ArrayBuilder& entries = append_list(cell);
+  for (const auto& span : spans) {
+    if (!span) {
+      append_null(entries);
+      continue;
+    }
+    arrow::StructBuilder& entry = append_struct(entries);
+    append_valid(*entry.field_builder(0), span->column);
+    append_integer(*entry.field_builder(1), span->start);
+    append_integer(*entry.field_builder(2), span->end);
+  }
+}
+
 void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>& answers) {
   arrow::ArrayBuilder& entries = append_list(cell);
   for (const auto& [id, answer] : answers) {
@@ -87,6 +101,7 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
     append_note(*entry.field_builder(3), answer.note);
     append_optional(*entry.field_builder(4), answer.logprob, append_finite);
     append_optional(*entry.field_builder(5), answer.raw, append_valid);
+    append_optional(*entry.field_builder(6), answer.confidence, append_finite);
   }
 }
 
@@ -157,6 +172,22 @@ class ParquetRows : public RowsWriter {
         return append_about(
             cell, extracted, [](const RowAnswer& answer) { return answer.raw.has_value(); },
             [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, *answer.raw); });
+      case RowField::confidences:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.confidence.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
+              append_finite(item, *answer.confidence);
+            });
+      case RowField::null_margins:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.null_margin.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
+              append_finite(item, *answer.null_margin);
+            });
+      case RowField::spans:
+        return append_about(
+            cell, extracted, [](const RowAnswer& answer) { return answer.spans.has_value(); },
+            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_spans(item, *answer.spans); });
       case RowField::logprob:
         return append_optional(cell, extracted.logprob, append_finite);
       case RowField::raw:
@@ -180,6 +211,8 @@ class ParquetRows : public RowsWriter {
         return append_optional(cell, answer.logprob, append_finite);
       case RowField::raw:
         return append_optional(cell, answer.raw, append_valid);
+      case RowField::confidence:
+        return append_optional(cell, answer.confidence, append_finite);
       default:
         return append_null(cell);
     }

@@ -79,6 +79,11 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     if (raw)
       after.push_back(whole ? RowColumn{Field::raw, {"raw", Type::text}}
                             : RowColumn{Field::raws, {"raw", Type::text_map}});
+    if (job.output.confidence) {
+      after.push_back({Field::confidences, {"confidence", Type::number_map}});
+      after.push_back({Field::null_margins, {"null_margins", Type::number_map}});
+    }
+    if (job.output.spans) after.push_back({Field::spans, {"spans", Type::span_map}});
     after.insert(after.end(), facts.begin(), facts.end());
     columns.push_back({Field::category, {"category", Type::text}});
     columns.insert(columns.end(), after.begin(), after.end());
@@ -100,6 +105,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     }
     if (logprobs) columns.push_back({Field::logprob, {"logprob", Type::number}});
     if (raw) columns.push_back({Field::raw, {"raw", Type::text}});
+    if (job.output.confidence) columns.push_back({Field::confidence, {"confidence", Type::number}});
   }
   columns.insert(columns.end(), facts.begin(), facts.end());
   return columns;

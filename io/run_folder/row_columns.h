@@ -13,17 +13,21 @@ namespace sheaf {
 enum class RowField : uint8_t {
   id,
   category,
-  attribute,  ///< the value of the attribute that the column is named after
-  notes,      ///< of attributes
-  logprobs,   ///< of attributes
-  raws,       ///< of attributes
-  answers,    ///< of all questions
+  attribute,     ///< the value of the attribute that the column is named after
+  notes,         ///< of attributes
+  logprobs,      ///< of attributes
+  raws,          ///< of attributes
+  confidences,   ///< of attributes
+  null_margins,  ///< of attributes
+  spans,         ///< of attributes
+  answers,       ///< of all questions
   answer,
   option,
   note,
   finish,
-  logprob,  ///< of the one answer that the row has
-  raw,      ///< likewise
+  logprob,     ///< of the one answer that the row has
+  raw,         ///< likewise
+  confidence,  ///< likewise
   parts,
   cut_tokens,
   document_tokens,

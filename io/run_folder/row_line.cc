@@ -14,6 +14,20 @@ ordered_json value_json(const RowValue& value) {
   return std::visit([](const auto& held) { return ordered_json(held); }, value);
 }
 
+ordered_json span_json(const std::optional<RowSpan>& span) {
+  if (!span) return nullptr;
+  return {{"column", span->column}, {"start", span->start}, {"end", span->end}};
+}
+
+/// Of a list one for each of its texts; otherwise one, null where the value is.
+ordered_json spans_json(const RowAnswer& answer) {
+  if (!std::holds_alternative<std::vector<std::string>>(answer.value))
+    return answer.spans->empty() ? ordered_json() : span_json(answer.spans->front());
+  ordered_json list = ordered_json::array();
+  for (const auto& span : *answer.spans) list.push_back(span_json(span));
+  return list;
+}
+
 void add_answer(const RowAnswer& answer, ordered_json& out) {
   out["answer"] = value_json(answer.value);
   if (answer.option) out["option"] = *answer.option;
@@ -21,6 +35,7 @@ void add_answer(const RowAnswer& answer, ordered_json& out) {
   if (answer.finish) out["finish"] = finish_name(*answer.finish);
   if (answer.logprob) out["logprob"] = *answer.logprob;
   if (answer.raw) out["raw"] = *answer.raw;
+  if (answer.confidence) out["confidence"] = *answer.confidence;
 }
 
 void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& out) {
@@ -35,6 +50,9 @@ void add_values(const Row& row, const ExtractedValues& extracted, ordered_json& 
     if (!answer.note.empty()) out["notes"][name] = answer.note;
     if (answer.logprob) out["logprobs"][name] = *answer.logprob;
     if (answer.raw) out["raw"][name] = *answer.raw;
+    if (answer.confidence) out["confidence"][name] = *answer.confidence;
+    if (answer.null_margin) out["null_margins"][name] = *answer.null_margin;
+    if (answer.spans) out["spans"][name] = spans_json(answer);
   }
   if (extracted.logprob) out["logprobs"] = *extracted.logprob;
   if (extracted.raw) out["raw"] = *extracted.raw;
@@ -58,6 +76,26 @@ std::optional<Value> read_member(const ordered_json& object, const std::string& 
   return at->get<Value>();
 }
 
+std::optional<RowSpan> read_span(const ordered_json& from) {
+  if (from.is_null()) return std::nullopt;
+  return RowSpan{from.at("column").get<std::string>(), from.at("start").get<int64_t>(),
+                 from.at("end").get<int64_t>()};
+}
+
+std::optional<std::vector<std::optional<RowSpan>>> read_spans(const ordered_json& all,
+                                                              const std::string& name,
+                                                              const RowValue& value) {
+  const auto at = all.find(name);
+  if (at == all.end()) return std::nullopt;
+  std::vector<std::optional<RowSpan>> spans;
+  if (std::holds_alternative<std::vector<std::string>>(value))
+    for (const ordered_json& each : at->get_ref<const ordered_json::array_t&>())
+      spans.push_back(read_span(each));
+  else if (const auto span = read_span(*at); span || is_found(value))
+    spans.push_back(span);
+  return spans;
+}
+
 RowAnswer read_answer(const ordered_json& from) {
   RowAnswer answer;
   answer.value = read_value(from.at("answer"));
@@ -67,6 +105,7 @@ RowAnswer read_answer(const ordered_json& from) {
     answer.finish = *finish == "length" ? Finish::length : Finish::stop;
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
+  answer.confidence = read_member<double>(from, "confidence");
   return answer;
 }
 
@@ -78,12 +117,17 @@ ExtractedValues read_values(const ordered_json& from) {
     const auto at = from.find(key);
     return at == from.end() ? none : *at;
   };
-  const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw");
+  const ordered_json &notes = about("notes"), &logprobs = about("logprobs"), &raw = about("raw"),
+                     &confidence = about("confidence"), &margins = about("null_margins"),
+                     &spans = about("spans");
   for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
     RowAnswer answer{read_value(value)};
     answer.note = read_member<std::string>(notes, name).value_or("");
     if (logprobs.is_object()) answer.logprob = read_member<double>(logprobs, name);
     if (raw.is_object()) answer.raw = read_member<std::string>(raw, name);
+    answer.confidence = read_member<double>(confidence, name);
+    answer.null_margin = read_member<double>(margins, name);
+    answer.spans = read_spans(spans, name, answer.value);
     extracted.values.push_back({name, std::move(answer)});
   }
   if (!logprobs.is_object()) extracted.logprob = read_member<double>(from, "logprobs");

@@ -407,8 +407,8 @@ void RunFolder::publish() {
 }
 
 Manifest RunFolder::manifest() const {
-  Manifest manifest{at_.rows,     at_.rejects, options_.first_row,
-                    at_.position, published_,  options_.fingerprint};
+  Manifest manifest{at_.rows,   at_.rejects,          options_.first_row, at_.position,
+                    published_, options_.fingerprint, options_.sources};
   manifest.files.push_back({"rejects.jsonl", at_.rejects, at_.rejects_bytes, at_.rejects_sha256});
   return manifest;
 }

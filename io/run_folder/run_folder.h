@@ -21,6 +21,7 @@ struct RunFolderOptions {
   int64_t rows_per_file = 1000000;  ///< a rows file ends with the group that reaches it
   /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
   nlohmann::ordered_json fingerprint;
+  RunSources sources = {};
   int64_t first_row = 0;  ///< of the corpus: where the run begins
   bool restart = false;   ///< throw away what is there
 

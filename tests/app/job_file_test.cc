@@ -141,12 +141,13 @@ cost: {usd_per_hour: 2.5, devices: 8}
 TEST_F(JobFile, OutputSwitchesAreTheirOwn) {
   const auto on = [&](const std::string& key) {
     const Job::Output output = read(kExtract, {"output." + key + "=true"}).output;
-    return std::array{output.logprobs, output.raw, output.tokens, output.timing};
+    return std::array{output.logprobs, output.raw, output.tokens, output.timing, output.confidence};
   };
-  EXPECT_EQ(on("logprobs"), (std::array{true, false, false, false}));
-  EXPECT_EQ(on("raw"), (std::array{false, true, false, false}));
-  EXPECT_EQ(on("tokens"), (std::array{false, false, true, false}));
-  EXPECT_EQ(on("timing"), (std::array{false, false, false, true}));
+  EXPECT_EQ(on("logprobs"), (std::array{true, false, false, false, false}));
+  EXPECT_EQ(on("raw"), (std::array{false, true, false, false, false}));
+  EXPECT_EQ(on("tokens"), (std::array{false, false, true, false, false}));
+  EXPECT_EQ(on("timing"), (std::array{false, false, false, true, false}));
+  EXPECT_EQ(on("confidence"), (std::array{false, false, false, false, true}));
 }
 
 TEST_F(JobFile, TakesTheOldNameOfAKey) {
@@ -287,12 +288,89 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
             "--set input.category=c: input.category works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("task.schema=s"),
             "--set task.schema=s: task.schema works only with task.kind extract; remove it");
+  EXPECT_EQ(ask_error("output.spans=true"),
+            "--set output.spans=true: output.spans works only with task.kind extract; remove it");
   EXPECT_EQ(ask_error("method=null"),
             "--set method=null: method.name hpd (the default) works only with task.kind extract; for ask use "
             "one of ippd, "
             "parallel-prompting, standard, separate, prefix, pced, seqbatch");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
+}
+
+TEST_F(JobFile, ConfidenceNeedsAnAnswerOfItsOwn) {
+  const std::string on = "output.confidence=true";
+  for (const char* method : {"hpd", "separate"})
+    EXPECT_EQ(error(kExtract, {on, "method.null_bias=-1.5", std::string("method.name=") + method}),
+              "no error");
+  EXPECT_EQ(error(kExtract, {on, "method.name=standard"}),
+            "--set output.confidence=true: output.confidence does not work with method.name standard, which "
+            "decodes all values of a record as one text; use one of hpd, separate");
+  EXPECT_EQ(
+      error(kExtract, {"method.null_bias=1", "method.name=seqbatch"}),
+      "--set method.null_bias=1: method.null_bias does not work with method.name seqbatch, which decodes "
+      "all values of a record as one text; use one of hpd, separate");
+  for (const char* method : {"ippd", "standard", "prefix"})
+    EXPECT_EQ(error(kAsk, {on, std::string("method.name=") + method}), "no error");
+  EXPECT_EQ(
+      error(kAsk, {on, "method.name=pced", "input.context=null", "input.documents=d"}),
+      "--set output.confidence=true: output.confidence does not work with method.name pced, which picks "
+      "each token from several documents' probabilities; use one of ippd, parallel-prompting, standard, "
+      "separate, prefix");
+  EXPECT_EQ(ask_error("method.null_bias=1"),
+            "--set method.null_bias=1: method.null_bias works only with task.kind extract; remove it");
+  EXPECT_EQ(override_error("method.null_bias=101"),
+            "--set method.null_bias=101: method.null_bias must be at most 100, not 101");
+  EXPECT_EQ(
+      error(kChat, {on}),
+      "--set output.confidence=true: output.confidence works only with task.kind extract and ask; for chat "
+      "use output.logprobs");
+  EXPECT_EQ(
+      override_error("output.calibration=c.json"),
+      "--set output.calibration=c.json: output.calibration works only with output.confidence true; remove "
+      "it");
+  EXPECT_EQ(error(kExtract, {on, "output.calibration=none.json"}),
+            "--set output.calibration=none.json: output.calibration: no such file or folder: none.json");
+  folder_.write("c.json", "{\"format\": \"x\"}");
+  EXPECT_EQ(error(kExtract, {on, "output.calibration=@c.json"}),
+            "c.json: the format is \"x\", not \"sheaf confidence 1\"; write the file again with `sheaf "
+            "calibrate`");
+}
+
+TEST_F(JobFile, ExamplesAreAFileOrAMapWithOne) {
+  folder_.write("gold.jsonl", "{}\n");
+  const Job::Task::Examples brief = read(kExtract, {"task.examples=@gold.jsonl"}).task.examples;
+  EXPECT_EQ(brief.path, folder_.path("gold.jsonl"));
+  EXPECT_EQ(brief.per_category, 8);
+  const Job::Task::Examples full =
+      read(kExtract,
+           {"task.examples={path: '@gold.jsonl', per_category: 64, seed: 3, unmentioned_absent: true}"})
+          .task.examples;
+  EXPECT_EQ(full.path, folder_.path("gold.jsonl"));
+  EXPECT_EQ(full.per_category, 64);
+  EXPECT_EQ(full.seed, 3u);
+  EXPECT_TRUE(full.unmentioned_absent);
+  EXPECT_EQ(override_error("task.examples=none.jsonl"),
+            "--set task.examples=none.jsonl: task.examples: no such file or folder: none.jsonl");
+  EXPECT_EQ(override_error("task.examples.path=none.jsonl"),
+            "--set task.examples.path=none.jsonl: task.examples.path: no such file or folder: none.jsonl");
+  EXPECT_EQ(override_error("task.examples.seed=1"),
+            "--set task.examples.seed=1: the key \"task.examples.path\" is missing; add it");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "task.examples.per_category=1001"}),
+      "--set task.examples.per_category=1001: task.examples.per_category must be at most 1000, not 1001");
+  EXPECT_EQ(error(kExtract, {"task.examples.path=@gold.jsonl", "task.examples.per_categry=4"}),
+            "--set task.examples.per_categry=4: unknown key \"per_categry\"; did you mean \"per_category\"?");
+  EXPECT_EQ(error(kAsk, {"task.examples=@gold.jsonl"}),
+            "--set task.examples=gold.jsonl: task.examples works only with task.kind extract; remove it");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "method.name=seqbatch"}),
+      "--set task.examples.path=gold.jsonl: task.examples does not work with method.name seqbatch; use hpd, "
+      "separate, standard or prefix");
+  EXPECT_EQ(
+      error(kExtract, {"task.examples.path=@gold.jsonl", "method.stacking=joint"}),
+      "--set task.examples.path=gold.jsonl: task.examples works only with method.stacking isolated, not with "
+      "joint");
 }
 
 TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {

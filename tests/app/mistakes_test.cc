@@ -135,7 +135,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
       EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
     ++commands;
   }
-  EXPECT_EQ(commands, 17u);
+  EXPECT_EQ(commands, 19u);
 }
 
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {

@@ -147,5 +147,68 @@ TEST(Pick, TinyTemperatureIsGreedy) {
   EXPECT_EQ(pick_token(logits, sampled(1e-30f, 0.999f), {}).token, pick_token(logits, {}, {}).token);
 }
 
+/// The definition, over every token: the bias decides, log-probabilities do not know it.
+TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
+  std::mt19937 random(9);
+  int watched = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::vector<float> logits = random_logits(2 + random() % 300, random());
+    for (size_t j = 0; j < logits.size(); j += 2) logits[j] = std::round(logits[j]);  // ties
+    if (i % 10 == 0) logits[random() % logits.size()] = kNan;
+    Tokens allowed;
+    for (size_t j = 0; i % 2 == 1 && j < logits.size(); j += 1 + random() % 7)
+      allowed.push_back(static_cast<TokenId>(j));
+    Pick pick;
+    pick.rivals = true;
+    if (i % 3 > 0)
+      pick.watch = allowed.empty() ? static_cast<TokenId>(random() % logits.size())
+                                   : allowed[random() % allowed.size()];
+    if (i % 3 == 2) pick.bias = static_cast<float>(random() % 13) - 6;
+
+    std::vector<TokenId> candidates = allowed;
+    for (size_t j = 0; allowed.empty() && j < logits.size(); ++j)
+      candidates.push_back(static_cast<TokenId>(j));
+    const auto logit = [&](TokenId token) {
+      const float value = logits[static_cast<size_t>(token)];
+      return std::isnan(value) ? -kInfinity : value;
+    };
+    TokenId best = candidates[0];
+    for (const TokenId token : candidates) {
+      const auto biased = [&](TokenId one) { return logit(one) + (one == pick.watch ? pick.bias : 0); };
+      if (biased(token) > biased(best)) best = token;
+    }
+    float second = -kInfinity;
+    for (const TokenId token : candidates)
+      if (token != best && token != pick.watch) second = std::max(second, logit(token));
+    for (float& value : logits)
+      if (std::isnan(value)) value = -kInfinity;
+    double sum = 0;
+    for (const float value : logits) sum += std::exp(static_cast<double>(value));
+    const double total = std::log(sum);
+
+    const Picked picked = pick_token(logits, pick, allowed);
+    EXPECT_EQ(picked.token, best) << i;
+    EXPECT_NEAR(picked.logprob, static_cast<double>(logit(best)) - total, 1e-5);
+    const auto near = [&](float got, float value) {
+      return std::isinf(value)
+                 ? got == value
+                 : std::abs(static_cast<double>(got) - (static_cast<double>(value) - total)) < 1e-5;
+    };
+    EXPECT_TRUE(near(picked.second, second)) << i;
+    EXPECT_TRUE(near(picked.watched, pick.watch < 0 ? -kInfinity : logit(pick.watch))) << i;
+    watched += picked.token == pick.watch;
+  }
+  EXPECT_GT(watched, 10);
+}
+
+TEST(Pick, BiasIsDrawnToo) {
+  const std::vector<float> logits{std::log(0.5f), std::log(0.5f)};
+  Pick pick = sampled(1, 0.6f);
+  EXPECT_EQ(pick_token(logits, pick, {}).token, 1);
+  pick.watch = 0;
+  pick.bias = std::log(2.0f);
+  EXPECT_EQ(pick_token(logits, pick, {}).token, 0);
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -57,6 +57,34 @@ TEST_P(DatasetFuzz, NeverCrashesAndTellsEveryEntry) {
   EXPECT_GT(refused, 0);
 }
 
+/// What the page of `sheaf review` downloads.
+TEST(GoldFuzz, ReviewedValues) {
+  const std::string lines =
+      R"({"id": "a", "category": "Tea", "document": "Oak tea", "gold": {"Brand": "Oak", "Size": null, "Notes": ["x"]}}
+{"id": 18446744073709551615, "category": "Tea", "document": "", "gold": {}, "wrong": {"Brand": ["Elm"], "Size": [null]}}
+)";
+  const TempFolder folder;
+  int64_t read = 0, refused = 0;
+  fuzz([&](std::mt19937_64& random) {
+    const std::string text = random() % 2 ? mutate(lines, random, kWords) : without_a_key(lines, random);
+    const std::string path = folder.write("gold.jsonl", text);
+    try {
+      for (const GoldAnswer& answer : read_gold("auto", path)) {
+        if (!answer.extra.is_object() || !answer.extra.contains("gold")) continue;
+        for (const auto& [attribute, values] : answer.extra["gold"].items()) ASSERT_TRUE(values.is_array());
+        const nlohmann::json wrong = answer.extra.value("wrong", nlohmann::json::object());
+        for (const auto& [attribute, values] : wrong.items()) ASSERT_TRUE(values.is_array());
+      }
+      ++read;
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_EQ(error.fault(), Fault::input) << error.what();
+    }
+  });
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, DatasetFuzz, testing::Range(size_t{0}, samples().size()),
                          [](const auto& format) {
                            std::string name = samples()[format.param].format;

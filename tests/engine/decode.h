@@ -57,6 +57,9 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
     EXPECT_EQ(answer.tokens, other.tokens) << what << ": record " << key.first << ", question " << key.second;
     EXPECT_EQ(answer.ending, other.ending) << what;
     EXPECT_EQ(answer.logprob, other.logprob) << what << ": not the same to the bit";
+    EXPECT_EQ(answer.null_logprob, other.null_logprob) << what;
+    EXPECT_EQ(answer.alternative, other.alternative) << what;
+    EXPECT_EQ(answer.null_margin, other.null_margin) << what;
   }
 }
 
@@ -75,6 +78,12 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   if (seed % 3 == 0)
     for (RecordParts& record : records)
       for (QuestionParts& question : record.own_questions) question.allowed = trie;
+  // Null is one token, or two, the first of which an allowed answer begins with too.
+  if (seed % 2 == 0 && kind != 6) {
+    const auto watch = std::make_shared<Watch>(Watch{seed % 4 == 0 ? Tokens{11} : Tokens{20, 21}, 0.5f});
+    for (RecordParts& record : records)
+      for (QuestionParts& question : record.own_questions) question.watch = watch;
+  }
   if (kind == 6) add_random_experts(records, 4, 12, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;

@@ -1,4 +1,6 @@
 // Of several options the likeliest as a whole is taken, whatever else runs beside it.
+#include "core/engine/options.h"
+
 #include <gtest/gtest.h>
 
 #include "cpu/cpu_backend.h"
@@ -45,10 +47,11 @@ test::Answers decode_best(Backend& backend, std::vector<Stack> stacks, const Eng
   size_t next = 0;
   engine.run([&] { return next < stacks.size() ? std::optional(std::move(stacks[next++])) : std::nullopt; },
              [&](Stack&& stack, std::vector<Answer>&& answers) {
-               for (size_t i = 0; i < answers.size(); ++i) {
+               for (size_t i = 0, end = 0; i < answers.size(); i = end) {
+                 end = options_end(stack.slots, i);
                  const Slot& slot = stack.slots[i];
-                 Answer& held = best[{slot.record, slot.question}];
-                 if (slot.option == 0 || answers[i].logprob > held.logprob) held = std::move(answers[i]);
+                 best[{slot.record, slot.question}] = take_likeliest(
+                     std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
                }
              });
   stats = engine.stats();

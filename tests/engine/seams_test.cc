@@ -25,8 +25,9 @@ class Seams : public testing::TestWithParam<Case> {
   }
 
   /// The prompts of the record, each as the tokens of all its parts, against those of its text.
-  void expect_whole(const Job& job, const Record& record, const Schema& schema = {}) {
-    const auto task = make_task(*tokenizer_, chat_template(GetParam().chat), job, schema);
+  void expect_whole(const Job& job, const Record& record, const Schema& schema = {},
+                    const Examples* examples = nullptr) {
+    const auto task = make_task(*tokenizer_, chat_template(GetParam().chat), job, schema, examples);
     EXPECT_TRUE(task->notices().empty()) << task->notices().front();
     RecordParts parts = task->parts(record);
     std::vector<Stack> stacks;
@@ -73,6 +74,24 @@ TEST_P(Seams, OfExtraction) {
   job.method.name = "hpd";
   job.method.keys = KeyForm::marker;
   expect_whole(job, backpack(), backpacks());
+}
+
+TEST_P(Seams, OfExamples) {
+  if (chat_template(GetParam().chat).answer_close.empty()) return;
+  Examples examples;
+  examples.by_category["Backpack"] = {
+      {"Oak & Elm rucksack, 20 L.",
+       {{"Brand", "Oak & Elm"}, {"Net content", "20 L"}, {"Wasserdicht ä", "ja"}}},
+      {"(no name)", {{"Brand", nullptr}}}};
+  Job job;
+  job.task.kind = TaskKind::extract;
+  for (const char* method : {"hpd", "standard"}) {
+    job.method.name = method;
+    expect_whole(job, backpack(), backpacks(), &examples);
+  }
+  job.method.name = "hpd";
+  job.method.keys = KeyForm::marker;
+  expect_whole(job, backpack(), backpacks(), &examples);
 }
 
 TEST_P(Seams, OfQuestions) {

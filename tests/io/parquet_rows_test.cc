@@ -79,10 +79,33 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
   EXPECT_FALSE(rows[1]["notes"].is_null());
 }
 
+TEST(ParquetRows, SpansAreListsOfStructs) {
+  const TempFolder folder;
+  RowAnswer brand{"Oak"}, sizes{std::vector<std::string>{"8", "9"}}, none;
+  brand.spans = {RowSpan{"title", 2, 5}};
+  sizes.spans = {std::nullopt, RowSpan{"description", 0, 1}};
+  none.spans.emplace();
+  Job job = make_job(TaskKind::extract);
+  job.output.spans = true;
+  const auto columns = row_columns(job, make_schema(), true);
+  write_table({{1, ExtractedValues{"Shoes", {{"Brand", brand}, {"Sizes", sizes}}}},
+               {2, ExtractedValues{"Shoes", {{"Brand", none}, {"Sizes", none}}}}},
+              columns, folder.path("a.parquet"));
+  EXPECT_NE(column_types(folder.path("a.parquet")).find("struct<column: string, start: int64, end: int64>"),
+            std::string::npos);
+  const auto rows = read_table(folder.path("a.parquet"), columns);
+  ASSERT_EQ(rows.size(), 2u);
+  const json title{{"column", "title"}, {"start", 2}, {"end", 5}};
+  const json description{{"column", "description"}, {"start", 0}, {"end", 1}};
+  EXPECT_EQ(json(rows[0]["spans"]), (json{{"Brand", {title}}, {"Sizes", {nullptr, description}}}));
+  EXPECT_EQ(json(rows[1]["spans"]), (json{{"Brand", json::array()}, {"Sizes", json::array()}}));
+}
+
 TEST(ParquetRows, AnswersAreAListOfStructs) {
   const TempFolder folder;
   RowAnswer chosen{"B"};
   chosen.option = "two";
+  chosen.confidence = 0.5;
   const std::vector<Row> written = {{3, std::vector<QuestionAnswer>{{"q1", chosen}, {5, {nullptr, "cut"}}}}};
   const auto columns = row_columns(make_job(TaskKind::ask), {}, true);
   write_table(written, columns, folder.path("a.parquet"));
@@ -90,8 +113,23 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0]["id"], 3);
   EXPECT_EQ(rows[0]["answers"][0]["option"], "two");
+  EXPECT_EQ(rows[0]["answers"][0]["confidence"], 0.5);
   EXPECT_EQ(rows[0]["answers"][1]["id"], "5");
   EXPECT_TRUE(rows[0]["answers"][1]["answer"].is_null());
+}
+
+TEST(ParquetRows, ConfidenceIsAMapOfAttributes) {
+  const TempFolder folder;
+  RowAnswer sure{"Oak"};
+  sure.confidence = 0.75;
+  sure.null_margin = INFINITY;
+  Job job = make_job(TaskKind::extract);
+  job.output.confidence = true;
+  const auto columns = row_columns(job, make_schema(), false);
+  write_table({{"a", ExtractedValues{"Tea", {{"Brand", sure}}}}}, columns, folder.path("a.parquet"));
+  const auto rows = read_table(folder.path("a.parquet"), columns);
+  EXPECT_EQ(rows[0]["confidence"], (json{{"Brand", 0.75}}));
+  EXPECT_EQ(rows[0]["null_margins"], (json{{"Brand", nullptr}}));
 }
 
 TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {

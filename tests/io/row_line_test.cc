@@ -27,6 +27,11 @@ std::vector<Case> make_cases() {
   RowAnswer brand{"Oak"}, weight{2.5, "rounded"};
   brand.logprob = weight.logprob = -1;
   brand.raw = weight.raw = "r";
+  RowAnswer sure{"Oak"};
+  sure.confidence = 0.5;
+  sure.null_margin = -1.5;
+  RowAnswer asked{"Oak"};
+  asked.confidence = 0.75;
   ExtractedValues whole{"Tea", {{"Sizes", {Texts{"8", "9"}}}, {"Weight", {int64_t{-3}}}}};
   whole.logprob = -4;
   whole.raw = "{}";
@@ -38,7 +43,17 @@ std::vector<Case> make_cases() {
   facts.seconds = 0.25;
   Row split{1, ExtractedValues{"Tea", {{"Brand", brand}, {"Weight", weight}}}};
   split.parts = 2;
+  RowAnswer placed{"Oak"}, colors{Texts{"red", "blue"}}, unplaced{"Pine"}, none;
+  placed.spans = {RowSpan{"title", 0, 3}};
+  colors.spans = {RowSpan{"description", 4, 7}, std::nullopt};
+  unplaced.spans.emplace(1);
+  none.spans.emplace();
   return {
+      {{1,
+        ExtractedValues{"Tea", {{"Brand", placed}, {"Colors", colors}, {"Wood", unplaced}, {"Size", none}}}},
+       R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Colors":["red","blue"],"Wood":"Pine","Size":null},)"
+       R"("spans":{"Brand":{"column":"title","start":0,"end":3},"Colors":[{"column":"description","start":4,)"
+       R"("end":7},null],"Wood":null,"Size":null}})"},
       {{7, full_answer()},
        R"({"id":7,"answer":"B","option":"two","note":"cut","logprob":-0.5,"raw":" B\n"})"},
       {{"d", turn}, R"({"id":"d","answer":"Hello","finish":"length"})"},
@@ -49,6 +64,10 @@ std::vector<Case> make_cases() {
        R"("logprobs":{"Brand":-1.0,"Weight":-1.0},"raw":{"Brand":"r","Weight":"r"}})"},
       {split, R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Weight":2.5},"logprobs":{"Brand":-1.0,)"
               R"("Weight":-1.0},"raw":{"Brand":"r","Weight":"r"},"notes":{"Weight":"rounded"},"parts":2})"},
+      {{1, ExtractedValues{"Tea", {{"Brand", sure}, {"Size", {}}}}},
+       R"({"id":1,"category":"Tea","values":{"Brand":"Oak","Size":null},"confidence":{"Brand":0.5},)"
+       R"("null_margins":{"Brand":-1.5}})"},
+      {{2, asked}, R"({"id":2,"answer":"Oak","confidence":0.75})"},
       {{1, whole},
        R"({"id":1,"category":"Tea","values":{"Sizes":["8","9"],"Weight":-3},"logprobs":-4.0,"raw":"{}"})"},
       {facts, R"({"id":"x","answer":null,"parts":2,"cut_tokens":3,"document_tokens":40,"answer_tokens":5,)"
@@ -97,6 +116,8 @@ TEST(RowLine, OtherLinesAreNoRows) {
            R"({"id":1,"category":"c","values":[]})",
            R"({"id":1,"category":"c","values":{"a":1},"notes":{"a":1}})",
            R"({"id":1,"category":"c","values":{"a":1},"raw":7})",
+           R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":[]}})",
+           R"({"id":1,"category":"c","values":{"a":1},"spans":{"a":{"column":1,"start":0,"end":1}}})",
            R"({"id":1,"answer":"a","parts":"2"})",
        })
     EXPECT_FALSE(read_row(line)) << line;

@@ -47,6 +47,14 @@ TEST(SchemaFile, ReadsCategoriesInOrder) {
   EXPECT_NE(schema.find("Tea"), nullptr);
 }
 
+TEST(SchemaFile, SpansMayBeFreed) {
+  TempFolder folder;
+  Schema schema = read_schema(folder.write("s.yaml", "categories:\n  A:\n    - {name: Brand, type: span}\n"));
+  EXPECT_EQ(schema.categories[0].attributes[0].type, ValueType::span);
+  free_spans(schema);
+  EXPECT_EQ(schema.categories[0].attributes[0].type, ValueType::text);
+}
+
 TEST(SchemaFile, ErrorsCarryTheLine) {
   EXPECT_EQ(
       schema_error("categories:\n  A:\n    - {name: Colour}\n    - {name: Size}\n    - {name: Colour}\n"),

@@ -40,6 +40,48 @@ TEST_F(ScoreCommand, WhatHasNoPredictionIsWrongByEveryMetric) {
   EXPECT_EQ(against["total"], 4);
 }
 
+TEST_F(ScoreCommand, ValuesMarkedWrongCountWhereTheyComeAgain) {
+  const std::string gold =
+      write("values.jsonl",
+            R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Size": [7], "Form": [null]}}
+{"id": 2, "category": "Tea", "gold": {}, "wrong": {"Brand": ["Elm"], "Size": [["a", "b"]]}}
+)");
+  const std::string rows = write(
+      "rows.jsonl", R"({"id": 1, "category": "Tea", "values": {"Brand": "Oak", "Size": 7.0, "Form": null}}
+{"id": 2, "category": "Tea", "values": {"Brand": "Elm", "Size": ["a", "b"]}}
+{"id": 3, "category": "Tea", "values": {"Brand": "Ash", "Size": null}}
+)");
+  const std::string better =
+      write("better.jsonl",
+            R"({"id": 1, "category": "Tea", "values": {"Brand": "Oak", "Size": null, "Form": "bags"}}
+{"id": 2, "category": "Tea", "values": {"Brand": "Elm", "Size": ["b"]}}
+)");
+  const std::string metric = "--metric attributes --gold " + gold + " --pred ";
+  const json before = score(metric + rows), after = score(metric + better);
+  EXPECT_EQ(before["vc"], 1);
+  EXPECT_EQ(before["nv"], 3) << "Size, Brand and Size";
+  EXPECT_EQ(before["vn"], 1) << "Form is not null";
+  EXPECT_EQ(before["unknown"], 1) << "nobody looked at record 3";
+  EXPECT_DOUBLE_EQ(before["micro_precision"], 25);
+  EXPECT_EQ(after["nv"], 1);
+  EXPECT_EQ(after["vn"], 0);
+  EXPECT_NE(run(metric + better).err.find("3 with another value than the one marked wrong"),
+            std::string::npos);
+  EXPECT_EQ(score(metric + better + " --unmentioned-absent")["nn"], 0)
+      << "Size of 1 is not known to be absent";
+  const json against = score(metric + better + " --against " + rows);
+  EXPECT_EQ(against["vc"], 1);
+  EXPECT_EQ(against["nv"], 0) << "both are compared on what is known of both";
+  expect_refusal("--metric attributes --pred " + better + " --gold " +
+                     write("other.jsonl", R"({"id": 1, "category": "Tea", "gold": {}, "wrong": {"Size": [7]}}
+)"),
+                 "better.jsonl: nothing to score");
+  expect_refusal("--metric attributes --pred " + rows + " --gold " +
+                     write("list.jsonl", R"({"id": 1, "category": "Tea", "gold": {}, "wrong": {"Size": 7}}
+)"),
+                 "\"wrong\" has no list of values for \"Size\"");
+}
+
 TEST_F(ScoreCommand, AttributesThatTheGoldDoesNotNameMayCountAsAbsent) {
   const std::string gold = write(
       "values.jsonl", R"({"id": 1, "category": "Tea", "document": "x", "gold": {"Brand": "Oak", "Size": null}}

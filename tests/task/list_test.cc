@@ -140,6 +140,16 @@ TEST_F(ListTask, ValuesAreOfTheirAttributesTypes) {
   EXPECT_FALSE(values.values[0].answer.logprob) << "one answer holds them all";
 }
 
+TEST_F(ListTask, SpansThatTheDocumentDoesNotHoldAreNull) {
+  schema_.categories[0].attributes[0].type = schema_.categories[0].attributes[2].type = ValueType::span;
+  EXPECT_EQ(said(task(TaskKind::extract)->row(product_, {wrote(" arn\n2. 2\n3. Oss")})),
+            (Texts{"Arn", "other", "null (not in the document: \"Oss\")"}));
+  job_.method.name = "standard";
+  EXPECT_EQ(said(task(TaskKind::extract)
+                     ->row(product_, {wrote("\"Brand\": \"Arn tea\", \"Weight\": 2, \"Kind\": \"te\"}")})),
+            (Texts{"Arn tea", "other", "null (not in the document: \"te\")"}));
+}
+
 TEST_F(ListTask, WhateverIsWrittenEveryQuestionHasAnAnswer) {
   const auto ask = task(TaskKind::ask), extract = task(TaskKind::extract);
   std::mt19937 random(7);

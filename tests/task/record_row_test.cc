@@ -49,6 +49,21 @@ TEST(PartRows, WhatIsSaidOfValuesGoesWithThem) {
               whole("Oak", -3, "a\nb"));
 }
 
+TEST(PartRows, ANullIsAsSureAsTheLeastSurePart) {
+  const auto own = [](const RowValue& brand, double confidence) {
+    RowAnswer answer{brand};
+    answer.confidence = confidence;
+    answer.null_margin = 1;
+    return tea({{"Brand", answer}});
+  };
+  const auto merged = [](const std::vector<Row>& rows) {
+    return std::get<ExtractedValues>(merge_part_rows(rows, {{-0.1}, {-0.2}}).content).values[0].answer;
+  };
+  EXPECT_EQ(merged({own(nullptr, 0.9), own(nullptr, 0.6)}).confidence, 0.6);
+  EXPECT_EQ(merged({own(nullptr, 0.9), own("Oak", 0.95)}).confidence, 0.95);
+  EXPECT_FALSE(merged({own("Elm", 0.9), own("Oak", 0.95)}).null_margin);
+}
+
 TEST(PartRows, AnAnswerIsThatOfThePartThatFoundItBest) {
   const auto row = [](const RowValue& first, const RowValue& second) {
     return Row{7, std::vector<QuestionAnswer>{{"a", {first}}, {"b", {second}}}};

@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/metrics/metric.h"
+
+namespace sheaf {
+
+/// A prediction that was judged.
+struct Judged {
+  double confidence = 0;  ///< in [0, 1]
+  bool right = false;
+};
+
+/// How confidence becomes the share that is right: its logit is divided by the temperature, then the offset
+/// is added.
+struct ConfidenceScale {
+  double temperature = 1, offset = 0;
+
+  double apply(double confidence) const;
+  bool operator==(const ConfidenceScale&) const = default;
+};
+
+/// The scale under which the judgements are most likely. Temperatures are within 0.1 and 20. Each side
+/// counts one judgement more than there are (Platt), so that a few that are all right do not make certainty.
+ConfidenceScale fit_scale(std::span<const Judged> judged);
+
+/// The mean over all predictions of how far a bin's confidence is from its share of right ones. 15 bins of
+/// equal width; docs/confidence.md defines it.
+double calibration_error(std::span<const Judged> judged);
+
+/// What is taken when every prediction of at least some confidence is.
+struct Taken {
+  double confidence = 1;  ///< the least that is taken
+  double coverage = 0;    ///< share that is taken
+  double precision = 1;   ///< share of them that is right
+};
+
+/// The most that can be taken at a precision; nothing where no prediction can.
+std::optional<Taken> most_taken(std::span<const Judged> judged, double precision);
+
+/// What confidence is worth, of values or of nulls.
+struct ConfidenceSummary {
+  int64_t items = 0, right = 0;
+  double mean = 0;                                             ///< confidence
+  double error = 0;                                            ///< calibration_error()
+  std::vector<std::pair<double, std::optional<Taken>>> goals;  ///< by precision: 0.9, 0.95, 0.99
+  std::vector<Taken> curve;  ///< at each twentieth of coverage that there is
+};
+ConfidenceSummary summarize_confidence(std::span<const Judged> judged);
+
+/// Predictions that have a confidence: those that say something, and those that say nothing.
+struct JudgedItems {
+  std::vector<Judged> values, nulls;
+  std::map<std::pair<std::string, std::string>, std::vector<Judged>>
+      attributes;  ///< values by category and name
+};
+/// `scores`: of the same items, by a metric that judges each right or wrong; empty where it does not. Gold
+/// answers that never say that nothing is right judge no nulls: they name only those that are wrong.
+JudgedItems judged_items(std::span<const MetricItem> items, const Scores& scores);
+
+nlohmann::ordered_json confidence_json(const ConfidenceSummary& summary);
+/// By category and attribute: how many values, how many of them right, and their calibration error.
+nlohmann::ordered_json attribute_confidence_json(const JudgedItems& judged);
+/// Lines for people. `what`: "values" or "nulls".
+std::string confidence_text(const ConfidenceSummary& summary, const char* what);
+
+}  // namespace sheaf

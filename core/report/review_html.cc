@@ -1,0 +1,128 @@
+#include "core/report/review_html.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "core/report/review_sample.h"
+#include "core/report/review_script.h"
+#include "core/report/review_style.h"
+#include "core/report/svg_plot.h"
+#include "core/text/printable.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kReviewBody = R"html(<main>
+<header><h1>Review of <span id="run"></span></h1><span id="progress" role="status"></span></header>
+<progress id="bar" value="0"></progress>
+<p class="soft" id="tally" role="status"></p>
+<p class="soft" id="bias" hidden>These are the values that the model was least sure of. The precision of the whole run is likely higher.</p>
+<p class="soft" id="storage" hidden>This browser does not keep your verdicts. Download them before you close the page.</p>
+<section><p class="soft" id="where"></p><h2 id="attribute"></h2><p class="soft" id="about"></p>
+<p id="value"></p><p class="soft" id="facts"></p><p id="verdict" role="status"></p>
+<div id="editor" hidden><p class="soft" id="hint"></p><div id="slot"></div><p id="error" role="alert"></p>
+<div class="buttons"><button id="save">Save <kbd>Enter</kbd></button><button id="cancel">Cancel <kbd>Esc</kbd></button></div></div>
+<div id="document" tabindex="0" role="region" aria-label="Document"></div></section>
+<p id="done" hidden>Every value has a verdict. Download the gold file.</p>
+<div class="buttons"><button id="right">Right <kbd>y</kbd></button><button id="wrong">Wrong <kbd>n</kbd></button>
+<button id="edit">Edit <kbd>e</kbd></button><button id="undo">Undo <kbd>u</kbd></button>
+<button id="back" aria-label="Previous value">←</button><button id="next" aria-label="Next value">→</button>
+<button id="download">Download gold.jsonl</button></div>
+</main>)html";
+
+std::string_view type_word(ValueType type) {
+  switch (type) {
+    case ValueType::number:
+      return "number";
+    case ValueType::enumeration:
+      return "enum";
+    case ValueType::list:
+      return "list";
+    default:
+      return "text";
+  }
+}
+
+std::string dumped(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// JSON of the same value that no HTML parser takes for the end of its block, and in which no character hides
+/// from who looks at the source.
+std::string inside_script(const ordered_json& value) {
+  std::string out;
+  for (const char c : printable_json(dumped(value)))
+    if (c == '<' || c == '>' || c == '&')
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  return out;
+}
+
+/// Where the value stands: as its row says, else by search.
+void add_marks(const ReviewItem& item, const ReviewRecord& record, ordered_json& out) {
+  const auto& spans = item.answer.spans;
+  ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
+  const std::vector<std::string> texts = value_texts(item.answer.value);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto span = spans && i < spans->size() ? (*spans)[i] : find_in_columns(record.columns, texts[i]);
+    if (!span) absent.push_back(texts[i]);
+    for (size_t c = 0; span && c < record.columns.size(); ++c)
+      if (record.columns[c].name == span->column)
+        marks.push_back({{"column", c}, {"start", span->start}, {"end", span->end}});
+  }
+}
+
+ordered_json item_json(const ReviewItem& item, const ReviewRecord& record) {
+  const std::optional<double> sure = sureness(item.answer);
+  ordered_json out{
+      {"record", item.record},
+      {"attribute", item.attribute.name},
+      {"description", item.attribute.description},
+      {"type", type_word(item.attribute.type)},
+      {"options", item.attribute.options},
+      {"unit", item.attribute.unit},
+      {"value", dumped(std::visit([](const auto& held) { return ordered_json(held); }, item.answer.value))},
+      {"note", item.answer.note},
+      {"sureIs", item.answer.confidence ? "confidence" : "probability"},
+      {"sure", sure && std::isfinite(*sure) ? ordered_json(*sure) : ordered_json()}};
+  add_marks(item, record, out);
+  return out;
+}
+
+ordered_json record_json(const ReviewRecord& record) {
+  ordered_json columns = ordered_json::array();
+  for (const DocumentColumn& column : record.columns)
+    columns.push_back(ordered_json::array({column.name, column.text}));
+  return {{"id", dumped(record.id)}, {"category", record.category}, {"columns", std::move(columns)}};
+}
+
+}  // namespace
+
+std::string_view review_script() {
+  return kReviewScript;
+}
+
+std::string_view review_style() {
+  return kReviewStyle;
+}
+
+std::string review_html(const Review& review, std::string_view script_sha256, std::string_view style_sha256) {
+  ordered_json data{{"run", review.run}, {"key", review.key}, {"leastSure", review.least_sure}};
+  for (const ReviewRecord& record : review.records) data["records"].push_back(record_json(record));
+  for (const ReviewItem& item : review.items)
+    data["items"].push_back(item_json(item, review.records[item.record]));
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-{}'; "
+      "style-src 'sha256-{}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>sheaf review: {}</title>\n<style>{}</style></head>\n<body>\n{}\n"
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body></html>\n",
+      script_sha256, style_sha256, escaped(printable_line(review.run)), kReviewStyle, kReviewBody,
+      inside_script(data), kReviewScript);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,181 @@
+#include "core/task/find_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/task/value.h"
+#include "core/text/number_text.h"
+#include "core/text/words.h"
+
+namespace sheaf {
+namespace {
+
+struct ColumnText {
+  std::string_view name, text;
+  size_t begin;  // in the document
+};
+
+std::vector<ColumnText> columns_of(const Record& record) {
+  const std::string_view document = record.document;
+  if (record.columns.empty()) return {{"document", document, 0}};
+  std::vector<ColumnText> columns;
+  for (size_t i = 0; i < record.columns.size(); ++i) {
+    const auto& [name, begin] = record.columns[i];
+    const size_t end = i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : document.size();
+    columns.push_back({name, document.substr(begin, end - begin), begin});
+  }
+  return columns;
+}
+
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+/// Knuth, Morris and Pratt: linear, whatever repeats in the texts. `wanted` and the texts that are looked
+/// through are compared as `fold` makes them.
+template <class Fold>
+class Finder {
+ public:
+  Finder(std::string_view wanted, Fold fold) : wanted_(wanted), fold_(fold), known_(wanted.size()) {
+    for (size_t i = 1, length = 0; i < wanted.size(); ++i) {
+      length = next_length(length, fold(wanted[i]));
+      known_[i] = length;
+    }
+  }
+
+  /// Where the first whole words of `text` begin that are the wanted ones.
+  std::optional<size_t> find(std::string_view text) const {
+    for (size_t i = 0, length = 0; i < text.size(); ++i) {
+      length = next_length(length, fold_(text[i]));
+      if (length < wanted_.size()) continue;
+      const size_t begin = i + 1 - length;
+      if (splits_words(text, begin) && splits_words(text, i + 1)) return begin;
+      length = known_[length - 1];
+    }
+    return std::nullopt;
+  }
+
+ private:
+  size_t next_length(size_t length, char c) const {
+    while (length > 0 && fold_(wanted_[length]) != c) length = known_[length - 1];
+    return fold_(wanted_[length]) == c ? length + 1 : 0;
+  }
+
+  std::string_view wanted_;
+  Fold fold_;
+  std::vector<size_t> known_;  // per byte, how long a beginning of the wanted text ends with it
+};
+
+template <class Fold>
+std::optional<TextPlace> find_folded(const Record& record, std::string_view text, Fold fold) {
+  const Finder finder(text, fold);
+  for (const ColumnText& column : columns_of(record))
+    if (const auto begin = finder.find(column.text))
+      return TextPlace{column.begin + *begin, column.begin + *begin + text.size()};
+  return std::nullopt;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// The end of the number in digits that begins at `at`: 1,200.5
+size_t number_end(std::string_view text, size_t at) {
+  while (at < text.size() && (is_digit(text[at]) || ((text[at] == '.' || text[at] == ',') &&
+                                                     at + 1 < text.size() && is_digit(text[at + 1]))))
+    ++at;
+  return at;
+}
+
+/// How many bytes before `at` are a minus sign.
+size_t minus_bytes(std::string_view text, size_t at) {
+  for (const std::string_view sign : {"-", "\u2212"})
+    if (text.substr(0, at).ends_with(sign)) return sign.size();
+  return 0;
+}
+
+int64_t count_characters(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+RowSpan span_of(const Record& record, const TextPlace& place) {
+  const std::vector<ColumnText> columns = columns_of(record);
+  const auto column = std::prev(std::ranges::upper_bound(columns, place.begin, {}, &ColumnText::begin));
+  const int64_t start = count_characters(column->text.substr(0, place.begin - column->begin));
+  const std::string_view text =
+      std::string_view(record.document).substr(place.begin, place.end - place.begin);
+  return {std::string(column->name), start, start + count_characters(text)};
+}
+
+/// What is left without the last word, which may be cut short.
+std::string_view without_last_word(std::string_view text) {
+  size_t end = text.size();
+  // A character that was cut short has become U+FFFD.
+  while (text.substr(0, end).ends_with("\uFFFD")) end -= 3;
+  do {
+    if (end == 0) return {};
+    do --end;
+    while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
+  } while (!splits_words(text, end));
+  return text.substr(0, text.find_last_not_of(" \t", end == 0 ? 0 : end - 1) + 1);
+}
+
+std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value) {
+  std::vector<std::optional<RowSpan>> spans;
+  const auto add = [&](const std::optional<TextPlace>& place) {
+    spans.push_back(place ? std::optional(span_of(record, *place)) : std::nullopt);
+  };
+  const auto visit = [&](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::string>)
+      add(find_text(record, held));
+    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
+      for (const std::string& text : held) add(find_text(record, text));
+    else if constexpr (std::is_arithmetic_v<Held>)
+      add(find_number(record, static_cast<double>(held)));
+  };
+  std::visit(visit, value);
+  return spans;
+}
+
+}  // namespace
+
+std::optional<TextPlace> find_text(const Record& record, std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto exact = find_folded(record, text, [](char c) { return c; })) return exact;
+  return find_folded(record, text, to_lower);
+}
+
+std::optional<TextPlace> find_number(const Record& record, double number) {
+  for (const ColumnText& column : columns_of(record)) {
+    const std::string_view text = column.text;
+    for (size_t at = 0; at < text.size(); ++at) {
+      if (!is_digit(text[at])) continue;
+      const size_t begin = number < 0 ? at - minus_bytes(text, at) : at, end = number_end(text, at);
+      if (read_number_text(text.substr(begin, end - begin)).value == number)
+        return TextPlace{column.begin + begin, column.begin + end};
+      at = end;
+    }
+  }
+  return std::nullopt;
+}
+
+void bind_span(const Record& record, bool cut, RowAnswer& answer) {
+  auto* text = std::get_if<std::string>(&answer.value);
+  if (!text) return;
+  auto place = find_text(record, *text);
+  if (!place && cut) place = find_text(record, without_last_word(*text));
+  if (place) {
+    *text = record.document.substr(place->begin, place->end - place->begin);
+    return;
+  }
+  answer.note = "not in the document: \"" + valid_utf8(std::string_view(*text).substr(0, 60)) + '"';
+  answer.value = nullptr;
+}
+
+void add_spans(const Record& record, Row& row) {
+  if (auto* extracted = std::get_if<ExtractedValues>(&row.content))
+    for (AttributeValue& value : extracted->values) value.answer.spans = spans_of(record, value.answer.value);
+}
+
+}  // namespace sheaf

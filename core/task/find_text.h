@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "core/task/record.h"
+#include "core/task/row.h"
+
+namespace sheaf {
+
+/// Bytes [begin, end) of a record's document, in one of its columns.
+struct TextPlace {
+  size_t begin = 0, end = 0;
+};
+
+/// The first place where the document holds `text` from the beginning of a word to the end of one: to the
+/// letter, or else with other capital letters (A to Z).
+std::optional<TextPlace> find_text(const Record& record, std::string_view text);
+
+/// The first number of the document that is written in digits and is `number`.
+std::optional<TextPlace> find_number(const Record& record, double number);
+
+/// Binds the value of a span to its document: it becomes the text that stands there, or null with a note. Of
+/// a value that was `cut` at the length limit whole words are left.
+void bind_span(const Record& record, bool cut, RowAnswer& answer);
+
+/// Says of every value of a row where the document holds it.
+void add_spans(const Record& record, Row& row);
+
+}  // namespace sheaf

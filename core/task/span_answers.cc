@@ -1,0 +1,188 @@
+#include "core/task/span_answers.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/task/choices.h"
+#include "core/task/prompt_text.h"
+#include "core/text/utf8.h"
+#include "core/text/words.h"
+
+namespace sheaf {
+namespace {
+
+constexpr std::string_view kAfterClosing = ",} \t\r\n";
+
+/// The letter A to Z with the other case; none for other bytes.
+std::optional<char> other_case(char c) {
+  const char low = static_cast<char>(c | 0x20);
+  return low >= 'a' && low <= 'z' ? std::optional(static_cast<char>(c ^ 0x20)) : std::nullopt;
+}
+
+/// Whether the tokens of "a" in quotes are a copy of the document a.
+bool can_copy(const std::shared_ptr<const SpanTokens>& tokens, const Tokens& quoted) {
+  const SpanAnswers answers(tokens, "a", 0, 1);
+  SpanAnswers::Node node = SpanAnswers::root;
+  for (const TokenId token : quoted) {
+    if (node < 0 || !std::ranges::binary_search(answers.allowed(node), token)) return false;
+    node = answers.advance(node, token);
+  }
+  return node < 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context) {
+  auto tokens = std::make_shared<SpanTokens>(
+      SpanTokens{TokenTrie(context.tokenizer), encode_part(context.tokenizer, " null")});
+  if (tokens->null.empty() || !can_copy(tokens, encode_part(context.tokenizer, " \"a\"")))
+    refuse("{} has no tokens for null or a text in quotes; use a model whose tokenizer covers them",
+           tokenizer_name(context));
+  return tokens;
+}
+
+SpanAnswers::SpanAnswers(std::shared_ptr<const SpanTokens> tokens, std::string_view document, size_t begin,
+                         size_t end)
+    : tokens_(std::move(tokens)) {
+  write_text(document, begin, end);
+  find_dead_ends();
+  find_state({kStart});
+  // The longest lists, which every answer needs: made here, outside of the decode loop.
+  expanded(root);
+  expanded(find_state({kOpen}));
+}
+
+void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end) {
+  const auto inside_character = [&](size_t at) {
+    return at < document.size() && (static_cast<unsigned char>(document[at]) & 0xC0) == 0x80;
+  };
+  while (inside_character(begin)) ++begin;
+  while (inside_character(end)) --end;
+  bool after_text = false;  // the last character is one that a value may end with
+  for (size_t at = begin; at < end;) {
+    const auto [point, bytes] = decode_valid(document.data() + at);
+    const bool line_end = point < 0x20, space = is_space_character(point);
+    const bool word = splits_words(document, at);
+    if (word && !line_end && !space) starts_.push_back(text_.size());
+    ends_.resize(text_.size() + 1);
+    ends_[text_.size()] = word && after_text;
+    if (point == '"' || point == '\\') text_ += '\\';
+    if (line_end)
+      text_ += '\n';
+    else
+      text_ += document.substr(at, bytes);
+    after_text = !line_end && !space;
+    at += bytes;
+  }
+  ends_.resize(text_.size() + 1);
+  ends_[text_.size()] = after_text && (end == document.size() || splits_words(document, end));
+}
+
+/// A tokenizer without byte tokens cannot spell every character.
+void SpanAnswers::find_dead_ends() {
+  leads_on_.assign(text_.size() + 1, true);
+  Ways ways;
+  for (size_t at = text_.size() + 1; at-- > 0;) {
+    ways.clear();
+    follow(TokenTrie::root, at, ways);
+    leads_on_[at] = !ways.empty();
+  }
+  std::erase_if(starts_, [&](size_t start) {
+    ways.clear();
+    follow_from(TokenTrie::root, start, ways);
+    return ways.empty();
+  });
+}
+
+SpanAnswers::Node SpanAnswers::find_state(std::vector<At> places) const {
+  const auto [found, added] = known_.try_emplace(std::move(places), static_cast<Node>(states_.size()));
+  if (added) states_.push_back({found->first, {}, {}, {}});
+  return found->second;
+}
+
+const SpanAnswers::State& SpanAnswers::expanded(Node node) const {
+  State& state = states_[static_cast<size_t>(node)];
+  if (!state.tokens.empty()) return state;
+  Ways ways;
+  for (const At place : state.places) add_ways(place, ways);
+  std::sort(ways.begin(), ways.end());
+  ways.erase(std::unique(ways.begin(), ways.end()), ways.end());
+  for (const auto& [token, next] : ways) {
+    if (state.tokens.empty() || state.tokens.back() != token) {
+      state.tokens.push_back(token);
+      state.firsts.push_back(state.next.size());
+    }
+    state.next.push_back(next);
+  }
+  state.firsts.push_back(state.next.size());
+  return state;
+}
+
+std::span<const TokenId> SpanAnswers::allowed(Node node) const {
+  return expanded(node).tokens;
+}
+
+SpanAnswers::Node SpanAnswers::advance(Node node, TokenId token) const {
+  const State& state = expanded(node);
+  const auto at = std::lower_bound(state.tokens.begin(), state.tokens.end(), token);
+  if (at == state.tokens.end() || *at != token) fail("token {} does not continue a copied text", token);
+  const auto index = static_cast<size_t>(at - state.tokens.begin());
+  std::vector<At> places(state.next.begin() + static_cast<ptrdiff_t>(state.firsts[index]),
+                         state.next.begin() + static_cast<ptrdiff_t>(state.firsts[index + 1]));
+  return std::ranges::find(places, kDone) != places.end() ? -1 : find_state(std::move(places));
+}
+
+void SpanAnswers::add_ways(At place, Ways& ways) const {
+  if (place >= 0) return follow(TokenTrie::root, static_cast<size_t>(place), ways);
+  const auto written = static_cast<size_t>(place <= kNull ? kNull - place : 0);
+  if (place == kStart || place <= kNull)
+    ways.emplace_back(tokens_->null[written],
+                      written + 1 == tokens_->null.size() ? kDone : kNull - static_cast<At>(written) - 1);
+  if (place <= kNull) return;
+  TokenTrie::Node node = TokenTrie::root;
+  if (place == kStart) {
+    node = tokens_->trie.child(node, ' ');
+    Ways after_space;
+    add_ways(kSpace, after_space);
+    if (!after_space.empty())
+      for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, kSpace);
+  }
+  if (place != kOpen) {
+    node = tokens_->trie.child(node, '"');
+    if (!starts_.empty())
+      for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, kOpen);
+  }
+  for (const size_t start : starts_) follow_from(node, start, ways);
+}
+
+/// The tokens that go on with `text_` from byte `at`; `node` is where those before it in the token led.
+void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
+  while (true) {
+    if (node != TokenTrie::root && leads_on_[at])
+      for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, static_cast<At>(at));
+    if (ends_[at]) add_closers(tokens_->trie.child(node, '"'), ways);
+    if (at == text_.size() || text_[at] == '\n') return;
+    const char c = text_[at++];
+    if (const auto other = other_case(c))
+      if (const auto next = tokens_->trie.child(node, *other); next != TokenTrie::none)
+        follow(next, at, ways);
+    node = tokens_->trie.child(node, c);
+    if (node == TokenTrie::none) return;
+  }
+}
+
+/// Likewise with one byte of the text at least.
+void SpanAnswers::follow_from(TokenTrie::Node node, size_t start, Ways& ways) const {
+  for (const auto c : {std::optional(text_[start]), other_case(text_[start])})
+    if (const auto next = c ? tokens_->trie.child(node, *c) : TokenTrie::none; next != TokenTrie::none)
+      follow(next, start + 1, ways);
+}
+
+void SpanAnswers::add_closers(TokenTrie::Node node, Ways& ways) const {
+  if (node == TokenTrie::none) return;
+  for (const TokenId token : tokens_->trie.tokens(node)) ways.emplace_back(token, kDone);
+  for (const char c : kAfterClosing) add_closers(tokens_->trie.child(node, c), ways);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,137 @@
+#include "io/eval/calibrate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/ranges.h>
+
+#include "core/base/error.h"
+#include "io/datasets/gold.h"
+#include "io/files/metric_items.h"
+#include "io/run_folder/manifest.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kFewest = 20;  // a scale from fewer judgements would be chance
+constexpr double kShownStep = 1;
+
+/// The run's null bias. Refuses a run whose rows cannot be calibrated.
+double check_run(const std::string& run) {
+  const Manifest manifest =
+      read_manifest(run, "name the folder of a finished run with output.confidence: true");
+  const auto& print = manifest.fingerprint;
+  const auto job = print.value("job", nlohmann::ordered_json::object());
+  const auto output = job.value("output", nlohmann::ordered_json::object());
+  if (!output.value("confidence", false))
+    refuse("{}: the rows have no confidence; run the job again with output.confidence: true", run);
+  if (print.contains("calibration"))
+    refuse(
+        "{}: the confidence of its rows is already calibrated; run the job again without "
+        "output.calibration",
+        run);
+  return job.value("method", nlohmann::ordered_json::object()).value("null_bias", 0.0);
+}
+
+const Metric& judging_metric(const std::string& name) {
+  const Metric& metric = find_metric(name);
+  std::vector<std::string_view> judging;
+  for (const Metric& other : all_metrics())
+    if (other.right >= 0) judging.push_back(other.name);
+  if (metric.right < 0)
+    refuse("--metric {} does not judge each answer right or wrong; use one of {}", name,
+           fmt::join(judging, ", "));
+  return metric;
+}
+
+/// Digits that a fit can mean, so that the file is short.
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+ConfidenceScales::Part fit_part(const std::vector<Judged>& judged, CalibrationErrors& errors) {
+  ConfidenceScales::Part part;
+  const ConfidenceScale fit = fit_scale(judged);
+  part.scale = {std::clamp(rounded(fit.temperature), 0.01, 100.0), rounded(fit.offset)};
+  part.items = static_cast<int64_t>(judged.size());
+  part.right = std::ranges::count(judged, true, &Judged::right);
+  std::vector<Judged> scaled = judged;
+  for (Judged& one : scaled) one.confidence = part.scale.apply(one.confidence);
+  errors = {calibration_error(judged), calibration_error(scaled)};
+  return part;
+}
+
+std::string part_line(const char* what, const ConfidenceScales::Part& part, const CalibrationErrors& errors) {
+  return fmt::format(
+      "{:<8} {:>6} judged, {:>6} right   temperature {:.4f}, offset {:+.4f}   expected calibration error "
+      "{:.4f}, "
+      "scaled {:.4f}\n",
+      what, part.items, part.right, part.scale.temperature, part.scale.offset, errors.before, errors.after);
+}
+
+std::string sweep_text(const CalibrateResult& result) {
+  const BiasScores& best = best_bias(result.sweep);
+  std::string text = fmt::format("\n{:>9} {:>10} {:>8} {:>8}\n", "null_bias", "precision", "recall", "F1");
+  for (const BiasScores& one : result.sweep) {
+    const double steps = (one.bias - result.ran_with) / kShownStep;
+    if (&one != &best && steps != std::floor(steps)) continue;
+    text += fmt::format("{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}{}\n", one.bias, one.precision, one.recall,
+                        one.f1, &one == &best ? "  best F1" : "");
+  }
+  if (result.fixed > 0)
+    text += fmt::format(
+        "{} values stay values here, whatever the bias: null has several tokens in this model's tokenizer, "
+        "or "
+        "their document was split.\n",
+        result.fixed);
+  text += fmt::format(
+      "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not decoded; "
+      "to "
+      "see it, run the job with it.\n",
+      result.ran_with);
+  return text;
+}
+
+}  // namespace
+
+CalibrateResult calibrate_confidence(const CalibrateSettings& settings) {
+  const Metric& metric = judging_metric(settings.metric);
+  CalibrateResult result;
+  result.ran_with = check_run(settings.run);
+  const std::vector<GoldAnswer> gold = read_gold(settings.gold_format, settings.gold);
+  const MetricItems joined =
+      join_gold(metric, gold, read_predictions(settings.run),
+                {.no_answer = {}, .skip_missing = true, .unmentioned_absent = settings.unmentioned_absent});
+  const JudgedItems judged = judged_items(joined.items, score_items(metric, joined.items, {.resamples = 0}));
+  if (judged.values.size() < kFewest)
+    refuse("{}: the gold answers judge {} of its values; {} or more are needed", settings.run,
+           judged.values.size(), kFewest);
+  result.scales.metric = metric.name;
+  result.scales.values = fit_part(judged.values, result.values);
+  if (judged.nulls.size() < kFewest)
+    result.why_no_nulls = fmt::format(
+        "the gold answers judge {} of them, and {} or more are needed{}", judged.nulls.size(), kFewest,
+        metric.name == "attributes" && !settings.unmentioned_absent
+            ? "; use --unmentioned-absent if attributes that the gold does not name are absent"
+            : "");
+  else
+    result.scales.nulls = fit_part(judged.nulls, result.nulls.emplace());
+  if (metric.name == "attributes") {
+    result.sweep = sweep_null_bias(joined.items, result.ran_with);
+    result.fixed = values_without_margin(joined.items);
+  }
+  return result;
+}
+
+std::string calibrate_text(const CalibrateResult& result, const std::string& file) {
+  std::string text = part_line("values", result.scales.values, result.values);
+  text += result.nulls ? part_line("nulls", result.scales.nulls, *result.nulls)
+                       : fmt::format("nulls    keep their confidence: {}\n", result.why_no_nulls);
+  if (!result.sweep.empty()) text += sweep_text(result);
+  text += fmt::format("\nIn the job:\n  output: {{confidence: true, calibration: {}}}\n", file);
+  if (!result.sweep.empty())
+    if (const double best = best_bias(result.sweep).bias; best != result.ran_with)
+      text += fmt::format("  method: {{null_bias: {:g}}}\n", best);
+  return text;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,40 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/metrics/null_bias.h"
+#include "io/files/confidence_file.h"
+
+namespace sheaf {
+
+struct CalibrateSettings {
+  std::string run;  ///< folder of a finished run with output.confidence and no calibration
+  std::string gold, gold_format = "auto";
+  std::string metric = "attributes";
+  bool unmentioned_absent = false;  ///< as in JoinOptions
+};
+
+/// How far confidence was off before it was scaled, and after, on the same answers.
+struct CalibrationErrors {
+  double before = 0, after = 0;
+};
+
+struct CalibrateResult {
+  ConfidenceScales scales;
+  CalibrationErrors values;
+  std::optional<CalibrationErrors> nulls;  ///< nothing: they could not be judged, and keep their confidence
+  std::string why_no_nulls;
+  double ran_with = 0;            ///< method.null_bias of the run
+  std::vector<BiasScores> sweep;  ///< attributes only
+  int64_t fixed = 0;              ///< values that do not know their margin, and stay values in the sweep
+};
+
+/// Fits how the confidence of a run is to be scaled to what is right by gold answers, and computes what other
+/// null biases would do. The same files give the same result.
+CalibrateResult calibrate_confidence(const CalibrateSettings& settings);
+
+/// For people. `file`: where the scales are written.
+std::string calibrate_text(const CalibrateResult& result, const std::string& file);
+
+}  // namespace sheaf

@@ -1,0 +1,98 @@
+#include "io/run_folder/read_rows.h"
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "io/base/file_layer.h"
+#include "io/base/parquet_file.h"
+#include "io/run_folder/row_line.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kRunAnew = "run the job again with --restart";
+
+/// A number of a table is a double; the row had 20 for 20.0.
+nlohmann::json whole_number(const nlohmann::json& cell) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (!cell.is_number_float()) return cell;
+  const auto number = cell.get<double>();
+  return std::trunc(number) == number && std::abs(number) < kExact
+             ? nlohmann::json(static_cast<int64_t>(number))
+             : cell;
+}
+
+/// The line that JSON lines would have in place of a row of a table.
+std::string line_of(nlohmann::json cells, const Schema& schema) {
+  const nlohmann::json category = cells.value("category", nlohmann::json());
+  const Category* const known =
+      category.is_string() ? schema.find(category.get_ref<const std::string&>()) : nullptr;
+  if (!known) return {};
+  ordered_json line = ordered_json::object();
+  ordered_json values = ordered_json::object();
+  for (const Attribute& attribute : known->attributes)
+    values[attribute.name] = whole_number(cells.value(attribute.name, nlohmann::json()));
+  for (const Category& other : schema.categories)
+    for (const Attribute& attribute : other.attributes) cells.erase(attribute.name);
+  for (const auto& [name, cell] : cells.items())
+    if (!cell.is_null()) line[name] = cell;
+  // A table has a list of spans for every value, a line only for lists.
+  if (const auto spans = line.find("spans"); spans != line.end() && spans->is_object())
+    for (auto& [name, list] : spans->items())
+      if (list.is_array() && values.contains(name) && !values[name].is_array())
+        list = list.empty() ? ordered_json() : ordered_json(list[0]);
+  line["values"] = std::move(values);
+  return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+class RowsReader {
+ public:
+  RowsReader(const Schema& schema, const std::function<void(Row&&)>& take) : schema_(schema), take_(take) {}
+
+  void read_json_lines(const std::string& path) {
+    int64_t number = 0;
+    read_lines(path, [&](const std::string& line) { take(line, fmt::format("{}:{}", path, ++number)); });
+  }
+
+  void read_table(const std::string& path) {
+    ParquetFile file(path);
+    std::vector<std::string> columns;
+    for (const ParquetFile::Column& column : file.columns()) columns.push_back(column.name);
+    file.select(columns);
+    while (const auto batch = file.next()) {
+      if (!batch->error.empty()) refuse("{}: row {}: {}; {}", path, batch->first_row, batch->error, kRunAnew);
+      int64_t number = batch->first_row;
+      for (const nlohmann::json& cells : batch->cells)
+        take(line_of(cells, schema_), fmt::format("{}: row {}", path, number++));
+    }
+  }
+
+ private:
+  void take(const std::string& line, const std::string& place) {
+    std::optional<Row> row = read_row(line);
+    if (!row || !std::holds_alternative<ExtractedValues>(row->content))
+      refuse("{}: sheaf did not write this row; {}", place, kRunAnew);
+    take_(std::move(*row));
+  }
+
+  const Schema& schema_;
+  const std::function<void(Row&&)>& take_;
+};
+
+}  // namespace
+
+void read_rows(const std::string& folder, const Manifest& manifest, const Schema& schema,
+               const std::function<void(Row&&)>& take) {
+  RowsReader reader(schema, take);
+  for (const PublishedFile& file : manifest.files) {
+    if (!is_rows_name(file.name)) continue;
+    const std::string path = folder + "/" + file.name;
+    if (file_size(path) != file.bytes)
+      refuse("{}: the file is missing or does not have its {} bytes; {}", path, file.bytes, kRunAnew);
+    file.name.ends_with(".parquet") ? reader.read_table(path) : reader.read_json_lines(path);
+  }
+}
+
+}  // namespace sheaf

@@ -1,0 +1,234 @@
+// `sheaf review` through the program: what it reads, what the page holds, what it refuses.
+#include <gtest/gtest.h>
+
+#include "io/files/job_file.h"
+#include "io/files/schema_file.h"
+#include "io/run_folder/fingerprint.h"
+#include "io/run_folder/merge_shards.h"
+#include "io/run_folder/parquet_rows.h"
+#include "io/run_folder/run_folder.h"
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+
+/// Jobs whose rows the test writes itself, in the place of a model.
+class ReviewCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    scratch_.write("schema.yaml",
+                   "categories: {Tea: [{name: Brand, description: the maker}, {name: Weight, type: number}, "
+                   "{name: Notes, type: list}], Rope: [{name: Color}, {name: Brand}]}\n");
+    corpus_ = scratch_.write("corpus.jsonl",
+                             R"({"sku": 1, "kind": "Tea", "title": "Oak tea 20 g", "text": "Mild & good"}
+{"sku": 2, "kind": "Tea", "title": "", "text": null}
+{"sku": 3, "kind": "Rope", "title": "Red rope", "text": ""}
+{"sku": 4, "kind": "Rope", "title": "Elm's rope", "text": null}
+)");
+  }
+
+  Job job(const std::string& more = "") const {
+    const std::string path = scratch_.write(
+        "job.yaml",
+        "model: {path: nowhere.gguf}\ninput: {path: " + corpus_ +
+            ", id: sku, category: kind, document: [title, text]}\ntask: {kind: extract, schema: " +
+            scratch_.file("schema.yaml") + "}\noutput: {path: out" + more + "}\n");
+    Job read = read_job(path, {}, false);
+    read.model.path.clear();  // no part of a review
+    return read;
+  }
+
+  std::string make_run(const std::string& name, const Job& job, Shard shard = {}) const {
+    RunFolderOptions options;
+    options.path = scratch_.file(name);
+    options.fingerprint = job_fingerprint(job, false, shard);
+    options.sources = {job.input.path, job.task.schema};
+    options.first_row = shard.first;
+    if (job.output.format == OutputFormat::parquet) {
+      options.ending = ".parquet";
+      options.writer = [columns = row_columns(job, read_schema(job.task.schema), false)](OutputFile& target) {
+        return write_parquet_rows(columns, target);
+      };
+    }
+    RunFolder folder(real_files(), options);
+    const int64_t end = shard.count > 1 ? shard.end : 4;
+    const auto answer = [](RowValue value, double logprob) {
+      RowAnswer made{std::move(value)};
+      made.logprob = logprob;
+      return made;
+    };
+    for (int64_t record = shard.first; record < end; ++record) {
+      if (record == 0)
+        folder.row({1, ExtractedValues{"Tea",
+                                       {{"Brand", answer("Oak", -0.5)},
+                                        {"Weight", answer(int64_t{20}, -0.25)},
+                                        {"Notes", answer(std::vector<std::string>{"Mild", "fresh"}, -1)}}}});
+      Reject empty;
+      empty.id = 2;
+      if (record == 1) folder.reject(empty);
+      if (record == 2)
+        folder.row(
+            {3, ExtractedValues{"Rope", {{"Color", answer("Red", -2)}, {"Brand", answer(nullptr, -3)}}}});
+      if (record == 3)
+        folder.row(
+            {4, ExtractedValues{"Rope", {{"Color", answer(nullptr, -4)}, {"Brand", answer("Elm", -1)}}}});
+    }
+    folder.commit(end);
+    folder.finish("{}\n");
+    return options.path;
+  }
+
+  Ran review(const std::string& arguments) const { return run_sheaf(scratch_, "review " + arguments); }
+
+  static json page(const std::string& path) {
+    const std::string text = read_text(path), open = "id=\"data\">";
+    const size_t begin = text.find(open) + open.size();
+    return json::parse(text.substr(begin, text.find("</script>", begin) - begin), nullptr, false);
+  }
+
+  void expect_refused(const std::string& arguments, const std::string& part) const {
+    const Ran ran = review(arguments);
+    EXPECT_EQ(ran.exit_code, 2) << arguments;
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  }
+
+  Scratch scratch_;
+  std::string corpus_;
+};
+
+TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
+  const std::string run = make_run("out", job(", logprobs: true"));
+  const Ran ran = review(run);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("7 values of 3 records, least sure first"), std::string::npos) << ran.out;
+  const json data = page(run + "/review.html");
+  ASSERT_EQ(data["items"].size(), 7u);
+  EXPECT_EQ(data["run"], "out");
+  bool found = false;
+  for (const json& item : data["items"]) {
+    const json& record = data["records"][item["record"].get<size_t>()];
+    if (record["id"] != "1" || item["attribute"] != "Notes") continue;
+    found = true;
+    EXPECT_EQ(record["columns"], json::parse(R"([["title", "Oak tea 20 g"], ["text", "Mild & good"]])"));
+    EXPECT_EQ(item["value"], R"(["Mild","fresh"])");
+    EXPECT_EQ(item["marks"], json::parse(R"([{"column": 1, "start": 0, "end": 4}])"));
+    EXPECT_EQ(item["absent"], json::array({"fresh"}));
+    EXPECT_NEAR(item["sure"].get<double>(), 0.3679, 1e-4);
+  }
+  EXPECT_TRUE(found);
+
+  // The same page from Parquet, and of shards that were merged.
+  ASSERT_EQ(review(make_run("table", job(", logprobs: true, format: parquet"))).exit_code, 0);
+  json table = page(scratch_.file("table/review.html"));
+  EXPECT_EQ(table["items"], data["items"]);
+  EXPECT_EQ(table["records"], data["records"]);
+  const std::string a = make_run("a", job(", logprobs: true"), {0, 2, 0, 2}),
+                    b = make_run("b", job(", logprobs: true"), {1, 2, 2, 4});
+  merge_shards(real_files(), scratch_.file("merged"), {a, b});
+  ASSERT_EQ(review(scratch_.file("merged")).exit_code, 0);
+  EXPECT_EQ(page(scratch_.file("merged/review.html"))["items"], data["items"]);
+  ASSERT_EQ(review(b).exit_code, 0) << "a shard begins in the midst of the corpus";
+  EXPECT_EQ(page(b + "/review.html")["items"].size(), 4u);
+}
+
+TEST_F(ReviewCommand, OptionsChooseTheSample) {
+  const std::string run = make_run("out", job(", logprobs: true")), out = scratch_.file("page.html");
+  const auto names = [&](const std::string& options) {
+    const Ran ran = review(run + " -o " + out + " " + options);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    std::vector<std::string> all;
+    const json data = page(out);
+    for (const json& item : data["items"])
+      all.push_back(data["records"][item["record"].get<size_t>()]["id"].get<std::string>() + "/" +
+                    item["attribute"].get<std::string>());
+    return all;
+  };
+  const auto brands = names("--attributes Brand");
+  EXPECT_EQ(std::set(brands.begin(), brands.end()), (std::set<std::string>{"1/Brand", "3/Brand", "4/Brand"}));
+  EXPECT_EQ(names("--attributes Color,Weight").size(), 3u);
+  EXPECT_EQ(names("--attributes Color --count 1"), (std::vector<std::string>{"4/Color"})) << "the least sure";
+  EXPECT_EQ(names("--seed 5"), names("--seed 5"));
+  EXPECT_NE(review(run + " --count 2").err.find("leaves out 3 of 5"), std::string::npos);
+}
+
+TEST_F(ReviewCommand, FindsACorpusThatMoved) {
+  const std::string run = make_run("out", job()), text = read_text(corpus_);
+  const std::string moved = scratch_.write("moved.jsonl", text);
+  std::filesystem::remove(corpus_);
+  expect_refused(run, "name where it is now with --input");
+  EXPECT_EQ(review(run + " --input " + moved).exit_code, 0);
+  scratch_.write("moved.jsonl", text + "\n");
+  expect_refused(run + " --input " + moved, "is not what");
+  scratch_.write("corpus.jsonl", text + "{}\n");
+  expect_refused(run, "changed since");
+  scratch_.write("corpus.jsonl", text);
+
+  const std::string schema = read_text(scratch_.file("schema.yaml"));
+  scratch_.write("schema.yaml", schema + "# new\n");
+  expect_refused(run, "the schema changed since");
+  scratch_.write("old.yaml", schema);
+  EXPECT_EQ(review(run + " --schema " + scratch_.file("old.yaml")).exit_code, 0);
+  std::filesystem::remove(scratch_.file("schema.yaml"));
+  expect_refused(run, "name where it is now with --schema");
+}
+
+TEST_F(ReviewCommand, TakesAFileInThePlaceOfStandardInput) {
+  Job piped = job();
+  piped.input.path = "-";
+  const std::string text = read_text(corpus_);
+  piped.input.standard_input = {"", static_cast<int64_t>(text.size()), sha256(text)};
+  const std::string run = make_run("out", piped);
+  expect_refused(run, "name a file with the same text with --input");
+  const Ran ran = review(run + " --input " + corpus_);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(page(run + "/review.html")["items"].size(), 7u);
+}
+
+TEST_F(ReviewCommand, SaysWhatIsWrong) {
+  const std::string run = make_run("out", job());
+  expect_refused(scratch_.file("none"), "no such folder");
+  std::filesystem::create_directory(scratch_.file("empty"));
+  expect_refused(scratch_.file("empty"), "no finished run");
+  expect_refused(run + " --attributes Brnd", "did you mean \"Brand\"");
+  expect_refused(run + " --count 0", "--count");
+  expect_refused(run + " -o page.txt", "must end in .html");
+  expect_refused(run + " -o " + scratch_.file("no/such/page.html"), "page.html");
+  expect_refused("", "RUN");
+  Job ask = job();
+  ask.task.kind = TaskKind::ask;
+  expect_refused(make_run("ask", ask), "task.kind ask");
+
+  const std::string rows = run + "/rows-00000.jsonl", text = read_text(rows);
+  const auto write = [&](const std::string& changed) { std::ofstream(rows, std::ios::binary) << changed; };
+  write(text + "\n");
+  expect_refused(run, "does not have its");
+  std::string changed = text;
+  changed.replace(changed.find("\"id\":3"), 6, "\"id\":1");
+  write(changed);
+  expect_refused(run, "two rows have the id \"1\"");
+  changed.replace(changed.find("\"id\":1"), 6, "\"id\":9");
+  write(changed);
+  expect_refused(run, "the corpus has no record \"9\"");
+  changed = text;
+  changed.replace(changed.find("Color"), 5, "Colox");
+  write(changed);
+  expect_refused(run, "which the schema lacks");
+  changed[0] = '[';
+  write(changed);
+  expect_refused(run, "rows-00000.jsonl:1: sheaf did not write this row");
+  write(text);
+  EXPECT_EQ(review(run).exit_code, 0);
+
+  auto manifest = nlohmann::ordered_json::parse(read_text(run + "/manifest.json"));
+  manifest.erase("sources");  // as earlier versions wrote it
+  std::ofstream(run + "/manifest.json") << manifest.dump();
+  expect_refused(run, "does not say where its schema is");
+  expect_refused(run + " --schema " + scratch_.file("schema.yaml"), "does not say where its corpus is");
+  EXPECT_EQ(review(run + " --schema " + scratch_.file("schema.yaml") + " --input " + corpus_).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace sheaf

@@ -1,0 +1,135 @@
+// Files of examples: the forms that are read, and what is refused.
+#include "io/corpus/example_file.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/io/fuzz.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+class ExampleFile : public testing::Test {
+ protected:
+  ExampleFile() {
+    job_.task.kind = TaskKind::extract;
+    job_.task.schema = "schema.yaml";
+    job_.input.id = "sku";
+    job_.input.category = "kind";
+    job_.input.document = {"title", "text"};
+  }
+
+  Examples read(const std::string& text) {
+    job_.task.examples.path = folder_.write("examples.jsonl", text);
+    return read_examples(job_, schema_, 100);
+  }
+  std::string error(const std::string& text) {
+    std::string message = error_of([&] { read(text); });
+    if (const size_t at = message.find(folder_.path() + "/"); at != std::string::npos)
+      message.erase(at, folder_.path().size() + 1);
+    return message;
+  }
+
+  TempFolder folder_;
+  Job job_;
+  Schema schema_{{{"Tea", {{"Brand", ""}, {"Weight", "", ValueType::number}}}, {"Cup", {{"Size", ""}}}}};
+};
+
+TEST_F(ExampleFile, HasTheColumnsOfTheJob) {
+  const Examples examples = read(
+      R"({"kind": "Tea", "title": "Oak", "text": "2 g", "document": "no", "gold": {"Brand": "Oak", "Other": 1}})"
+      "\n");
+  ASSERT_EQ(examples.of("Tea").size(), 1u);
+  EXPECT_EQ(examples.of("Tea")[0].document, "Oak\n2 g");
+  EXPECT_EQ(examples.of("Tea")[0].gold["Brand"], json({"Oak"}));
+  EXPECT_EQ(examples.positions, 100);
+}
+
+TEST_F(ExampleFile, OrThoseThatSheafWrites) {
+  const Examples examples =
+      read(R"({"id": 7, "category": "Tea", "document": "Oak 2 g", "gold": {"Brand": null, "Weight": 2}})"
+           "\n"
+           R"({"id": 8, "category": "Cup", "document": "Cup", "gold": "{\"Size\": [\"small\"]}"})"
+           "\n");
+  ASSERT_EQ(examples.of("Tea").size(), 1u);
+  EXPECT_EQ(examples.of("Tea")[0].document, "Oak 2 g");
+  EXPECT_EQ(examples.of("Tea")[0].gold, json({{"Brand", json::array()}, {"Weight", {2}}}));
+  EXPECT_EQ(examples.of("Cup")[0].gold, json({{"Size", {"small"}}}));
+}
+
+TEST_F(ExampleFile, OrThoseOfADatasetAsDownloaded) {
+  const Examples examples = read(
+      R"({"input": "Oak 2 g", "category": "Tea", "target_scores": {"Brand": {"Oak": 1}, "Weight": {"n/a": 1}}})"
+      "\n");
+  ASSERT_EQ(examples.of("Tea").size(), 1u);
+  EXPECT_EQ(examples.of("Tea")[0].gold, json({{"Brand", {"Oak"}}, {"Weight", {"n/a"}}}));
+}
+
+TEST_F(ExampleFile, UnmentionedMayMeanAbsent) {
+  const char* text = R"({"category": "Tea", "document": "Oak", "gold": {"Brand": "Oak"}})";
+  EXPECT_FALSE(read(text).of("Tea")[0].gold.contains("Weight"));
+  job_.task.examples.unmentioned_absent = true;
+  EXPECT_EQ(read(text).of("Tea")[0].gold["Weight"], json::array());
+}
+
+TEST_F(ExampleFile, PassesOverWhatTeachesNothing) {
+  const Examples examples = read(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"
+                                 "\n"
+                                 R"({"category": "Tea", "document": "b", "gold": {"Size": "small"}})"
+                                 "\n"
+                                 R"({"category": "Tea", "document": "c", "gold": {"Weight": "much"}})"
+                                 "\n"
+                                 R"({"category": "Tea", "document": "d", "gold": {"Weight": 3}})"
+                                 "\n");
+  EXPECT_EQ(examples.by_category.size(), 1u);
+  ASSERT_EQ(examples.of("Tea").size(), 1u);
+  EXPECT_EQ(examples.of("Tea")[0].document, "d");
+  EXPECT_EQ(missing_examples(job_, schema_, examples),
+            folder_.path("examples.jsonl") +
+                " has no examples for 1 of 2 categories: Cup; their prompts show none");
+}
+
+TEST_F(ExampleFile, RefusesWhatIsBroken) {
+  EXPECT_EQ(error(R"({"category": "Tea", "document": "a", "gold": []})"),
+            "examples.jsonl:1: task.examples: \"gold\" is not an object");
+  EXPECT_EQ(error(R"({"category": "Tea", "document": "a"})"), "examples.jsonl:1: task.examples: no \"gold\"");
+  EXPECT_EQ(error("\n"
+                  R"({"category": "Tea", "document": " ", "gold": {}})"),
+            "examples.jsonl:2: task.examples: the document is empty");
+  EXPECT_EQ(error(R"({"kind": "Tea", "title": "a", "gold": {}})"),
+            "examples.jsonl:1: task.examples: column \"text\" is missing");
+  EXPECT_EQ(
+      error(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"),
+      "examples.jsonl: task.examples: no record gives an attribute of its category in schema.yaml a value");
+}
+
+TEST_F(ExampleFile, SaysWhatToNameInstead) {
+  job_.task.examples.path = folder_.write("notes.txt", "[]");
+  EXPECT_EQ(
+      error_of([&] { read_examples(job_, schema_, 100); }),
+      folder_.path("notes.txt") +
+          ": the file has no gold answers; task.examples must name records with a \"gold\" column (.jsonl or "
+          ".parquet), or oa-mine or ae-110k as downloaded");
+}
+
+TEST_F(ExampleFile, Fuzz) {
+  const std::vector<std::string> seeds = {
+      R"({"kind": "Tea", "title": "Oak", "text": "2 g", "gold": {"Brand": "Oak", "Weight": [2, "2 g"]}})"
+      "\n"
+      R"({"kind": "Cup", "title": "Elm", "text": "small", "gold": {"Size": null}})"
+      "\n",
+      R"({"id": 7, "category": "Tea", "document": "Oak 2 g", "gold": "{\"Brand\": [\"Oak\"]}"})"
+      "\n",
+      R"({"input": "Oak 2 g", "category": "Tea", "target_scores": {"Brand": {"Oak": 1}, "Weight": {"n/a": 1}}})"
+      "\n"};
+  fuzz_target("example_file", seeds, kJsonWords, [&](const std::string& text) {
+    for (const auto& [category, examples] : read(text).by_category) {
+      ASSERT_NE(schema_.find(category), nullptr);
+      for (const Example& example : examples) ASSERT_FALSE(example.document.empty());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace sheaf

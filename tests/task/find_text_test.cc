@@ -1,0 +1,147 @@
+// Where a value stands in its document, to the character.
+#include "core/task/find_text.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+#include "core/task/record_row.h"
+#include "core/text/utf8.h"
+#include "core/text/words.h"
+#include "tests/made_up_tokenizer.h"
+
+namespace sheaf {
+namespace {
+
+/// A record as the corpus makes it.
+Record make_record(const std::vector<std::pair<std::string, std::string>>& columns) {
+  Record record;
+  for (const auto& [name, text] : columns) {
+    if (!record.columns.empty()) record.document += '\n';
+    record.columns.push_back({name, record.document.size()});
+    record.document += text;
+  }
+  return record;
+}
+
+std::optional<RowSpan> span(const Record& record, RowValue value) {
+  Row row{1, ExtractedValues{"Tea", {{"Brand", {std::move(value)}}}}};
+  add_spans(record, row);
+  const auto& spans = *std::get<ExtractedValues>(row.content).values[0].answer.spans;
+  return spans.empty() ? std::nullopt : spans.at(0);
+}
+
+std::u32string characters(std::string_view text) {
+  std::u32string out;
+  for (size_t at = 0; at < text.size(); at += sequence_bytes(text[at]))
+    out += static_cast<char32_t>(decode_valid(text.data() + at).point);
+  return out;
+}
+
+TEST(FindText, CountsCharactersOfTheColumn) {
+  const Record record = make_record({{"title", "\U0001F375 e\u0301te\u0301 tea\r\nOak tea"},
+                                     {"description", "Teas of Oak & Co., green tea"}});
+  EXPECT_EQ(span(record, "tea"), (RowSpan{"title", 8, 11}));
+  EXPECT_EQ(span(record, "e\u0301te\u0301"), (RowSpan{"title", 2, 7})) << "a mark is a character";
+  EXPECT_EQ(span(record, "Oak tea"), (RowSpan{"title", 13, 20})) << "CR and LF are two";
+  EXPECT_EQ(span(record, "Oak & Co."), (RowSpan{"description", 8, 17}));
+  EXPECT_EQ(span(record, "green TEA"), (RowSpan{"description", 19, 28})) << "with other capital letters";
+  EXPECT_EQ(span(record, "Tea"), (RowSpan{"title", 8, 11})) << "\"Teas\" is another word";
+  EXPECT_EQ(span(record, "tea\nTeas"), std::nullopt) << "in no column";
+  EXPECT_EQ(span(record, "ak"), std::nullopt);
+  EXPECT_EQ(span(record, "e\u0301te"), std::nullopt) << "its mark is missing";
+  EXPECT_EQ(span(record, nullptr), std::nullopt);
+}
+
+TEST(FindText, ToTheLetterBeforeOtherCapitals) {
+  const Record record = make_record({{"title", "oak Oak"}});
+  EXPECT_EQ(span(record, "Oak"), (RowSpan{"title", 4, 7}));
+  EXPECT_EQ(span(record, "OAK"), (RowSpan{"title", 0, 3}));
+}
+
+TEST(FindText, Numbers) {
+  const Record record = make_record({{"title", "B12, 1,200.50 g at -5 or 5.0 C, 3 x 12"}});
+  EXPECT_EQ(span(record, int64_t{12}), (RowSpan{"title", 1, 3}));
+  EXPECT_EQ(span(record, 1200.5), (RowSpan{"title", 5, 13}));
+  EXPECT_EQ(span(record, int64_t{-5}), (RowSpan{"title", 19, 21}));
+  EXPECT_EQ(span(record, int64_t{5}), (RowSpan{"title", 20, 21}));
+  EXPECT_EQ(span(record, int64_t{200}), std::nullopt);
+  EXPECT_EQ(span(record, uint64_t{7}), std::nullopt);
+}
+
+TEST(FindText, OfAListEachText) {
+  const Record record = make_record({{"title", "red, blue"}});
+  Row row{1, ExtractedValues{"Tea", {{"Colors", {std::vector<std::string>{"blue", "green"}}}}}};
+  add_spans(record, row);
+  const auto& spans = *std::get<ExtractedValues>(row.content).values[0].answer.spans;
+  EXPECT_EQ(spans, (std::vector<std::optional<RowSpan>>{RowSpan{"title", 5, 9}, std::nullopt}));
+}
+
+TEST(FindText, TakesTimeThatGrowsWithTheText) {
+  // Compared byte by byte at every place, this would be 10^11 steps.
+  const Record record = make_record({{"title", std::string(1'000'000, 'a') + "b"}});
+  EXPECT_EQ(span(record, std::string(200'000, 'a')), std::nullopt);
+  const Record dots = make_record({{"title", std::string(1'000'000, '.') + "b"}});
+  EXPECT_EQ(span(dots, std::string(200'000, '.') + "b"), (RowSpan{"title", 800'000, 1'000'001}));
+}
+
+TEST(FindText, BindsASpanToItsDocument) {
+  const Record record = make_record({{"title", "Oak & Pine tea"}});
+  RowAnswer answer{"oak & pine"};
+  bind_span(record, false, answer);
+  EXPECT_EQ(answer.value, RowValue("Oak & Pine"));
+  answer = {"Oak & Pi", "cut at the length limit"};
+  bind_span(record, true, answer);
+  EXPECT_EQ(answer.value, RowValue("Oak &"));
+  EXPECT_EQ(answer.note, "cut at the length limit");
+  answer = {"Oa"};
+  bind_span(record, true, answer);
+  EXPECT_EQ(answer.value, RowValue(nullptr));
+  answer = {"Birch"};
+  answer.logprob = -1;
+  bind_span(record, false, answer);
+  EXPECT_EQ(answer.value, RowValue(nullptr));
+  EXPECT_EQ(answer.note, "not in the document: \"Birch\"");
+  EXPECT_EQ(answer.logprob, -1);
+}
+
+TEST(FindTextFuzz, TheSpanIsTheValue) {
+  int found = 0;
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::pair<std::string, std::string>> columns;
+    for (size_t i = 0; i < 1 + seed % 3; ++i)
+      columns.emplace_back("column " + std::to_string(i),
+                           test::random_document(random, 1 + static_cast<int>(random() % 12)));
+    const Record record = make_record(columns);
+    const std::u32string document = characters(record.document);
+    const size_t begin = random() % document.size();
+    std::string value;
+    for (const char32_t c : document.substr(begin, 1 + random() % 12)) append_utf8(c, value);
+    if (seed % 4 == 0)
+      for (char& c : value) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    const auto got = span(record, value);
+    // The first place of whole words, by a plain look at all of them; first of those to the letter.
+    std::optional<RowSpan> wanted;
+    for (const bool fold : {false, true}) {
+      for (const auto& [name, text] : columns) {
+        const std::u32string in = characters(text), sought = characters(value);
+        const auto same = [fold](char32_t a, char32_t b) {
+          const auto low = [](char32_t c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
+          return fold ? low(a) == low(b) : a == b;
+        };
+        for (size_t at = 0; !wanted && at + sought.size() <= in.size(); ++at)
+          if (std::equal(sought.begin(), sought.end(), in.begin() + static_cast<ptrdiff_t>(at), same) &&
+              (at == 0 || !joins_word(in[at - 1], in[at])) &&
+              (at + sought.size() == in.size() ||
+               !joins_word(in[at + sought.size() - 1], in[at + sought.size()])))
+            wanted = RowSpan{name, static_cast<int64_t>(at), static_cast<int64_t>(at + sought.size())};
+      }
+    }
+    EXPECT_EQ(got, wanted) << seed << ": " << value;
+    found += got.has_value();
+  }
+  EXPECT_GT(found, 300);
+}
+
+}  // namespace
+}  // namespace sheaf
