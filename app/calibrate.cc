@@ -56,7 +56,8 @@ void add_calibrate_command(CLI::App& app) {
       "Examples:\n"
       "  sheaf run job.yaml --set output.confidence=true\n"
       "  sheaf calibrate out/job --gold gold.jsonl -o calibration.json\n"
-      "  sheaf run job.yaml --set output.confidence=true --set output.calibration=calibration.json\n\n"
+      "  sheaf run job.yaml --set output.confidence=true --set output.calibration=calibration.json "
+      "--restart\n\n"
       "docs/confidence.md says what is computed.");
   command->callback([options] { calibrate(*options); });
 }

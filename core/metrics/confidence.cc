@@ -125,7 +125,6 @@ nlohmann::ordered_json taken_json(const Taken& taken) {
 }  // namespace
 
 double ConfidenceScale::apply(double confidence) const {
-  if (confidence <= 0 || confidence >= 1) return confidence;
   return sigmoid(logit(confidence) / temperature + offset);
 }
 

@@ -114,7 +114,8 @@ class ExtractTask : public Task {
   std::string bin_name(const Record& record) const override {
     const size_t own = own_example(record);
     if (own == examples_.of(record.category).size()) return record.category;
-    return fmt::format("{} (without example {})", record.category, own + 1);
+    // A tab: no category of a schema is called so.
+    return fmt::format("{}\t(without example {})", record.category, own + 1);
   }
 
   RecordParts parts(const Record& record) override {

@@ -77,11 +77,14 @@ class ExampleReader {
     if (const auto* reject = std::get_if<Reject>(&mapped)) throw BadEntry{reject->reason};
     auto& record = std::get<Record>(mapped);
     json gold = gold_values(row.cells);
+    // A person found these wrong, null among them, and did not say what is right.
+    const json wrong = wrong_values(row.cells);
     bool known = false;
     for (const Attribute& attribute : schema_.find(record.category)->attributes) {
       const auto value = gold.find(attribute.name);
       known = known || (value != gold.end() && write_value(attribute, *value));
-      if (value == gold.end() && job_.task.examples.unmentioned_absent) gold[attribute.name] = json::array();
+      if (value == gold.end() && job_.task.examples.unmentioned_absent && !wrong.contains(attribute.name))
+        gold[attribute.name] = json::array();
     }
     if (known) choice_.add(record.category, {std::move(record.document), std::move(gold)});
   }

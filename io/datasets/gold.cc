@@ -31,6 +31,16 @@ json gold_values(const ordered_json& row) {
   return targets;
 }
 
+json wrong_values(const ordered_json& row) {
+  if (!row.contains("wrong")) return json::object();
+  json wrong = unpacked(row["wrong"]);
+  if (wrong.is_null()) return json::object();
+  if (!wrong.is_object()) bad_entry("\"wrong\" is not an object");
+  for (const auto& [attribute, values] : wrong.items())
+    if (!values.is_array()) bad_entry("\"wrong\" has no list of values for \"{}\"", attribute);
+  return wrong;
+}
+
 namespace {
 
 /// The references of a question: "answers", a list, or "answer", one text or null.
@@ -58,16 +68,6 @@ GoldAnswer answer_of(const ordered_json& question) {
   return gold;
 }
 
-/// Values that a person marked wrong without saying what is right: attribute → list.
-json wrong_of(const ordered_json& cell) {
-  json wrong = unpacked(cell);
-  if (wrong.is_null()) return json::object();
-  if (!wrong.is_object()) bad_entry("\"wrong\" is not an object");
-  for (const auto& [attribute, values] : wrong.items())
-    if (!values.is_array()) bad_entry("\"wrong\" has no list of values for \"{}\"", attribute);
-  return wrong;
-}
-
 /// Adds what a row of sheaf's own corpus, or a line {"id", "answers"}, says is right.
 void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAnswer>& gold) {
   if (has_list(row, "questions")) {
@@ -79,7 +79,7 @@ void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAn
     const bool has_category = id.empty() || row.contains("category");
     answer.extra = {{"category", has_category ? text_field(row, "category") : ""},
                     {"gold", std::move(targets)}};
-    if (row.contains("wrong")) answer.extra["wrong"] = wrong_of(row["wrong"]);
+    if (json wrong = wrong_values(row); !wrong.empty()) answer.extra["wrong"] = std::move(wrong);
     gold.push_back(std::move(answer));
   } else {
     gold.push_back(answer_of(row));

@@ -32,6 +32,9 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
 /// What the row of an extract corpus says is right, {attribute: [values]}; throws BadEntry.
 nlohmann::json gold_values(const nlohmann::ordered_json& row);
 
+/// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadEntry.
+nlohmann::json wrong_values(const nlohmann::ordered_json& row);
+
 /// The gold answers of a dataset file or folder in file order. `format` is the name of a dataset (squad,
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or
 /// JSON lines {"id", "answers": [...]}, or `auto`: found out by looking. Refuses a file of another kind and a

@@ -106,7 +106,7 @@ class PredictionReader {
 
   /// All but those that say something about a row (io/run_folder/row_columns.cc).
   static std::vector<std::string> value_columns(const ParquetFile& file) {
-    constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "parts",
+    constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "spans",  "parts",
                                           "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
     std::vector<std::string> columns;
     for (const ParquetFile::Column& column : file.columns())
@@ -149,6 +149,8 @@ class PredictionReader {
       if (const auto notes = row.find("notes"); notes != row.end() && notes->is_object())
         for (const auto& [name, note] : notes->items()) predictions_.noted[id].push_back(name);
       add_numbers(row, id, kNumbers[0], predictions_.confidence);
+      if (const auto numbers = predictions_.confidence.find(id); numbers != predictions_.confidence.end())
+        for (const auto& [name, number] : numbers->second.items()) check_share(number);
       add_numbers(row, id, kNumbers[1], predictions_.null_margins);
     } else if (const auto answers = row.find("answers"); answers != row.end()) {
       if (!answers->is_array()) refuse("{}: \"answers\" must be a list of {{\"id\", \"answer\"}}", place_);
@@ -180,6 +182,12 @@ class PredictionReader {
     numbers.emplace(id, *given);
   }
 
+  void check_share(const json& confidence) const {
+    if (confidence.is_null()) return;
+    if (!confidence.is_number() || !(confidence.get<double>() >= 0) || !(confidence.get<double>() <= 1))
+      refuse("{}: \"confidence\" must be a number from 0 to 1, not {}", place_, shown(confidence.dump()));
+  }
+
   void add_dialog(const json& row) {
     const json &ids = row["qid"], &spans = row["best_span_str"];
     if (!ids.is_array() || !spans.is_array() || ids.size() != spans.size())
@@ -204,9 +212,12 @@ class PredictionReader {
     if (!predictions_.ids.empty() && document != predictions_.documents)
       refuse("{}: the file mixes rows of an extract job with answers to questions", place_);
     predictions_.documents = document;
-    if (!document)
+    if (!document) {
+      if (const auto confidence = prediction.find("confidence"); confidence != prediction.end())
+        check_share(*confidence);
       for (auto key = prediction.begin(); key != prediction.end();)
         key = is_kept(key.key()) ? std::next(key) : prediction.erase(key);
+    }
     if (!predictions_.by_id.emplace(id, std::move(prediction)).second)
       refuse("{}: {} is answered twice; keep one answer", place_, shown(id));
     predictions_.ids.push_back(id);

@@ -28,13 +28,18 @@ using Type = TableColumn::Type;
 /// Right answers by the id of a record (extract: attribute → values) or of a question (its references).
 using GoldById = std::unordered_map<std::string, json>;
 
+struct Gold {
+  GoldById right;
+  GoldById wrong = {};  ///< attributes of which only a wrong value is known
+};
+
 [[noreturn]] void refuse_kind(const std::string& path, bool documents) {
   refuse("{}: the right answers are {}, but the job needs {}", path,
          documents ? "answers to questions" : "attribute values",
          documents ? "attribute values" : "answers to questions");
 }
 
-GoldById gold_of_rows(const std::string& path, bool documents) {
+Gold gold_of_rows(const std::string& path, bool documents) {
   GoldById gold;
   Predictions predictions = read_predictions(path);
   if (predictions.documents != documents) refuse_kind(path, documents);
@@ -44,26 +49,28 @@ GoldById gold_of_rows(const std::string& path, bool documents) {
   for (const auto& [id, names] : predictions.noted)
     for (const std::string& name : names)
       if (gold[id].contains(name) && gold[id][name].is_null()) gold[id].erase(name);
-  return gold;
+  return {std::move(gold)};
 }
 
 void add_gold_of_file(const std::string& format, const std::string& path, const std::string& id,
-                      bool documents, GoldById& gold) {
+                      bool documents, Gold& gold) {
   for (GoldAnswer& answer : read_gold(format, path, id)) {
     const bool document = answer.extra.is_object() && answer.extra.contains("gold");
     if (document != documents) refuse_kind(path, documents);
-    if (gold.contains(id_text(answer.id)))
+    if (gold.right.contains(id_text(answer.id)))
       refuse("{}: there are two right answers with the id {}; ids must differ", path,
              shown(id_text(answer.id)));
-    gold[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
-                               : answer.answerable ? json(answer.references)
-                                                   : json();
+    if (document && answer.extra.contains("wrong"))
+      gold.wrong[id_text(answer.id)] = std::move(answer.extra["wrong"]);
+    gold.right[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
+                                     : answer.answerable ? json(answer.references)
+                                                         : json();
   }
 }
 
 /// The right answers that stand in the job's own corpus.
-GoldById gold_of_corpus(const Job& job) {
-  GoldById gold;
+Gold gold_of_corpus(const Job& job) {
+  Gold gold;
   const bool documents = job.task.kind == TaskKind::extract;
   if (find_dataset_format(job.input.format) != nullptr) {
     add_gold_of_file(job.input.format, job.input.path, {}, documents, gold);
@@ -77,11 +84,11 @@ GoldById gold_of_corpus(const Job& job) {
   return gold;
 }
 
-GoldById find_gold(const Job& job, const TrainDataSettings& settings) {
+Gold find_gold(const Job& job, const TrainDataSettings& settings) {
   const bool documents = job.task.kind == TaskKind::extract;
   if (!settings.rows.empty()) return gold_of_rows(settings.rows, documents);
   if (settings.gold.empty()) return gold_of_corpus(job);
-  GoldById gold;
+  Gold gold;
   add_gold_of_file(settings.gold_format, settings.gold, {}, documents, gold);
   return gold;
 }
@@ -205,18 +212,21 @@ class TrainDataJob {
 
   json gold_of(const Record& record) {
     if (job_.task.kind == TaskKind::extract) {
-      const auto found = gold_.find(id_text(record.id));
-      if (found == gold_.end()) return nullptr;
+      const auto found = gold_.right.find(id_text(record.id));
+      if (found == gold_.right.end()) return nullptr;
       json gold = found->second;
+      const auto wrong = gold_.wrong.find(id_text(record.id));
       if (settings_.unmentioned_absent)
         for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
-          if (!gold.contains(attribute.name)) gold[attribute.name] = nullptr;
+          if (!gold.contains(attribute.name) &&
+              (wrong == gold_.wrong.end() || !wrong->second.contains(attribute.name)))
+            gold[attribute.name] = nullptr;
       return gold;
     }
     json gold = json::object();
     for (const Question& question : record.questions) {
       const std::string id = id_text(question.id.is_null() ? record.id : question.id);
-      if (const auto found = gold_.find(id); found != gold_.end()) gold[id] = found->second;
+      if (const auto found = gold_.right.find(id); found != gold_.right.end()) gold[id] = found->second;
     }
     return gold.empty() ? json() : gold;
   }
@@ -265,7 +275,7 @@ class TrainDataJob {
   const Job job_;
   std::unique_ptr<Task> task_;
   Planner planner_;
-  GoldById gold_;
+  Gold gold_;
   TrainDataFile file_;
   TrainDataEnd end_;
 };

@@ -75,7 +75,8 @@ void check_output_apart(const Job& job) {
 
 void check_log_apart(const std::string& log, const Job& job) {
   check_not_read(log, {job.file, job.input.path, job.task.schema, job.task.examples.path, job.model.path,
-                       job.model.adapter, job.model.chat_is_file() ? job.model.chat : std::string()});
+                       job.output.calibration, job.model.adapter,
+                       job.model.chat_is_file() ? job.model.chat : std::string()});
   const fs::path path(log), folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))

@@ -58,10 +58,10 @@ class ConfidentRun : public testing::Test {
                                    scratch_.file("gold.jsonl") + " -o " + scratch_.file("c.json") + " " +
                                    more);
   }
-  json score(const std::string& folder) const {
+  json score(const std::string& folder, const std::string& more = "") const {
     return json::parse(run_sheaf(scratch_, "score --metric attributes --resamples 0 --json --gold " +
                                                scratch_.file("gold.jsonl") + " --pred " +
-                                               scratch_.file(folder))
+                                               scratch_.file(folder) + " " + more)
                            .out);
   }
 
@@ -84,6 +84,9 @@ TEST_F(ConfidentRun, RowsSayHowSureTheyAre) {
   // Parquet has the same.
   ASSERT_EQ(run("table", "--set output.format=parquet").exit_code, 0);
   EXPECT_EQ(score("table")["confidence"], score("out")["confidence"]);
+  ASSERT_EQ(run("places", "--set output.format=parquet --set output.spans=true").exit_code, 0);
+  for (const char* more : {"", "--unmentioned-absent"})
+    EXPECT_EQ(score("places", more)["nv"], score("out", more)["nv"]) << "where a value stands is no value";
 }
 
 TEST_F(ConfidentRun, IsCalibratedByAFile) {

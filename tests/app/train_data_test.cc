@@ -95,6 +95,16 @@ TEST_F(TrainData, UnmentionedMayMeanAbsent) {
   EXPECT_EQ(std::ranges::count(answers, " null,"), 4);
 }
 
+TEST_F(TrainData, WhatAPersonFoundWrongIsNotLearned) {
+  scratch_.write("gold.jsonl",
+                 R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}, "wrong": {"Weight": [null]}})"
+                 "\n");
+  ASSERT_EQ(write("--unmentioned-absent --gold " + scratch_.file("gold.jsonl")).exit_code, 0);
+  const auto all = prompts();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(learned(all[0]).size(), 3u) << "Brand, Form and Notes";
+}
+
 TEST_F(TrainData, AWholeObjectIsOneAnswer) {
   ASSERT_EQ(write("--limit 1", "name: standard").exit_code, 0);
   const auto all = prompts();

@@ -71,6 +71,10 @@ TEST_F(ExampleFile, UnmentionedMayMeanAbsent) {
   EXPECT_FALSE(read(text).of("Tea")[0].gold.contains("Weight"));
   job_.task.examples.unmentioned_absent = true;
   EXPECT_EQ(read(text).of("Tea")[0].gold["Weight"], json::array());
+  // Where a person found null wrong, an example must not show it.
+  const char* reviewed =
+      R"({"category": "Tea", "document": "Oak", "gold": {"Brand": "Oak"}, "wrong": {"Weight": [null]}})";
+  EXPECT_FALSE(read(reviewed).of("Tea")[0].gold.contains("Weight"));
 }
 
 TEST_F(ExampleFile, PassesOverWhatTeachesNothing) {

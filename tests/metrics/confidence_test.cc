@@ -65,10 +65,12 @@ TEST(Confidence, AFitIsFiniteWhateverWasJudged) {
   fits({{0.5, true}});
 }
 
-TEST(Confidence, AScaleKeepsTheEndsAndTheOrder) {
+TEST(Confidence, AScaleKeepsTheOrderAndDoubtsCertainty) {
   const ConfidenceScale scale{2, -0.5};
-  EXPECT_EQ(scale.apply(0), 0);
-  EXPECT_EQ(scale.apply(1), 1);
+  EXPECT_NEAR(scale.apply(0), 0, 1e-7);
+  EXPECT_NEAR(scale.apply(1), 1, 1e-7);
+  const std::vector<Judged> certain{{1, true}, {1, false}, {1, true}, {1, false}};
+  EXPECT_LT(fit_scale(certain).apply(1), 0.9);
   EXPECT_DOUBLE_EQ(scale.apply(0.5), sigmoid(-0.5));
   EXPECT_DOUBLE_EQ((ConfidenceScale{}.apply(0.3)), 0.3);
   EXPECT_LT(scale.apply(0.3), scale.apply(0.31));
@@ -169,6 +171,21 @@ TEST_F(ScoreCommand, TellsWhatConfidenceIsWorth) {
   const std::string answers =
       write("answers.jsonl", "{\"id\": \"q1\", \"answer\": \"a mill\", \"confidence\": 0.7}\n");
   EXPECT_NEAR(score(squad() + answers + " --skip-missing")["confidence"]["values"]["ece"], 0.3, 1e-9);
+}
+
+TEST_F(ScoreCommand, RefusesAConfidenceThatIsNoProbability) {
+  const std::string gold = write("values.jsonl", kGoldValues);
+  for (const char* wrong : {"95", "-0.1", "1.01"}) {
+    const std::string rows = write("rows.jsonl", std::string(R"({"id": 1, "values": {"Brand": "Oak"}, )") +
+                                                     R"("confidence": {"Brand": )" + wrong + "}}\n");
+    const auto ran = run("--metric attributes --gold " + gold + " --pred " + rows);
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.err.find("\"confidence\" must be a number from 0 to 1, not "), std::string::npos)
+        << ran.err;
+  }
+  const auto ran =
+      run(squad() + write("answers.jsonl", "{\"id\": \"q1\", \"answer\": \"x\", \"confidence\": 7}\n"));
+  EXPECT_EQ(ran.exit_code, 2);
 }
 
 TEST_F(ScoreCommand, RefusesConfidenceThatIsNone) {
