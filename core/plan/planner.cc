@@ -85,6 +85,10 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     bin.push_back(std::move(parts));
   }
   for (const std::string& name : order) stack_bin(name, std::move(bins[name]), plan);
+  // Answers that are made late are made here, where the prompts are known, and not while the engine decodes.
+  for (const Stack& stack : plan.stacks)
+    for (const Slot& slot : stack.slots)
+      if (slot.allowed) slot.allowed->allowed(AllowedAnswers::root);
   return plan;
 }
 
@@ -166,7 +170,8 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   for (size_t begin = 0;; begin += stride, ++number) {
     cut(begin, fitting);
     if (record.part_copies)
-      part.copies = record.part_copies(begin, std::min(begin + fitting, record.document.size()));
+      part.copies =
+          record.part_copies(record.document, begin, std::min(begin + fitting, record.document.size()));
     const size_t first = plan.stacks.size();
     part.stream = number == 0 ? record.stream : mix(record.stream, static_cast<uint64_t>(number));
     if (const std::string unexpected = try_build({&part, 1}, plan.stacks); !unexpected.empty())

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/segments/late_answers.h"
 #include "core/task/attribute_line.h"
 #include "core/task/choices.h"
 #include "core/task/confidence.h"
@@ -367,17 +368,19 @@ class ExtractTask : public Task {
   }
 
   void add_copies(const Record& record, RecordParts& parts) const {
-    const std::string& whole = record.document;
-    parts.copies = std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    using Copies = std::shared_ptr<const AllowedAnswers>;
+    const auto text = std::make_shared<const std::string>(record.document);
+    const auto copies_of = [tokens = span_tokens_, text](size_t begin, size_t end) -> Copies {
+      return std::make_shared<LateAnswers>(
+          [=] { return std::make_unique<SpanAnswers>(tokens, *text, begin, end); });
+    };
+    parts.copies = copies_of(0, text->size());
     if (job_.input.too_long == TooLong::refuse) return;
-    parts.part_copies = [this, whole, tokens = parts.document](size_t begin, size_t end) {
-      const std::string before = tokenizer_.decode(std::span(tokens).first(begin));
-      std::string text = tokenizer_.decode(std::span(tokens).first(end));
-      text.resize(std::min(text.size(), whole.size()));  // a line break may end the last part
-      // Of a tokenizer that changes what it reads, a part's place is not known.
-      const bool known = whole.starts_with(text) && text.starts_with(before);
-      return known ? std::make_shared<SpanAnswers>(span_tokens_, whole, before.size(), text.size())
-                   : std::make_shared<SpanAnswers>(span_tokens_, whole, 0, whole.size());
+    parts.part_copies = [this, text, copies_of, whole = parts.copies, places = std::vector<size_t>()](
+                            std::span<const TokenId> document, size_t begin, size_t end) mutable {
+      if (places.empty()) places = token_places(tokenizer_, *text, document);
+      // Parts whose place is not known share the copies of the whole document.
+      return end < places.size() ? copies_of(places[begin], places[end]) : whole;
     };
   }
 

@@ -117,7 +117,8 @@ std::string_view without_last_word(std::string_view text) {
     do --end;
     while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
   } while (!splits_words(text, end));
-  return text.substr(0, text.find_last_not_of(" \t", end == 0 ? 0 : end - 1) + 1);
+  const std::string_view left = text.substr(0, end);
+  return left.substr(0, left.find_last_not_of(" \t") + 1);
 }
 
 std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value) {
@@ -169,7 +170,9 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer) {
     *text = record.document.substr(place->begin, place->end - place->begin);
     return;
   }
-  answer.note = "not in the document: \"" + valid_utf8(std::string_view(*text).substr(0, 60)) + '"';
+  // Of what was cut inside its first word nothing is left, but it may well stand in the document.
+  if (!cut || answer.note.empty())
+    answer.note = "not in the document: \"" + valid_utf8(std::string_view(*text).substr(0, 60)) + '"';
   answer.value = nullptr;
 }
 

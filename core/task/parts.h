@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/token.h"
@@ -64,8 +65,10 @@ struct RecordParts {
   std::vector<DocumentParts> experts;  ///< `pced` has these and no `document`
   std::vector<QuestionParts> own_questions;
   std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`
-  /// The copies of tokens [begin, end) of the document.
-  std::function<std::shared_ptr<const AllowedAnswers>(size_t begin, size_t end)> part_copies;
+  /// The copies of tokens [begin, end) of the document, which is given as it was before it was cut.
+  std::function<std::shared_ptr<const AllowedAnswers>(std::span<const TokenId> document, size_t begin,
+                                                      size_t end)>
+      part_copies;
 
   const std::vector<QuestionParts>& questions() const {
     return own_questions.empty() ? bin->questions : own_questions;

@@ -8,6 +8,7 @@
 #include "core/task/prompt_text.h"
 #include "core/text/utf8.h"
 #include "core/text/words.h"
+#include "core/tokenizer/token_bytes.h"
 
 namespace sheaf {
 namespace {
@@ -40,6 +41,20 @@ std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context) {
     refuse("{} has no tokens for null or a text in quotes; use a model whose tokenizer covers them",
            tokenizer_name(context));
   return tokens;
+}
+
+std::vector<size_t> token_places(const Tokenizer& tokenizer, std::string_view text,
+                                 std::span<const TokenId> tokens) {
+  const TokenBytes bytes(tokenizer);
+  std::vector<size_t> places{0};
+  for (const TokenId token : tokens) {
+    const std::string_view left = text.substr(places.back());
+    std::string added = bytes.of(token);
+    added.resize(std::min(added.size(), left.size()));  // a line break may end the last token
+    if (!left.starts_with(added)) break;
+    places.push_back(places.back() + added.size());
+  }
+  return places;
 }
 
 SpanAnswers::SpanAnswers(std::shared_ptr<const SpanTokens> tokens, std::string_view document, size_t begin,

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ struct SpanTokens {
 
 /// Refuses a tokenizer that cannot write a text in quotes or null.
 std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context);
+
+/// Where each of a document's tokens begins in its text, and where the last one ends, in bytes. Fewer where
+/// the tokenizer changed what it read: behind that no place is known.
+std::vector<size_t> token_places(const Tokenizer& tokenizer, std::string_view text,
+                                 std::span<const TokenId> tokens);
 
 /// The answers that copy a text from a document: null, or a JSON string whose text stands on one line of the
 /// document, from the beginning of a word to the end of one, without spaces around it. Letters A to Z may

@@ -227,6 +227,16 @@ std::optional<Literal> read_open_list(std::string_view text) {
   return std::nullopt;
 }
 
+/// What is left of a string that was cut short; nothing where it holds something else that is not JSON.
+std::optional<Literal> read_open_string(std::string_view text) {
+  for (size_t at = 1; at < text.size();) {
+    const size_t bytes = text[at] != '\\' ? 1 : text.substr(at).starts_with("\\u") ? 6 : 2;
+    if (at + bytes > text.size()) text = text.substr(0, at);  // an escape that is not whole
+    at += bytes;
+  }
+  return read_literal(valid_utf8(text) + '"');
+}
+
 }  // namespace
 
 std::string valid_utf8(std::string_view text) {
@@ -252,8 +262,10 @@ RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut
     const auto list = read_open_list(text);
     if (!list) return {nullptr, "not a list: " + in_quotes(text)};
     value = value_of(attribute, *list);
+  } else if (const auto open = text.front() == '"' ? read_open_string(text) : std::nullopt) {
+    value = value_of(attribute, *open);
   } else {
-    // A string that was cut or holds a bad escape or a quote of its own, or a text without quotes.
+    // A string that holds a bad escape or a quote of its own, or a text without quotes.
     if (text.front() == '"') text.remove_prefix(1);
     if (!text.empty() && text.back() == '"') text.remove_suffix(1);
     value = read_text_value(attribute, text);

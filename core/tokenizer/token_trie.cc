@@ -1,7 +1,8 @@
 #include "core/tokenizer/token_trie.h"
 
 #include <algorithm>
-#include <optional>
+
+#include "core/tokenizer/token_bytes.h"
 
 namespace sheaf {
 namespace {
@@ -13,21 +14,13 @@ struct Spelled {
   auto operator<=>(const Spelled&) const = default;
 };
 
-/// What each token adds to a text. Some tokenizers leave out the space that a text begins with, so another
-/// token stands before it.
 std::vector<Spelled> spell_all(const Tokenizer& tokenizer) {
   std::vector<Spelled> spelled;
-  std::optional<TokenId> before;
-  for (TokenId id = 0; id < tokenizer.vocab_size() && !before; ++id)
-    if (!tokenizer.is_special(id) && !tokenizer.decode({&id, 1}).empty()) before = id;
-  if (!before) return spelled;
-  const size_t skipped = tokenizer.decode({&*before, 1}).size();
+  const TokenBytes bytes(tokenizer);
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.is_special(id) || std::ranges::find(tokenizer.end_tokens, id) != tokenizer.end_tokens.end())
       continue;
-    const TokenId both[] = {*before, id};
-    if (std::string bytes = tokenizer.decode(both).substr(skipped); !bytes.empty())
-      spelled.push_back({std::move(bytes), id});
+    if (std::string added = bytes.of(id); !added.empty()) spelled.push_back({std::move(added), id});
   }
   std::sort(spelled.begin(), spelled.end());
   return spelled;

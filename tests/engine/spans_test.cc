@@ -3,6 +3,8 @@
 
 #include "core/methods/method.h"
 #include "core/plan/planner.h"
+#include "core/segments/answer_trie.h"
+#include "core/segments/late_answers.h"
 #include "core/task/record_row.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
@@ -126,44 +128,132 @@ TEST(Spans, OfEveryMethod) {
   EXPECT_GT(copied, 30);
 }
 
-TEST(Spans, OfASplitDocumentStandInItsParts) {
-  Copying copying(3);
-  copying.job.input.too_long = TooLong::split;
-  const auto task = make_task(*copying.tokenizer, chat_template("plain"), copying.job, copying.schema);
-  Record record = copying.records[0];
-  record.document = "first";
-  for (int i = 0; i < 60; ++i) record.document += fmt::format(" w{}x", i);
-  record.document += " last";
-  const RecordParts parts = task->parts(record);
-  Planner planner(make_builder(copying.job.method),
-                  {static_cast<int32_t>(parts.bin->instruction.size() + parts.document.size() / 2 + 100),
-                   100000, [](const Stack&) { return true; }, TooLong::split});
-  const Plan plan = planner.plan(make_ready(*task, {&record, 1}));
-  ASSERT_TRUE(plan.refused.empty()) << plan.refused[0].second;
-  ASSERT_GT(plan.records[0].parts, 1);
-  const auto takes = [&](const Slot& slot, const std::string& word) {
+/// Leaves out the space that a text begins with, as SentencePiece does.
+class SpaceDropper : public test::MadeUpTokenizer {
+ public:
+  explicit SpaceDropper(MadeUpTokenizer other) : MadeUpTokenizer(std::move(other)) {}
+
+  std::string decode(std::span<const TokenId> ids, bool skip_special) const override {
+    const std::string text = MadeUpTokenizer::decode(ids, skip_special);
+    return text.starts_with(' ') ? text.substr(1) : text;
+  }
+};
+
+/// Reads all letters as small ones.
+class Lowerer : public test::MadeUpTokenizer {
+ public:
+  explicit Lowerer(MadeUpTokenizer other) : MadeUpTokenizer(std::move(other)) {}
+
+  void encode(std::string_view text, bool parse_special, Tokens& out) const override {
+    std::string low(text);
+    for (char& c : low) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    MadeUpTokenizer::encode(low, parse_special, out);
+  }
+};
+
+/// A long document, planned with a model that has positions for half of it.
+struct Splitting {
+  Splitting(const test::MadeUpTokenizer& used, const std::string& first, Copying& copying) : tokenizer(used) {
+    copying.job.input.too_long = TooLong::split;
+    task = make_task(used, chat_template("plain"), copying.job, copying.schema);
+    record = copying.records[0];
+    record.document = first;
+    for (int i = 0; i < 60; ++i) record.document += fmt::format(" w{}x", i);
+    record.document += " last";
+    const RecordParts parts = task->parts(record);
+    positions = static_cast<int32_t>(parts.bin->instruction.size() + parts.document.size() / 2 + 100);
+    plan = make_plan(TooLong::split, make_ready(*task, {&record, 1}), copying.job);
+  }
+
+  Plan make_plan(TooLong too_long, std::vector<ReadyRecord> ready, const Job& job) const {
+    Planner planner(make_builder(job.method),
+                    {positions, 100000, [](const Stack&) { return true; }, too_long});
+    return planner.plan(std::move(ready));
+  }
+
+  /// The slots of the first attribute, part by part.
+  std::vector<Slot> brands() const {
+    std::vector<Slot> slots;
+    for (const Stack& stack : plan.stacks)
+      for (const Slot& slot : stack.slots)
+        if (slot.question % 4 == 0) slots.push_back(slot);
+    return slots;
+  }
+
+  bool takes(const Slot& slot, const std::string& word) const {
     AllowedAnswers::Node node = AllowedAnswers::root;
     for (const char c : " \"" + word + "\"") {
-      const TokenId token = *copying.tokenizer->find({&c, 1});
+      const TokenId token = *tokenizer.find({&c, 1});
       if (!std::ranges::binary_search(slot.allowed->allowed(node), token)) return false;
       node = slot.allowed->advance(node, token);
     }
     return node < 0;
-  };
-  int32_t first = 0, last = 0, neither = 0;
-  for (const Stack& stack : plan.stacks)
-    for (const Slot& slot : stack.slots) {
-      if (slot.question % 4 != 0) continue;
-      const bool begins = takes(slot, "first"), ends = takes(slot, "last");
-      EXPECT_EQ(begins, slot.question == 0);
-      first += begins;
-      last += ends;
-      neither += !begins && !ends;
-      EXPECT_FALSE(begins && ends);
+  }
+
+  void check_parts() const {
+    ASSERT_TRUE(plan.refused.empty()) << plan.refused[0].second;
+    const std::vector<Slot> slots = brands();
+    ASSERT_EQ(std::ssize(slots), plan.records[0].parts);
+    ASSERT_GT(slots.size(), 1u);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      EXPECT_EQ(takes(slots[i], "first"), i == 0);
+      EXPECT_EQ(takes(slots[i], "last"), i + 1 == slots.size());
     }
-  EXPECT_EQ(first, 1);
-  EXPECT_EQ(last, 1);
-  EXPECT_EQ(neither, plan.records[0].parts - 2);
+    for (int i = 0; i < 60; ++i)
+      EXPECT_TRUE(std::ranges::any_of(slots, [&](const Slot& slot) {
+        return takes(slot, "w" + std::to_string(i) + "x");
+      })) << i;
+  }
+
+  const test::MadeUpTokenizer& tokenizer;
+  std::unique_ptr<Task> task;
+  Record record;
+  int32_t positions = 0;
+  Plan plan;
+};
+
+TEST(Spans, OfASplitDocumentStandInItsParts) {
+  Copying copying(3);
+  Splitting(*copying.tokenizer, "first", copying).check_parts();
+}
+
+TEST(Spans, OfASplitDocumentThatBeginsWithASpace) {
+  Copying copying(3);
+  const SpaceDropper tokenizer(*copying.tokenizer);
+  for (const char* first : {"first", " first", "  first"}) Splitting(tokenizer, first, copying).check_parts();
+}
+
+TEST(Spans, PartsWhosePlaceIsNotKnownShareTheirAnswers) {
+  Copying copying(3);
+  const Lowerer tokenizer(*copying.tokenizer);
+  const Splitting splitting(tokenizer, "First", copying);
+  const std::vector<Slot> slots = splitting.brands();
+  ASSERT_GT(slots.size(), 1u);
+  for (const Slot& slot : slots) {
+    EXPECT_EQ(slot.allowed, slots[0].allowed);
+    EXPECT_TRUE(splitting.takes(slot, "First"));
+    EXPECT_TRUE(splitting.takes(slot, "last"));
+  }
+}
+
+TEST(Spans, OnlyOfDocumentsInPromptsAreAnswersMade) {
+  Copying copying(3);
+  const Splitting splitting(*copying.tokenizer, "first", copying);
+  int made = 0;
+  const auto plan = [&](const Record& record, TooLong too_long) {
+    std::vector<ReadyRecord> ready = make_ready(*splitting.task, {&record, 1});
+    ready[0].parts.copies = std::make_shared<LateAnswers>([&made] {
+      ++made;
+      return std::make_unique<AnswerTrie>(std::vector<Tokens>{{1}}, -1);
+    });
+    return splitting.make_plan(too_long, std::move(ready), copying.job);
+  };
+  EXPECT_EQ(plan(splitting.record, TooLong::refuse).refused.size(), 1u);
+  EXPECT_EQ(made, 0);
+  EXPECT_GT(plan(splitting.record, TooLong::split).records[0].parts, 1);
+  EXPECT_EQ(made, 0) << "its parts have answers of their own";
+  EXPECT_EQ(plan(copying.records[1], TooLong::refuse).refused.size(), 0u);
+  EXPECT_EQ(made, 1) << "once for both attributes, before they are decoded";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/task/record_row.h"
+#include "core/task/value.h"
 #include "core/text/utf8.h"
 #include "core/text/words.h"
 #include "tests/made_up_tokenizer.h"
@@ -102,6 +103,37 @@ TEST(FindText, BindsASpanToItsDocument) {
   EXPECT_EQ(answer.value, RowValue(nullptr));
   EXPECT_EQ(answer.note, "not in the document: \"Birch\"");
   EXPECT_EQ(answer.logprob, -1);
+}
+
+TEST(FindText, OfASpanCutInItsFirstWordNothingIsLeft) {
+  std::vector<std::pair<std::string, std::string>> cases = {{"O Oak", "Oa"},
+                                                            {"Vitamin E Extraordinary", "Extraordi"}};
+  for (uint32_t point = 0x410; point < 0x450; ++point) {
+    std::string letter;
+    append_utf8(point, letter);
+    for (const char* end : {"\u0430", "\u0430\uFFFD"})
+      cases.emplace_back(letter + " " + letter + "\u0430\u0439", letter + end);
+  }
+  for (const auto& [document, written] : cases) {
+    RowAnswer answer{written, "cut at the length limit"};
+    bind_span(make_record({{"title", document}}), true, answer);
+    EXPECT_EQ(answer.value, RowValue(nullptr)) << written;
+    EXPECT_EQ(answer.note, "cut at the length limit") << written;
+  }
+}
+
+TEST(FindText, OfACutSpanTheEscapesAreUndone) {
+  const Record record = make_record({{"title", "Oak 6\" heel, a\\b boots"}});
+  const std::pair<std::string, std::string> cases[] = {
+      {" \"Oak 6\\\" hee", "Oak 6\""},       {" \"6\\\"", "6\""}, {" \"6\\", "6"},
+      {" \"heel, a\\\\b boo", "heel, a\\b"}, {" \"a\\\\", "a\\"},
+  };
+  for (const auto& [written, value] : cases) {
+    RowAnswer answer = read_value({"Size", "", ValueType::span}, written, true);
+    bind_span(record, true, answer);
+    EXPECT_EQ(answer.value, RowValue(value)) << written;
+    EXPECT_EQ(answer.note, "cut at the length limit") << written;
+  }
 }
 
 TEST(FindTextFuzz, TheSpanIsTheValue) {
