@@ -161,17 +161,6 @@ std::string base64_sum(std::string_view text) {
   return out + "=";
 }
 
-std::vector<DocumentColumn> columns_of(const Record& record) {
-  std::vector<DocumentColumn> columns;
-  for (size_t i = 0; i < record.columns.size(); ++i) {
-    const size_t begin = record.columns[i].begin;
-    const size_t end =
-        i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : record.document.size();
-    columns.push_back({record.columns[i].name, valid_utf8(record.document.substr(begin, end - begin))});
-  }
-  return columns;
-}
-
 class ReviewJob {
  public:
   explicit ReviewJob(const ReviewSettings& settings)
@@ -239,8 +228,8 @@ class ReviewJob {
     corpus->skip_to(manifest_.first);
     int64_t row = 0;
     for (auto next = wanted.begin(); next != wanted.end();) {
-      const auto entry = corpus->next();
-      const auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
+      auto entry = corpus->next();
+      auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
       if (entry && (!record || rejected.has(record->place))) continue;
       const std::string& id = ids_[static_cast<size_t>(row)];
       if (!record || valid_utf8(id_text(record->id)) != id)
@@ -249,7 +238,7 @@ class ReviewJob {
             "--restart",
             settings_.run, shown(id));
       if (row++ != next->first) continue;
-      review_.records[next->second] = {record->id, record->category, columns_of(*record)};
+      review_.records[next->second] = std::move(*record);
       ++next;
     }
     for (ReviewValue& value : values) {
