@@ -26,8 +26,9 @@ void review(const ReviewOptions& options) {
                          page.by_sureness ? "least sure first" : "drawn at random"));
   if (page.values < page.strata)
     print_note(
-        fmt::format("the sample leaves out {} of {} attributes of categories; --count {} shows each once",
-                    page.strata - page.values, page.strata, page.strata));
+        fmt::format("the sample shows only {} of {} attributes (counted per category); use --count {} to see "
+                    "each once",
+                    page.values, page.strata, page.strata));
   print_line(fmt::format("review  {}: open it in a browser", out));
 }
 

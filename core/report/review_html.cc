@@ -7,6 +7,7 @@
 #include "core/report/review_script.h"
 #include "core/report/review_style.h"
 #include "core/report/svg_plot.h"
+#include "core/task/find_text.h"
 #include "core/text/printable.h"
 
 namespace sheaf {
@@ -61,40 +62,40 @@ std::string inside_script(const ordered_json& value) {
   return out;
 }
 
-/// Where the value stands: as its row says, else by search.
-void add_marks(const ReviewItem& item, const ReviewRecord& record, ordered_json& out) {
-  const auto& spans = item.answer.spans;
+/// Where the value stands: as its row says, else by the search that a row would have been written with.
+void add_marks(const RowAnswer& answer, const ordered_json& value, const Record& record, ordered_json& out) {
+  const auto spans = answer.spans ? *answer.spans : spans_of(record, answer.value);
+  const auto columns = columns_of(record);
   ordered_json &marks = out["marks"] = ordered_json::array(), &absent = out["absent"] = ordered_json::array();
-  const std::vector<std::string> texts = value_texts(item.answer.value);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const auto span = spans && i < spans->size() ? (*spans)[i] : find_in_columns(record.columns, texts[i]);
-    if (!span) absent.push_back(texts[i]);
-    for (size_t c = 0; span && c < record.columns.size(); ++c)
-      if (record.columns[c].name == span->column)
-        marks.push_back({{"column", c}, {"start", span->start}, {"end", span->end}});
+  for (size_t i = 0; i < spans.size() && i < value.size(); ++i) {
+    const ordered_json& part = value.is_array() ? value[i] : value;
+    if (!spans[i]) absent.push_back(part.is_string() ? part : ordered_json(dumped(part)));
+    for (size_t c = 0; spans[i] && c < columns.size(); ++c)
+      if (columns[c].name == spans[i]->column)
+        marks.push_back({{"column", c}, {"start", spans[i]->start}, {"end", spans[i]->end}});
   }
 }
 
-ordered_json item_json(const ReviewItem& item, const ReviewRecord& record) {
+ordered_json item_json(const ReviewItem& item, const Record& record) {
+  const auto value = std::visit([](const auto& held) { return ordered_json(held); }, item.answer.value);
   const std::optional<double> sure = sureness(item.answer);
-  ordered_json out{
-      {"record", item.record},
-      {"attribute", item.attribute.name},
-      {"description", item.attribute.description},
-      {"type", type_word(item.attribute.type)},
-      {"options", item.attribute.options},
-      {"unit", item.attribute.unit},
-      {"value", dumped(std::visit([](const auto& held) { return ordered_json(held); }, item.answer.value))},
-      {"note", item.answer.note},
-      {"sureIs", item.answer.confidence ? "confidence" : "probability"},
-      {"sure", sure && std::isfinite(*sure) ? ordered_json(*sure) : ordered_json()}};
-  add_marks(item, record, out);
+  ordered_json out{{"record", item.record},
+                   {"attribute", item.attribute.name},
+                   {"description", item.attribute.description},
+                   {"type", type_word(item.attribute.type)},
+                   {"options", item.attribute.options},
+                   {"unit", item.attribute.unit},
+                   {"value", dumped(value)},
+                   {"note", item.answer.note},
+                   {"sureIs", item.answer.confidence ? "confidence" : "probability"},
+                   {"sure", sure && std::isfinite(*sure) ? ordered_json(*sure) : ordered_json()}};
+  add_marks(item.answer, value, record, out);
   return out;
 }
 
-ordered_json record_json(const ReviewRecord& record) {
+ordered_json record_json(const Record& record) {
   ordered_json columns = ordered_json::array();
-  for (const DocumentColumn& column : record.columns)
+  for (const ColumnText& column : columns_of(record))
     columns.push_back(ordered_json::array({column.name, column.text}));
   return {{"id", dumped(record.id)}, {"category", record.category}, {"columns", std::move(columns)}};
 }
@@ -111,7 +112,7 @@ std::string_view review_style() {
 
 std::string review_html(const Review& review, std::string_view script_sha256, std::string_view style_sha256) {
   ordered_json data{{"run", review.run}, {"key", review.key}, {"leastSure", review.least_sure}};
-  for (const ReviewRecord& record : review.records) data["records"].push_back(record_json(record));
+  for (const Record& record : review.records) data["records"].push_back(record_json(record));
   for (const ReviewItem& item : review.items)
     data["items"].push_back(item_json(item, review.records[item.record]));
   return fmt::format(

@@ -1,20 +1,13 @@
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/report/find_value.h"
+#include "core/task/record.h"
 #include "core/task/row.h"
 #include "core/task/schema.h"
 
 namespace sheaf {
-
-struct ReviewRecord {
-  nlohmann::json id;  ///< as the corpus has it: text or number
-  std::string category;
-  std::vector<DocumentColumn> columns;  ///< of its document, without empty ones
-};
 
 struct ReviewItem {
   size_t record = 0;  ///< of Review::records
@@ -27,7 +20,7 @@ struct Review {
   std::string run;          ///< name of the run's folder
   std::string key;          ///< tells the run from others; the browser keeps verdicts under it
   bool least_sure = false;  ///< the items are those that the model was least sure of
-  std::vector<ReviewRecord> records;
+  std::vector<Record> records;
   std::vector<ReviewItem> items;
 };
 

@@ -1,7 +1,6 @@
 #include "core/task/find_text.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/task/value.h"
 #include "core/text/number_text.h"
@@ -9,23 +8,6 @@
 
 namespace sheaf {
 namespace {
-
-struct ColumnText {
-  std::string_view name, text;
-  size_t begin;  // in the document
-};
-
-std::vector<ColumnText> columns_of(const Record& record) {
-  const std::string_view document = record.document;
-  if (record.columns.empty()) return {{"document", document, 0}};
-  std::vector<ColumnText> columns;
-  for (size_t i = 0; i < record.columns.size(); ++i) {
-    const auto& [name, begin] = record.columns[i];
-    const size_t end = i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : document.size();
-    columns.push_back({name, document.substr(begin, end - begin), begin});
-  }
-  return columns;
-}
 
 char to_lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -121,25 +103,19 @@ std::string_view without_last_word(std::string_view text) {
   return left.substr(0, left.find_last_not_of(" \t") + 1);
 }
 
-std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value) {
-  std::vector<std::optional<RowSpan>> spans;
-  const auto add = [&](const std::optional<TextPlace>& place) {
-    spans.push_back(place ? std::optional(span_of(record, *place)) : std::nullopt);
-  };
-  const auto visit = [&](const auto& held) {
-    using Held = std::decay_t<decltype(held)>;
-    if constexpr (std::is_same_v<Held, std::string>)
-      add(find_text(record, held));
-    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
-      for (const std::string& text : held) add(find_text(record, text));
-    else if constexpr (std::is_arithmetic_v<Held>)
-      add(find_number(record, static_cast<double>(held)));
-  };
-  std::visit(visit, value);
-  return spans;
-}
-
 }  // namespace
+
+std::vector<ColumnText> columns_of(const Record& record) {
+  const std::string_view document = record.document;
+  if (record.columns.empty()) return {{"document", document, 0}};
+  std::vector<ColumnText> columns;
+  for (size_t i = 0; i < record.columns.size(); ++i) {
+    const auto& [name, begin] = record.columns[i];
+    const size_t end = i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : document.size();
+    columns.push_back({name, document.substr(begin, end - begin), begin});
+  }
+  return columns;
+}
 
 std::optional<TextPlace> find_text(const Record& record, std::string_view text) {
   if (text.empty()) return std::nullopt;
@@ -174,6 +150,24 @@ void bind_span(const Record& record, bool cut, RowAnswer& answer) {
   if (!cut || answer.note.empty())
     answer.note = "not in the document: \"" + valid_utf8(std::string_view(*text).substr(0, 60)) + '"';
   answer.value = nullptr;
+}
+
+std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value) {
+  std::vector<std::optional<RowSpan>> spans;
+  const auto add = [&](const std::optional<TextPlace>& place) {
+    spans.push_back(place ? std::optional(span_of(record, *place)) : std::nullopt);
+  };
+  const auto visit = [&](const auto& held) {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::string>)
+      add(find_text(record, held));
+    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
+      for (const std::string& text : held) add(find_text(record, text));
+    else if constexpr (std::is_arithmetic_v<Held>)
+      add(find_number(record, static_cast<double>(held)));
+  };
+  std::visit(visit, value);
+  return spans;
 }
 
 void add_spans(const Record& record, Row& row) {

@@ -2,11 +2,20 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/task/record.h"
 #include "core/task/row.h"
 
 namespace sheaf {
+
+struct ColumnText {
+  std::string_view name, text;
+  size_t begin;  ///< in the document
+};
+
+/// The columns of the record's document; one, "document", where the corpus names none.
+std::vector<ColumnText> columns_of(const Record& record);
 
 /// Bytes [begin, end) of a record's document, in one of its columns.
 struct TextPlace {
@@ -23,6 +32,9 @@ std::optional<TextPlace> find_number(const Record& record, double number);
 /// Binds the value of a span to its document: it becomes the text that stands there, or null with a note. Of
 /// a value that was `cut` at the length limit whole words are left.
 void bind_span(const Record& record, bool cut, RowAnswer& answer);
+
+/// Where the document holds each text of a value, or its number.
+std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValue& value);
 
 /// Says of every value of a row where the document holds it.
 void add_spans(const Record& record, Row& row);

@@ -22,6 +22,7 @@
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/read_rows.h"
+#include "io/run_folder/rejected_records.h"
 
 namespace sheaf {
 namespace {
@@ -160,17 +161,6 @@ std::string base64_sum(std::string_view text) {
   return out + "=";
 }
 
-std::vector<DocumentColumn> columns_of(const Record& record) {
-  std::vector<DocumentColumn> columns;
-  for (size_t i = 0; i < record.columns.size(); ++i) {
-    const size_t begin = record.columns[i].begin;
-    const size_t end =
-        i + 1 < record.columns.size() ? record.columns[i + 1].begin - 1 : record.document.size();
-    columns.push_back({record.columns[i].name, valid_utf8(record.document.substr(begin, end - begin))});
-  }
-  return columns;
-}
-
 class ReviewJob {
  public:
   explicit ReviewJob(const ReviewSettings& settings)
@@ -180,6 +170,7 @@ class ReviewJob {
         schema_(find_schema(settings, manifest_)),
         sample_(static_cast<size_t>(settings.count), settings.seed) {
     find_corpus(settings, manifest_, job_);
+    files_ = find_corpus_files(job_.input.path, job_.input.format).files;
     check_attributes(settings.attributes, schema_);
   }
 
@@ -196,7 +187,7 @@ class ReviewJob {
     review_.run = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     review_.key = sha256(manifest_.fingerprint.dump());
     page.html = review_html(review_, base64_sum(review_script()), base64_sum(review_style()));
-    page.read = find_corpus_files(job_.input.path, job_.input.format).files;
+    page.read = std::move(files_);
     page.read.push_back(settings_.schema.empty() ? manifest_.sources.schema : settings_.schema);
     return page;
   }
@@ -232,19 +223,22 @@ class ReviewJob {
     std::map<int64_t, size_t> wanted;  // row → its record on the page
     for (const ReviewValue& value : values) wanted.emplace(value.row, wanted.size());
     review_.records.resize(wanted.size());
+    const RejectedRecords rejected(settings_.run, manifest_, files_);
     const auto corpus = open_corpus(job_, &schema_);
     corpus->skip_to(manifest_.first);
     int64_t row = 0;
     for (auto next = wanted.begin(); next != wanted.end();) {
-      const auto entry = corpus->next();
-      if (!entry)
+      auto entry = corpus->next();
+      auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
+      if (entry && (!record || rejected.has(record->place))) continue;
+      const std::string& id = ids_[static_cast<size_t>(row)];
+      if (!record || valid_utf8(id_text(record->id)) != id)
         refuse(
-            "{}: the corpus has no record {}, of which the run has a row; run the job again with --restart",
-            settings_.run, shown(ids_[static_cast<size_t>(row)]));
-      const auto* record = std::get_if<Record>(&*entry);
-      if (!record || valid_utf8(id_text(record->id)) != ids_[static_cast<size_t>(row)]) continue;
+            "{}: the corpus does not have the record {} where the run has its row; run the job again with "
+            "--restart",
+            settings_.run, shown(id));
       if (row++ != next->first) continue;
-      review_.records[next->second] = {record->id, record->category, columns_of(*record)};
+      review_.records[next->second] = std::move(*record);
       ++next;
     }
     for (ReviewValue& value : values) {
@@ -265,7 +259,8 @@ class ReviewJob {
   Job job_;
   Schema schema_;
   ReviewSample sample_;
-  std::vector<std::string> ids_;  ///< of all rows
+  std::vector<std::string> files_;  ///< of the corpus
+  std::vector<std::string> ids_;    ///< of all rows
   Review review_;
 };
 

@@ -41,7 +41,9 @@ class ReviewCommand : public testing::Test {
     return read;
   }
 
-  std::string make_run(const std::string& name, const Job& job, Shard shard = {}) const {
+  /// The run of a job whose rows and rejects `write` writes.
+  std::string make_run(const std::string& name, const Job& job, Shard shard, int64_t end,
+                       const std::function<void(RunFolder&)>& write) const {
     RunFolderOptions options;
     options.path = scratch_.file(name);
     options.fingerprint = job_fingerprint(job, false, shard);
@@ -54,21 +56,39 @@ class ReviewCommand : public testing::Test {
       };
     }
     RunFolder folder(real_files(), options);
+    write(folder);
+    folder.commit(end);
+    folder.finish("{}\n");
+    return options.path;
+  }
+
+  std::string make_run(const std::string& name, const Job& job, Shard shard = {}) const {
     const int64_t end = shard.count > 1 ? shard.end : 4;
+    return make_run(name, job, shard, end,
+                    [&](RunFolder& folder) { write_rows(folder, job, shard.first, end); });
+  }
+
+  static Reject rejected(const std::string& file, int64_t row, int64_t id) {
+    Reject reject;
+    reject.place.file = file;
+    reject.place.row = row;
+    reject.id = id;
+    return reject;
+  }
+
+  static void write_rows(RunFolder& folder, const Job& job, int64_t first, int64_t end) {
     const auto answer = [](RowValue value, double logprob) {
       RowAnswer made{std::move(value)};
       made.logprob = logprob;
       return made;
     };
-    for (int64_t record = shard.first; record < end; ++record) {
+    for (int64_t record = first; record < end; ++record) {
       if (record == 0)
         folder.row({1, ExtractedValues{"Tea",
                                        {{"Brand", answer("Oak", -0.5)},
                                         {"Weight", answer(int64_t{20}, -0.25)},
                                         {"Notes", answer(std::vector<std::string>{"Mild", "fresh"}, -1)}}}});
-      Reject empty;
-      empty.id = 2;
-      if (record == 1) folder.reject(empty);
+      if (record == 1) folder.reject(rejected(job.input.path, 2, 2));
       if (record == 2)
         folder.row(
             {3, ExtractedValues{"Rope", {{"Color", answer("Red", -2)}, {"Brand", answer(nullptr, -3)}}}});
@@ -76,9 +96,6 @@ class ReviewCommand : public testing::Test {
         folder.row(
             {4, ExtractedValues{"Rope", {{"Color", answer(nullptr, -4)}, {"Brand", answer("Elm", -1)}}}});
     }
-    folder.commit(end);
-    folder.finish("{}\n");
-    return options.path;
   }
 
   Ran review(const std::string& arguments) const { return run_sheaf(scratch_, "review " + arguments); }
@@ -151,7 +168,9 @@ TEST_F(ReviewCommand, OptionsChooseTheSample) {
   EXPECT_EQ(names("--attributes Color,Weight").size(), 3u);
   EXPECT_EQ(names("--attributes Color --count 1"), (std::vector<std::string>{"4/Color"})) << "the least sure";
   EXPECT_EQ(names("--seed 5"), names("--seed 5"));
-  EXPECT_NE(review(run + " --count 2").err.find("leaves out 3 of 5"), std::string::npos);
+  EXPECT_NE(review(run + " --count 2")
+                .err.find("shows only 2 of 5 attributes (counted per category); use --count 5"),
+            std::string::npos);
 }
 
 TEST_F(ReviewCommand, FindsACorpusThatMoved) {
@@ -187,6 +206,31 @@ TEST_F(ReviewCommand, TakesAFileInThePlaceOfStandardInput) {
   EXPECT_EQ(page(run + "/review.html")["items"].size(), 7u);
 }
 
+TEST_F(ReviewCommand, PassesOverRejectedRecordsOfTheSameId) {
+  // A run refuses a record that is too long for its prompts; to who reads the corpus it is like any other.
+  const std::string line = R"({"sku": 7, "kind": "Rope", "text": null, "title": ")";
+  for (const char* folder : {"corpus", "moved"}) {
+    std::filesystem::create_directory(scratch_.file(folder));
+    for (const char* part : {"1", "2"})
+      scratch_.write(std::string(folder) + "/" + part + ".jsonl", line + "rope " + part + "\"}\n");
+  }
+  corpus_ = scratch_.file("corpus");
+  for (const int with_row : {1, 2}) {
+    const std::string out = "out" + std::to_string(with_row);
+    const std::string run = make_run(out, job(), {}, 2, [&](RunFolder& folder) {
+      folder.row({7, ExtractedValues{"Rope", {{"Color", {"rope"}}, {"Brand", {nullptr}}}}});
+      folder.reject(rejected(corpus_ + (with_row == 1 ? "/2.jsonl" : "/1.jsonl"), 1, 7));
+    });
+    for (const std::string& options : {std::string(), " --input " + scratch_.file("moved")}) {
+      const Ran ran = review(run + options);
+      ASSERT_EQ(ran.exit_code, 0) << ran.err;
+      const json records = page(run + "/review.html")["records"];
+      ASSERT_EQ(records.size(), 1u);
+      EXPECT_EQ(records[0]["columns"][0][1], "rope " + std::to_string(with_row)) << options;
+    }
+  }
+}
+
 TEST_F(ReviewCommand, SaysWhatIsWrong) {
   const std::string run = make_run("out", job());
   expect_refused(scratch_.file("none"), "no such folder");
@@ -211,7 +255,7 @@ TEST_F(ReviewCommand, SaysWhatIsWrong) {
   expect_refused(run, "two rows have the id \"1\"");
   changed.replace(changed.find("\"id\":1"), 6, "\"id\":9");
   write(changed);
-  expect_refused(run, "the corpus has no record \"9\"");
+  expect_refused(run, "the corpus does not have the record \"9\"");
   changed = text;
   changed.replace(changed.find("Color"), 5, "Colox");
   write(changed);
@@ -221,6 +265,15 @@ TEST_F(ReviewCommand, SaysWhatIsWrong) {
   expect_refused(run, "rows-00000.jsonl:1: sheaf did not write this row");
   write(text);
   EXPECT_EQ(review(run).exit_code, 0);
+
+  const std::string rejects = run + "/rejects.jsonl", rejected = read_text(rejects);
+  std::ofstream(rejects, std::ios::binary) << rejected << "\n";
+  expect_refused(run, "rejects.jsonl: the file is missing or does not have its");
+  changed = rejected;
+  changed.replace(changed.find("corpus.jsonl"), 6, "korpus");
+  std::ofstream(rejects, std::ios::binary) << changed;
+  expect_refused(run, "rejects.jsonl:1: this is no reject");
+  std::ofstream(rejects, std::ios::binary) << rejected;
 
   auto manifest = nlohmann::ordered_json::parse(read_text(run + "/manifest.json"));
   manifest.erase("sources");  // as earlier versions wrote it

@@ -9,6 +9,7 @@
 #include "core/report/report_html.h"
 #include "io/files/workload.h"
 #include "io/run_folder/merge_shards.h"
+#include "io/run_folder/rejected_records.h"
 #include "io/run_folder/report_file.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
@@ -129,6 +130,22 @@ TEST(Fuzz, Manifests) {
     merge_shards(quick_files(), folder.path("merged"), {options.path});
     expect_named(folder, [&] { EXPECT_TRUE(RunFolder(quick_files(), options).finished()); });
   });
+}
+
+TEST(Fuzz, Rejects) {
+  const TempFolder folder;
+  Manifest manifest;
+  manifest.fingerprint = ordered_json::parse(R"({"corpus": {"a.jsonl": {"bytes": 1}}})");
+  const std::string good = "{\"file\":\"a.jsonl\",\"row\":3,\"id\":7,\"reason\":\"too long\"}\n";
+  int64_t found = 0;
+  fuzz_target("rejects", {good, good + good}, kJsonWords, [&](const std::string& text) {
+    folder.write("rejects.jsonl", text);
+    manifest.files = {{"rejects.jsonl", 1, std::ssize(text), ""}};
+    expect_named(folder, [&] {
+      found += RejectedRecords(folder.path(), manifest, {"now.jsonl"}).has({"now.jsonl", 3}) ? 1 : 0;
+    });
+  });
+  EXPECT_GT(found, 0);
 }
 
 TEST(Fuzz, Reports) {

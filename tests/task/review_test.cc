@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 
-#include "core/report/find_value.h"
 #include "core/report/review_html.h"
 #include "core/report/review_sample.h"
 #include "core/text/json_reader.h"
@@ -87,28 +86,16 @@ TEST(ReviewSample, LogprobsStandInForConfidence) {
   EXPECT_EQ(std::move(sample).take().at(0).row, 2) << "what is not a number is not sure";
 }
 
-TEST(FindValue, PrefersWholeWordsThenTheCaseThenThePlace) {
-  const std::vector<DocumentColumn> columns = {{"title", "T-300x 3 pack, OAK Ölmühle 🌲 oak"},
-                                               {"text", "Oak 30"}};
-  const auto find = [&](const char* text) { return find_in_columns(columns, text); };
-  EXPECT_EQ(find("3"), (RowSpan{"title", 7, 8}));
-  EXPECT_EQ(find("Oak"), (RowSpan{"text", 0, 3})) << "as it is written before another case";
-  EXPECT_EQ(find("oaK"), (RowSpan{"title", 15, 18}));
-  EXPECT_EQ(find("oak"), (RowSpan{"title", 29, 32})) << "code points, not bytes";
-  EXPECT_EQ(find("300"), (RowSpan{"title", 2, 5})) << "inside a word where it stands nowhere else";
-  EXPECT_EQ(find("Ölmühle 🌲"), (RowSpan{"title", 19, 28}));
-  EXPECT_EQ(find("30"), (RowSpan{"text", 4, 6}));
-  EXPECT_EQ(find("Ash"), std::nullopt);
-  EXPECT_EQ(find(""), std::nullopt);
-}
-
-TEST(FindValue, TextsOfValues) {
-  using Texts = std::vector<std::string>;
-  EXPECT_EQ(value_texts(nullptr), Texts{});
-  EXPECT_EQ(value_texts("a"), Texts{"a"});
-  EXPECT_EQ(value_texts(int64_t{20}), Texts{"20"});
-  EXPECT_EQ(value_texts(1.5), Texts{"1.5"});
-  EXPECT_EQ(value_texts(Texts{"a", "b"}), (Texts{"a", "b"}));
+Record make_record(nlohmann::json id, const std::vector<std::pair<std::string, std::string>>& columns) {
+  Record record;
+  record.id = std::move(id);
+  record.category = "Tea";
+  for (const auto& [name, text] : columns) {
+    if (!record.columns.empty()) record.document += '\n';
+    record.columns.push_back({name, record.document.size()});
+    record.document += text;
+  }
+  return record;
 }
 
 /// What the script reads.
@@ -122,9 +109,11 @@ Review made_up_review(const std::string& text) {
   Review review;
   review.run = text;
   review.key = "k";
-  review.records.push_back({text, text, {{text, "one " + text + " two"}}});
+  review.records.push_back(make_record(text, {{text, "one " + text + " two"}}));
+  review.records.back().category = text;
   review.items.push_back({0, {text, text, ValueType::enumeration, {text}, text}, answer_of(text, 0.5)});
   review.items.back().answer.note = text;
+  review.items.back().answer.spans.emplace(1);  // one text, which is nowhere
   return review;
 }
 
@@ -154,6 +143,8 @@ TEST(ReviewHtml, TextsOfAnyKindStayTexts) {
     EXPECT_EQ(read_json(item["value"].get<std::string>()), kept);
     for (const char* key : {"attribute", "description", "unit", "note"}) EXPECT_EQ(item[key], kept);
     EXPECT_EQ(item["options"], json::array({kept}));
+    EXPECT_EQ(item["absent"], json::array({kept}));
+    EXPECT_EQ(data["records"][0]["category"], kept);
   }
   EXPECT_NE(plain.find("default-src 'none'; script-src 'sha256-SCRIPT'; style-src 'sha256-STYLE'"),
             std::string::npos);
@@ -163,7 +154,7 @@ TEST(ReviewHtml, TextsOfAnyKindStayTexts) {
 
 TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   Review review;
-  review.records.push_back({7, "Tea", {{"title", "Oak and oak"}, {"text", "ash"}}});
+  review.records.push_back(make_record(7, {{"title", "Oak and oak"}, {"text", "ash, 1,200 ml"}}));
   const Attribute brand{"Brand", ""};
   review.items.push_back({0, brand, answer_of("Oak")});
   using Spans = std::vector<std::optional<RowSpan>>;
@@ -173,6 +164,8 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   review.items.push_back({0, brand, answer_of("Oak", 0.5)});
   review.items.back().answer.spans = Spans{std::nullopt};
   review.items.push_back({0, brand, answer_of(nullptr)});
+  review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(int64_t{1200})});
+  review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(2.5)});
   const json items = data_of(review_html(review, "", ""))["items"];
   EXPECT_EQ(items[0]["marks"], json::parse(R"([{"column": 0, "start": 8, "end": 11}])"));
   EXPECT_EQ(items[1]["marks"], json::parse(R"([{"column": 1, "start": 0, "end": 3}])"));
@@ -184,12 +177,15 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   EXPECT_EQ(items[3]["sureIs"], "confidence");
   EXPECT_EQ(items[4]["value"], "null");
   EXPECT_EQ(items[4]["marks"], json::array());
+  EXPECT_EQ(items[4]["absent"], json::array());
   EXPECT_EQ(items[4]["sure"], nullptr);
+  EXPECT_EQ(items[5]["marks"], json::parse(R"([{"column": 1, "start": 5, "end": 10}])"));
+  EXPECT_EQ(items[6]["absent"], json::array({"2.5"}));
 }
 
 TEST(ReviewHtml, NumbersKeepTheirDigits) {
   Review review;
-  review.records.push_back({uint64_t{18446744073709551615u}, "Tea", {{"title", "x"}}});
+  review.records.push_back(make_record(uint64_t{18446744073709551615u}, {{"title", "x"}}));
   review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(uint64_t{9007199254740993u})});
   const json data = data_of(review_html(review, "", ""));
   EXPECT_EQ(data["records"][0]["id"], "18446744073709551615");
