@@ -35,8 +35,13 @@ class Page:
             self.send(f"{domain}.enable")
 
     def close(self):
-        self.process.kill()
-        self.process.wait()
+        """Lets it end by itself: killed, its children would go on writing into the profile that the test deletes."""
+        try:
+            self.send("Browser.close")
+            self.process.wait(60)
+        finally:
+            self.process.kill()
+            self.process.wait()
 
     def message(self, seconds=60):
         end = time.monotonic() + seconds
