@@ -8,7 +8,7 @@
 namespace sheaf {
 namespace {
 
-constexpr double kSurest = 36;  // the logit of 1 - 2^-52
+constexpr double kSurest = 15;  // a logit: nothing that was judged tells more certainty apart
 constexpr double kGoals[] = {0.90, 0.95, 0.99};
 constexpr size_t kBins = 15;
 constexpr int kCurvePoints = 20;
