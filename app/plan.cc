@@ -14,6 +14,7 @@
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
 #include "io/jobs/workbench.h"
+#include "io/run_folder/output_place.h"
 
 namespace sheaf {
 namespace {
@@ -38,9 +39,7 @@ int plan(const PlanOptions& options) {
   Engine engine(backend, rules, engine_options);
 
   std::optional<NamedOutput> file;
-  if (options.dump > 0 && options.dump_path != "-")
-    file.emplace(options.dump_path, std::vector{job.file, job.input.path, job.task.schema,
-                                                job.task.examples.path, job.model.path});
+  if (options.dump > 0 && options.dump_path != "-") file.emplace(options.dump_path, paths_read(job));
   std::string graphs;
   int64_t dumped = 0;
 

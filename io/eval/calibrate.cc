@@ -79,9 +79,8 @@ std::string sweep_text(const CalibrateResult& result) {
   }
   if (result.fixed > 0)
     text += fmt::format(
-        "{} values stay values here, whatever the bias: null has several tokens in this model's tokenizer, "
-        "or "
-        "their document was split.\n",
+        "This table cannot tell at which bias {} of the values become null, and keeps them: the model writes "
+        "null in several tokens, or sheaf split their document. To see them, run the job with the bias.\n",
         result.fixed);
   text += fmt::format(
       "A smaller null_bias than {:g}, that of the run, would turn nulls into values that were not decoded; "

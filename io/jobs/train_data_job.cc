@@ -17,6 +17,7 @@
 #include "io/datasets/dataset.h"
 #include "io/datasets/gold.h"
 #include "io/files/predictions.h"
+#include "io/run_folder/output_place.h"
 
 namespace sheaf {
 namespace {
@@ -286,8 +287,8 @@ TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& setting
   const Job& job = bench.job();
   if (job.input.path == "-")
     refuse("{}: training data cannot be made from standard input; name a file", job.file);
-  std::vector<std::string> read{job.file,          job.task.schema, job.task.examples.path, job.model.path,
-                                job.model.adapter, settings.gold,   settings.rows};
+  std::vector<std::string> read = paths_read(job);
+  read.insert(read.end(), {settings.gold, settings.rows});
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
     read.push_back(file);
   check_not_read(settings.to, read);

@@ -73,10 +73,19 @@ void check_output_apart(const Job& job) {
   }
 }
 
+std::vector<std::string> paths_read(const Job& job) {
+  return {job.file,
+          job.input.path,
+          job.task.schema,
+          job.task.examples.path,
+          job.output.calibration,
+          job.model.path,
+          job.model.adapter,
+          job.model.chat_is_file() ? job.model.chat : std::string()};
+}
+
 void check_log_apart(const std::string& log, const Job& job) {
-  check_not_read(log, {job.file, job.input.path, job.task.schema, job.task.examples.path, job.model.path,
-                       job.output.calibration, job.model.adapter,
-                       job.model.chat_is_file() ? job.model.chat : std::string()});
+  check_not_read(log, paths_read(job));
   const fs::path path(log), folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))

@@ -37,7 +37,8 @@ RejectedRecords::RejectedRecords(const std::string& folder, const Manifest& mani
     const auto number =
         file.is_string() ? then.find(printable_line(file.get_ref<const std::string&>())) : then.end();
     if (number == then.end() || !row.is_number_integer())
-      refuse("{}:{}: this is no reject of a record of the run's corpus; {}", path, line, kAgain);
+      refuse("{}:{}: the run's corpus has no record at the place that this line names; {}", path, line,
+             kAgain);
     places_.emplace(number->second, row.get<int64_t>());
   });
 }
