@@ -272,7 +272,7 @@ TEST_F(ReviewCommand, SaysWhatIsWrong) {
   changed = rejected;
   changed.replace(changed.find("corpus.jsonl"), 6, "korpus");
   std::ofstream(rejects, std::ios::binary) << changed;
-  expect_refused(run, "rejects.jsonl:1: this is no reject");
+  expect_refused(run, "rejects.jsonl:1: the run's corpus has no record at the place");
   std::ofstream(rejects, std::ios::binary) << rejected;
 
   auto manifest = nlohmann::ordered_json::parse(read_text(run + "/manifest.json"));
