@@ -1,6 +1,6 @@
 // Tokens a second of a model on the quick CPU backend, by what a step holds:
 //   ninja -C build/release bench_cpu_step && build/release/bench/bench_cpu_step build/models/smollm2.gguf
-//   [threads]
+//   [threads] [f32|int16|int8]
 // The limit is the multiply-adds of the weights at the rate of bench_cpu_gemm's first cache, or reading them
 // once a step.
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -101,13 +102,13 @@ class Measurement {
   Backend& backend_;
 };
 
-void measure(const char* path, int threads) {
+void measure(const char* path, int threads, CpuPrecision precision) {
   auto start = std::chrono::steady_clock::now();
   const Model model = load_model(path);
   const double loading = seconds_since(start);
   start = std::chrono::steady_clock::now();
   const double processor = processor_seconds();
-  const auto backend = make_quick_backend(model, threads);
+  const auto backend = make_quick_backend(model, threads, precision);
   fmt::print("{}: mapped in {:.2f} s, packed in {:.2f} s ({:.2f} of processor)\n", backend->describe(),
              loading, seconds_since(start), processor_seconds() - processor);
   Measurement measurement(*backend);
@@ -128,8 +129,12 @@ void measure(const char* path, int threads) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads]");
-    sheaf::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 2);
+    if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads] [f32|int16|int8]");
+    const std::string_view precision = argc > 3 ? argv[3] : "f32";
+    sheaf::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 2,
+                   precision == "int8"    ? sheaf::CpuPrecision::int8
+                   : precision == "int16" ? sheaf::CpuPrecision::int16
+                                          : sheaf::CpuPrecision::f32);
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

@@ -4,9 +4,9 @@
 #include "core/base/thread_pool.h"
 #include "core/model/config.h"
 #include "cpu/attention_plan.h"
-#include "cpu/float_buffer.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/kv_pool.h"
+#include "cpu/large_buffer.h"
 
 namespace sheaf {
 

@@ -12,9 +12,10 @@ Footprint reference_footprint(const ModelConfig& config);
 /// The definition of right: plain fp32 loops, one row after the other.
 std::unique_ptr<Backend> make_reference_backend(const Model& model);
 
-/// The same arithmetic made quick: packed weights, threads, shared spans read once for all rows that see
-/// them. A row's result does not depend, to the bit, on the other rows of its batch nor on how its keys are
-/// cut into spans.
-std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads);
+/// The same made quick: packed weights, threads, shared spans read once for all rows that see them; products
+/// in fp32 or in whole numbers. A row's result does not depend, to the bit, on the other rows of its batch
+/// nor on how its keys are cut into spans.
+std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads,
+                                            CpuPrecision precision = CpuPrecision::f32);
 
 }  // namespace sheaf

@@ -2,8 +2,8 @@
 #include <cstdint>
 
 #include "core/model/config.h"
-#include "cpu/float_buffer.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/large_buffer.h"
 
 namespace sheaf {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/error.h"
+#include "cpu/stacked_rows.h"
 
 namespace sheaf {
 namespace {
@@ -15,42 +15,24 @@ namespace {
 constexpr int64_t kDepthBlock = 512;
 constexpr int64_t kRowBlock = 128;
 
-void pack_panel(std::initializer_list<const Matrix*> matrices, int64_t inputs, int64_t first, float* rows,
-                float* panel) {
-  int64_t filled = 0;
-  int64_t begin = 0;
-  for (const Matrix* matrix : matrices) {
-    const int64_t from = std::max(first, begin) - begin;
-    const int64_t to = std::min(first + kPanel, begin + matrix->rows) - begin;
-    if (from < to) {
-      matrix->read(from, to - from, rows + filled * inputs);
-      filled += to - from;
-    }
-    begin += matrix->rows;
-  }
-  std::fill(rows + filled * inputs, rows + kPanel * inputs, 0.0f);
-  for (int64_t k = 0; k < inputs; ++k)
-    for (int64_t n = 0; n < kPanel; ++n) panel[k * kPanel + n] = rows[n * inputs + k];
-}
-
 }  // namespace
 
 PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& pool) {
+  const StackedRows stacked(matrices);
   PackedLinear linear;
-  linear.inputs = (*matrices.begin())->cols;
-  for (const Matrix* matrix : matrices) {
-    if (matrix->cols != linear.inputs)
-      fail("{}: there are {} columns, but {} are expected", matrix->name, matrix->cols, linear.inputs);
-    linear.outputs += matrix->rows;
-  }
+  linear.inputs = stacked.inputs();
+  linear.outputs = stacked.outputs();
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
   linear.panels = FloatBuffer(panels * kPanel * linear.inputs, "the model's weights as fp32");
   std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
   pool.run(panels, [&](int64_t p, int thread) {
     std::vector<float>& scratch = rows[static_cast<size_t>(thread)];
     scratch.resize(static_cast<size_t>(kPanel * linear.inputs));
-    pack_panel(matrices, linear.inputs, p * kPanel, scratch.data(),
-               linear.panels.data() + p * kPanel * linear.inputs);
+    stacked.read(p * kPanel, kPanel, scratch.data());
+    float* panel = linear.panels.data() + p * kPanel * linear.inputs;
+    for (int64_t k = 0; k < linear.inputs; ++k)
+      for (int64_t n = 0; n < kPanel; ++n)
+        panel[k * kPanel + n] = scratch[static_cast<size_t>(n * linear.inputs + k)];
   });
   return linear;
 }

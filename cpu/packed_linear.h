@@ -4,8 +4,8 @@
 
 #include "core/base/thread_pool.h"
 #include "core/model/model.h"
-#include "cpu/float_buffer.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/large_buffer.h"
 
 namespace sheaf {
 

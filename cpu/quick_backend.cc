@@ -10,7 +10,7 @@
 #include "core/engine/pick.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/packed_linear.h"
+#include "cpu/products.h"
 #include "cpu/reference/rope_angles.h"
 
 namespace sheaf {
@@ -22,17 +22,17 @@ constexpr int kMostThreads = 256;
 struct Layer {
   std::vector<float> attention_norm, mlp_norm, q_norm, k_norm;
   std::vector<float> qkv_bias;  ///< [(heads + 2 · kv_heads) × head_dim] or empty
-  PackedLinear qkv;             ///< queries, keys, values
-  PackedLinear o;
-  PackedLinear gate_up;  ///< gate, up
-  PackedLinear down;
+  Linear qkv;                   ///< queries, keys, values
+  Linear o;
+  Linear gate_up;  ///< gate, up
+  Linear down;
 };
 
 std::vector<float> read_vector(const Matrix& matrix) {
   return matrix.empty() ? std::vector<float>{} : matrix.read_all();
 }
 
-Layer read_layer(const LayerWeights& weights, ThreadPool& threads) {
+Layer read_layer(const LayerWeights& weights, const Products& products) {
   Layer layer;
   layer.attention_norm = weights.attention_norm.read_all();
   layer.mlp_norm = weights.mlp_norm.read_all();
@@ -46,10 +46,10 @@ Layer read_layer(const LayerWeights& weights, ThreadPool& threads) {
       values.resize(static_cast<size_t>(matrix->rows), 0.0f);
       layer.qkv_bias.insert(layer.qkv_bias.end(), values.begin(), values.end());
     }
-  layer.qkv = pack({&weights.q, &weights.k, &weights.v}, threads);
-  layer.o = pack({&weights.o}, threads);
-  layer.gate_up = pack({&weights.gate, &weights.up}, threads);
-  layer.down = pack({&weights.down}, threads);
+  layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
+  layer.o = products.pack({&weights.o});
+  layer.gate_up = products.pack({&weights.gate, &weights.up});
+  layer.down = products.pack({&weights.down});
   return layer;
 }
 
@@ -59,21 +59,22 @@ void add(const float* y, int64_t n, float* x) {
 
 class QuickBackend final : public Backend {
  public:
-  QuickBackend(const Model& model, int threads)
+  QuickBackend(const Model& model, int threads, CpuPrecision precision)
       : config_(model.config),
         embedding_(model.embedding),
         files_(model.files),
         threads_(threads),
         kernels_(best_kernels()),
+        products_(precision, kernels_, threads_),
         final_norm_(model.final_norm.read_all()),
         attention_(config_, kernels_, threads_) {
-    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, threads_));
-    output_ = pack({&model.output}, threads_);
+    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, products_));
+    output_ = products_.pack({&model.output});
   }
 
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override {
-    return fmt::format("CPU, fp32, {}, {} thread{}", kernels_.name, threads_.size(),
+    return fmt::format("CPU, {}, {} thread{}", products_.describe(), threads_.size(),
                        threads_.size() == 1 ? "" : "s");
   }
   int64_t kv_bytes_per_token() const override { return cpu_footprint(config_).kv_bytes_per_token; }
@@ -113,11 +114,11 @@ class QuickBackend final : public Backend {
   void make_room() {
     x_.reserve(rows_ * config_.hidden, "hidden rows");
     angles_.reserve(rows_ * config_.rotary_dim, "rotary angles");
-    normed_.reserve(rows_ * config_.hidden, "normed rows");
+    normed_.reserve(rows_, config_.hidden, config_.hidden, "normed rows");
     y_.reserve(rows_ * hidden_stride(), "projected rows");
     qkv_.reserve(rows_ * qkv_stride(), "queries, keys and values");
-    mixed_.reserve(rows_ * q_size(), "attention rows");
-    gate_up_.reserve(rows_ * gate_up_stride(), "MLP rows");
+    mixed_.reserve(rows_, q_size(), q_size(), "attention rows");
+    gate_up_.reserve(rows_, config_.ffn, gate_up_stride(), "MLP rows");
   }
 
   template <class Body>
@@ -179,36 +180,39 @@ class QuickBackend final : public Backend {
     add(y, config_.hidden, x_.data() + row * config_.hidden);
   }
 
-  void normalize_row(int64_t row, const std::vector<float>& norm) {
-    kernels_.rms_norm(x_.data() + row * config_.hidden, norm.data(), config_.hidden, config_.norm_eps,
-                      normed_.data() + row * config_.hidden);
+  /// Makes a row the input of the next products: normed, or as it is where the norm comes after them.
+  void enter_row(int64_t row, const std::vector<float>& norm) {
+    const float* x = x_.data() + row * config_.hidden;
+    if (config_.post_norm)
+      std::copy_n(x, config_.hidden, normed_.row(row));
+    else
+      kernels_.rms_norm(x, norm.data(), config_.hidden, config_.norm_eps, normed_.row(row));
+    normed_.ready(row);
   }
 
   void run_layer(const StepBatch& batch, int64_t index) {
     const Layer& layer = layers_[static_cast<size_t>(index)];
-    const bool post = config_.post_norm;
-    const float* inputs = post ? x_.data() : normed_.data();
-    if (index == 0 && !post) each_row([&](int64_t row) { normalize_row(row, layer.attention_norm); });
-    apply(layer.qkv, kernels_, threads_, inputs, config_.hidden, rows_, qkv_.data(), qkv_stride());
+    if (index == 0) each_row([&](int64_t row) { enter_row(row, layer.attention_norm); });
+    normed_.multiply(layer.qkv, rows_, qkv_.data(), qkv_stride());
     each_row([&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
     attention_.run(plan_, pool_, index, qkv_.data(), qkv_stride(), mixed_.data());
-    apply(layer.o, kernels_, threads_, mixed_.data(), q_size(), rows_, y_.data(), hidden_stride());
+    if (products_.whole_numbers()) each_row([&](int64_t row) { mixed_.ready(row); });
+    mixed_.multiply(layer.o, rows_, y_.data(), hidden_stride());
     each_row([&](int64_t row) {
       add_residual(row, layer.attention_norm);
-      if (!post) normalize_row(row, layer.mlp_norm);
+      enter_row(row, layer.mlp_norm);
     });
-    apply(layer.gate_up, kernels_, threads_, inputs, config_.hidden, rows_, gate_up_.data(),
-          gate_up_stride());
+    normed_.multiply(layer.gate_up, rows_, gate_up_.data(), gate_up_stride());
     each_row([&](int64_t row) {
-      float* gate = gate_up_.data() + row * gate_up_stride();
+      float* gate = gate_up_.row(row);
       kernels_.gated_silu(gate, gate + config_.ffn, config_.ffn, gate);
+      gate_up_.ready(row);
     });
-    apply(layer.down, kernels_, threads_, gate_up_.data(), gate_up_stride(), rows_, y_.data(),
-          hidden_stride());
+    gate_up_.multiply(layer.down, rows_, y_.data(), hidden_stride());
     const bool last = static_cast<size_t>(index) + 1 == layers_.size();
     each_row([&](int64_t row) {
       add_residual(row, layer.mlp_norm);
-      if (!post && !last) normalize_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
+      if (!last) enter_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
     });
   }
 
@@ -220,15 +224,16 @@ class QuickBackend final : public Backend {
       for (int32_t j = 0; j < picks[i].experts; ++j) is_expert_[++i] = true;
     const auto together = static_cast<int64_t>(most_picks_together(batch.picks, kPicksAtOnce));
     logits_.reserve(together * stride, "logits");
-    normed_picks_.reserve(together * config_.hidden, "picked rows");
+    normed_picks_.reserve(together, config_.hidden, config_.hidden, "picked rows");
     for (size_t first = 0, end; first < picks.size(); first = end) {
       end = picks_end(batch.picks, first, kPicksAtOnce);
       const auto count = static_cast<int64_t>(end - first);
-      for (int64_t i = 0; i < count; ++i)
+      for (int64_t i = 0; i < count; ++i) {
         kernels_.rms_norm(x_.data() + int64_t{picks[first + static_cast<size_t>(i)].row} * config_.hidden,
-                          final_norm_.data(), config_.hidden, config_.norm_eps,
-                          normed_picks_.data() + i * config_.hidden);
-      apply(output_, kernels_, threads_, normed_picks_.data(), config_.hidden, count, logits_.data(), stride);
+                          final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.row(i));
+        normed_picks_.ready(i);
+      }
+      normed_picks_.multiply(output_, count, logits_.data(), stride);
       threads_.run(count, [&](int64_t i, int) {
         const auto index = first + static_cast<size_t>(i);
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
@@ -246,31 +251,33 @@ class QuickBackend final : public Backend {
   std::vector<std::shared_ptr<const void>> files_;  ///< what the embedding points into
   ThreadPool threads_;
   const Kernels& kernels_;
+  Products products_;
   std::vector<float> final_norm_;
   std::vector<Layer> layers_;
-  PackedLinear output_;
+  Linear output_;
   KvPool pool_;
   Attention attention_;
   AttentionPlan plan_;
 
   int64_t rows_ = 0;
-  FloatBuffer x_;                ///< [rows, hidden], the residual stream
-  FloatBuffer angles_;           ///< [rows, rotary_dim], cosines then sines
-  FloatBuffer normed_;           ///< [rows, hidden]
-  FloatBuffer y_;                ///< [rows, hidden]
-  FloatBuffer qkv_;              ///< [rows, (heads + 2 · kv_heads) × head_dim]
-  FloatBuffer mixed_;            ///< [rows, heads × head_dim]
-  FloatBuffer gate_up_;          ///< [rows, 2 · ffn]
-  FloatBuffer normed_picks_;     ///< [picks, hidden]
-  FloatBuffer logits_;           ///< [picks, vocab]
-  std::vector<bool> is_expert_;  ///< [picks]
+  FloatBuffer x_;                        ///< [rows, hidden], the residual stream
+  FloatBuffer angles_;                   ///< [rows, rotary_dim], cosines then sines
+  FloatBuffer y_;                        ///< [rows, hidden]
+  FloatBuffer qkv_;                      ///< [rows, (heads + 2 · kv_heads) × head_dim]
+  FloatBuffer logits_;                   ///< [picks, vocab]
+  ProductRows normed_{products_};        ///< [rows, hidden]
+  ProductRows mixed_{products_};         ///< [rows, heads × head_dim]
+  ProductRows gate_up_{products_};       ///< [rows, 2 · ffn]; the first half goes on
+  ProductRows normed_picks_{products_};  ///< [picks, hidden]
+  std::vector<bool> is_expert_;          ///< [picks]
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads) {
+std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads, CpuPrecision precision) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::make_unique<QuickBackend>(model, std::clamp(threads > 0 ? threads : cores, 1, kMostThreads));
+  return std::make_unique<QuickBackend>(model, std::clamp(threads > 0 ? threads : cores, 1, kMostThreads),
+                                        precision);
 }
 
 }  // namespace sheaf

@@ -5,7 +5,7 @@
 #include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/float_buffer.h"
+#include "cpu/large_buffer.h"
 #include "cpu/reference/ops.h"
 
 namespace sheaf {

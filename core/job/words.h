@@ -59,8 +59,8 @@ enum class OptionChoice : uint8_t {
 /// How the documents of a prompt stand beside each other.
 enum class Stacking : uint8_t { isolated, joint };
 
-/// What weights are computed as.
-enum class Precision : uint8_t { automatic, f32 };
+/// What weights are computed as; whole numbers on the CPU only.
+enum class Precision : uint8_t { automatic, f32, int16, int8 };
 
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };

@@ -25,6 +25,9 @@ struct Footprint {
   int32_t preferred_tokens = 0;  ///< tokens that a step should hold to keep the machine busy
 };
 
+/// What the quick CPU backend multiplies in: fp32, or whole numbers of 16 or 8 bits.
+enum class CpuPrecision : uint8_t { f32, int16, int8 };
+
 /// fp32, values padded to panels.
 Footprint cpu_footprint(const ModelConfig& config);
 /// fp16 keys and values, heads padded. Refuses heads that are too large.

@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
-#include <utility>
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #elif defined(__x86_64__)
@@ -9,6 +8,7 @@
 #endif
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/kernels/unroll.h"
 
 /// Vectors of the instruction set that the including file is compiled for. Everything here is in an unnamed
 /// namespace: the files are compiled with different flags, and the linker must not mix their copies.
@@ -80,15 +80,6 @@ using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)),
 /// The larger of a and b; b where a is NaN.
 [[gnu::always_inline]] inline Vec larger(Vec a, Vec b) {
   return a > b ? a : b;
-}
-
-/// body(0), body(1) … with constants, so that arrays indexed by them stay in registers.
-template <int Count, class Body>
-[[gnu::always_inline]] inline void unroll(Body&& body) {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
-    (body(std::integral_constant<int, I>{}), ...);
-  }
-  (std::make_integer_sequence<int, Count>{});
 }
 
 /// The sum of a panel's 16 lanes, always in the same order.

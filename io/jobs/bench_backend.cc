@@ -7,7 +7,7 @@
 #include "core/base/stopwatch.h"
 #include "core/model/random_model.h"
 #include "cpu/cpu_backend.h"
-#include "cpu/float_buffer.h"
+#include "cpu/large_buffer.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA

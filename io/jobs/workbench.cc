@@ -7,7 +7,7 @@
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/methods/method.h"
-#include "cpu/float_buffer.h"
+#include "cpu/large_buffer.h"
 #include "io/files/schema_file.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/base/devices.h"
@@ -29,9 +29,9 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
   if (asked.kind == Device::Kind::cpu) return -1;
   const bool automatic = asked.kind == Device::Kind::automatic;
 #ifdef SHEAF_WITH_CUDA
-  if (dtype == Precision::f32) {
+  if (dtype != Precision::automatic) {
     if (automatic) return -1;
-    refuse("model.dtype: f32 works only on the CPU; leave it out, or set engine.device: cpu");
+    refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu", word_of(dtype));
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
     if (!automatic) refuse("engine.device: {}; or set it to cpu", trouble);
@@ -54,11 +54,19 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
 #endif
 }
 
+CpuPrecision cpu_precision(Precision dtype) {
+  if (dtype == Precision::int8) return CpuPrecision::int8;
+  return dtype == Precision::int16 ? CpuPrecision::int16 : CpuPrecision::f32;
+}
+
 }  // namespace
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   device_ = choose_device(job_.engine.device, job_.model.dtype, notices_);
+  if (job_.engine.kernels == CpuKernels::reference && cpu_precision(job_.model.dtype) != CpuPrecision::f32)
+    refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
+           word_of(job_.model.dtype));
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
@@ -96,7 +104,7 @@ std::unique_ptr<Backend> Workbench::backend() const {
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   const int threads =
       job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
-  return make_quick_backend(model_, std::max(1, threads));
+  return make_quick_backend(model_, std::max(1, threads), cpu_precision(job_.model.dtype));
 }
 
 Footprint Workbench::footprint() const {

@@ -90,6 +90,24 @@ TEST(ExactOnPassages, PackedQuestionsEqualOnePromptPerQuestion) {
   EXPECT_EQ(result["exact_match"], 1.0) << result["differences"].dump(2);
 }
 
+TEST(ExactOnPassages, InWholeNumbersToo) {
+  NEED_MODEL();
+  const Scratch scratch;
+  for (const char* dtype : {"int16", "int8"}) {
+    const json result = verify(scratch,
+                               "configs/ask.yaml --limit 2 --set method.max_value_tokens=6 "
+                               "--set model.dtype=" +
+                                   std::string(dtype));
+    EXPECT_GT(result["answers"].get<int>(), 7);
+    EXPECT_EQ(result["exact_match"], 1.0) << dtype << result["differences"].dump(2);
+  }
+  const auto ran =
+      run_sheaf(scratch, "verify configs/ask.yaml --set model.dtype=int8 --set engine.kernels=reference");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("engine.kernels: reference computes in fp32, not in int8"), std::string::npos)
+      << ran.err;
+}
+
 TEST(Verify, VouchesForNothingItDidNotCompare) {
   NEED_MODEL();
   const Scratch scratch;

@@ -22,8 +22,9 @@ using test::make_random_records;
 using test::Answers, test::decode, test::expect_same;
 
 using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
+template <CpuPrecision Precision>
 std::unique_ptr<Backend> quick(const Model& model) {
-  return make_quick_backend(model, 2);
+  return make_quick_backend(model, 2, Precision);
 }
 
 class Exact : public testing::TestWithParam<MakeBackend> {};
@@ -97,8 +98,14 @@ TEST_P(Exact, AnRecordsAnswersDoNotDependOnItsNeighbours) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Exact, testing::Values(&make_reference_backend, &quick),
-                         [](const auto& param) { return param.index == 0 ? "reference" : "quick"; });
+std::string backend_name(const testing::TestParamInfo<MakeBackend>& param) {
+  constexpr const char* kNames[] = {"reference", "quick", "int16", "int8"};
+  return kNames[param.index];
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, Exact,
+                         testing::Values(&make_reference_backend, &quick<CpuPrecision::f32>,
+                                         &quick<CpuPrecision::int16>, &quick<CpuPrecision::int8>),
+                         backend_name);
 
 /// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets
 /// its next token.

@@ -1,4 +1,4 @@
-#include "cpu/float_buffer.h"
+#include "cpu/large_buffer.h"
 
 #include <algorithm>
 #include <sys/mman.h>
@@ -18,9 +18,9 @@ int64_t machine_memory() {
   return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
-void check_memory(int64_t floats, const char* what) {
-  if (floats < 0 || floats > machine_memory() / int64_t{sizeof(float)})
-    throw OutOfMemory(fmt::format("{} needs {} MB, but this machine has {} MB", what, floats / 250000,
+void check_memory(int64_t bytes, const char* what) {
+  if (bytes < 0 || bytes > machine_memory())
+    throw OutOfMemory(fmt::format("{} needs {} MB, but this machine has {} MB", what, bytes / 1000000,
                                   machine_memory() / 1000000));
 }
 
@@ -41,10 +41,9 @@ void check_pool(double bytes, bool made) {
   munmap(room, beside);
 }
 
-FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
-  check_memory(count, what);
-  if (count == 0) return;
-  int64_t bytes = count * int64_t{sizeof(float)};
+std::unique_ptr<void, MappedBytes> map_zeroed(int64_t bytes, const char* what) {
+  check_memory(bytes, what);
+  if (bytes == 0) return {};
   if (bytes >= kHugePage) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* data =
       mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -54,10 +53,10 @@ FloatBuffer::FloatBuffer(int64_t count, const char* what) : count_(count) {
                     "limit (ulimit -v)",
                     what, bytes / 1000000));
   if (bytes >= kHugePage) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  data_ = std::unique_ptr<float[], Release>(static_cast<float*>(data), Release{bytes});
+  return {data, MappedBytes{bytes}};
 }
 
-void FloatBuffer::Release::operator()(float* data) const {
+void MappedBytes::operator()(void* data) const {
   munmap(data, static_cast<size_t>(bytes));
 }
 

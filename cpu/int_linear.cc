@@ -1,0 +1,72 @@
+#include "cpu/int_linear.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "cpu/stacked_rows.h"
+
+namespace sheaf {
+namespace {
+
+// Rows of a block stay in the second cache while a panel passes over them.
+constexpr int64_t kRowBlock = 192;
+
+}  // namespace
+
+IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const IntKernels& kernels,
+               ThreadPool& pool) {
+  const StackedRows stacked(matrices);
+  IntLinear linear;
+  linear.inputs = stacked.inputs();
+  linear.outputs = stacked.outputs();
+  linear.planes = planes;
+  const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
+  const int64_t panel_bytes = group_bytes(linear.inputs, planes, kPanel);
+  linear.panels = LargeBuffer<int8_t>(panels * panel_bytes, "the model's weights as whole numbers");
+  linear.scales = FloatBuffer(panels * kPanel, "the scales of the model's weights");
+  std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
+  pool.run(panels, [&](int64_t p, int thread) {
+    std::vector<float>& scratch = rows[static_cast<size_t>(thread)];
+    scratch.resize(static_cast<size_t>(kPanel * linear.inputs));
+    const int64_t filled = stacked.read(p * kPanel, kPanel, scratch.data());
+    for (int64_t n = 0; n < filled; ++n)
+      linear.scales.data()[p * kPanel + n] =
+          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.step, kPanel, n,
+                   linear.panels.data() + p * panel_bytes);
+  });
+  return linear;
+}
+
+void IntRows::reserve(const IntKernels& kernels, int64_t rows, int64_t inputs, int planes) {
+  step_ = kernels.step;
+  together_ = kernels.rows_together;
+  inputs_ = inputs;
+  planes_ = planes;
+  const int64_t groups = (rows + together_ - 1) / together_;
+  data_.reserve(groups * group_bytes(inputs, planes, together_), "rows as whole numbers");
+  scales_.reserve(rows, "the scales of rows");
+}
+
+void IntRows::set(int64_t row, const float* x) {
+  int8_t* group = data_.data() + row / together_ * group_bytes(inputs_, planes_, together_);
+  scales_.data()[row] = quantize(x, inputs_, planes_, step_, together_, row % together_, group);
+}
+
+void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
+           int64_t rows, float* y, int64_t y_stride) {
+  const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
+  const int64_t panel_bytes = group_bytes(linear.inputs, linear.planes, kPanel);
+  const int64_t per_task = rows >= 64 ? 1 : rows >= 16 ? 2 : 4;
+  pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
+    const int64_t first = task * per_task;
+    const int64_t count = std::min(per_task, panels - first);
+    for (int64_t row = 0; row < rows; row += kRowBlock)
+      kernels.multiply(x.from(row), x.scales() + row, std::min(kRowBlock, rows - row),
+                       linear.panels.data() + first * panel_bytes, linear.scales.data() + first * kPanel,
+                       count, chunks_of(linear.inputs), linear.planes, y + row * y_stride + first * kPanel,
+                       y_stride);
+  });
+}
+
+}  // namespace sheaf

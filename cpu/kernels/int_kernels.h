@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/model/panel.h"
+
+namespace sheaf {
+
+/// Products of whole numbers. A vector of floats becomes whole numbers of one or two planes of 8 bits and one
+/// scale: x ≈ scale · hi, or x ≈ scale · (256 · hi + lo). Sums of whole numbers are exact, so a product does
+/// not depend on the order of its sums, and all kernels give the same bits.
+///
+/// Vectors lie in groups of `together`, chunk by chunk of 16 inputs, so that an instruction finds what it
+/// multiplies side by side: [chunk][plane][16 / step][together][step], where step is what one instruction
+/// takes of a vector. Rows of a product lie in groups of `rows_together`; weights in panels, groups of 16.
+struct IntKernels {
+  static constexpr int64_t kChunk = 16;
+
+  const char* name;
+  int64_t step;  ///< 4 or 8
+  int64_t rows_together;
+
+  /// c[i][16p + j] = row_scales[i] · column_scales[16p + j] · Σₖ a[i][k] · b[p][k][j]. `a` holds the rows in
+  /// groups, `b` the panels, each `chunks` long. Two planes leave out lo · lo, which is smaller than what
+  /// rounding to whole numbers loses.
+  void (*multiply)(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
+                   const float* column_scales, int64_t panels, int64_t chunks, int planes, float* c,
+                   int64_t c_stride);
+};
+
+constexpr int64_t chunks_of(int64_t inputs) {
+  return (inputs + IntKernels::kChunk - 1) / IntKernels::kChunk;
+}
+/// Bytes of a group of `together` vectors.
+constexpr int64_t group_bytes(int64_t inputs, int planes, int64_t together) {
+  return chunks_of(inputs) * IntKernels::kChunk * planes * together;
+}
+
+/// Writes x as vector `index` of the group `out` and returns its scale. A scale is NaN where x has a NaN and
+/// infinite where it has an infinity, so that neither is lost.
+float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t together, int64_t index,
+               int8_t* out);
+
+/// The best kernels this machine can run.
+const IntKernels& best_int_kernels();
+/// Every set that this machine can run, the plain one first.
+std::vector<const IntKernels*> all_int_kernels();
+
+const IntKernels& plain_int_kernels();
+#if defined(__aarch64__)
+const IntKernels& dot_int_kernels();
+const IntKernels& i8mm_int_kernels();
+#endif
+
+}  // namespace sheaf

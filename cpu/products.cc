@@ -1,0 +1,34 @@
+#include "cpu/products.h"
+
+#include <fmt/format.h>
+
+namespace sheaf {
+
+std::string Products::describe() const {
+  if (!whole_numbers()) return fmt::format("fp32, {}", kernels_.name);
+  return fmt::format("{}, {}", planes() == 1 ? "int8" : "int16", int_kernels_.name);
+}
+
+Linear Products::pack(std::initializer_list<const Matrix*> matrices) const {
+  Linear linear;
+  if (whole_numbers())
+    linear.ints = sheaf::pack(matrices, planes(), int_kernels_, threads_);
+  else
+    linear.floats = sheaf::pack(matrices, threads_);
+  return linear;
+}
+
+void ProductRows::reserve(int64_t rows, int64_t inputs, int64_t stride, const char* what) {
+  stride_ = stride;
+  floats_.reserve(rows * stride, what);
+  if (products_.whole_numbers()) ints_.reserve(products_.int_kernels_, rows, inputs, products_.planes());
+}
+
+void ProductRows::multiply(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const {
+  if (products_.whole_numbers())
+    apply(linear.ints, products_.int_kernels_, products_.threads_, ints_, rows, y, y_stride);
+  else
+    apply(linear.floats, products_.kernels_, products_.threads_, floats_.data(), stride_, rows, y, y_stride);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,64 @@
+#pragma once
+#include <initializer_list>
+
+#include "core/model/footprint.h"
+#include "cpu/int_linear.h"
+#include "cpu/packed_linear.h"
+
+namespace sheaf {
+
+/// Weights of a product in the type of their backend; the other is empty.
+struct Linear {
+  PackedLinear floats;
+  IntLinear ints;
+};
+
+/// How a backend multiplies: everything in fp32, or everything in whole numbers.
+class Products {
+ public:
+  Products(CpuPrecision precision, const Kernels& kernels, ThreadPool& threads)
+      : precision_(precision), kernels_(kernels), int_kernels_(best_int_kernels()), threads_(threads) {}
+
+  bool whole_numbers() const { return precision_ != CpuPrecision::f32; }
+  int planes() const { return precision_ == CpuPrecision::int8 ? 1 : 2; }
+  const IntKernels& int_kernels() const { return int_kernels_; }
+  /// "fp32, NEON" or "int8, i8mm".
+  std::string describe() const;
+
+  Linear pack(std::initializer_list<const Matrix*> matrices) const;
+
+ private:
+  friend class ProductRows;
+
+  CpuPrecision precision_;
+  const Kernels& kernels_;
+  const IntKernels& int_kernels_;
+  ThreadPool& threads_;
+};
+
+/// The rows that go into products. Each is written as fp32 and then said to be ready.
+class ProductRows {
+ public:
+  explicit ProductRows(const Products& products) : products_(products) {}
+
+  /// Rows start `stride` floats apart; products take the first `inputs` of each.
+  void reserve(int64_t rows, int64_t inputs, int64_t stride, const char* what);
+  float* row(int64_t index) const { return floats_.data() + index * stride_; }
+  float* data() const { return floats_.data(); }
+  /// May be called for different rows at once.
+  void ready(int64_t index) {
+    if (products_.whole_numbers()) ints_.set(index, row(index));
+  }
+
+  /// y[row][n] = Σₖ x[row][k] · W[n][k] for the first `rows` rows; y has room for outputs rounded up to
+  /// kPanel in every row.
+  void multiply(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const;
+
+ private:
+  const Products& products_;
+  int64_t stride_ = 0;
+  FloatBuffer floats_;
+  IntRows ints_;
+};
+
+}  // namespace sheaf
