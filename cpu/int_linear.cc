@@ -32,7 +32,7 @@ IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const 
     const int64_t filled = stacked.read(p * kPanel, kPanel, scratch.data());
     for (int64_t n = 0; n < filled; ++n)
       linear.scales.data()[p * kPanel + n] =
-          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.step, kPanel, n,
+          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.step, kPanel, n, 0,
                    linear.panels.data() + p * panel_bytes);
   });
   return linear;
@@ -41,6 +41,7 @@ IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const 
 void IntRows::reserve(const IntKernels& kernels, int64_t rows, int64_t inputs, int planes) {
   step_ = kernels.step;
   together_ = kernels.rows_together;
+  flip_ = kernels.row_flip;
   inputs_ = inputs;
   planes_ = planes;
   const int64_t groups = (rows + together_ - 1) / together_;
@@ -50,7 +51,7 @@ void IntRows::reserve(const IntKernels& kernels, int64_t rows, int64_t inputs, i
 
 void IntRows::set(int64_t row, const float* x) {
   int8_t* group = data_.data() + row / together_ * group_bytes(inputs_, planes_, together_);
-  scales_.data()[row] = quantize(x, inputs_, planes_, step_, together_, row % together_, group);
+  scales_.data()[row] = quantize(x, inputs_, planes_, step_, together_, row % together_, flip_, group);
 }
 
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,

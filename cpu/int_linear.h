@@ -36,6 +36,7 @@ class IntRows {
  private:
   int64_t step_ = 0;
   int64_t together_ = 0;
+  uint8_t flip_ = 0;
   int64_t inputs_ = 0;
   int planes_ = 0;
   LargeBuffer<int8_t> data_;

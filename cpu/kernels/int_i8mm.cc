@@ -1,8 +1,7 @@
 #include <arm_neon.h>
 #include <cstddef>
 
-#include "cpu/kernels/int_kernels.h"
-#include "cpu/kernels/unroll.h"
+#include "cpu/kernels/int_tiles.h"
 
 /// SMMLA: two rows × two columns over eight inputs, 64 operations, four a cycle on a Neoverse-V1.
 ///
@@ -12,11 +11,9 @@
 namespace sheaf {
 namespace {
 
-constexpr int kMostPairs = 3;
-
 /// Sums of `Pairs` pairs of rows and `Columns` pairs of columns as [row 0 · c0, row 0 · c1, row 1 · c0, …].
 template <int Planes, int Pairs, int Columns>
-struct Tile {
+struct Sums {
   int32x4_t high[Pairs * Columns];
   int32x4_t low[Planes == 2 ? Pairs * Columns : 1];
 
@@ -71,74 +68,39 @@ struct Tile {
   }
 };
 
-template <int Planes, int Pairs>
-[[gnu::always_inline]] inline void multiply_tile(const int8_t* a, int64_t pair_bytes, const float* row_scales,
-                                                 int64_t rows, const int8_t* b, const float* column_scales,
-                                                 int64_t chunks, float* c, int64_t c_stride) {
-  constexpr int kColumns = Planes == 1 ? 8 : 4;  // pairs
-  Tile<Planes, Pairs, kColumns> tile;
-  tile.clear();
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    tile.add(a, pair_bytes, b);
-    tile.add(a + 16, pair_bytes, b + 128);
-    a += 32 * Planes;
-    b += 256 * Planes;
-  }
-  unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
-    if (r >= rows) return;
-    unroll<kColumns / 2>([&](auto q) __attribute__((always_inline)) {
-      const float32x4_t scales = vmulq_n_f32(vld1q_f32(column_scales + 4 * q), row_scales[r]);
-      vst1q_f32(c + r * c_stride + 4 * q, vmulq_f32(tile.template row<r / 2, r % 2, q>(), scales));
+struct I8mmTiles {
+  static constexpr int kTogether = 2;
+  static constexpr int kMost[] = {0, 3, 3};
+  static constexpr int kColumns[] = {0, 16, 8};
+
+  template <int Planes, int Pairs>
+  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t pair_bytes, const float* row_scales,
+                                          int64_t rows, const int8_t* b, int64_t first_column,
+                                          const float* column_scales, int64_t chunks, float* c,
+                                          int64_t c_stride) {
+    b += 8 * first_column;
+    Sums<Planes, Pairs, kColumns[Planes] / 2> sums;
+    sums.clear();
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      sums.add(a, pair_bytes, b);
+      sums.add(a + 16, pair_bytes, b + 128);
+      a += 32 * Planes;
+      b += 256 * Planes;
+    }
+    unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
+      if (r >= rows) return;
+      unroll<kColumns[Planes] / 4>([&](auto q) __attribute__((always_inline)) {
+        const float32x4_t scales = vmulq_n_f32(vld1q_f32(column_scales + 4 * q), row_scales[r]);
+        vst1q_f32(c + r * c_stride + 4 * q, vmulq_f32(sums.template row<r / 2, r % 2, q>(), scales));
+      });
     });
-  });
-}
-
-/// `groups` groups of Pairs pairs of rows; a panel stays in the first cache while all groups pass over it.
-template <int Planes, int Pairs>
-void multiply_groups(const int8_t* a, const float* row_scales, int64_t groups, int64_t rows, const int8_t* b,
-                     const float* column_scales, int64_t panels, int64_t chunks, float* c, int64_t c_stride) {
-  const int64_t pair_bytes = chunks * 32 * Planes;
-  for (int64_t panel = 0; panel < panels; ++panel)
-    for (int64_t group = 0; group < groups; ++group)
-      for (int half = 0; half < Planes; ++half) {
-        const int64_t row = group * 2 * Pairs;
-        const int64_t column = panel * kPanel + half * 8;
-        multiply_tile<Planes, Pairs>(a + group * Pairs * pair_bytes, pair_bytes, row_scales + row, rows - row,
-                                     b + panel * 8 * pair_bytes + half * 64, column_scales + column, chunks,
-                                     c + row * c_stride + column, c_stride);
-      }
-}
-
-template <int Planes>
-void multiply_planes(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-                     const float* column_scales, int64_t panels, int64_t chunks, float* c, int64_t c_stride) {
-  using Groups = decltype(&multiply_groups<Planes, 1>);
-  constexpr Groups kGroups[kMostPairs + 1] = {nullptr, multiply_groups<Planes, 1>, multiply_groups<Planes, 2>,
-                                              multiply_groups<Planes, 3>};
-  // Groups as even as can be: 8 rows are 4 + 4, never 6 + 2.
-  const int64_t pairs = (rows + 1) / 2;
-  const int64_t groups = (pairs + kMostPairs - 1) / kMostPairs;
-  const int64_t small = pairs / groups;
-  const int64_t large_groups = pairs % groups;
-  if (large_groups > 0)
-    kGroups[small + 1](a, row_scales, large_groups, rows, b, column_scales, panels, chunks, c, c_stride);
-  const int64_t done = 2 * large_groups * (small + 1);
-  kGroups[small](a + done * chunks * 16 * Planes, row_scales + done, groups - large_groups, rows - done, b,
-                 column_scales, panels, chunks, c + done * c_stride, c_stride);
-}
-
-void multiply(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-              const float* column_scales, int64_t panels, int64_t chunks, int planes, float* c,
-              int64_t c_stride) {
-  if (rows == 0) return;
-  const auto run = planes == 1 ? multiply_planes<1> : multiply_planes<2>;
-  run(a, row_scales, rows, b, column_scales, panels, chunks, c, c_stride);
-}
+  }
+};
 
 }  // namespace
 
 const IntKernels& i8mm_int_kernels() {
-  static constexpr IntKernels kernels{"i8mm", 8, 2, multiply};
+  static constexpr IntKernels kernels{"i8mm", 8, 2, 0, multiply<I8mmTiles>};
   return kernels;
 }
 

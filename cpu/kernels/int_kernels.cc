@@ -7,12 +7,26 @@
 #include <cstring>
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 namespace sheaf {
+namespace {
+
+#if defined(__x86_64__)
+/// Which g++ 12 cannot ask for by name.
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+         (a & (1u << 4)) != 0;
+}
+#endif
+
+}  // namespace
 
 float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t together, int64_t index,
-               int8_t* out) {
+               uint8_t flip, int8_t* out) {
   constexpr int64_t kChunk = IntKernels::kChunk;
   // As bits, a NaN is larger than infinity, and infinity larger than all numbers.
   uint32_t top_bits = 0;
@@ -35,7 +49,7 @@ float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t
     for (int plane = 0; plane < planes; ++plane) {
       std::array<int8_t, kChunk> bytes;
       for (size_t i = 0; i < kChunk; ++i)
-        bytes[i] = static_cast<int8_t>(plane + 1 < planes ? (whole[i] + 128) >> 8 : whole[i]);
+        bytes[i] = static_cast<int8_t>((plane + 1 < planes ? (whole[i] + 128) >> 8 : whole[i]) ^ flip);
       for (size_t i = 0; i < kChunk; i += static_cast<size_t>(step), to += together * step)
         if (step == 8)
           std::memcpy(to, bytes.data() + i, 8);
@@ -55,6 +69,10 @@ std::vector<const IntKernels*> all_int_kernels() {
 #if defined(__aarch64__)
   if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) all.push_back(&dot_int_kernels());
   if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) all.push_back(&i8mm_int_kernels());
+#elif defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) all.push_back(&avx2_int_kernels());
+  if (has_avx_vnni()) all.push_back(&avx_vnni_int_kernels());
+  if (__builtin_cpu_supports("avx512vnni")) all.push_back(&avx512_vnni_int_kernels());
 #endif
   return all;
 }

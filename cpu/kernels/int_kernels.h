@@ -19,6 +19,7 @@ struct IntKernels {
   const char* name;
   int64_t step;  ///< 4 or 8
   int64_t rows_together;
+  uint8_t row_flip;  ///< bits of every byte of a row that are flipped: 0x80 makes -128 … 127 0 … 255
 
   /// c[i][16p + j] = row_scales[i] · column_scales[16p + j] · Σₖ a[i][k] · b[p][k][j]. `a` holds the rows in
   /// groups, `b` the panels, each `chunks` long. Two planes leave out lo · lo, which is smaller than what
@@ -36,10 +37,10 @@ constexpr int64_t group_bytes(int64_t inputs, int planes, int64_t together) {
   return chunks_of(inputs) * IntKernels::kChunk * planes * together;
 }
 
-/// Writes x as vector `index` of the group `out` and returns its scale. A scale is NaN where x has a NaN and
-/// infinite where it has an infinity, so that neither is lost.
+/// Writes x as vector `index` of the group `out`, its bytes flipped, and returns its scale. A scale is NaN
+/// where x has a NaN and infinite where it has an infinity, so that neither is lost.
 float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t together, int64_t index,
-               int8_t* out);
+               uint8_t flip, int8_t* out);
 
 /// The best kernels this machine can run.
 const IntKernels& best_int_kernels();
@@ -50,6 +51,10 @@ const IntKernels& plain_int_kernels();
 #if defined(__aarch64__)
 const IntKernels& dot_int_kernels();
 const IntKernels& i8mm_int_kernels();
+#elif defined(__x86_64__)
+const IntKernels& avx2_int_kernels();
+const IntKernels& avx_vnni_int_kernels();
+const IntKernels& avx512_vnni_int_kernels();
 #endif
 
 }  // namespace sheaf

@@ -46,7 +46,7 @@ void multiply(const int8_t* a, const float* row_scales, int64_t rows, const int8
 }  // namespace
 
 const IntKernels& plain_int_kernels() {
-  static constexpr IntKernels kernels{"plain", kStep, 1, multiply};
+  static constexpr IntKernels kernels{"plain", kStep, 1, 0, multiply};
   return kernels;
 }
 

@@ -26,14 +26,14 @@ struct Whole {
 };
 
 Whole make_whole(const IntKernels& kernels, const std::vector<float>& x, int64_t count, int64_t inputs,
-                 int planes, int64_t together) {
+                 int planes, int64_t together, uint8_t flip) {
   const int64_t groups = (count + together - 1) / together;
   const int64_t bytes = group_bytes(inputs, planes, together);
   Whole whole{std::vector<int8_t>(static_cast<size_t>(groups * bytes)),
               std::vector<float>(static_cast<size_t>(groups * together))};
   for (int64_t i = 0; i < count; ++i)
     whole.scales[static_cast<size_t>(i)] =
-        quantize(x.data() + i * inputs, inputs, planes, kernels.step, together, i % together,
+        quantize(x.data() + i * inputs, inputs, planes, kernels.step, together, i % together, flip,
                  whole.data.data() + i / together * bytes);
   return whole;
 }
@@ -41,8 +41,8 @@ Whole make_whole(const IntKernels& kernels, const std::vector<float>& x, int64_t
 std::vector<float> product(const IntKernels& kernels, const std::vector<float>& x,
                            const std::vector<float>& weights, int64_t rows, int64_t inputs, int64_t panels,
                            int planes) {
-  const Whole a = make_whole(kernels, x, rows, inputs, planes, kernels.rows_together);
-  const Whole b = make_whole(kernels, weights, panels * kPanel, inputs, planes, kPanel);
+  const Whole a = make_whole(kernels, x, rows, inputs, planes, kernels.rows_together, kernels.row_flip);
+  const Whole b = make_whole(kernels, weights, panels * kPanel, inputs, planes, kPanel, 0);
   // What lies behind the last row must stay as it is.
   std::vector<float> c(static_cast<size_t>((rows + 1) * panels * kPanel), 7.0f);
   kernels.multiply(a.data.data(), a.scales.data(), rows, b.data.data(), b.scales.data(), panels,
@@ -121,7 +121,7 @@ TEST(IntKernels, ARowDoesNotDependOnTheOthers) {
 /// The numbers that a vector became, of one plane.
 std::vector<int> bytes_of(const std::vector<float>& x, float& scale) {
   std::vector<int8_t> out(static_cast<size_t>(group_bytes(static_cast<int64_t>(x.size()), 1, 1)));
-  scale = quantize(x.data(), static_cast<int64_t>(x.size()), 1, 4, 1, 0, out.data());
+  scale = quantize(x.data(), static_cast<int64_t>(x.size()), 1, 4, 1, 0, 0, out.data());
   return {out.begin(), out.begin() + static_cast<int64_t>(x.size())};
 }
 
@@ -151,7 +151,7 @@ TEST(IntKernels, TwoPlanesMakeUpTheWholeNumber) {
   std::vector<float> x(kInputs);
   for (int64_t i = 0; i < kInputs; ++i) x[static_cast<size_t>(i)] = static_cast<float>(32512 - 217 * i);
   std::vector<int8_t> out(static_cast<size_t>(group_bytes(kInputs, 2, 1)));
-  EXPECT_EQ(quantize(x.data(), kInputs, 2, 8, 1, 0, out.data()), 1);
+  EXPECT_EQ(quantize(x.data(), kInputs, 2, 8, 1, 0, 0, out.data()), 1);
   for (int64_t i = 0; i < kInputs; ++i) {
     const auto place = static_cast<size_t>(i / 16 * 32 + i % 16);
     EXPECT_EQ(256 * out[place] + out[place + 16], 32512 - 217 * i) << "input " << i;
