@@ -1,6 +1,6 @@
 // Tokens a second of a model on the quick CPU backend, by what a step holds:
 //   ninja -C build/release bench_cpu_step && build/release/bench/bench_cpu_step build/models/smollm2.gguf
-//   [threads] [f32|int16|int8]
+//   [threads] [f32|int16|int8] [part of a step's name and rows, such as "prompts 16 rows"]
 // The limit is the multiply-adds of the weights at the rate of bench_cpu_gemm's first cache, or reading them
 // once a step.
 #include <algorithm>
@@ -34,10 +34,11 @@ double processor_seconds() {
 /// Rows in prompts: each sees a shared span of `shared` keys and its own past.
 class Measurement {
  public:
-  explicit Measurement(Backend& backend) : backend_(backend) {}
+  Measurement(Backend& backend, std::string_view wanted) : backend_(backend), wanted_(wanted) {}
 
   void run(const char* what, int32_t prompts, int32_t shared, int32_t own, int32_t new_rows, bool all_shared,
            int32_t picks) {
+    if (fmt::format("{} {} rows", what, prompts * new_rows).find(wanted_) == std::string::npos) return;
     StepBatch batch;
     int32_t next_page = 0;
     const auto add_pages = [&](int32_t keys) {
@@ -100,9 +101,10 @@ class Measurement {
   }
 
   Backend& backend_;
+  std::string_view wanted_;
 };
 
-void measure(const char* path, int threads, CpuPrecision precision) {
+void measure(const char* path, int threads, CpuPrecision precision, std::string_view wanted) {
   auto start = std::chrono::steady_clock::now();
   const Model model = load_model(path);
   const double loading = seconds_since(start);
@@ -111,7 +113,7 @@ void measure(const char* path, int threads, CpuPrecision precision) {
   const auto backend = make_quick_backend(model, threads, precision);
   fmt::print("{}: mapped in {:.2f} s, packed in {:.2f} s ({:.2f} of processor)\n", backend->describe(),
              loading, seconds_since(start), processor_seconds() - processor);
-  Measurement measurement(*backend);
+  Measurement measurement(*backend, wanted);
   for (const int32_t rows : {16, 64, 128, 256, 512})
     measurement.run("prefill of one prompt", 1, 0, 0, rows, false, 1);
   measurement.run("prefill of 4 prompts", 4, 0, 0, 64, false, 4);
@@ -129,12 +131,13 @@ void measure(const char* path, int threads, CpuPrecision precision) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads] [f32|int16|int8]");
+    if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads] [f32|int16|int8] [NAME]");
     const std::string_view precision = argc > 3 ? argv[3] : "f32";
     sheaf::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 2,
                    precision == "int8"    ? sheaf::CpuPrecision::int8
                    : precision == "int16" ? sheaf::CpuPrecision::int16
-                                          : sheaf::CpuPrecision::f32);
+                                          : sheaf::CpuPrecision::f32,
+                   argc > 4 ? argv[4] : "");
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

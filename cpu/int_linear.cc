@@ -58,7 +58,10 @@ void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool,
            int64_t rows, float* y, int64_t y_stride) {
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
   const int64_t panel_bytes = group_bytes(linear.inputs, linear.planes, kPanel);
-  const int64_t per_task = rows >= 64 ? 1 : rows >= 16 ? 2 : 4;
+  // Few rows are bound by reading weights, which is fastest in long runs; many rows by work, shared out
+  // evenly.
+  const int64_t runs = int64_t{2} * pool.size();
+  const int64_t per_task = rows >= 64 ? 1 : rows >= 16 ? 2 : std::max<int64_t>(4, (panels + runs - 1) / runs);
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t first = task * per_task;
     const int64_t count = std::min(per_task, panels - first);

@@ -1,6 +1,5 @@
 #include "cpu/kernels/int_kernels.h"
 
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +12,33 @@
 
 namespace sheaf {
 namespace {
+
+constexpr int64_t kChunk = IntKernels::kChunk;
+using FloatChunk __attribute__((vector_size(4 * kChunk))) = float;
+using IntChunk __attribute__((vector_size(4 * kChunk))) = int32_t;
+using ByteChunk __attribute__((vector_size(kChunk))) = int8_t;
+
+/// The first chunk of `count` values, zeros where there are fewer.
+[[gnu::always_inline]] inline FloatChunk load_chunk(const float* x, int64_t count) {
+  FloatChunk chunk{};
+  if (count >= kChunk)
+    std::memcpy(&chunk, x, sizeof chunk);
+  else
+    std::memcpy(&chunk, x, static_cast<size_t>(count) * sizeof(float));
+  return chunk;
+}
+
+/// The largest magnitude. As bits, a NaN is larger than infinity, and infinity larger than all numbers.
+float largest(const float* x, int64_t count) {
+  IntChunk top{};
+  for (int64_t first = 0; first < count; first += kChunk) {
+    const IntChunk bits = std::bit_cast<IntChunk>(load_chunk(x + first, count - first)) & 0x7fffffff;
+    top = bits > top ? bits : top;
+  }
+  int32_t most = 0;
+  for (int64_t i = 0; i < kChunk; ++i) most = top[i] > most ? top[i] : most;
+  return std::bit_cast<float>(most);
+}
 
 #if defined(__x86_64__)
 /// Which g++ 12 cannot ask for by name.
@@ -27,35 +53,26 @@ bool has_avx_vnni() {
 
 float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t together, int64_t index,
                uint8_t flip, int8_t* out) {
-  constexpr int64_t kChunk = IntKernels::kChunk;
-  // As bits, a NaN is larger than infinity, and infinity larger than all numbers.
-  uint32_t top_bits = 0;
-  for (int64_t i = 0; i < inputs; ++i) {
-    const uint32_t bits = std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu;
-    top_bits = bits > top_bits ? bits : top_bits;
-  }
-  const auto top = std::bit_cast<float>(top_bits);
+  const float top = largest(x, inputs);
   const float levels = planes == 1 ? 127.0f : 127.0f * 256;
   const float scale = top / levels;
   const float inverse = scale > 0 && std::isfinite(levels / top) ? levels / top : 0.0f;
   int8_t* to = out + index * step;
+  const auto write = [&](IntChunk whole) {
+    const ByteChunk bytes = __builtin_convertvector(whole ^ flip, ByteChunk);
+    int8_t plain[kChunk];
+    std::memcpy(plain, &bytes, kChunk);
+    if (step == 8)
+      for (int64_t i = 0; i < kChunk; i += 8, to += together * 8) std::memcpy(to, plain + i, 8);
+    else
+      for (int64_t i = 0; i < kChunk; i += 4, to += together * 4) std::memcpy(to, plain + i, 4);
+  };
   for (int64_t first = 0; first < inputs; first += kChunk) {
-    std::array<int32_t, kChunk> whole{};
-    const int64_t count = inputs - first < kChunk ? inputs - first : kChunk;
     // Adding 1.5 · 2²³ rounds to the nearest whole number, which is then in the low bits.
-    for (int64_t i = 0; i < count; ++i)
-      whole[static_cast<size_t>(i)] =
-          std::bit_cast<int32_t>(x[first + i] * inverse + 12582912.0f) - 0x4b400000;
-    for (int plane = 0; plane < planes; ++plane) {
-      std::array<int8_t, kChunk> bytes;
-      for (size_t i = 0; i < kChunk; ++i)
-        bytes[i] = static_cast<int8_t>((plane + 1 < planes ? (whole[i] + 128) >> 8 : whole[i]) ^ flip);
-      for (size_t i = 0; i < kChunk; i += static_cast<size_t>(step), to += together * step)
-        if (step == 8)
-          std::memcpy(to, bytes.data() + i, 8);
-        else
-          std::memcpy(to, bytes.data() + i, 4);
-    }
+    const FloatChunk shifted = load_chunk(x + first, inputs - first) * inverse + 12582912.0f;
+    const IntChunk whole = std::bit_cast<IntChunk>(shifted) - 0x4b400000;
+    if (planes == 2) write((whole + 128) >> 8);
+    write(whole);
   }
   return scale;
 }
