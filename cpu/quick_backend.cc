@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -275,9 +274,7 @@ class QuickBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads, CpuPrecision precision) {
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::make_unique<QuickBackend>(model, std::clamp(threads > 0 ? threads : cores, 1, kMostThreads),
-                                        precision);
+  return std::make_unique<QuickBackend>(model, std::clamp(threads, 1, kMostThreads), precision);
 }
 
 }  // namespace sheaf

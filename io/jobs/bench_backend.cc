@@ -1,13 +1,11 @@
 #include "io/jobs/bench_backend.h"
 
-#include <algorithm>
-#include <thread>
-
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/model/random_model.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
+#include "io/base/usable_cores.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA
@@ -83,7 +81,7 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   }
 #endif
   if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  backend_ = make_quick_backend(model_, usable_cores().threads());
 }
 
 int64_t BenchBackend::kv_room() const {

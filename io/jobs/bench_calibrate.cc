@@ -5,12 +5,12 @@
 #include <ctime>
 #include <memory>
 #include <sys/resource.h>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
 #include "io/base/processor_name.h"
+#include "io/base/usable_cores.h"
 #include "io/jobs/bench_backend.h"
 
 namespace sheaf {
@@ -123,7 +123,7 @@ class StagesByDifference {
   static constexpr int32_t kLayers = 8;
   StagesByDifference(const BenchModel& model, int32_t layers) : layers_(layers) {
     BenchModel part = model;
-    const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    const int threads = usable_cores().threads();
     part.layers = 1;
     one_ = std::make_unique<ProbeTimer>(part, threads);
     part.layers = 1 + kLayers;

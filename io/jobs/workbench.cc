@@ -1,7 +1,6 @@
 #include "io/jobs/workbench.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
@@ -13,6 +12,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #endif
+#include "io/base/usable_cores.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
 #include "io/corpus/standard_input.h"
@@ -102,9 +102,8 @@ std::unique_ptr<Backend> Workbench::backend() const {
   if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
-  const int threads =
-      job_.engine.threads > 0 ? job_.engine.threads : static_cast<int>(std::thread::hardware_concurrency());
-  return make_quick_backend(model_, std::max(1, threads), cpu_precision(job_.model.dtype));
+  const int threads = job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
+  return make_quick_backend(model_, threads, cpu_precision(job_.model.dtype));
 }
 
 Footprint Workbench::footprint() const {

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <thread>
 #include <unistd.h>
 
+#include "io/base/usable_cores.h"
 #include "io/machine/version.h"
 
 namespace sheaf {
@@ -36,18 +36,16 @@ int64_t available_memory() {
 }
 
 MachineFact examine_cores() {
-  const auto cores = std::max(1u, std::thread::hardware_concurrency());
-  MachineFact fact{"cores", fmt::format("{} available to this process", cores), "", {{"cores", cores}}};
-  // "max 100000" or "200000 100000": microseconds in each period
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0, period = 0;
-  if (file >> quota >> period && period > 0) {
-    fact.details["limit"] = quota / period;
-    fact.text += fmt::format(", limited to {:.1f} cores' time by the control group", quota / period);
-    if (quota / period < cores - 0.5)
-      fact.fix = fmt::format("use --threads {:.0f}; more threads would only slow each other down",
-                             std::max(1.0, quota / period));
+  const UsableCores usable = usable_cores();
+  MachineFact fact{
+      "cores", fmt::format("{} available to this process", usable.cores), "", {{"cores", usable.cores}}};
+  if (usable.limit > 0) {
+    fact.details["limit"] = usable.limit;
+    fact.text += fmt::format(", limited to {:.1f} cores' time by the control group", usable.limit);
   }
+  fact.details["threads"] = usable.threads();
+  if (usable.threads() < usable.cores)
+    fact.text += fmt::format("; runs use {} thread{}", usable.threads(), usable.threads() == 1 ? "" : "s");
   return fact;
 }
 
