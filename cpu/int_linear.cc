@@ -1,6 +1,7 @@
 #include "cpu/int_linear.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -65,11 +66,21 @@ void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool,
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t first = task * per_task;
     const int64_t count = std::min(per_task, panels - first);
-    for (int64_t row = 0; row < rows; row += kRowBlock)
-      kernels.multiply(x.from(row), x.scales() + row, std::min(kRowBlock, rows - row),
-                       linear.panels.data() + first * panel_bytes, linear.scales.data() + first * kPanel,
-                       count, chunks_of(linear.inputs), linear.planes, y + row * y_stride + first * kPanel,
-                       y_stride);
+    std::array<float*, kRowBlock> c;
+    for (int64_t row = 0; row < rows; row += kRowBlock) {
+      const int64_t block = std::min(kRowBlock, rows - row);
+      for (int64_t i = 0; i < block; ++i)
+        c[static_cast<size_t>(i)] = y + (row + i) * y_stride + first * kPanel;
+      const IntFactors factors{.a = x.from(row),
+                               .rows = block,
+                               .b = linear.panels.data() + first * panel_bytes,
+                               .panels = count,
+                               .panel_stride = panel_bytes,
+                               .chunk_stride = IntKernels::kChunk * kPanel * linear.planes,
+                               .chunks = chunks_of(linear.inputs),
+                               .planes = linear.planes};
+      kernels.multiply(factors, x.scales() + row, linear.scales.data() + first * kPanel, c.data());
+    }
   });
 }
 

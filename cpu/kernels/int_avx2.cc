@@ -22,19 +22,43 @@ namespace {
   return _mm256_cvtepi8_epi16(_mm_set1_epi32(four));
 }
 
+template <int Planes>
+[[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, __m128i high,
+                                       __m128i low) {
+  __m128 sum = _mm_cvtepi32_ps(high);
+  if constexpr (Planes == 2) {
+    const __m128 plane = _mm_set1_ps(256.0f);
+    sum = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(sum, plane), _mm_cvtepi32_ps(low)), plane);
+  }
+  const __m128 scales =
+      _mm_mul_ps(_mm_loadu_ps(out.column_scales + column), _mm_set1_ps(out.row_scales[row]));
+  _mm_storeu_ps(out.c[row] + column, _mm_mul_ps(sum, scales));
+}
+
+template <int Planes>
+[[gnu::always_inline]] inline void put(const Added& out, int64_t row, int64_t column, __m128i high,
+                                       __m128i low) {
+  const auto add_to = [&](int plane, __m128i sums) __attribute__((always_inline)) {
+    auto* to = reinterpret_cast<__m128i*>(out.sums[row] + Added::place(column, plane));
+    _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), sums));
+  };
+  add_to(0, high);
+  add_to(1, low);
+}
+
 struct Avx2Tiles {
   static constexpr int kTogether = 1;
   static constexpr int kMost[] = {0, 3, 3};
   static constexpr int kColumns[] = {0, 16, 8};
 
-  template <int Planes, int Rows>
-  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, const float* row_scales,
-                                          int64_t /*rows*/, const int8_t* b, int64_t first_column,
-                                          const float* column_scales, int64_t chunks, float* c,
-                                          int64_t c_stride) {
-    b += 4 * first_column;
+  static constexpr int kColumnBytes = 4;
+
+  template <int Planes, int Rows, class Out>
+  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, int64_t /*rows*/,
+                                          const int8_t* b, int64_t chunk_stride, int64_t chunks,
+                                          int64_t column, const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
-    __m256i high[Rows * kQuads], low[Planes == 2 ? Rows * kQuads : 1];
+    __m256i high[Rows * kQuads], low[Planes == 2 ? Rows * kQuads : 1] = {};
     unroll<Rows * kQuads>([&](auto i) __attribute__((always_inline)) {
       high[i] = _mm256_setzero_si256();
       if constexpr (Planes == 2) low[i] = _mm256_setzero_si256();
@@ -63,18 +87,12 @@ struct Avx2Tiles {
         add(0, 1, low);
       }
       a += 16 * Planes;
-      b += 256 * Planes;
+      b += chunk_stride;
     }
     unroll<Rows>([&](auto r) __attribute__((always_inline)) {
       unroll<kQuads>([&](auto q) __attribute__((always_inline)) {
-        __m128 sum = _mm_cvtepi32_ps(add_halves(high[r * kQuads + q]));
-        if constexpr (Planes == 2) {
-          const __m128 plane = _mm_set1_ps(256.0f);
-          sum = _mm_mul_ps(
-              _mm_add_ps(_mm_mul_ps(sum, plane), _mm_cvtepi32_ps(add_halves(low[r * kQuads + q]))), plane);
-        }
-        const __m128 scales = _mm_mul_ps(_mm_loadu_ps(column_scales + 4 * q), _mm_set1_ps(row_scales[r]));
-        _mm_storeu_ps(c + r * c_stride + 4 * q, _mm_mul_ps(sum, scales));
+        put<Planes>(out, r, column + 4 * q, add_halves(high[r * kQuads + q]),
+                    add_halves(low[Planes == 2 ? r * kQuads + q : 0]));
       });
     });
   }
@@ -83,7 +101,7 @@ struct Avx2Tiles {
 }  // namespace
 
 const IntKernels& avx2_int_kernels() {
-  static constexpr IntKernels kernels{"AVX2", 4, 1, 0, multiply<Avx2Tiles>};
+  static constexpr IntKernels kernels{"AVX2", 4, 1, 0, multiply<Avx2Tiles>, add<Avx2Tiles>};
   return kernels;
 }
 

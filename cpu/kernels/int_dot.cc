@@ -1,7 +1,7 @@
 #include <arm_neon.h>
 #include <cstddef>
 
-#include "cpu/kernels/int_tiles.h"
+#include "cpu/kernels/int_neon.h"
 
 /// SDOT: four columns over four inputs of one row, 32 operations, two a cycle on a Neoverse-N1. A tile of 5
 /// rows × 16 columns (one plane) or 5 × 8 (two) holds its 20 sums in registers over the whole depth.
@@ -13,15 +13,15 @@ struct DotTiles {
   static constexpr int kMost[] = {0, 5, 5};
   static constexpr int kColumns[] = {0, 16, 8};
 
-  template <int Planes, int Rows>
-  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, const float* row_scales,
-                                          int64_t /*rows*/, const int8_t* b, int64_t first_column,
-                                          const float* column_scales, int64_t chunks, float* c,
-                                          int64_t c_stride) {
-    b += 4 * first_column;
+  static constexpr int kColumnBytes = 4;
+
+  template <int Planes, int Rows, class Out>
+  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, int64_t /*rows*/,
+                                          const int8_t* b, int64_t chunk_stride, int64_t chunks,
+                                          int64_t column, const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
     int32x4_t high[Rows * kQuads];
-    int32x4_t low[Planes == 2 ? Rows * kQuads : 1];
+    int32x4_t low[Planes == 2 ? Rows * kQuads : 1] = {};
     unroll<Rows * kQuads>([&](auto i) __attribute__((always_inline)) {
       high[i] = vdupq_n_s32(0);
       if constexpr (Planes == 2) low[i] = vdupq_n_s32(0);
@@ -48,15 +48,11 @@ struct DotTiles {
         add(0, 1, low);
       }
       a += 16 * Planes;
-      b += 256 * Planes;
+      b += chunk_stride;
     }
     unroll<Rows>([&](auto r) __attribute__((always_inline)) {
       unroll<kQuads>([&](auto q) __attribute__((always_inline)) {
-        float32x4_t sum = vcvtq_f32_s32(high[r * kQuads + q]);
-        if constexpr (Planes == 2)
-          sum = vmulq_n_f32(vaddq_f32(vmulq_n_f32(sum, 256.0f), vcvtq_f32_s32(low[r * kQuads + q])), 256.0f);
-        const float32x4_t scales = vmulq_n_f32(vld1q_f32(column_scales + 4 * q), row_scales[r]);
-        vst1q_f32(c + r * c_stride + 4 * q, vmulq_f32(sum, scales));
+        put<Planes>(out, r, column + 4 * q, high[r * kQuads + q], low[Planes == 2 ? r * kQuads + q : 0]);
       });
     });
   }
@@ -65,7 +61,7 @@ struct DotTiles {
 }  // namespace
 
 const IntKernels& dot_int_kernels() {
-  static constexpr IntKernels kernels{"dot product", 4, 1, 0, multiply<DotTiles>};
+  static constexpr IntKernels kernels{"dot product", 4, 1, 0, multiply<DotTiles>, add<DotTiles>};
   return kernels;
 }
 

@@ -1,7 +1,7 @@
 #include <arm_neon.h>
 #include <cstddef>
 
-#include "cpu/kernels/int_tiles.h"
+#include "cpu/kernels/int_neon.h"
 
 /// SMMLA: two rows × two columns over eight inputs, 64 operations, four a cycle on a Neoverse-V1.
 ///
@@ -49,22 +49,13 @@ struct Sums {
     });
   }
 
-  [[gnu::always_inline]] static float32x4_t whole(int32x4_t high, int32x4_t low) {
-    const float32x4_t sum = vcvtq_f32_s32(high);
-    if constexpr (Planes == 1) return sum;
-    return vmulq_n_f32(vaddq_f32(vmulq_n_f32(sum, 256.0f), vcvtq_f32_s32(low)), 256.0f);
-  }
-
   /// Row `Row` of pair `Pair`, four columns from 4 · Quad on.
   template <int Pair, int Row, int Quad>
-  [[gnu::always_inline]] float32x4_t row() const {
+  [[gnu::always_inline]] static int32x4_t row(const int32x4_t* sums) {
     constexpr int kFirst = Pair * Columns + 2 * Quad;
-    const auto half = [](int32x4_t left, int32x4_t right) __attribute__((always_inline)) {
-      const int64x2_t l = vreinterpretq_s64_s32(left), r = vreinterpretq_s64_s32(right);
-      return vreinterpretq_s32_s64(Row == 0 ? vtrn1q_s64(l, r) : vtrn2q_s64(l, r));
-    };
-    constexpr int kLow = Planes == 2 ? kFirst : 0, kNext = Planes == 2 ? kFirst + 1 : 0;
-    return whole(half(high[kFirst], high[kFirst + 1]), half(low[kLow], low[kNext]));
+    const int64x2_t left = vreinterpretq_s64_s32(sums[kFirst]),
+                    right = vreinterpretq_s64_s32(sums[kFirst + 1]);
+    return vreinterpretq_s32_s64(Row == 0 ? vtrn1q_s64(left, right) : vtrn2q_s64(left, right));
   }
 };
 
@@ -73,25 +64,29 @@ struct I8mmTiles {
   static constexpr int kMost[] = {0, 3, 3};
   static constexpr int kColumns[] = {0, 16, 8};
 
-  template <int Planes, int Pairs>
-  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t pair_bytes, const float* row_scales,
-                                          int64_t rows, const int8_t* b, int64_t first_column,
-                                          const float* column_scales, int64_t chunks, float* c,
-                                          int64_t c_stride) {
-    b += 8 * first_column;
-    Sums<Planes, Pairs, kColumns[Planes] / 2> sums;
+  static constexpr int kColumnBytes = 8;
+
+  template <int Planes, int Pairs, class Out>
+  [[gnu::always_inline]] static void tile(const int8_t* a, int64_t pair_bytes, int64_t rows, const int8_t* b,
+                                          int64_t chunk_stride, int64_t chunks, int64_t column,
+                                          const Out& out) {
+    constexpr int kQuads = kColumns[Planes] / 4;
+    Sums<Planes, Pairs, 2 * kQuads> sums;
     sums.clear();
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       sums.add(a, pair_bytes, b);
       sums.add(a + 16, pair_bytes, b + 128);
       a += 32 * Planes;
-      b += 256 * Planes;
+      b += chunk_stride;
     }
     unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
       if (r >= rows) return;
-      unroll<kColumns[Planes] / 4>([&](auto q) __attribute__((always_inline)) {
-        const float32x4_t scales = vmulq_n_f32(vld1q_f32(column_scales + 4 * q), row_scales[r]);
-        vst1q_f32(c + r * c_stride + 4 * q, vmulq_f32(sums.template row<r / 2, r % 2, q>(), scales));
+      unroll<kQuads>([&](auto q) __attribute__((always_inline)) {
+        constexpr int kPair = r / 2, kRow = r % 2, kQuad = q;
+        const int32x4_t high = sums.template row<kPair, kRow, kQuad>(sums.high);
+        int32x4_t low = high;
+        if constexpr (Planes == 2) low = sums.template row<kPair, kRow, kQuad>(sums.low);
+        put<Planes>(out, r, column + 4 * q, high, low);
       });
     });
   }
@@ -100,7 +95,7 @@ struct I8mmTiles {
 }  // namespace
 
 const IntKernels& i8mm_int_kernels() {
-  static constexpr IntKernels kernels{"i8mm", 8, 2, 0, multiply<I8mmTiles>};
+  static constexpr IntKernels kernels{"i8mm", 8, 2, 0, multiply<I8mmTiles>, add<I8mmTiles>};
   return kernels;
 }
 

@@ -14,30 +14,74 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kChunk = IntKernels::kChunk;
-using FloatChunk __attribute__((vector_size(4 * kChunk))) = float;
-using IntChunk __attribute__((vector_size(4 * kChunk))) = int32_t;
-using ByteChunk __attribute__((vector_size(kChunk))) = int8_t;
 
-/// The first chunk of `count` values, zeros where there are fewer.
-[[gnu::always_inline]] inline FloatChunk load_chunk(const float* x, int64_t count) {
-  FloatChunk chunk{};
-  if (count >= kChunk)
-    std::memcpy(&chunk, x, sizeof chunk);
-  else
-    std::memcpy(&chunk, x, static_cast<size_t>(count) * sizeof(float));
-  return chunk;
+// Vectors of 16 bytes, the width that every 64-bit machine has; the compiler keeps wider ones in memory.
+using Floats __attribute__((vector_size(16), aligned(4), may_alias)) = float;
+using Ints __attribute__((vector_size(16))) = int32_t;
+using Shorts __attribute__((vector_size(16))) = int16_t;
+using Bytes __attribute__((vector_size(16))) = int8_t;
+
+/// The low bytes of sixteen numbers.
+[[gnu::always_inline]] inline Bytes low_bytes(Ints a, Ints b, Ints c, Ints d) {
+  constexpr Shorts kEven = {0, 2, 4, 6, 8, 10, 12, 14};
+  const Shorts left = __builtin_shuffle(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b), kEven);
+  const Shorts right = __builtin_shuffle(reinterpret_cast<Shorts>(c), reinterpret_cast<Shorts>(d), kEven);
+  return __builtin_shuffle(reinterpret_cast<Bytes>(left), reinterpret_cast<Bytes>(right),
+                           Bytes{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30});
+}
+
+/// Body(chunk of 16 floats) for every chunk, the last filled up with zeros.
+template <class Body>
+[[gnu::always_inline]] inline void each_chunk(const float* x, int64_t count, Body&& body) {
+  int64_t first = 0;
+  for (; first + kChunk <= count; first += kChunk) body(reinterpret_cast<const Floats*>(x + first));
+  if (first == count) return;
+  float rest[kChunk] = {};
+  std::memcpy(rest, x + first, static_cast<size_t>(count - first) * sizeof(float));
+  body(reinterpret_cast<const Floats*>(rest));
 }
 
 /// The largest magnitude. As bits, a NaN is larger than infinity, and infinity larger than all numbers.
 float largest(const float* x, int64_t count) {
-  IntChunk top{};
-  for (int64_t first = 0; first < count; first += kChunk) {
-    const IntChunk bits = std::bit_cast<IntChunk>(load_chunk(x + first, count - first)) & 0x7fffffff;
+  Ints a{}, b{}, c{}, d{};
+  const auto raise = [](Ints & top, Floats value) __attribute__((always_inline)) {
+    const Ints bits = reinterpret_cast<Ints>(value) & 0x7fffffff;
     top = bits > top ? bits : top;
-  }
+  };
+  each_chunk(
+      x, count, [&](const Floats* chunk) __attribute__((always_inline)) {
+        raise(a, chunk[0]);
+        raise(b, chunk[1]);
+        raise(c, chunk[2]);
+        raise(d, chunk[3]);
+      });
+  a = a > b ? a : b;
+  c = c > d ? c : d;
+  a = a > c ? a : c;
   int32_t most = 0;
-  for (int64_t i = 0; i < kChunk; ++i) most = top[i] > most ? top[i] : most;
+  for (int i = 0; i < 4; ++i) most = a[i] > most ? a[i] : most;
   return std::bit_cast<float>(most);
+}
+
+/// Writes chunks of a vector, Step bytes at a time.
+template <int Step>
+void write_chunks(const float* x, int64_t inputs, float inverse, int planes, int64_t together, uint8_t flip,
+                  int8_t* to) {
+  const auto write = [&](Bytes bytes) __attribute__((always_inline)) {
+    bytes ^= static_cast<int8_t>(flip);
+    for (int i = 0; i < kChunk; i += Step, to += together * Step)
+      std::memcpy(to, reinterpret_cast<const char*>(&bytes) + i, Step);
+  };
+  // Adding 1.5 · 2²³ rounds to the nearest whole number, which is then in the low bits.
+  const auto whole = [&](Floats values) __attribute__((always_inline)) {
+    return reinterpret_cast<Ints>(values * inverse + 12582912.0f) - 0x4b400000;
+  };
+  each_chunk(
+      x, inputs, [&](const Floats* chunk) __attribute__((always_inline)) {
+        const Ints a = whole(chunk[0]), b = whole(chunk[1]), c = whole(chunk[2]), d = whole(chunk[3]);
+        if (planes == 2) write(low_bytes((a + 128) >> 8, (b + 128) >> 8, (c + 128) >> 8, (d + 128) >> 8));
+        write(low_bytes(a, b, c, d));
+      });
 }
 
 #if defined(__x86_64__)
@@ -57,23 +101,8 @@ float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t
   const float levels = planes == 1 ? 127.0f : 127.0f * 256;
   const float scale = top / levels;
   const float inverse = scale > 0 && std::isfinite(levels / top) ? levels / top : 0.0f;
-  int8_t* to = out + index * step;
-  const auto write = [&](IntChunk whole) {
-    const ByteChunk bytes = __builtin_convertvector(whole ^ flip, ByteChunk);
-    int8_t plain[kChunk];
-    std::memcpy(plain, &bytes, kChunk);
-    if (step == 8)
-      for (int64_t i = 0; i < kChunk; i += 8, to += together * 8) std::memcpy(to, plain + i, 8);
-    else
-      for (int64_t i = 0; i < kChunk; i += 4, to += together * 4) std::memcpy(to, plain + i, 4);
-  };
-  for (int64_t first = 0; first < inputs; first += kChunk) {
-    // Adding 1.5 · 2²³ rounds to the nearest whole number, which is then in the low bits.
-    const FloatChunk shifted = load_chunk(x + first, inputs - first) * inverse + 12582912.0f;
-    const IntChunk whole = std::bit_cast<IntChunk>(shifted) - 0x4b400000;
-    if (planes == 2) write((whole + 128) >> 8);
-    write(whole);
-  }
+  const auto run = step == 8 ? write_chunks<8> : write_chunks<4>;
+  run(x, inputs, inverse, planes, together, flip, out + index * step);
   return scale;
 }
 

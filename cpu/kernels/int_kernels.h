@@ -6,6 +6,18 @@
 
 namespace sheaf {
 
+/// What a product of whole numbers takes: rows in groups, and panels.
+struct IntFactors {
+  const int8_t* a = nullptr;
+  int64_t rows = 0;
+  const int8_t* b = nullptr;
+  int64_t panels = 0;
+  int64_t panel_stride = 0;  ///< bytes from a panel to the next
+  int64_t chunk_stride = 0;  ///< bytes from a chunk of a panel to the next
+  int64_t chunks = 0;
+  int planes = 1;
+};
+
 /// Products of whole numbers. A vector of floats becomes whole numbers of one or two planes of 8 bits and one
 /// scale: x ≈ scale · hi, or x ≈ scale · (256 · hi + lo). Sums of whole numbers are exact, so a product does
 /// not depend on the order of its sums, and all kernels give the same bits.
@@ -21,12 +33,15 @@ struct IntKernels {
   int64_t rows_together;
   uint8_t row_flip;  ///< bits of every byte of a row that are flipped: 0x80 makes -128 … 127 0 … 255
 
-  /// c[i][16p + j] = row_scales[i] · column_scales[16p + j] · Σₖ a[i][k] · b[p][k][j]. `a` holds the rows in
-  /// groups, `b` the panels, each `chunks` long. Two planes leave out lo · lo, which is smaller than what
-  /// rounding to whole numbers loses.
-  void (*multiply)(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-                   const float* column_scales, int64_t panels, int64_t chunks, int planes, float* c,
-                   int64_t c_stride);
+  /// c[i][16p + j] = row_scales[i] · column_scales[16p + j] · Σₖ a[i][k] · b[p][k][j]. Two planes leave out
+  /// lo · lo, which is smaller than what rounding to whole numbers loses.
+  void (*multiply)(const IntFactors& factors, const float* row_scales, const float* column_scales,
+                   float* const* c);
+
+  /// Adds the sums themselves, of two planes: sums[i][32p + j] += Σₖ hi · hi, sums[i][32p + 16 + j] += Σₖ hi
+  /// · lo
+  /// + lo · hi.
+  void (*add)(const IntFactors& factors, int32_t* const* sums);
 };
 
 constexpr int64_t chunks_of(int64_t inputs) {

@@ -8,17 +8,17 @@ namespace {
 
 constexpr int64_t kStep = 4;
 
-void multiply(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-              const float* column_scales, int64_t panels, int64_t chunks, int planes, float* c,
-              int64_t c_stride) {
+/// Hands the sums of every row and panel to `put(row, panel, high, low)`.
+template <class Put>
+void each_sum(const IntFactors& factors, Put&& put) {
   constexpr int64_t kChunk = IntKernels::kChunk;
-  const int64_t row_bytes = chunks * kChunk * planes;
-  for (int64_t panel = 0; panel < panels; ++panel)
-    for (int64_t row = 0; row < rows; ++row) {
+  const int64_t row_bytes = factors.chunks * kChunk * factors.planes;
+  for (int64_t panel = 0; panel < factors.panels; ++panel)
+    for (int64_t row = 0; row < factors.rows; ++row) {
       int32_t high[kPanel] = {}, low[kPanel] = {};
-      const int8_t* from = a + row * row_bytes;
-      const int8_t* weights = b + panel * kPanel * row_bytes;
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      for (int64_t chunk = 0; chunk < factors.chunks; ++chunk) {
+        const int8_t* from = factors.a + row * row_bytes + chunk * kChunk * factors.planes;
+        const int8_t* weights = factors.b + panel * factors.panel_stride + chunk * factors.chunk_stride;
         const auto add = [&](int row_plane, int weight_plane, int32_t(&sums)[kPanel]) {
           for (int64_t k = 0; k < kChunk; ++k)
             for (int64_t j = 0; j < kPanel; ++j)
@@ -27,26 +27,41 @@ void multiply(const int8_t* a, const float* row_scales, int64_t rows, const int8
                   weights[weight_plane * kChunk * kPanel + (k / kStep * kPanel + j) * kStep + k % kStep];
         };
         add(0, 0, high);
-        if (planes == 2) {
+        if (factors.planes == 2) {
           add(1, 0, low);
           add(0, 1, low);
         }
-        from += kChunk * planes;
-        weights += kChunk * planes * kPanel;
       }
-      float* to = c + row * c_stride + panel * kPanel;
-      for (int64_t j = 0; j < kPanel; ++j) {
-        const float sum = planes == 1 ? static_cast<float>(high[j])
-                                      : static_cast<float>(high[j]) * 256.0f + static_cast<float>(low[j]);
-        to[j] = sum * (planes == 1 ? 1.0f : 256.0f) * (row_scales[row] * column_scales[panel * kPanel + j]);
-      }
+      put(row, panel, high, low);
     }
+}
+
+void multiply(const IntFactors& factors, const float* row_scales, const float* column_scales,
+              float* const* c) {
+  each_sum(factors, [&](int64_t row, int64_t panel, const int32_t* high, const int32_t* low) {
+    for (int64_t j = 0; j < kPanel; ++j) {
+      const float sum = factors.planes == 1
+                            ? static_cast<float>(high[j])
+                            : (static_cast<float>(high[j]) * 256.0f + static_cast<float>(low[j])) * 256.0f;
+      c[row][panel * kPanel + j] = sum * (column_scales[panel * kPanel + j] * row_scales[row]);
+    }
+  });
+}
+
+void add(const IntFactors& factors, int32_t* const* sums) {
+  each_sum(factors, [&](int64_t row, int64_t panel, const int32_t* high, const int32_t* low) {
+    int32_t* to = sums[row] + panel * 2 * kPanel;
+    for (int64_t j = 0; j < kPanel; ++j) {
+      to[j] += high[j];
+      to[kPanel + j] += low[j];
+    }
+  });
 }
 
 }  // namespace
 
 const IntKernels& plain_int_kernels() {
-  static constexpr IntKernels kernels{"plain", kStep, 1, 0, multiply};
+  static constexpr IntKernels kernels{"plain", kStep, 1, 0, multiply, add};
   return kernels;
 }
 

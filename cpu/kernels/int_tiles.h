@@ -7,60 +7,76 @@
 #include "cpu/kernels/unroll.h"
 
 /// The loops around the tiles of one instruction set. Tiles says
-///   kTogether             rows that lie together, a group
-///   kMost[planes]         groups of a tile at most, so that its sums fit the registers
-///   kColumns[planes]      columns of a tile
-///   tile<Planes, Groups>  multiplies a tile over the whole depth and stores its first `rows` rows
+///   kTogether                  rows that lie together, a group
+///   kMost[planes]              groups of a tile at most, so that its sums fit the registers
+///   kColumns[planes]           columns of a tile
+///   kColumnBytes               from a column of a panel to the next
+///   tile<Planes, Groups, Out>  multiplies a tile over the whole depth and hands the sums of its rows to Out
 namespace sheaf {
 namespace {
 
+/// Where the sums of a tile go: as floats with their scales, or added to sums in memory.
+struct Scaled {
+  const float* row_scales;
+  const float* column_scales;
+  float* const* c;
+
+  [[gnu::always_inline]] Scaled at(int64_t row) const { return {row_scales + row, column_scales, c + row}; }
+};
+struct Added {
+  int32_t* const* sums;
+
+  [[gnu::always_inline]] Added at(int64_t row) const { return {sums + row}; }
+  /// Of column `column` and the plane: high 0, low 1.
+  [[gnu::always_inline]] static int64_t place(int64_t column, int plane) {
+    return column / kPanel * 2 * kPanel + plane * kPanel + column % kPanel;
+  }
+};
+
 /// `count` times Groups groups; a panel stays in the first cache while all of them pass over it.
-template <class Tiles, int Planes, int Groups>
-void multiply_tiles(const int8_t* a, const float* row_scales, int64_t count, int64_t rows, const int8_t* b,
-                    const float* column_scales, int64_t panels, int64_t chunks, float* c, int64_t c_stride) {
+template <class Tiles, int Planes, int Groups, class Out>
+void multiply_tiles(const IntFactors& factors, int64_t first, int64_t count, const Out& out) {
   constexpr int64_t kRows = int64_t{Groups} * Tiles::kTogether;
-  const int64_t row_bytes = chunks * IntKernels::kChunk * Planes;
-  for (int64_t panel = 0; panel < panels; ++panel)
-    for (int64_t row = 0; row < count * kRows; row += kRows)
-      for (int64_t part = 0; part < kPanel; part += Tiles::kColumns[Planes]) {
-        const int64_t column = panel * kPanel + part;
-        Tiles::template tile<Planes, Groups>(a + row * row_bytes, row_bytes * Tiles::kTogether,
-                                             row_scales + row, rows - row, b + panel * kPanel * row_bytes,
-                                             part, column_scales + column, chunks,
-                                             c + row * c_stride + column, c_stride);
-      }
+  const int64_t row_bytes = factors.chunks * IntKernels::kChunk * Planes;
+  for (int64_t panel = 0; panel < factors.panels; ++panel)
+    for (int64_t row = first; row < first + count * kRows; row += kRows)
+      for (int64_t part = 0; part < kPanel; part += Tiles::kColumns[Planes])
+        Tiles::template tile<Planes, Groups>(
+            factors.a + row * row_bytes, row_bytes * Tiles::kTogether, factors.rows - row,
+            factors.b + panel * factors.panel_stride + part * Tiles::kColumnBytes, factors.chunk_stride,
+            factors.chunks, panel * kPanel + part, out.at(row));
 }
 
-template <class Tiles, int Planes>
-void multiply_planes(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-                     const float* column_scales, int64_t panels, int64_t chunks, float* c, int64_t c_stride) {
+template <class Tiles, int Planes, class Out>
+void multiply_planes(const IntFactors& factors, const Out& out) {
   constexpr int kMost = Tiles::kMost[Planes];
-  using Multiply = decltype(&multiply_tiles<Tiles, Planes, 1>);
+  using Multiply = decltype(&multiply_tiles<Tiles, Planes, 1, Out>);
   constexpr auto kMultiply = []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<Multiply, kMost>{multiply_tiles<Tiles, Planes, I + 1>...};
+    return std::array<Multiply, kMost>{multiply_tiles<Tiles, Planes, I + 1, Out>...};
   }
   (std::make_integer_sequence<int, kMost>{});
   // Tiles as even as can be: 6 groups are 3 + 3, never 5 + 1.
-  const int64_t groups = (rows + Tiles::kTogether - 1) / Tiles::kTogether;
+  const int64_t groups = (factors.rows + Tiles::kTogether - 1) / Tiles::kTogether;
   const int64_t count = (groups + kMost - 1) / kMost;
   const int64_t small = groups / count;
   const int64_t larger = groups % count;
-  if (larger > 0)
-    kMultiply[static_cast<size_t>(small)](a, row_scales, larger, rows, b, column_scales, panels, chunks, c,
-                                          c_stride);
-  const int64_t done = larger * (small + 1) * Tiles::kTogether;
-  kMultiply[static_cast<size_t>(small - 1)](a + done * chunks * IntKernels::kChunk * Planes,
-                                            row_scales + done, count - larger, rows - done, b, column_scales,
-                                            panels, chunks, c + done * c_stride, c_stride);
+  if (larger > 0) kMultiply[static_cast<size_t>(small)](factors, 0, larger, out);
+  kMultiply[static_cast<size_t>(small - 1)](factors, larger * (small + 1) * Tiles::kTogether, count - larger,
+                                            out);
 }
 
 template <class Tiles>
-void multiply(const int8_t* a, const float* row_scales, int64_t rows, const int8_t* b,
-              const float* column_scales, int64_t panels, int64_t chunks, int planes, float* c,
-              int64_t c_stride) {
-  if (rows == 0) return;
-  const auto run = planes == 1 ? multiply_planes<Tiles, 1> : multiply_planes<Tiles, 2>;
-  run(a, row_scales, rows, b, column_scales, panels, chunks, c, c_stride);
+void multiply(const IntFactors& factors, const float* row_scales, const float* column_scales,
+              float* const* c) {
+  if (factors.rows == 0) return;
+  const auto run =
+      factors.planes == 1 ? multiply_planes<Tiles, 1, Scaled> : multiply_planes<Tiles, 2, Scaled>;
+  run(factors, {row_scales, column_scales, c});
+}
+
+template <class Tiles>
+void add(const IntFactors& factors, int32_t* const* sums) {
+  if (factors.rows > 0) multiply_planes<Tiles, 2, Added>(factors, {sums});
 }
 
 }  // namespace

@@ -38,6 +38,18 @@ Whole make_whole(const IntKernels& kernels, const std::vector<float>& x, int64_t
   return whole;
 }
 
+IntFactors factors_of(const Whole& a, int64_t rows, const Whole& b, int64_t inputs, int64_t panels,
+                      int planes) {
+  return {.a = a.data.data(),
+          .rows = rows,
+          .b = b.data.data(),
+          .panels = panels,
+          .panel_stride = group_bytes(inputs, planes, kPanel),
+          .chunk_stride = 16 * kPanel * planes,
+          .chunks = chunks_of(inputs),
+          .planes = planes};
+}
+
 std::vector<float> product(const IntKernels& kernels, const std::vector<float>& x,
                            const std::vector<float>& weights, int64_t rows, int64_t inputs, int64_t panels,
                            int planes) {
@@ -45,8 +57,10 @@ std::vector<float> product(const IntKernels& kernels, const std::vector<float>& 
   const Whole b = make_whole(kernels, weights, panels * kPanel, inputs, planes, kPanel, 0);
   // What lies behind the last row must stay as it is.
   std::vector<float> c(static_cast<size_t>((rows + 1) * panels * kPanel), 7.0f);
-  kernels.multiply(a.data.data(), a.scales.data(), rows, b.data.data(), b.scales.data(), panels,
-                   chunks_of(inputs), planes, c.data(), panels * kPanel);
+  std::vector<float*> to;
+  for (int64_t i = 0; i < rows; ++i) to.push_back(c.data() + i * panels * kPanel);
+  kernels.multiply(factors_of(a, rows, b, inputs, panels, planes), a.scales.data(), b.scales.data(),
+                   to.data());
   for (int64_t i = rows * panels * kPanel; i < (rows + 1) * panels * kPanel; ++i)
     EXPECT_EQ(c[static_cast<size_t>(i)], 7.0f) << kernels.name << " writes behind its rows";
   c.resize(static_cast<size_t>(rows * panels * kPanel));
@@ -100,6 +114,27 @@ TEST(IntKernels, AllGiveTheSameBits) {
             << kernels->name << ", " << size.rows << " rows, " << size.inputs << " inputs, " << planes
             << " planes";
       }
+}
+
+TEST(IntKernels, AllAddTheSameSums) {
+  for (const IntKernels* kernels : all_int_kernels())
+    for (const Size& size : odd_sizes()) {
+      const auto x = random_floats(static_cast<size_t>(size.rows * size.inputs), 7);
+      const auto weights = random_floats(static_cast<size_t>(size.panels * kPanel * size.inputs), 8);
+      const auto run = [&](const IntKernels& which) {
+        const Whole a = make_whole(which, x, size.rows, size.inputs, 2, which.rows_together, which.row_flip);
+        const Whole b = make_whole(which, weights, size.panels * kPanel, size.inputs, 2, kPanel, 0);
+        const int64_t width = size.panels * 2 * kPanel;
+        std::vector<int32_t> sums(static_cast<size_t>((size.rows + 1) * width), 5);
+        std::vector<int32_t*> to;
+        for (int64_t i = 0; i < size.rows; ++i) to.push_back(sums.data() + i * width);
+        which.add(factors_of(a, size.rows, b, size.inputs, size.panels, 2), to.data());
+        which.add(factors_of(a, size.rows, b, size.inputs, size.panels, 2), to.data());
+        return sums;
+      };
+      ASSERT_EQ(run(*kernels), run(plain_int_kernels()))
+          << kernels->name << ", " << size.rows << " rows, " << size.inputs << " inputs";
+    }
 }
 
 TEST(IntKernels, ARowDoesNotDependOnTheOthers) {
