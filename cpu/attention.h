@@ -1,43 +1,37 @@
 #pragma once
-#include <vector>
+#include <memory>
 
 #include "core/base/thread_pool.h"
 #include "core/model/config.h"
 #include "cpu/attention_plan.h"
+#include "cpu/kernels/int_kernels.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/kv_pool.h"
-#include "cpu/large_buffer.h"
 
 namespace sheaf {
 
-/// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees no
-/// key.
+/// The keys and values of all layers, and attention over them.
 class Attention {
  public:
-  Attention(const ModelConfig& config, const Kernels& kernels, ThreadPool& threads)
-      : config_(config),
-        kernels_(kernels),
-        threads_(threads),
-        scratch_(static_cast<size_t>(threads.size())) {}
+  virtual ~Attention() = default;
 
-  /// queries: [rows, query_stride], the heads first; out: [rows, heads × head_dim].
-  void run(const AttentionPlan& plan, const KvPool& pool, int64_t layer, const float* queries,
-           int64_t query_stride, float* out);
+  /// Makes the pool. May be called again.
+  virtual void allocate(int32_t pages, int32_t page_size) = 0;
+  virtual const KvPlaces& places() const = 0;
+  /// Stores head_dim floats each; may be called for different places at once.
+  virtual void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) = 0;
 
- private:
-  struct Scratch {
-    FloatBuffer scores;  ///< [rows × group][keys rounded up + 16]
-    FloatBuffer mixed;   ///< [rows × group][head_dim rounded up]
-    std::vector<const float*> a;
-    std::vector<float*> c;
-    std::vector<float> sums;  ///< [rows × group], of a row's weights
-  };
-  struct BlockRun;
-
-  const ModelConfig& config_;
-  const Kernels& kernels_;
-  ThreadPool& threads_;
-  std::vector<Scratch> scratch_;
+  /// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees
+  /// no key. queries: [rows, query_stride], the heads first; out: [rows, heads × head_dim].
+  virtual void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
+                   float* out) = 0;
 };
+
+/// Everything in fp32.
+std::unique_ptr<Attention> make_float_attention(const ModelConfig& config, const Kernels& kernels,
+                                                ThreadPool& threads);
+/// Products in whole numbers of 16 bits, the softmax in fp32.
+std::unique_ptr<Attention> make_int_attention(const ModelConfig& config, const Kernels& kernels,
+                                              const IntKernels& int_kernels, ThreadPool& threads);
 
 }  // namespace sheaf

@@ -58,7 +58,7 @@ RowLooks sort_by_row(const StepBatch& batch, std::vector<int32_t>& keys) {
 }
 
 std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeySpan& span,
-                                              const KvPool& pool) {
+                                              const KvPlaces& pool) {
   std::vector<AttentionPlan::Run> runs;
   const int32_t page_size = pool.page_size();
   for (int32_t key = 0; key < span.keys; key += page_size) {
@@ -82,7 +82,14 @@ std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeyS
 
 }  // namespace
 
-AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
+int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& part, int32_t keys) {
+  const auto first = plan.looks.begin() + part.first_look;
+  const auto end =
+      std::partition_point(first, first + part.looks, [&](const auto& look) { return look.visible >= keys; });
+  return static_cast<int32_t>(end - first);
+}
+
+AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32_t group, int32_t kv_heads,
                              int threads) {
   AttentionPlan plan;
   const RowLooks by_row = sort_by_row(batch, plan.keys);

@@ -46,9 +46,29 @@ struct AttentionPlan {
   std::vector<Block> blocks;
 };
 
+/// Looks of a part that see at least `keys` keys: they come first.
+int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& part, int32_t keys);
+
+/// Calls body(from, to, key, keys, place) for looks [from, to) of a part and the panels of keys [key, key +
+/// keys), which lie at `place`: first for those that see a whole run, then panel by panel for those that see
+/// the panel or some of it.
+template <class Body>
+void each_piece(const AttentionPlan& plan, const AttentionPlan::Part& part, Body&& body) {
+  for (int32_t r = 0; r < part.runs; ++r) {
+    const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
+    const int32_t whole = looks_that_see(plan, part, run.first_key + run.keys);
+    if (whole > 0) body(0, whole, run.first_key, run.keys, run.place);
+    for (int32_t k = 0; k < run.keys; k += static_cast<int32_t>(kPanel)) {
+      const int32_t some = looks_that_see(plan, part, run.first_key + k + 1);
+      if (some <= whole) break;
+      body(whole, some, run.first_key + k, static_cast<int32_t>(kPanel), run.place + k);
+    }
+  }
+}
+
 /// `group` query heads share a key/value head; `kv_heads` × blocks is the number of pieces to share among
 /// threads.
-AttentionPlan plan_attention(const StepBatch& batch, const KvPool& pool, int32_t group, int32_t kv_heads,
+AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32_t group, int32_t kv_heads,
                              int threads);
 
 }  // namespace sheaf

@@ -19,6 +19,7 @@ class Products {
   Products(CpuPrecision precision, const Kernels& kernels, ThreadPool& threads)
       : precision_(precision), kernels_(kernels), int_kernels_(best_int_kernels()), threads_(threads) {}
 
+  CpuPrecision precision() const { return precision_; }
   bool whole_numbers() const { return precision_ != CpuPrecision::f32; }
   int planes() const { return precision_ == CpuPrecision::int8 ? 1 : 2; }
   const IntKernels& int_kernels() const { return int_kernels_; }

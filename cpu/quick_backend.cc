@@ -66,7 +66,9 @@ class QuickBackend final : public Backend {
         kernels_(best_kernels()),
         products_(precision, kernels_, threads_),
         final_norm_(model.final_norm.read_all()),
-        attention_(config_, kernels_, threads_) {
+        attention_(products_.whole_numbers()
+                       ? make_int_attention(config_, kernels_, products_.int_kernels(), threads_)
+                       : make_float_attention(config_, kernels_, threads_)) {
     for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, products_));
     output_ = products_.pack({&model.output});
   }
@@ -76,16 +78,17 @@ class QuickBackend final : public Backend {
     return fmt::format("CPU, {}, {} thread{}", products_.describe(), threads_.size(),
                        threads_.size() == 1 ? "" : "s");
   }
-  int64_t kv_bytes_per_token() const override { return cpu_footprint(config_).kv_bytes_per_token; }
-  int32_t preferred_tokens() const override { return cpu_footprint(config_).preferred_tokens; }
-
-  void allocate_kv(int32_t pages, int32_t page_size) override {
-    pool_ = {};  // not both at once
-    pool_ = KvPool(config_, pages, page_size);
+  int64_t kv_bytes_per_token() const override {
+    return cpu_footprint(config_, products_.precision()).kv_bytes_per_token;
+  }
+  int32_t preferred_tokens() const override {
+    return cpu_footprint(config_, products_.precision()).preferred_tokens;
   }
 
+  void allocate_kv(int32_t pages, int32_t page_size) override { attention_->allocate(pages, page_size); }
+
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
-    check_batch(batch, config_, pool_.pages(), pool_.page_size());
+    check_batch(batch, config_, attention_->places().pages(), attention_->places().page_size());
     if (picked.size() != batch.picks.size())
       fail("step: there are {} picks, but room for {}", batch.picks.size(), picked.size());
     if (!logits.empty() && logits.size() != picked.size() * static_cast<size_t>(config_.vocab))
@@ -93,7 +96,8 @@ class QuickBackend final : public Backend {
            config_.vocab);
     if (batch.rows() == 0) return;
     rows_ = batch.rows();
-    plan_ = plan_attention(batch, pool_, config_.heads / config_.kv_heads, config_.kv_heads, threads_.size());
+    plan_ = plan_attention(batch, attention_->places(), config_.heads / config_.kv_heads, config_.kv_heads,
+                           threads_.size());
     make_room();
     each_row([&](int64_t row) {
       embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
@@ -165,10 +169,10 @@ class QuickBackend final : public Backend {
     for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, queries + i);
     const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
     for (int64_t i = 0; i < q_size(); ++i) queries[i] *= scale;
-    const int64_t place = pool_.place_of_slot(slot);
+    const int64_t place = attention_->places().place_of_slot(slot);
     for (int64_t head = 0; head < config_.kv_heads; ++head) {
       rotate(angles, keys + head * config_.head_dim);
-      pool_.write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
+      attention_->write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
     }
   }
 
@@ -194,7 +198,7 @@ class QuickBackend final : public Backend {
     if (index == 0) each_row([&](int64_t row) { enter_row(row, layer.attention_norm); });
     normed_.multiply(layer.qkv, rows_, qkv_.data(), qkv_stride());
     each_row([&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
-    attention_.run(plan_, pool_, index, qkv_.data(), qkv_stride(), mixed_.data());
+    attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
     if (products_.whole_numbers()) each_row([&](int64_t row) { mixed_.ready(row); });
     mixed_.multiply(layer.o, rows_, y_.data(), hidden_stride());
     each_row([&](int64_t row) {
@@ -254,8 +258,7 @@ class QuickBackend final : public Backend {
   std::vector<float> final_norm_;
   std::vector<Layer> layers_;
   Linear output_;
-  KvPool pool_;
-  Attention attention_;
+  std::unique_ptr<Attention> attention_;
   AttentionPlan plan_;
 
   int64_t rows_ = 0;

@@ -5,10 +5,11 @@
 
 namespace sheaf {
 
-Footprint cpu_footprint(const ModelConfig& config) {
-  constexpr int64_t bytes = 4;
-  return {bytes * config.layers * config.kv_heads * (config.head_dim + round_up_to_panel(config.head_dim)),
-          128};
+Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
+  const int64_t padded = round_up_to_panel(config.head_dim);
+  const int64_t bytes =
+      precision == CpuPrecision::f32 ? 4 * (config.head_dim + padded) : 2 * (2 * padded + 4);
+  return {bytes * config.layers * config.kv_heads, 128};
 }
 
 Footprint cuda_footprint(const ModelConfig& config) {

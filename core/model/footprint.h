@@ -28,8 +28,8 @@ struct Footprint {
 /// What the quick CPU backend multiplies in: fp32, or whole numbers of 16 or 8 bits.
 enum class CpuPrecision : uint8_t { f32, int16, int8 };
 
-/// fp32, values padded to panels.
-Footprint cpu_footprint(const ModelConfig& config);
+/// fp32, values padded to panels; or 16 bits with a scale for each vector.
+Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision = CpuPrecision::f32);
 /// fp16 keys and values, heads padded. Refuses heads that are too large.
 Footprint cuda_footprint(const ModelConfig& config);
 

@@ -10,25 +10,12 @@
 #include <cpuid.h>
 #endif
 
+#include "cpu/kernels/bytes.h"
+
 namespace sheaf {
 namespace {
 
 constexpr int64_t kChunk = IntKernels::kChunk;
-
-// Vectors of 16 bytes, the width that every 64-bit machine has; the compiler keeps wider ones in memory.
-using Floats __attribute__((vector_size(16), aligned(4), may_alias)) = float;
-using Ints __attribute__((vector_size(16))) = int32_t;
-using Shorts __attribute__((vector_size(16))) = int16_t;
-using Bytes __attribute__((vector_size(16))) = int8_t;
-
-/// The low bytes of sixteen numbers.
-[[gnu::always_inline]] inline Bytes low_bytes(Ints a, Ints b, Ints c, Ints d) {
-  constexpr Shorts kEven = {0, 2, 4, 6, 8, 10, 12, 14};
-  const Shorts left = __builtin_shuffle(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b), kEven);
-  const Shorts right = __builtin_shuffle(reinterpret_cast<Shorts>(c), reinterpret_cast<Shorts>(d), kEven);
-  return __builtin_shuffle(reinterpret_cast<Bytes>(left), reinterpret_cast<Bytes>(right),
-                           Bytes{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30});
-}
 
 /// Body(chunk of 16 floats) for every chunk, the last filled up with zeros.
 template <class Body>
@@ -72,14 +59,11 @@ void write_chunks(const float* x, int64_t inputs, float inverse, int planes, int
     for (int i = 0; i < kChunk; i += Step, to += together * Step)
       std::memcpy(to, reinterpret_cast<const char*>(&bytes) + i, Step);
   };
-  // Adding 1.5 · 2²³ rounds to the nearest whole number, which is then in the low bits.
-  const auto whole = [&](Floats values) __attribute__((always_inline)) {
-    return reinterpret_cast<Ints>(values * inverse + 12582912.0f) - 0x4b400000;
-  };
   each_chunk(
       x, inputs, [&](const Floats* chunk) __attribute__((always_inline)) {
-        const Ints a = whole(chunk[0]), b = whole(chunk[1]), c = whole(chunk[2]), d = whole(chunk[3]);
-        if (planes == 2) write(low_bytes((a + 128) >> 8, (b + 128) >> 8, (c + 128) >> 8, (d + 128) >> 8));
+        const Ints a = rounded(chunk[0], inverse), b = rounded(chunk[1], inverse),
+                   c = rounded(chunk[2], inverse), d = rounded(chunk[3], inverse);
+        if (planes == 2) write(high_bytes(a, b, c, d));
         write(low_bytes(a, b, c, d));
       });
 }

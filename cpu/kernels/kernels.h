@@ -5,6 +5,12 @@
 
 namespace sheaf {
 
+/// The weights of a row: their sum, and what the whole numbers are multiples of.
+struct Weights {
+  float sum = 0;
+  float scale = 0;
+};
+
 /// The inner loops of the quick backend for one instruction set.
 struct Kernels {
   const char* name;
@@ -18,6 +24,12 @@ struct Kernels {
   /// Replaces n scores by exp(score - highest) and returns their sum. There must be room for n rounded up to
   /// kPanel.
   float (*softmax)(float* scores, int64_t n);
+
+  /// The weights exp(score - highest) · value_scale as whole numbers of two planes, their bytes flipped, and
+  /// the sum of exp(score - highest). Everything has room for n rounded up to kPanel; value_scales are 0 from
+  /// n on. The scores are lost.
+  Weights (*weigh)(float* scores, const float* value_scales, int64_t n, uint8_t flip, int8_t* high,
+                   int8_t* low);
 
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);

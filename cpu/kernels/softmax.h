@@ -9,8 +9,8 @@
 namespace sheaf {
 namespace {
 
-float softmax(float* scores, int64_t n) {
-  if (n == 0) return 0;
+/// The highest of n scores. Those up to the end of the panel become minus infinity.
+float highest_score(float* scores, int64_t n) {
   const int64_t padded = round_up_to_panel(n);
   for (int64_t i = n; i < padded; ++i) scores[i] = -std::numeric_limits<float>::infinity();
   Vec high[kPerPanel];
@@ -23,8 +23,13 @@ float softmax(float* scores, int64_t n) {
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(lanes + kLanes * v, high[v]); });
   float highest = lanes[0];
   for (int i = 1; i < kPanel; ++i) highest = lanes[i] > highest ? lanes[i] : highest;
+  return highest;
+}
 
-  const Vec shift = broadcast(highest);
+float softmax(float* scores, int64_t n) {
+  if (n == 0) return 0;
+  const int64_t padded = round_up_to_panel(n);
+  const Vec shift = broadcast(highest_score(scores, n));
   Vec sums[kPerPanel];
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { sums[v] = Vec{}; });
   for (int64_t i = 0; i < padded; i += kPanel)
@@ -33,6 +38,7 @@ float softmax(float* scores, int64_t n) {
       store(scores + i + kLanes * v, value);
       sums[v] = sums[v] + value;
     });
+  float lanes[kPanel];
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(lanes + kLanes * v, sums[v]); });
   return sum_lanes(lanes);
 }

@@ -110,8 +110,9 @@ Footprint Workbench::footprint() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) return cuda_footprint(model_.config);
 #endif
-  return job_.engine.kernels == CpuKernels::reference ? reference_footprint(model_.config)
-                                                      : cpu_footprint(model_.config);
+  return job_.engine.kernels == CpuKernels::reference
+             ? reference_footprint(model_.config)
+             : cpu_footprint(model_.config, cpu_precision(job_.model.dtype));
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {

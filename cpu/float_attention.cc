@@ -8,17 +8,28 @@
 // end, so the bits would depend on how a row's keys are cut. Here every score is one sum over head_dim, every
 // weight depends on the row's scores alone, and a value sum takes keys strictly in the row's order. The
 // scores of a block stay in the second cache, so the second pass costs little.
-#include "cpu/attention.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
+
+#include "cpu/attention.h"
 
 namespace sheaf {
+namespace {
+
+struct Scratch {
+  FloatBuffer scores;  ///< [rows × group][keys rounded up + 16]
+  FloatBuffer mixed;   ///< [rows × group][head_dim rounded up]
+  std::vector<const float*> a;
+  std::vector<float*> c;
+  std::vector<float> sums;  ///< [rows × group], of a row's weights
+};
 
 /// One block of rows with one key/value head.
-struct Attention::BlockRun {
-  const Attention& owner;
+struct BlockRun {
+  const Kernels& kernels;
+  int64_t head_dim;
   const AttentionPlan& plan;
   const AttentionPlan::Block& block;
   const KvPool& pool;
@@ -38,20 +49,10 @@ struct Attention::BlockRun {
     return plan.looks[static_cast<size_t>(part.first_look + i)];
   }
 
-  /// Looks of a part that see at least `keys` keys: they come first.
-  int32_t looks_that_see(const AttentionPlan::Part& part, int32_t keys) const {
-    const auto first = plan.looks.begin() + part.first_look;
-    const auto end =
-        std::partition_point(first, first + part.looks, [&](const auto& l) { return l.visible >= keys; });
-    return static_cast<int32_t>(end - first);
-  }
-
   /// Scores of looks [from, to) for the panels of keys [key, key + keys). What a row gets for keys it does
   /// not see is overwritten by its next span, or by the end of its softmax.
   void score(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
              int64_t place, const float* queries, int64_t query_stride) const {
-    if (from >= to) return;
-    const int64_t head_dim = owner.config_.head_dim;
     size_t count = 0;
     for (int32_t i = from; i < to; ++i) {
       const AttentionPlan::Look& l = look(part, i);
@@ -61,9 +62,9 @@ struct Attention::BlockRun {
         scratch.c[count] = scores(l.row_in_block, g) + l.offset + key;
       }
     }
-    owner.kernels_.multiply(scratch.a.data(), scratch.c.data(), static_cast<int64_t>(count),
-                            pool.key_panel(layer, head, place), kPanel, head_dim * kPanel, head_dim,
-                            round_up_to_panel(keys) / kPanel, false);
+    kernels.multiply(scratch.a.data(), scratch.c.data(), static_cast<int64_t>(count),
+                     pool.key_panel(layer, head, place), kPanel, head_dim * kPanel, head_dim,
+                     round_up_to_panel(keys) / kPanel, false);
   }
 
   /// Adds the values of keys [key, key + keys) to looks [from, to), which see them all.
@@ -78,35 +79,22 @@ struct Attention::BlockRun {
         scratch.c[count] = mixed(l.row_in_block, g);
       }
     }
-    owner.kernels_.multiply(scratch.a.data(), scratch.c.data(), static_cast<int64_t>(count),
-                            pool.value(layer, head, place), pool.value_stride(), kPanel, keys,
-                            pool.value_stride() / kPanel, true);
-  }
-
-  void score_part(const AttentionPlan::Part& part, const float* queries, int64_t query_stride) const {
-    for (int32_t r = 0; r < part.runs; ++r) {
-      const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
-      const int32_t whole = looks_that_see(part, run.first_key + run.keys);
-      score(part, 0, whole, run.first_key, run.keys, run.place, queries, query_stride);
-      for (int32_t k = 0; k < run.keys; k += kPanel) {
-        const int32_t some = looks_that_see(part, run.first_key + k + 1);
-        if (some <= whole) break;
-        score(part, whole, some, run.first_key + k, kPanel, run.place + k, queries, query_stride);
-      }
-    }
+    kernels.multiply(scratch.a.data(), scratch.c.data(), static_cast<int64_t>(count),
+                     pool.value(layer, head, place), pool.value_stride(), kPanel, keys,
+                     pool.value_stride() / kPanel, true);
   }
 
   void mix_part(const AttentionPlan::Part& part) const {
     for (int32_t r = 0; r < part.runs; ++r) {
       const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
-      const int32_t whole = looks_that_see(part, run.first_key + run.keys);
+      const int32_t whole = looks_that_see(plan, part, run.first_key + run.keys);
       mix(part, 0, whole, run.first_key, run.keys, run.place);
       for (int32_t k = 0; k < run.keys; k += kPanel) {
         const int32_t key = run.first_key + k;
-        const int32_t some = looks_that_see(part, key + 1);
+        const int32_t some = looks_that_see(plan, part, key + 1);
         if (some <= whole) break;
         const int32_t keys = std::min<int32_t>(kPanel, run.keys - k);
-        const int32_t all = std::max(whole, looks_that_see(part, key + keys));
+        const int32_t all = std::max(whole, looks_that_see(plan, part, key + keys));
         mix(part, whole, all, key, keys, run.place + k);
         for (int32_t i = all; i < some; ++i)
           mix(part, i, i + 1, key, look(part, i).visible - key, run.place + k);
@@ -115,8 +103,35 @@ struct Attention::BlockRun {
   }
 };
 
-void Attention::run(const AttentionPlan& plan, const KvPool& pool, int64_t layer, const float* queries,
-                    int64_t query_stride, float* out) {
+class FloatAttention final : public Attention {
+ public:
+  FloatAttention(const ModelConfig& config, const Kernels& kernels, ThreadPool& threads)
+      : config_(config),
+        kernels_(kernels),
+        threads_(threads),
+        scratch_(static_cast<size_t>(threads.size())) {}
+
+  void allocate(int32_t pages, int32_t page_size) override {
+    pool_ = {};  // not both at once
+    pool_ = KvPool(config_, pages, page_size);
+  }
+  const KvPlaces& places() const override { return pool_; }
+  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override {
+    pool_.write(layer, head, place, key, value);
+  }
+  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
+           float* out) override;
+
+ private:
+  const ModelConfig& config_;
+  const Kernels& kernels_;
+  ThreadPool& threads_;
+  KvPool pool_;
+  std::vector<Scratch> scratch_;
+};
+
+void FloatAttention::run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
+                         float* out) {
   const int64_t group = config_.heads / config_.kv_heads;
   const int64_t head_dim = config_.head_dim;
   const auto blocks = static_cast<int64_t>(plan.blocks.size());
@@ -128,17 +143,20 @@ void Attention::run(const AttentionPlan& plan, const KvPool& pool, int64_t layer
     Scratch& scratch = scratch_[static_cast<size_t>(thread)];
     const int64_t score_stride = round_up_to_panel(block.most_keys) + kPanel;
     scratch.scores.reserve(block.rows * group * score_stride, "attention scores");
-    scratch.mixed.reserve(block.rows * group * pool.value_stride(), "attention sums");
+    scratch.mixed.reserve(block.rows * group * pool_.value_stride(), "attention sums");
     scratch.a.resize(static_cast<size_t>(block.rows * group));
     scratch.c.resize(static_cast<size_t>(block.rows * group));
     scratch.sums.resize(static_cast<size_t>(block.rows * group));
 
-    const BlockRun run{*this, plan, block, pool, layer, head, scratch, group, score_stride};
+    const BlockRun run{kernels_, head_dim, plan, block, pool_, layer, head, scratch, group, score_stride};
     const std::span parts =
         std::span(plan.parts)
             .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
-    for (const AttentionPlan::Part& part : parts) run.score_part(part, queries, query_stride);
-    std::fill_n(scratch.mixed.data(), block.rows * group * pool.value_stride(), 0.0f);
+    for (const AttentionPlan::Part& part : parts)
+      each_piece(plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
+        run.score(part, from, to, key, keys, place, queries, query_stride);
+      });
+    std::fill_n(scratch.mixed.data(), block.rows * group * pool_.value_stride(), 0.0f);
     for (int32_t row = 0; row < block.rows; ++row) {
       const int32_t keys =
           plan.keys[static_cast<size_t>(plan.rows[static_cast<size_t>(block.first_row + row)])];
@@ -156,6 +174,13 @@ void Attention::run(const AttentionPlan& plan, const KvPool& pool, int64_t layer
       }
     }
   });
+}
+
+}  // namespace
+
+std::unique_ptr<Attention> make_float_attention(const ModelConfig& config, const Kernels& kernels,
+                                                ThreadPool& threads) {
+  return std::make_unique<FloatAttention>(config, kernels, threads);
 }
 
 }  // namespace sheaf

@@ -1,0 +1,325 @@
+// As float_attention.cc, with both products in whole numbers of 16 bits. A score is an exact sum over
+// head_dim. The weights of a row become whole numbers with one scale for the row; the scales of the values
+// are multiplied in before. So the sum of the values is exact too, and does not depend on how a row's keys
+// are cut.
+//
+// Work: three products of bytes for each of fp32, 2 · head_dim multiply-adds a (query head, key) pair. Bytes:
+// half of fp32's.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cpu/attention.h"
+#include "cpu/int_kv_pool.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int kPlanes = IntKvPool::kPlanes;
+constexpr int64_t kChunk = IntKernels::kChunk;
+// Keys whose products fit 32 bits: 2 · 127 · 128 a key.
+constexpr int64_t kMostKeysIn32Bits = 65536;
+
+struct Scratch {
+  FloatBuffer scores;               ///< [rows × group][keys rounded up + 16]
+  LargeBuffer<int8_t> weights;      ///< [rows × group][planes][the same]
+  std::vector<float> value_scales;  ///< of all that a row sees, in its order
+  LargeBuffer<int8_t> queries;      ///< [rows × group][chunks][planes][16]
+  LargeBuffer<int8_t> gathered;     ///< rows of a call, in groups
+  LargeBuffer<int32_t> sums;        ///< [rows × group][head_dim / 16][planes][16]
+  LargeBuffer<int64_t> wide_sums;   ///< the same, where there are very many keys
+  std::vector<float> query_scales, gathered_scales;
+  std::vector<float>
+      weight_scales;  ///< [rows × group], what a row's weights are multiples of, over their sum
+  std::vector<float*> c;
+  std::vector<int32_t*> sum_rows;
+  std::vector<std::vector<std::pair<int32_t, AttentionPlan::Look>>> looks;  ///< [rows], with their parts
+};
+
+/// One block of rows with one key/value head.
+struct BlockRun {
+  const IntKernels& kernels;
+  int64_t head_dim;
+  const AttentionPlan& plan;
+  const AttentionPlan::Block& block;
+  const IntKvPool& pool;
+  int64_t layer;
+  int64_t head;
+  Scratch& scratch;
+  int64_t group;
+  int64_t score_stride;
+
+  int64_t heads() const { return block.rows * group; }
+  int64_t query_bytes() const { return group_bytes(head_dim, kPlanes, 1); }
+  int64_t sum_count() const { return pool.value_panels() * kPlanes * kPanel; }
+  float* scores(int64_t row, int64_t g) const {
+    return scratch.scores.data() + (row * group + g) * score_stride;
+  }
+  const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
+    return plan.looks[static_cast<size_t>(part.first_look + i)];
+  }
+  std::span<const AttentionPlan::Part> parts() const {
+    return std::span(plan.parts)
+        .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
+  }
+  int64_t row_of(int32_t row_in_block) const {
+    return plan.rows[static_cast<size_t>(block.first_row + row_in_block)];
+  }
+  int32_t keys_of(int32_t row_in_block) const { return plan.keys[static_cast<size_t>(row_of(row_in_block))]; }
+
+  void make_room() const {
+    const auto count = static_cast<size_t>(heads());
+    scratch.scores.reserve(heads() * score_stride, "attention scores");
+    scratch.queries.reserve(heads() * query_bytes(), "attention queries");
+    const int64_t longest = std::max<int64_t>(chunks_of(head_dim), AttentionPlan::kLongestRun / kChunk);
+    scratch.gathered.reserve((heads() + kernels.rows_together) * longest * kChunk * kPlanes,
+                             "attention rows");
+    scratch.sums.reserve(heads() * sum_count(), "attention sums");
+    for (auto* numbers : {&scratch.query_scales, &scratch.gathered_scales, &scratch.weight_scales})
+      numbers->resize(count);
+    scratch.c.resize(count);
+    scratch.weights.reserve(heads() * kPlanes * score_stride, "attention weights");
+    scratch.value_scales.resize(static_cast<size_t>(score_stride));
+    scratch.looks.resize(static_cast<size_t>(block.rows));
+    for (auto& looks : scratch.looks) looks.clear();
+    for (int32_t p = 0; p < block.parts; ++p)
+      for (int32_t i = 0; i < parts()[static_cast<size_t>(p)].looks; ++i) {
+        const AttentionPlan::Look& seen = look(parts()[static_cast<size_t>(p)], i);
+        scratch.looks[static_cast<size_t>(seen.row_in_block)].emplace_back(p, seen);
+      }
+    scratch.sum_rows.resize(count);
+  }
+
+  void round_queries(const float* queries, int64_t query_stride) const {
+    for (int32_t row = 0; row < block.rows; ++row)
+      for (int64_t g = 0; g < group; ++g) {
+        const int64_t i = row * group + g;
+        scratch.query_scales[static_cast<size_t>(i)] =
+            quantize(queries + row_of(row) * query_stride + (head * group + g) * head_dim, head_dim, kPlanes,
+                     kernels.step, 1, 0, kernels.row_flip, scratch.queries.data() + i * query_bytes());
+      }
+  }
+
+  /// Where the bytes of row `index` of a call go; its pieces of `step` bytes lie rows_together · step apart.
+  int8_t* gathered(int64_t index, int64_t row_bytes) const {
+    const int64_t together = kernels.rows_together;
+    return scratch.gathered.data() + index / together * together * row_bytes +
+           index % together * kernels.step;
+  }
+  void put_pieces(const int8_t* from, int64_t bytes, int8_t* to) const {
+    const int64_t step = kernels.step, apart = kernels.rows_together * step;
+    if (apart == step)
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+    else if (step == 8)
+      for (int64_t i = 0; i < bytes; i += 8, to += apart) std::memcpy(to, from + i, 8);
+    else
+      for (int64_t i = 0; i < bytes; i += 4, to += apart) std::memcpy(to, from + i, 4);
+  }
+
+  /// Scores of looks [from, to) for the panels of keys [key, key + keys). What a row gets for keys it does
+  /// not see is overwritten by its next span, or by the end of its softmax.
+  void score(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
+             int64_t place) const {
+    int64_t count = 0;
+    for (int32_t i = from; i < to; ++i) {
+      const AttentionPlan::Look& l = look(part, i);
+      for (int64_t g = 0; g < group; ++g, ++count) {
+        const int64_t query = l.row_in_block * group + g;
+        put_pieces(scratch.queries.data() + query * query_bytes(), query_bytes(),
+                   gathered(count, query_bytes()));
+        scratch.gathered_scales[static_cast<size_t>(count)] =
+            scratch.query_scales[static_cast<size_t>(query)];
+        scratch.c[static_cast<size_t>(count)] = scores(l.row_in_block, g) + l.offset + key;
+      }
+    }
+    kernels.multiply({.a = scratch.gathered.data(),
+                      .rows = count,
+                      .b = pool.keys(layer, head, place),
+                      .panels = round_up_to_panel(keys) / kPanel,
+                      .panel_stride = pool.key_panel_bytes(),
+                      .chunk_stride = kChunk * kPanel * kPlanes,
+                      .chunks = chunks_of(head_dim),
+                      .planes = kPlanes},
+                     scratch.gathered_scales.data(), pool.key_scales(layer, head, place), scratch.c.data());
+  }
+
+  int8_t* weights(int64_t row, int64_t g, int plane) const {
+    return scratch.weights.data() + ((row * group + g) * kPlanes + plane) * score_stride;
+  }
+
+  /// The scales of all values that a row sees, in the row's order.
+  void gather_value_scales(int32_t row) const {
+    float* to = scratch.value_scales.data();
+    for (const auto& [part_index, seen] : scratch.looks[static_cast<size_t>(row)]) {
+      const AttentionPlan::Part& part = parts()[static_cast<size_t>(part_index)];
+      for (int32_t r = 0; r < part.runs; ++r) {
+        const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
+        const int32_t keys = std::min(run.keys, seen.visible - run.first_key);
+        if (keys <= 0) break;
+        std::copy_n(pool.value_scales(layer, head, run.place), keys, to + seen.offset + run.first_key);
+      }
+    }
+    std::fill_n(to + keys_of(row), kPanel, 0.0f);
+  }
+
+  void weigh_rows(const Kernels& float_kernels) const {
+    for (int32_t row = 0; row < block.rows; ++row) {
+      gather_value_scales(row);
+      for (int64_t g = 0; g < group; ++g) {
+        const Weights made = float_kernels.weigh(scores(row, g), scratch.value_scales.data(), keys_of(row),
+                                                 kernels.row_flip, weights(row, g, 0), weights(row, g, 1));
+        scratch.weight_scales[static_cast<size_t>(row * group + g)] =
+            keys_of(row) > 0 ? made.scale / made.sum : 0.0f;
+      }
+    }
+  }
+
+  /// Adds the values of keys [key, key + keys), as far as they see them, to looks [from, to).
+  void mix(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
+           int64_t place) const {
+    const int64_t chunks = chunks_of(keys);
+    const int64_t row_bytes = chunks * kChunk * kPlanes;
+    int64_t count = 0;
+    for (int32_t i = from; i < to; ++i) {
+      const AttentionPlan::Look& l = look(part, i);
+      for (int64_t g = 0; g < group; ++g, ++count) {
+        int8_t* pieces = gathered(count, row_bytes);
+        for (int64_t chunk = 0; chunk < chunks; ++chunk)
+          for (int plane = 0; plane < kPlanes; ++plane, pieces += kChunk * kernels.rows_together) {
+            const int64_t first = key + chunk * kChunk;
+            const int8_t* from_weights = weights(l.row_in_block, g, plane) + l.offset + first;
+            if (l.visible - first >= kChunk) {
+              put_pieces(from_weights, kChunk, pieces);
+            } else {  // what follows is of the row's next span
+              int8_t some[kChunk];
+              std::fill_n(some, kChunk, static_cast<int8_t>(kernels.row_flip));
+              std::copy_n(from_weights, std::max<int64_t>(l.visible - first, 0), some);
+              put_pieces(some, kChunk, pieces);
+            }
+          }
+        scratch.sum_rows[static_cast<size_t>(count)] =
+            scratch.sums.data() + (l.row_in_block * group + g) * sum_count();
+      }
+    }
+    kernels.add({.a = scratch.gathered.data(),
+                 .rows = count,
+                 .b = pool.values(layer, head, place),
+                 .panels = pool.value_panels(),
+                 .panel_stride = IntKvPool::value_panel_bytes(),
+                 .chunk_stride = pool.value_chunk_bytes(),
+                 .chunks = chunks,
+                 .planes = kPlanes},
+                scratch.sum_rows.data());
+  }
+
+  bool wide() const { return block.most_keys > kMostKeysIn32Bits; }
+
+  void clear_sums() const {
+    std::fill_n(scratch.sums.data(), heads() * sum_count(), 0);
+    if (!wide()) return;
+    scratch.wide_sums.reserve(heads() * sum_count(), "attention sums");
+    std::fill_n(scratch.wide_sums.data(), heads() * sum_count(), 0);
+  }
+  void widen_sums() const {
+    for (int64_t i = 0; i < heads() * sum_count(); ++i) scratch.wide_sums.data()[i] += scratch.sums.data()[i];
+    std::fill_n(scratch.sums.data(), heads() * sum_count(), 0);
+  }
+
+  void put_row(int64_t index, float* out) const {
+    const auto put = [&](const auto* sums) {
+      const float scale = 256.0f * scratch.weight_scales[static_cast<size_t>(index)];
+      for (int64_t first = 0; first < head_dim; first += kPanel) {
+        const auto* high = sums + index * sum_count() + first * kPlanes;
+        const auto* low = high + kPanel;
+        const int64_t count = std::min(kPanel, head_dim - first);
+        for (int64_t d = 0; d < count; ++d)
+          out[first + d] = (static_cast<float>(high[d]) * 256.0f + static_cast<float>(low[d])) * scale;
+      }
+    };
+    if (wide())
+      put(scratch.wide_sums.data());
+    else
+      put(scratch.sums.data());
+  }
+};
+
+class IntAttention final : public Attention {
+ public:
+  IntAttention(const ModelConfig& config, const Kernels& kernels, const IntKernels& int_kernels,
+               ThreadPool& threads)
+      : config_(config),
+        kernels_(kernels),
+        int_kernels_(int_kernels),
+        threads_(threads),
+        scratch_(static_cast<size_t>(threads.size())) {}
+
+  void allocate(int32_t pages, int32_t page_size) override {
+    pool_ = {};  // not both at once
+    pool_ = IntKvPool(config_, int_kernels_, pages, page_size);
+  }
+  const KvPlaces& places() const override { return pool_; }
+  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override {
+    pool_.write(layer, head, place, key, value);
+  }
+
+  void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
+           float* out) override {
+    const auto blocks = static_cast<int64_t>(plan.blocks.size());
+    threads_.run(blocks * config_.kv_heads, [&](int64_t task, int thread) {
+      // Last blocks first: in a prompt they see most keys.
+      const AttentionPlan::Block& block =
+          plan.blocks[static_cast<size_t>(blocks - 1 - task / config_.kv_heads)];
+      const BlockRun run{int_kernels_,
+                         config_.head_dim,
+                         plan,
+                         block,
+                         pool_,
+                         layer,
+                         task % config_.kv_heads,
+                         scratch_[static_cast<size_t>(thread)],
+                         config_.heads / config_.kv_heads,
+                         round_up_to_panel(block.most_keys) + kPanel};
+      run_block(run, queries, query_stride, out);
+    });
+  }
+
+ private:
+  void run_block(const BlockRun& run, const float* queries, int64_t query_stride, float* out) const {
+    run.make_room();
+    run.round_queries(queries, query_stride);
+    for (const AttentionPlan::Part& part : run.parts())
+      each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
+        run.score(part, from, to, key, keys, place);
+      });
+    run.weigh_rows(kernels_);
+    run.clear_sums();
+    for (const AttentionPlan::Part& part : run.parts())
+      each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
+        run.mix(part, from, to, key, keys, place);
+        if (run.wide()) run.widen_sums();
+      });
+    for (int32_t row = 0; row < run.block.rows; ++row)
+      for (int64_t g = 0; g < run.group; ++g)
+        run.put_row(row * run.group + g, out + run.row_of(row) * config_.heads * config_.head_dim +
+                                             (run.head * run.group + g) * config_.head_dim);
+  }
+
+  const ModelConfig& config_;
+  const Kernels& kernels_;
+  const IntKernels& int_kernels_;
+  ThreadPool& threads_;
+  IntKvPool pool_;
+  mutable std::vector<Scratch> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Attention> make_int_attention(const ModelConfig& config, const Kernels& kernels,
+                                              const IntKernels& int_kernels, ThreadPool& threads) {
+  return std::make_unique<IntAttention>(config, kernels, int_kernels, threads);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,46 @@
+#include "cpu/int_kv_pool.h"
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace sheaf {
+
+IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32_t pages, int32_t page_size)
+    : KvPlaces(pages, page_size),
+      kv_heads_(config.kv_heads),
+      head_dim_(config.head_dim),
+      step_(kernels.step) {
+  const int64_t vectors = int64_t{config.layers} * kv_heads_;
+  const int64_t key_bytes = key_panel_bytes() / kPanel, value_bytes = value_chunk_bytes() / kPanel;
+  // The product may not fit 64 bits, so it is checked as a floating number first.
+  const double bytes = static_cast<double>(places()) * static_cast<double>(vectors) *
+                       static_cast<double>(key_bytes + value_bytes + int64_t{2 * sizeof(float)});
+  check_pool(bytes, false);
+  keys_ = LargeBuffer<int8_t>(places() * vectors * key_bytes, "the keys of the key/value pool");
+  values_ = LargeBuffer<int8_t>(places() * vectors * value_bytes, "the values of the key/value pool");
+  key_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
+  value_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
+  check_pool(bytes, true);
+}
+
+void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) {
+  constexpr int64_t kChunk = IntKernels::kChunk;
+  const int64_t at = index(layer, head, place), in_panel = place % kPanel;
+  key_scales_.data()[at] = quantize(key, head_dim_, kPlanes, step_, kPanel, in_panel, 0,
+                                    keys_.data() + at / kPanel * key_panel_bytes());
+  // A value is a column of its chunk: dimension d of plane p lies at [d / 16][p][place / step][d % 16][place
+  // % step].
+  std::array<int8_t, 1024> room;
+  std::vector<int8_t> more;
+  const int64_t bytes = group_bytes(head_dim_, kPlanes, 1);
+  if (bytes > int64_t{room.size()}) more.resize(static_cast<size_t>(bytes));
+  int8_t* numbers = more.empty() ? room.data() : more.data();
+  value_scales_.data()[at] = quantize(value, head_dim_, kPlanes, step_, 1, 0, 0, numbers);
+  int8_t* to = values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step_ * kPanel * step_ +
+               in_panel % step_;
+  for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
+    for (int64_t d = 0; d < kChunk; ++d) to[part * kChunk * kPanel + d * step_] = numbers[part * kChunk + d];
+}
+
+}  // namespace sheaf

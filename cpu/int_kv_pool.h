@@ -1,0 +1,56 @@
+#pragma once
+#include <cstdint>
+
+#include "core/model/config.h"
+#include "cpu/kernels/int_kernels.h"
+#include "cpu/kv_pool.h"
+#include "cpu/large_buffer.h"
+
+namespace sheaf {
+
+/// The keys and values of all layers as whole numbers of two planes, with a scale for each vector. Both lie
+/// as the kernels take them: 16 keys are a panel of the product that gives scores, and 16 values a chunk of
+/// the one that sums them up, [head_dim / 16] panels side by side.
+class IntKvPool : public KvPlaces {
+ public:
+  static constexpr int kPlanes = 2;
+
+  IntKvPool() = default;
+  IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32_t pages, int32_t page_size);
+
+  int64_t key_panel_bytes() const { return group_bytes(head_dim_, kPlanes, kPanel); }
+  int64_t value_panels() const { return round_up_to_panel(head_dim_) / kPanel; }
+  static constexpr int64_t value_panel_bytes() { return IntKernels::kChunk * kPlanes * kPanel; }
+  int64_t value_chunk_bytes() const { return value_panels() * value_panel_bytes(); }
+
+  /// The panel or chunk that starts at `place`, a multiple of 16.
+  const int8_t* keys(int64_t layer, int64_t head, int64_t place) const {
+    return keys_.data() + index(layer, head, place) / kPanel * key_panel_bytes();
+  }
+  const int8_t* values(int64_t layer, int64_t head, int64_t place) const {
+    return values_.data() + index(layer, head, place) / kPanel * value_chunk_bytes();
+  }
+  const float* key_scales(int64_t layer, int64_t head, int64_t place) const {
+    return key_scales_.data() + index(layer, head, place);
+  }
+  const float* value_scales(int64_t layer, int64_t head, int64_t place) const {
+    return value_scales_.data() + index(layer, head, place);
+  }
+  /// Stores head_dim floats each.
+  void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
+
+ private:
+  int64_t index(int64_t layer, int64_t head, int64_t place) const {
+    return (layer * kv_heads_ + head) * places() + place;
+  }
+
+  int64_t kv_heads_ = 0;
+  int64_t head_dim_ = 0;
+  int64_t step_ = 0;
+  LargeBuffer<int8_t> keys_;
+  LargeBuffer<int8_t> values_;
+  FloatBuffer key_scales_;
+  FloatBuffer value_scales_;
+};
+
+}  // namespace sheaf
