@@ -44,6 +44,16 @@ gpu-sanitize: build ## small CUDA tests under compute-sanitizer: memory and race
 gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
 	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' TORCH='$(TORCH)' bench/gpu_table
 
+cpu-bench: build ## the CPU in fp32, int16 and int8: products, steps, questions, the demo (SQUAD=dev-v2.0.json, THREADS=)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_cpu_gemm bench_cpu_step
+	@bench/cpu_table $(SQUAD)
+
+cpu-bench-peers: ## llama.cpp on the same model (built from its source package in build/llama, ten minutes; SQUAD=, THREADS=)
+	@[ -e build/llama/bin/pip ] || python3 -m venv build/llama
+	@build/llama/bin/pip show -q llama-cpp-python 2> /dev/null || \
+	  CMAKE_ARGS=-DGGML_NATIVE=ON build/llama/bin/pip install -q --no-binary llama-cpp-python llama-cpp-python==0.3.36
+	@build/llama/bin/python bench/llama_table $(SQUAD)
+
 sanitized-build: setup
 	@cmake --preset sanitize -Wno-dev > build/configure-sanitize.log 2>&1 || { tail -n 20 build/configure-sanitize.log; exit 1; }
 	@cmake --build --preset sanitize -j $(JOBS)
@@ -84,4 +94,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install format lint clean

@@ -1,6 +1,6 @@
 // GFLOP/s of the packed multiply for the shapes of the default model, by rows and threads:
-//   ninja -C build/release bench_cpu_gemm && build/release/bench/bench_cpu_gemm [threads]
-// The limits it prints are measured beside: multiply-adds in registers, and reading memory.
+//   ninja -C build/release bench_cpu_gemm && build/release/bench/bench_cpu_gemm [threads] [f32|int16|int8]
+// The limits it prints are measured beside: the multiply in the first cache, and reading memory.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -8,7 +8,8 @@
 #include <functional>
 #include <vector>
 
-#include "cpu/packed_linear.h"
+#include "bench/precision.h"
+#include "cpu/products.h"
 
 namespace sheaf {
 namespace {
@@ -48,6 +49,32 @@ double peak_gflops(const Kernels& kernels, ThreadPool& pool) {
   return static_cast<double>(pool.size() * kRepeats * 2 * 5 * 4 * kPanel * kDepth) / seconds / 1e9;
 }
 
+/// The same in whole numbers, counting a multiply-add of the values once, however many planes it takes.
+double peak_gops(const IntKernels& kernels, int planes, ThreadPool& pool) {
+  constexpr int64_t kInputs = 512, kRows = 12, kRepeats = 20000;
+  const int64_t panel_bytes = group_bytes(kInputs, planes, kPanel);
+  const double seconds = best_seconds([&] {
+    pool.run(pool.size(), [&](int64_t, int) {
+      const std::vector<int8_t> a(static_cast<size_t>(group_bytes(kInputs, planes, kRows)), 3),
+          b(static_cast<size_t>(panel_bytes), 5);
+      const std::vector<float> scales(kPanel, 1.0f);
+      std::vector<float> c(kRows * kPanel);
+      float* rows[kRows];
+      for (int64_t i = 0; i < kRows; ++i) rows[i] = c.data() + i * kPanel;
+      const IntFactors factors{.a = a.data(),
+                               .rows = kRows,
+                               .b = b.data(),
+                               .panels = 1,
+                               .panel_stride = panel_bytes,
+                               .chunk_stride = IntKernels::kChunk * kPanel * planes,
+                               .chunks = chunks_of(kInputs),
+                               .planes = planes};
+      for (int64_t i = 0; i < kRepeats; ++i) kernels.multiply(factors, scales.data(), scales.data(), rows);
+    });
+  });
+  return static_cast<double>(pool.size() * kRepeats * 2 * kRows * kPanel * kInputs) / seconds / 1e9;
+}
+
 /// Reading a large array once, all threads together.
 double read_gbytes(const Kernels& kernels, ThreadPool& pool) {
   constexpr int64_t kFloats = int64_t{64} << 20;
@@ -68,13 +95,16 @@ double read_gbytes(const Kernels& kernels, ThreadPool& pool) {
   return static_cast<double>(kFloats) * sizeof(float) / seconds / 1e9;
 }
 
-void measure(int threads) {
+void measure(int threads, CpuPrecision precision) {
   ThreadPool pool(threads);
   const Kernels& kernels = best_kernels();
-  const double peak = peak_gflops(kernels, pool);
+  const Products products(precision, kernels, pool);
+  const double peak = products.whole_numbers() ? peak_gops(products.int_kernels(), products.planes(), pool)
+                                               : peak_gflops(kernels, pool);
+  const double value_bytes = products.whole_numbers() ? products.planes() : 4;
   const double bandwidth = read_gbytes(kernels, pool);
   fmt::print("{} thread(s), {}: {:.0f} GFLOP/s in the first cache, {:.1f} GB/s from memory\n", threads,
-             kernels.name, peak, bandwidth);
+             products.describe(), peak, bandwidth);
   fmt::print("{:>14} {:>6} {:>6} {:>6} {:>9} {:>7} {:>12}\n", "shape", "N", "K", "rows", "GFLOP/s", "GB/s",
              "of limit");
   struct Shape {
@@ -90,20 +120,23 @@ void measure(int threads) {
     matrix.rows = shape.outputs;
     matrix.cols = shape.inputs;
     matrix.data = reinterpret_cast<const std::byte*>(weights.data());
-    std::vector<PackedLinear> linears;
-    for (int64_t i = 0; i < copies; ++i) linears.push_back(pack({&matrix}, pool));
-    for (const int64_t rows : {1, 2, 4, 8, 16, 64, 256}) {
-      std::vector<float> x(static_cast<size_t>(rows * shape.inputs), 0.5f);
-      std::vector<float> y(static_cast<size_t>(rows * round_up_to_panel(shape.outputs)));
+    std::vector<Linear> linears;
+    for (int64_t i = 0; i < copies; ++i) linears.push_back(products.pack({&matrix}));
+    for (const int64_t rows : {1, 2, 4, 8, 16, 64, 128, 256}) {
+      ProductRows x(products);
+      x.reserve(rows, shape.inputs, shape.inputs, "rows");
+      std::fill_n(x.data(), rows * shape.inputs, 0.5f);
+      for (int64_t i = 0; i < rows; ++i) x.ready(i);
+      const int64_t stride = round_up_to_panel(shape.outputs);
+      std::vector<float> y(static_cast<size_t>(rows * stride));
       const double seconds = best_seconds([&] {
-                               for (const PackedLinear& linear : linears)
-                                 apply(linear, kernels, pool, x.data(), shape.inputs, rows, y.data(),
-                                       round_up_to_panel(shape.outputs));
+                               for (const Linear& linear : linears)
+                                 x.multiply(linear, rows, y.data(), stride);
                              }) /
                              static_cast<double>(copies);
-      const auto products = static_cast<double>(shape.outputs * shape.inputs);
-      const double flops = 2 * products * static_cast<double>(rows) / seconds / 1e9;
-      const double bytes = products * sizeof(float) / seconds / 1e9;
+      const auto values = static_cast<double>(shape.outputs * shape.inputs);
+      const double flops = 2 * values * static_cast<double>(rows) / seconds / 1e9;
+      const double bytes = values * value_bytes / seconds / 1e9;
       fmt::print("{:>14} {:>6} {:>6} {:>6} {:>9.1f} {:>7.1f} {:>11.0f}%\n", shape.name, shape.outputs,
                  shape.inputs, rows, flops, bytes, 100 * std::max(flops / peak, bytes / bandwidth));
     }
@@ -114,5 +147,5 @@ void measure(int threads) {
 }  // namespace sheaf
 
 int main(int argc, char** argv) {
-  sheaf::measure(argc > 1 ? std::atoi(argv[1]) : 2);
+  sheaf::measure(argc > 1 ? std::atoi(argv[1]) : 2, sheaf::precision_of(argc > 2 ? argv[2] : "f32"));
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/precision.h"
 #include "core/base/error.h"
 #include "cpu/cpu_backend.h"
 #include "io/model/model_files.h"
@@ -132,12 +133,8 @@ void measure(const char* path, int threads, CpuPrecision precision, std::string_
 int main(int argc, char** argv) {
   try {
     if (argc < 2) sheaf::refuse("usage: bench_cpu_step MODEL [threads] [f32|int16|int8] [NAME]");
-    const std::string_view precision = argc > 3 ? argv[3] : "f32";
     sheaf::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 2,
-                   precision == "int8"    ? sheaf::CpuPrecision::int8
-                   : precision == "int16" ? sheaf::CpuPrecision::int16
-                                          : sheaf::CpuPrecision::f32,
-                   argc > 4 ? argv[4] : "");
+                   sheaf::precision_of(argc > 3 ? argv[3] : "f32"), argc > 4 ? argv[4] : "");
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

@@ -36,6 +36,7 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   map.text("path", model.path);
   map.text("adapter", model.adapter);
   read_choice(map, "dtype", model.dtype);
+  read_choice(map, "cpu_dtype", model.cpu_dtype);
   read_chat(map, model);
   map.require("path");
   map.finish();

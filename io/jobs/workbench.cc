@@ -64,9 +64,10 @@ CpuPrecision cpu_precision(Precision dtype) {
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   device_ = choose_device(job_.engine.device, job_.model.dtype, notices_);
-  if (job_.engine.kernels == CpuKernels::reference && cpu_precision(job_.model.dtype) != CpuPrecision::f32)
+  if (device_ < 0 && job_.engine.kernels == CpuKernels::reference &&
+      cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
-           word_of(job_.model.dtype));
+           word_of(job_.model.on_cpu()));
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
@@ -103,7 +104,7 @@ std::unique_ptr<Backend> Workbench::backend() const {
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   const int threads = job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
-  return make_quick_backend(model_, threads, cpu_precision(job_.model.dtype));
+  return make_quick_backend(model_, threads, cpu_precision(job_.model.on_cpu()));
 }
 
 Footprint Workbench::footprint() const {
@@ -112,7 +113,7 @@ Footprint Workbench::footprint() const {
 #endif
   return job_.engine.kernels == CpuKernels::reference
              ? reference_footprint(model_.config)
-             : cpu_footprint(model_.config, cpu_precision(job_.model.dtype));
+             : cpu_footprint(model_.config, cpu_precision(job_.model.on_cpu()));
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {

@@ -1,3 +1,4 @@
+#include "cpu/kernels/int_kernels.h"
 #include "cpu/kernels/kernels.h"
 #include "io/base/processor_name.h"
 #include "io/machine/machine.h"
@@ -48,9 +49,11 @@ MachineFact examine_processor() {
     features[name] = there;
     if (there) has += (has.empty() ? " with " : " ") + std::string(name);
   }
-  fact.text += has + "; the CPU backend uses " + kernels;
+  const std::string int_kernels = best_int_kernels().name;
+  fact.text += has + "; the CPU backend uses " + kernels + ", and " + int_kernels + " for whole numbers";
   fact.details["architecture"] = architecture();
   fact.details["kernels"] = kernels;
+  fact.details["int_kernels"] = int_kernels;
 #if defined(__x86_64__)
   if (&best_kernels() == &base_kernels())
     fact.fix = "without AVX2 and FMA the CPU backend is several times slower; use a newer machine or a GPU";

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
@@ -70,7 +71,10 @@ ordered_json model_files(const std::string& path) {
 ordered_json settings(const Job& job) {
   const ordered_json contrast =
       job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
-  return {{"model", {{"dtype", word_of(job.model.dtype)}, {"chat", job.model.chat}}},
+  std::string dtype(word_of(job.model.dtype));
+  if (job.model.cpu_dtype != Precision::automatic)
+    dtype += fmt::format(", on a CPU {}", word_of(job.model.cpu_dtype));
+  return {{"model", {{"dtype", dtype}, {"chat", job.model.chat}}},
           {"input",
            {{"format", job.input.format},
             {"split", job.input.dataset.split},
