@@ -65,6 +65,7 @@ Weights weigh(float* scores, const float* value_scales, int64_t n, uint8_t flip,
       sums[v] = sums[v] + weight;
       IntVec bits;
       std::memcpy(&bits, &product, sizeof bits);
+      bits &= 0x7fffffff;  // a NaN may have a sign
       tops[v] = bits > tops[v] ? bits : tops[v];
     });
   float lanes[kPanel];

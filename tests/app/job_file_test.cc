@@ -82,7 +82,7 @@ TEST_F(JobFile, KeepsTheDefaults) {
 TEST_F(JobFile, ReadsTheKeysOfAnExtraction) {
   folder_.write("adapter/x", "");
   const Job job = read(R"(
-model: {path: '@model.gguf', adapter: '@adapter', dtype: f32, chat: chatml}
+model: {path: '@model.gguf', adapter: '@adapter', dtype: f32, cpu_dtype: int8, chat: chatml}
 input: {path: '@*.jsonl', format: jsonl, limit: 9, id: i, category: c, document: d}
 task: {kind: extract, schema: '@schema.yaml', instruction: "Do it."}
 method: {name: hpd, values: positional, stacking: joint, keys: marker,
@@ -96,6 +96,8 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.model.path, folder_.path("model.gguf"));
   EXPECT_EQ(job.model.adapter, folder_.path("adapter"));
   EXPECT_EQ(job.model.dtype, Precision::f32);
+  EXPECT_EQ(job.model.cpu_dtype, Precision::int8);
+  EXPECT_EQ(job.model.on_cpu(), Precision::f32);
   EXPECT_EQ(job.model.chat, "chatml");
   EXPECT_EQ(job.input.path, folder_.path("*.jsonl"));
   EXPECT_EQ(job.input.format, "jsonl");
@@ -164,6 +166,7 @@ TEST_F(JobFile, TakesNullAndAuto) {
                                   "engine.kv_memory_gb=auto", "cost=null", "input.id="});
   EXPECT_EQ(job.model.adapter, "");
   EXPECT_EQ(job.model.dtype, Precision::automatic);
+  EXPECT_EQ(job.model.on_cpu(), Precision::automatic);
   EXPECT_EQ(job.engine.tokens_per_step, 0);
   EXPECT_EQ(job.engine.kv_memory_gb, 0);
 }

@@ -158,13 +158,13 @@ INSTANTIATE_TEST_SUITE_P(Cpu, EveryVariant, ::testing::Range(0, static_cast<int>
                            return std::string(variants()[static_cast<size_t>(variant.param)].name);
                          });
 
-class BothBackends : public ::testing::TestWithParam<Kind> {
+class EveryBackend : public ::testing::TestWithParam<Kind> {
  protected:
   Model model = make_random_model({}, 3);
   std::unique_ptr<Backend> backend = make_backend(GetParam(), model, 2);
 };
 
-TEST_P(BothBackends, RowThatSeesNothingIsFinite) {
+TEST_P(EveryBackend, RowThatSeesNothingIsFinite) {
   backend->allocate_kv(2, 16);
   StepBatch batch;
   batch.tokens = {5};
@@ -180,7 +180,7 @@ TEST_P(BothBackends, RowThatSeesNothingIsFinite) {
   backend->step(batch, picked);
 }
 
-TEST_P(BothBackends, ForeignGarbageInAPageDoesNotLeak) {
+TEST_P(EveryBackend, ForeignGarbageInAPageDoesNotLeak) {
   // Slots of the span's last page that the row does not see hold NaN from an earlier tenant.
   const Graph graph{{{1, 2, 3, 4, 5}, 0, {}}};
   const GraphLogits expected = run_graph(*make_backend(GetParam(), model, 2), graph, {});
@@ -201,7 +201,7 @@ TEST_P(BothBackends, ForeignGarbageInAPageDoesNotLeak) {
   EXPECT_TRUE(same_bits(runner.run(), expected));
 }
 
-TEST_P(BothBackends, MalformedBatchesAreErrors) {
+TEST_P(EveryBackend, MalformedBatchesAreErrors) {
   StepBatch good;
   good.tokens = {1, 2};
   good.positions = {0, 1};
@@ -242,14 +242,35 @@ TEST_P(BothBackends, MalformedBatchesAreErrors) {
   EXPECT_THROW(backend->step(good, picked), Error) << "room for more picks than there are";
 }
 
-TEST_P(BothBackends, TooLargeAPoolIsAnError) {
+TEST_P(EveryBackend, TooLargeAPoolIsAnError) {
   EXPECT_THROW(backend->allocate_kv(1 << 30, 1 << 10), Error);
   EXPECT_THROW(backend->allocate_kv(2147483647, 2147483647), Error);
   EXPECT_THROW(backend->allocate_kv(0, 16), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, BothBackends, ::testing::Values(Kind::reference, Kind::quick),
-                         [](const auto& kind) { return kind.param == Kind::quick ? "quick" : "reference"; });
+std::string kind_name(const ::testing::TestParamInfo<Kind>& kind) {
+  constexpr const char* kNames[] = {"reference", "quick", "int16", "int8"};
+  return kNames[static_cast<size_t>(kind.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Cpu, EveryBackend,
+                         ::testing::Values(Kind::reference, Kind::quick, Kind::int16, Kind::int8), kind_name);
+
+// More keys than sums of 32 bits could hold. The segments see only themselves, so they cost little.
+TEST(IntAttention, SeventyThousandKeys) {
+  const Model model = make_random_model({.layers = 1, .heads = 2, .kv_heads = 1, .head_dim = 8}, 5);
+  std::mt19937 random(9);
+  Graph graph;
+  std::vector<int32_t> all;
+  for (int32_t i = 0; i < 350; ++i) {
+    graph.push_back({random_tokens(random, 200, model.config.vocab), 0, {}});
+    all.push_back(i);
+  }
+  graph.push_back({random_tokens(random, 3, model.config.vocab), 200, all});
+  const auto last = [&](Kind kind) {
+    return GraphLogits{run_graph(*make_backend(kind, model, 2), graph, {}).back()};
+  };
+  EXPECT_LT(difference(last(Kind::int16), last(Kind::quick)), 2e-3);
+}
 
 }  // namespace
 }  // namespace sheaf::test

@@ -120,6 +120,44 @@ TEST(Kernels, SoftmaxOfFarScoresIsZero) {
   }
 }
 
+TEST(Kernels, WholeWeightsAreAccurate) {
+  for (const Kernels* kernels : all_kernels())
+    for (const int64_t n : {1, 2, 15, 16, 17, 100, 1000}) {
+      const auto scores = random_floats(static_cast<size_t>(n), 5, 5);
+      const auto padded = static_cast<size_t>(round_up_to_panel(n));
+      std::vector<float> room(padded, 1e30f), scales(padded, 0.0f);
+      std::copy(scores.begin(), scores.end(), room.begin());
+      for (size_t i = 0; i < scores.size(); ++i) scales[i] = 0.5f + static_cast<float>(i % 7);
+      std::vector<int8_t> high(padded), low(padded);
+      const Weights made = kernels->weigh(room.data(), scales.data(), n, 0, high.data(), low.data());
+      const auto highest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
+      double expected_sum = 0, top = 0;
+      std::vector<double> expected;
+      for (size_t i = 0; i < scores.size(); ++i) {
+        const double weight = std::exp(static_cast<double>(scores[i]) - highest);
+        expected_sum += weight;
+        expected.push_back(weight * static_cast<double>(scales[i]));
+        top = std::max(top, expected.back());
+      }
+      EXPECT_NEAR(static_cast<double>(made.sum) / expected_sum, 1, 1e-5) << kernels->name;
+      for (size_t i = 0; i < padded; ++i) {
+        const double value = (256.0 * high[i] + low[i]) * static_cast<double>(made.scale);
+        EXPECT_NEAR(value, i < expected.size() ? expected[i] : 0, 3e-5 * top) << kernels->name << " at " << i;
+      }
+    }
+}
+
+TEST(Kernels, WholeWeightsKeepNan) {
+  for (const Kernels* kernels : all_kernels())
+    for (const bool in_score : {true, false}) {
+      std::vector<float> scores(kPanel, 1.0f), scales(kPanel, 1.0f);
+      (in_score ? scores : scales)[2] = -NAN;
+      std::vector<int8_t> high(kPanel), low(kPanel);
+      const Weights made = kernels->weigh(scores.data(), scales.data(), 5, 0, high.data(), low.data());
+      EXPECT_TRUE(std::isnan(made.scale / made.sum)) << kernels->name;
+    }
+}
+
 TEST(Kernels, NormAndActivationAreAccurate) {
   for (const Kernels* kernels : all_kernels())
     for (const size_t n : {1, 7, 16, 30, 64, 577}) {
