@@ -151,6 +151,11 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32
     plan.blocks.push_back(block);
     first += block.rows;
   }
+  plan.first_span = by_row.first;
+  for (const RowLook& look : by_row.looks) {
+    const auto [first_run, runs] = find_runs(batch.tiles[static_cast<size_t>(look.tile)].span);
+    plan.row_spans.push_back({first_run, runs, look.visible, look.offset});
+  }
   return plan;
 }
 

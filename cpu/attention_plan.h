@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/engine/step_batch.h"
@@ -38,12 +40,44 @@ struct AttentionPlan {
     int32_t most_keys;  ///< of any row
   };
 
+  /// A span as one row sees it: the same as a Look, in the row's own list.
+  struct RowSpan {
+    int32_t first_run, runs;
+    int32_t visible;
+    int32_t offset;
+  };
+
   std::vector<int32_t> rows;  ///< rows of the batch in the order of the blocks
   std::vector<int32_t> keys;  ///< keys that each row of the batch sees
   std::vector<Run> runs;
   std::vector<Look> looks;
   std::vector<Part> parts;
   std::vector<Block> blocks;
+  std::vector<int32_t> first_span;  ///< [rows of the batch + 1], index into row_spans
+  std::vector<RowSpan> row_spans;
+};
+
+/// A block and what it refers to.
+struct BlockView {
+  const AttentionPlan& plan;
+  const AttentionPlan::Block& block;
+
+  std::span<const AttentionPlan::Part> parts() const {
+    return std::span(plan.parts)
+        .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
+  }
+  const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
+    return plan.looks[static_cast<size_t>(part.first_look + i)];
+  }
+  int64_t row_of(int32_t row_in_block) const {
+    return plan.rows[static_cast<size_t>(block.first_row + row_in_block)];
+  }
+  int32_t keys_of(int32_t row_in_block) const { return plan.keys[static_cast<size_t>(row_of(row_in_block))]; }
+  std::span<const AttentionPlan::RowSpan> spans_of(int32_t row_in_block) const {
+    const int32_t* first = plan.first_span.data() + row_of(row_in_block);
+    return std::span(plan.row_spans)
+        .subspan(static_cast<size_t>(first[0]), static_cast<size_t>(first[1] - first[0]));
+  }
 };
 
 /// Looks of a part that see at least `keys` keys: they come first.

@@ -10,7 +10,6 @@
 // scores of a block stay in the second cache, so the second pass costs little.
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "cpu/attention.h"
@@ -27,11 +26,9 @@ struct Scratch {
 };
 
 /// One block of rows with one key/value head.
-struct BlockRun {
+struct BlockRun : BlockView {
   const Kernels& kernels;
   int64_t head_dim;
-  const AttentionPlan& plan;
-  const AttentionPlan::Block& block;
   const KvPool& pool;
   int64_t layer;
   int64_t head;
@@ -45,9 +42,6 @@ struct BlockRun {
   float* mixed(int64_t row, int64_t g) const {
     return scratch.mixed.data() + (row * group + g) * pool.value_stride();
   }
-  const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
-    return plan.looks[static_cast<size_t>(part.first_look + i)];
-  }
 
   /// Scores of looks [from, to) for the panels of keys [key, key + keys). What a row gets for keys it does
   /// not see is overwritten by its next span, or by the end of its softmax.
@@ -56,7 +50,7 @@ struct BlockRun {
     size_t count = 0;
     for (int32_t i = from; i < to; ++i) {
       const AttentionPlan::Look& l = look(part, i);
-      const int64_t row = plan.rows[static_cast<size_t>(block.first_row + l.row_in_block)];
+      const int64_t row = row_of(l.row_in_block);
       for (int64_t g = 0; g < group; ++g, ++count) {
         scratch.a[count] = queries + row * query_stride + (head * group + g) * head_dim;
         scratch.c[count] = scores(l.row_in_block, g) + l.offset + key;
@@ -148,24 +142,19 @@ void FloatAttention::run(const AttentionPlan& plan, int64_t layer, const float* 
     scratch.c.resize(static_cast<size_t>(block.rows * group));
     scratch.sums.resize(static_cast<size_t>(block.rows * group));
 
-    const BlockRun run{kernels_, head_dim, plan, block, pool_, layer, head, scratch, group, score_stride};
-    const std::span parts =
-        std::span(plan.parts)
-            .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
-    for (const AttentionPlan::Part& part : parts)
+    const BlockRun run{{plan, block}, kernels_, head_dim, pool_, layer, head, scratch, group, score_stride};
+    for (const AttentionPlan::Part& part : run.parts())
       each_piece(plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.score(part, from, to, key, keys, place, queries, query_stride);
       });
     std::fill_n(scratch.mixed.data(), block.rows * group * pool_.value_stride(), 0.0f);
-    for (int32_t row = 0; row < block.rows; ++row) {
-      const int32_t keys =
-          plan.keys[static_cast<size_t>(plan.rows[static_cast<size_t>(block.first_row + row)])];
+    for (int32_t row = 0; row < block.rows; ++row)
       for (int64_t g = 0; g < group; ++g)
-        scratch.sums[static_cast<size_t>(row * group + g)] = kernels_.softmax(run.scores(row, g), keys);
-    }
-    for (const AttentionPlan::Part& part : parts) run.mix_part(part);
+        scratch.sums[static_cast<size_t>(row * group + g)] =
+            kernels_.softmax(run.scores(row, g), run.keys_of(row));
+    for (const AttentionPlan::Part& part : run.parts()) run.mix_part(part);
     for (int32_t row = 0; row < block.rows; ++row) {
-      float* to = out + plan.rows[static_cast<size_t>(block.first_row + row)] * config_.heads * head_dim;
+      float* to = out + run.row_of(row) * config_.heads * head_dim;
       for (int64_t g = 0; g < group; ++g) {
         const float sum = scratch.sums[static_cast<size_t>(row * group + g)];
         const float scale = sum > 0 ? 1.0f / sum : 0.0f;

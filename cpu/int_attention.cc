@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "cpu/attention.h"
@@ -32,19 +30,15 @@ struct Scratch {
   LargeBuffer<int32_t> sums;        ///< [rows × group][head_dim / 16][planes][16]
   LargeBuffer<int64_t> wide_sums;   ///< the same, where there are very many keys
   std::vector<float> query_scales, gathered_scales;
-  std::vector<float>
-      weight_scales;  ///< [rows × group], what a row's weights are multiples of, over their sum
+  std::vector<float> weight_scales;  ///< [rows × group]: what weights are multiples of, over their sum
   std::vector<float*> c;
   std::vector<int32_t*> sum_rows;
-  std::vector<std::vector<std::pair<int32_t, AttentionPlan::Look>>> looks;  ///< [rows], with their parts
 };
 
 /// One block of rows with one key/value head.
-struct BlockRun {
+struct BlockRun : BlockView {
   const IntKernels& kernels;
   int64_t head_dim;
-  const AttentionPlan& plan;
-  const AttentionPlan::Block& block;
   const IntKvPool& pool;
   int64_t layer;
   int64_t head;
@@ -58,18 +52,6 @@ struct BlockRun {
   float* scores(int64_t row, int64_t g) const {
     return scratch.scores.data() + (row * group + g) * score_stride;
   }
-  const AttentionPlan::Look& look(const AttentionPlan::Part& part, int32_t i) const {
-    return plan.looks[static_cast<size_t>(part.first_look + i)];
-  }
-  std::span<const AttentionPlan::Part> parts() const {
-    return std::span(plan.parts)
-        .subspan(static_cast<size_t>(block.first_part), static_cast<size_t>(block.parts));
-  }
-  int64_t row_of(int32_t row_in_block) const {
-    return plan.rows[static_cast<size_t>(block.first_row + row_in_block)];
-  }
-  int32_t keys_of(int32_t row_in_block) const { return plan.keys[static_cast<size_t>(row_of(row_in_block))]; }
-
   void make_room() const {
     const auto count = static_cast<size_t>(heads());
     scratch.scores.reserve(heads() * score_stride, "attention scores");
@@ -83,13 +65,6 @@ struct BlockRun {
     scratch.c.resize(count);
     scratch.weights.reserve(heads() * kPlanes * score_stride, "attention weights");
     scratch.value_scales.resize(static_cast<size_t>(score_stride));
-    scratch.looks.resize(static_cast<size_t>(block.rows));
-    for (auto& looks : scratch.looks) looks.clear();
-    for (int32_t p = 0; p < block.parts; ++p)
-      for (int32_t i = 0; i < parts()[static_cast<size_t>(p)].looks; ++i) {
-        const AttentionPlan::Look& seen = look(parts()[static_cast<size_t>(p)], i);
-        scratch.looks[static_cast<size_t>(seen.row_in_block)].emplace_back(p, seen);
-      }
     scratch.sum_rows.resize(count);
   }
 
@@ -153,15 +128,13 @@ struct BlockRun {
   /// The scales of all values that a row sees, in the row's order.
   void gather_value_scales(int32_t row) const {
     float* to = scratch.value_scales.data();
-    for (const auto& [part_index, seen] : scratch.looks[static_cast<size_t>(row)]) {
-      const AttentionPlan::Part& part = parts()[static_cast<size_t>(part_index)];
-      for (int32_t r = 0; r < part.runs; ++r) {
-        const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
+    for (const AttentionPlan::RowSpan& seen : spans_of(row))
+      for (int32_t r = 0; r < seen.runs; ++r) {
+        const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(seen.first_run + r)];
         const int32_t keys = std::min(run.keys, seen.visible - run.first_key);
         if (keys <= 0) break;
         std::copy_n(pool.value_scales(layer, head, run.place), keys, to + seen.offset + run.first_key);
       }
-    }
     std::fill_n(to + keys_of(row), kPanel, 0.0f);
   }
 
@@ -272,10 +245,9 @@ class IntAttention final : public Attention {
       // Last blocks first: in a prompt they see most keys.
       const AttentionPlan::Block& block =
           plan.blocks[static_cast<size_t>(blocks - 1 - task / config_.kv_heads)];
-      const BlockRun run{int_kernels_,
+      const BlockRun run{{plan, block},
+                         int_kernels_,
                          config_.head_dim,
-                         plan,
-                         block,
                          pool_,
                          layer,
                          task % config_.kv_heads,

@@ -28,7 +28,6 @@ class IntRows {
   /// May be called for different rows at once.
   void set(int64_t row, const float* x);
 
-  const int8_t* data() const { return data_.data(); }
   const float* scales() const { return scales_.data(); }
   /// Row `row`, a multiple of the kernels' rows_together, and those after it.
   const int8_t* from(int64_t row) const { return data_.data() + row * group_bytes(inputs_, planes_, 1); }
