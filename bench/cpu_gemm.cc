@@ -52,10 +52,11 @@ double peak_gflops(const Kernels& kernels, ThreadPool& pool) {
 /// The same in whole numbers, counting a multiply-add of the values once, however many planes it takes.
 double peak_gops(const IntKernels& kernels, int planes, ThreadPool& pool) {
   constexpr int64_t kInputs = 512, kRows = 12, kRepeats = 20000;
-  const int64_t panel_bytes = group_bytes(kInputs, planes, kPanel);
+  const int64_t panel_bytes = kernels.panels.bytes(kInputs, planes);
   const double seconds = best_seconds([&] {
     pool.run(pool.size(), [&](int64_t, int) {
-      const std::vector<int8_t> a(static_cast<size_t>(group_bytes(kInputs, planes, kRows)), 3),
+      const std::vector<int8_t> a(static_cast<size_t>(kernels.rows.alone().bytes(kInputs, planes) * kRows),
+                                  3),
           b(static_cast<size_t>(panel_bytes), 5);
       const std::vector<float> scales(kPanel, 1.0f);
       std::vector<float> c(kRows * kPanel);
@@ -66,8 +67,8 @@ double peak_gops(const IntKernels& kernels, int planes, ThreadPool& pool) {
                                .b = b.data(),
                                .panels = 1,
                                .panel_stride = panel_bytes,
-                               .chunk_stride = IntKernels::kChunk * kPanel * planes,
-                               .chunks = chunks_of(kInputs),
+                               .chunk_stride = kernels.panels.chunk_bytes(planes),
+                               .chunks = kernels.panels.chunks(kInputs),
                                .planes = planes};
       for (int64_t i = 0; i < kRepeats; ++i) kernels.multiply(factors, scales.data(), scales.data(), rows);
     });

@@ -17,7 +17,7 @@ namespace sheaf {
 namespace {
 
 constexpr int kPlanes = IntKvPool::kPlanes;
-constexpr int64_t kChunk = IntKernels::kChunk;
+constexpr int64_t kChunk = IntKvPool::kChunk;
 // Keys whose products fit 32 bits: 2 · 127 · 128 a key.
 constexpr int64_t kMostKeysIn32Bits = 65536;
 
@@ -47,7 +47,7 @@ struct BlockRun : BlockView {
   int64_t score_stride;
 
   int64_t heads() const { return block.rows * group; }
-  int64_t query_bytes() const { return group_bytes(head_dim, kPlanes, 1); }
+  int64_t query_bytes() const { return kernels.rows.alone().bytes(head_dim, kPlanes); }
   int64_t sum_count() const { return pool.value_panels() * kPlanes * kPanel; }
   float* scores(int64_t row, int64_t g) const {
     return scratch.scores.data() + (row * group + g) * score_stride;
@@ -56,8 +56,9 @@ struct BlockRun : BlockView {
     const auto count = static_cast<size_t>(heads());
     scratch.scores.reserve(heads() * score_stride, "attention scores");
     scratch.queries.reserve(heads() * query_bytes(), "attention queries");
-    const int64_t longest = std::max<int64_t>(chunks_of(head_dim), AttentionPlan::kLongestRun / kChunk);
-    scratch.gathered.reserve((heads() + kernels.rows_together) * longest * kChunk * kPlanes,
+    const int64_t longest =
+        std::max<int64_t>(kernels.panels.chunks(head_dim), AttentionPlan::kLongestRun / kChunk);
+    scratch.gathered.reserve((heads() + kernels.rows.together) * longest * kChunk * kPlanes,
                              "attention rows");
     scratch.sums.reserve(heads() * sum_count(), "attention sums");
     for (auto* numbers : {&scratch.query_scales, &scratch.gathered_scales, &scratch.weight_scales})
@@ -74,18 +75,18 @@ struct BlockRun : BlockView {
         const int64_t i = row * group + g;
         scratch.query_scales[static_cast<size_t>(i)] =
             quantize(queries + row_of(row) * query_stride + (head * group + g) * head_dim, head_dim, kPlanes,
-                     kernels.step, 1, 0, kernels.row_flip, scratch.queries.data() + i * query_bytes());
+                     kernels.rows.alone(), 0, scratch.queries.data() + i * query_bytes());
       }
   }
 
-  /// Where the bytes of row `index` of a call go; its pieces of `step` bytes lie rows_together · step apart.
+  /// Where the bytes of row `index` of a call go; its pieces of `step` bytes lie rows.together · step apart.
   int8_t* gathered(int64_t index, int64_t row_bytes) const {
-    const int64_t together = kernels.rows_together;
+    const int64_t together = kernels.rows.together;
     return scratch.gathered.data() + index / together * together * row_bytes +
-           index % together * kernels.step;
+           index % together * kernels.rows.step;
   }
   void put_pieces(const int8_t* from, int64_t bytes, int8_t* to) const {
-    const int64_t step = kernels.step, apart = kernels.rows_together * step;
+    const int64_t step = kernels.rows.step, apart = kernels.rows.together * step;
     if (apart == step)
       std::memcpy(to, from, static_cast<size_t>(bytes));
     else if (step == 8)
@@ -115,8 +116,8 @@ struct BlockRun : BlockView {
                       .b = pool.keys(layer, head, place),
                       .panels = round_up_to_panel(keys) / kPanel,
                       .panel_stride = pool.key_panel_bytes(),
-                      .chunk_stride = kChunk * kPanel * kPlanes,
-                      .chunks = chunks_of(head_dim),
+                      .chunk_stride = kernels.panels.chunk_bytes(kPlanes),
+                      .chunks = kernels.panels.chunks(head_dim),
                       .planes = kPlanes},
                      scratch.gathered_scales.data(), pool.key_scales(layer, head, place), scratch.c.data());
   }
@@ -143,7 +144,7 @@ struct BlockRun : BlockView {
       gather_value_scales(row);
       for (int64_t g = 0; g < group; ++g) {
         const Weights made = float_kernels.weigh(scores(row, g), scratch.value_scales.data(), keys_of(row),
-                                                 kernels.row_flip, weights(row, g, 0), weights(row, g, 1));
+                                                 kernels.rows.flip, weights(row, g, 0), weights(row, g, 1));
         scratch.weight_scales[static_cast<size_t>(row * group + g)] =
             keys_of(row) > 0 ? made.scale / made.sum : 0.0f;
       }
@@ -153,7 +154,7 @@ struct BlockRun : BlockView {
   /// Adds the values of keys [key, key + keys), as far as they see them, to looks [from, to).
   void mix(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
            int64_t place) const {
-    const int64_t chunks = chunks_of(keys);
+    const int64_t chunks = kernels.panels.chunks(keys);
     const int64_t row_bytes = chunks * kChunk * kPlanes;
     int64_t count = 0;
     for (int32_t i = from; i < to; ++i) {
@@ -161,14 +162,14 @@ struct BlockRun : BlockView {
       for (int64_t g = 0; g < group; ++g, ++count) {
         int8_t* pieces = gathered(count, row_bytes);
         for (int64_t chunk = 0; chunk < chunks; ++chunk)
-          for (int plane = 0; plane < kPlanes; ++plane, pieces += kChunk * kernels.rows_together) {
+          for (int plane = 0; plane < kPlanes; ++plane, pieces += kChunk * kernels.rows.together) {
             const int64_t first = key + chunk * kChunk;
             const int8_t* from_weights = weights(l.row_in_block, g, plane) + l.offset + first;
             if (l.visible - first >= kChunk) {
               put_pieces(from_weights, kChunk, pieces);
             } else {  // what follows is of the row's next span
               int8_t some[kChunk];
-              std::fill_n(some, kChunk, static_cast<int8_t>(kernels.row_flip));
+              std::fill_n(some, kChunk, static_cast<int8_t>(kernels.rows.flip));
               std::copy_n(from_weights, std::max<int64_t>(l.visible - first, 0), some);
               put_pieces(some, kChunk, pieces);
             }

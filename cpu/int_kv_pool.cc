@@ -10,7 +10,7 @@ IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32
     : KvPlaces(pages, page_size),
       kv_heads_(config.kv_heads),
       head_dim_(config.head_dim),
-      step_(kernels.step) {
+      layout_(kernels.panels) {
   const int64_t vectors = int64_t{config.layers} * kv_heads_;
   const int64_t key_bytes = key_panel_bytes() / kPanel, value_bytes = value_chunk_bytes() / kPanel;
   // The product may not fit 64 bits, so it is checked as a floating number first.
@@ -25,22 +25,21 @@ IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32
 }
 
 void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) {
-  constexpr int64_t kChunk = IntKernels::kChunk;
   const int64_t at = index(layer, head, place), in_panel = place % kPanel;
-  key_scales_.data()[at] = quantize(key, head_dim_, kPlanes, step_, kPanel, in_panel, 0,
-                                    keys_.data() + at / kPanel * key_panel_bytes());
+  key_scales_.data()[at] =
+      quantize(key, head_dim_, kPlanes, layout_, in_panel, keys_.data() + at / kPanel * key_panel_bytes());
   // A value is a column of its chunk: dimension d of plane p lies at [d / 16][p][place / step][d % 16][place
   // % step].
   std::array<int8_t, 1024> room;
   std::vector<int8_t> more;
-  const int64_t bytes = group_bytes(head_dim_, kPlanes, 1);
+  const int64_t bytes = layout_.alone().bytes(head_dim_, kPlanes), step = layout_.step;
   if (bytes > int64_t{room.size()}) more.resize(static_cast<size_t>(bytes));
   int8_t* numbers = more.empty() ? room.data() : more.data();
-  value_scales_.data()[at] = quantize(value, head_dim_, kPlanes, step_, 1, 0, 0, numbers);
-  int8_t* to = values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step_ * kPanel * step_ +
-               in_panel % step_;
+  value_scales_.data()[at] = quantize(value, head_dim_, kPlanes, layout_.alone(), 0, numbers);
+  int8_t* to =
+      values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step + in_panel % step;
   for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
-    for (int64_t d = 0; d < kChunk; ++d) to[part * kChunk * kPanel + d * step_] = numbers[part * kChunk + d];
+    for (int64_t d = 0; d < kChunk; ++d) to[part * kChunk * kPanel + d * step] = numbers[part * kChunk + d];
 }
 
 }  // namespace sheaf

@@ -14,13 +14,14 @@ namespace sheaf {
 class IntKvPool : public KvPlaces {
  public:
   static constexpr int kPlanes = 2;
+  static constexpr int64_t kChunk = 16;  ///< of the kernels: values lie in pages of 16
 
   IntKvPool() = default;
   IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32_t pages, int32_t page_size);
 
-  int64_t key_panel_bytes() const { return group_bytes(head_dim_, kPlanes, kPanel); }
+  int64_t key_panel_bytes() const { return layout_.bytes(head_dim_, kPlanes); }
   int64_t value_panels() const { return round_up_to_panel(head_dim_) / kPanel; }
-  static constexpr int64_t value_panel_bytes() { return IntKernels::kChunk * kPlanes * kPanel; }
+  static constexpr int64_t value_panel_bytes() { return kChunk * kPlanes * kPanel; }
   int64_t value_chunk_bytes() const { return value_panels() * value_panel_bytes(); }
 
   /// The panel or chunk that starts at `place`, a multiple of 16.
@@ -46,7 +47,7 @@ class IntKvPool : public KvPlaces {
 
   int64_t kv_heads_ = 0;
   int64_t head_dim_ = 0;
-  int64_t step_ = 0;
+  IntLayout layout_{};
   LargeBuffer<int8_t> keys_;
   LargeBuffer<int8_t> values_;
   FloatBuffer key_scales_;

@@ -23,7 +23,7 @@ IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const 
   linear.outputs = stacked.outputs();
   linear.planes = planes;
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
-  const int64_t panel_bytes = group_bytes(linear.inputs, planes, kPanel);
+  const int64_t panel_bytes = kernels.panels.bytes(linear.inputs, planes);
   linear.panels = LargeBuffer<int8_t>(panels * panel_bytes, "the model's weights as whole numbers");
   linear.scales = FloatBuffer(panels * kPanel, "the scales of the model's weights");
   std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
@@ -33,36 +33,37 @@ IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const 
     const int64_t filled = stacked.read(p * kPanel, kPanel, scratch.data());
     for (int64_t n = 0; n < filled; ++n)
       linear.scales.data()[p * kPanel + n] =
-          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.step, kPanel, n, 0,
+          quantize(scratch.data() + n * linear.inputs, linear.inputs, planes, kernels.panels, n,
                    linear.panels.data() + p * panel_bytes);
   });
   return linear;
 }
 
 void IntRows::reserve(const IntKernels& kernels, int64_t rows, int64_t inputs, int planes) {
-  step_ = kernels.step;
-  together_ = kernels.rows_together;
-  flip_ = kernels.row_flip;
+  layout_ = kernels.rows;
   inputs_ = inputs;
   planes_ = planes;
-  const int64_t groups = (rows + together_ - 1) / together_;
-  data_.reserve(groups * group_bytes(inputs, planes, together_), "rows as whole numbers");
+  const int64_t groups = (rows + layout_.together - 1) / layout_.together;
+  data_.reserve(groups * layout_.bytes(inputs, planes), "rows as whole numbers");
   scales_.reserve(rows, "the scales of rows");
 }
 
 void IntRows::set(int64_t row, const float* x) {
-  int8_t* group = data_.data() + row / together_ * group_bytes(inputs_, planes_, together_);
-  scales_.data()[row] = quantize(x, inputs_, planes_, step_, together_, row % together_, flip_, group);
+  int8_t* group = data_.data() + row / layout_.together * layout_.bytes(inputs_, planes_);
+  scales_.data()[row] = quantize(x, inputs_, planes_, layout_, row % layout_.together, group);
 }
 
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
            int64_t rows, float* y, int64_t y_stride) {
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
-  const int64_t panel_bytes = group_bytes(linear.inputs, linear.planes, kPanel);
+  const int64_t panel_bytes = kernels.panels.bytes(linear.inputs, linear.planes);
   // Few rows are bound by reading weights, which is fastest in long runs; many rows by work, shared out
   // evenly.
   const int64_t runs = int64_t{2} * pool.size();
-  const int64_t per_task = rows >= 64 ? 1 : rows >= 16 ? 2 : std::max<int64_t>(4, (panels + runs - 1) / runs);
+  const int64_t few = kernels.panels_at_once;
+  const int64_t per_task = rows >= 64   ? few
+                           : rows >= 16 ? 2 * few
+                                        : std::max<int64_t>(4, (panels + runs - 1) / runs);
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t first = task * per_task;
     const int64_t count = std::min(per_task, panels - first);
@@ -76,8 +77,8 @@ void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool,
                                .b = linear.panels.data() + first * panel_bytes,
                                .panels = count,
                                .panel_stride = panel_bytes,
-                               .chunk_stride = IntKernels::kChunk * kPanel * linear.planes,
-                               .chunks = chunks_of(linear.inputs),
+                               .chunk_stride = kernels.panels.chunk_bytes(linear.planes),
+                               .chunks = kernels.panels.chunks(linear.inputs),
                                .planes = linear.planes};
       kernels.multiply(factors, x.scales() + row, linear.scales.data() + first * kPanel, c.data());
     }

@@ -29,13 +29,13 @@ class IntRows {
   void set(int64_t row, const float* x);
 
   const float* scales() const { return scales_.data(); }
-  /// Row `row`, a multiple of the kernels' rows_together, and those after it.
-  const int8_t* from(int64_t row) const { return data_.data() + row * group_bytes(inputs_, planes_, 1); }
+  /// Row `row`, a multiple of the kernels' rows.together, and those after it.
+  const int8_t* from(int64_t row) const {
+    return data_.data() + row * layout_.alone().bytes(inputs_, planes_);
+  }
 
  private:
-  int64_t step_ = 0;
-  int64_t together_ = 0;
-  uint8_t flip_ = 0;
+  IntLayout layout_{};
   int64_t inputs_ = 0;
   int planes_ = 0;
   LargeBuffer<int8_t> data_;

@@ -67,7 +67,7 @@ class QuickBackend final : public Backend {
         products_(precision, kernels_, threads_),
         final_norm_(model.final_norm.read_all()),
         attention_(products_.whole_numbers()
-                       ? make_int_attention(config_, kernels_, products_.int_kernels(), threads_)
+                       ? make_int_attention(config_, kernels_, best_paged_int_kernels(), threads_)
                        : make_float_attention(config_, kernels_, threads_)) {
     for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, products_));
     output_ = products_.pack({&model.output});

@@ -101,7 +101,8 @@ struct Avx2Tiles {
 }  // namespace
 
 const IntKernels& avx2_int_kernels() {
-  static constexpr IntKernels kernels{"AVX2", 4, 1, 0, multiply<Avx2Tiles>, add<Avx2Tiles>};
+  static constexpr IntKernels kernels{
+      "AVX2", {kChunk, 4, 1}, {kChunk, 4, kPanel}, multiply<Avx2Tiles>, add<Avx2Tiles>};
   return kernels;
 }
 

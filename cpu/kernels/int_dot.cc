@@ -61,7 +61,8 @@ struct DotTiles {
 }  // namespace
 
 const IntKernels& dot_int_kernels() {
-  static constexpr IntKernels kernels{"dot product", 4, 1, 0, multiply<DotTiles>, add<DotTiles>};
+  static constexpr IntKernels kernels{
+      "dot product", {kChunk, 4, 1}, {kChunk, 4, kPanel}, multiply<DotTiles>, add<DotTiles>};
   return kernels;
 }
 

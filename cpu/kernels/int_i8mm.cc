@@ -95,7 +95,8 @@ struct I8mmTiles {
 }  // namespace
 
 const IntKernels& i8mm_int_kernels() {
-  static constexpr IntKernels kernels{"i8mm", 8, 2, 0, multiply<I8mmTiles>, add<I8mmTiles>};
+  static constexpr IntKernels kernels{
+      "i8mm", {kChunk, 8, 2}, {kChunk, 8, kPanel}, multiply<I8mmTiles>, add<I8mmTiles>};
   return kernels;
 }
 

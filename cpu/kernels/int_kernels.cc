@@ -8,6 +8,8 @@
 #include <sys/auxv.h>
 #elif defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "cpu/kernels/bytes.h"
@@ -15,15 +17,15 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kChunk = IntKernels::kChunk;
+constexpr int64_t kStretch = 16;  // what the loops take at once
 
-/// Body(chunk of 16 floats) for every chunk, the last filled up with zeros.
+/// Body(16 floats) for all of them, the last filled up with zeros.
 template <class Body>
-[[gnu::always_inline]] inline void each_chunk(const float* x, int64_t count, Body&& body) {
+[[gnu::always_inline]] inline void each_stretch(const float* x, int64_t count, Body&& body) {
   int64_t first = 0;
-  for (; first + kChunk <= count; first += kChunk) body(reinterpret_cast<const Floats*>(x + first));
+  for (; first + kStretch <= count; first += kStretch) body(reinterpret_cast<const Floats*>(x + first));
   if (first == count) return;
-  float rest[kChunk] = {};
+  float rest[kStretch] = {};
   std::memcpy(rest, x + first, static_cast<size_t>(count - first) * sizeof(float));
   body(reinterpret_cast<const Floats*>(rest));
 }
@@ -35,12 +37,12 @@ float largest(const float* x, int64_t count) {
     const Ints bits = reinterpret_cast<Ints>(value) & 0x7fffffff;
     top = bits > top ? bits : top;
   };
-  each_chunk(
-      x, count, [&](const Floats* chunk) __attribute__((always_inline)) {
-        raise(a, chunk[0]);
-        raise(b, chunk[1]);
-        raise(c, chunk[2]);
-        raise(d, chunk[3]);
+  each_stretch(
+      x, count, [&](const Floats* stretch) __attribute__((always_inline)) {
+        raise(a, stretch[0]);
+        raise(b, stretch[1]);
+        raise(c, stretch[2]);
+        raise(d, stretch[3]);
       });
   a = a > b ? a : b;
   c = c > d ? c : d;
@@ -50,22 +52,35 @@ float largest(const float* x, int64_t count) {
   return std::bit_cast<float>(most);
 }
 
-/// Writes chunks of a vector, Step bytes at a time.
+/// Writes the chunks of a vector, Step bytes at a time.
 template <int Step>
-void write_chunks(const float* x, int64_t inputs, float inverse, int planes, int64_t together, uint8_t flip,
+void write_chunks(const float* x, int64_t inputs, float inverse, int planes, const IntLayout& layout,
                   int8_t* to) {
-  const auto write = [&](Bytes bytes) __attribute__((always_inline)) {
-    bytes ^= static_cast<int8_t>(flip);
-    for (int i = 0; i < kChunk; i += Step, to += together * Step)
-      std::memcpy(to, reinterpret_cast<const char*>(&bytes) + i, Step);
+  const int64_t plane_bytes = layout.chunk * layout.together;
+  int64_t written = 0;
+  const auto write = [&](int plane, Bytes bytes) __attribute__((always_inline)) {
+    bytes ^= static_cast<int8_t>(layout.flip);
+    int8_t* at = to + plane * plane_bytes;
+    for (int i = 0; i < kStretch; i += Step, at += layout.together * Step)
+      std::memcpy(at, reinterpret_cast<const char*>(&bytes) + i, Step);
   };
-  each_chunk(
-      x, inputs, [&](const Floats* chunk) __attribute__((always_inline)) {
-        const Ints a = rounded(chunk[0], inverse), b = rounded(chunk[1], inverse),
-                   c = rounded(chunk[2], inverse), d = rounded(chunk[3], inverse);
-        if (planes == 2) write(high_bytes(a, b, c, d));
-        write(low_bytes(a, b, c, d));
+  const auto go_on = [&]() __attribute__((always_inline)) {
+    written += kStretch;
+    to += kStretch * layout.together;
+    if (written % layout.chunk == 0) to += (planes - 1) * plane_bytes;
+  };
+  each_stretch(
+      x, inputs, [&](const Floats* stretch) __attribute__((always_inline)) {
+        const Ints a = rounded(stretch[0], inverse), b = rounded(stretch[1], inverse),
+                   c = rounded(stretch[2], inverse), d = rounded(stretch[3], inverse);
+        if (planes == 2) write(0, high_bytes(a, b, c, d));
+        write(planes - 1, low_bytes(a, b, c, d));
+        go_on();
       });
+  while (written % layout.chunk != 0) {
+    for (int plane = 0; plane < planes; ++plane) write(plane, Bytes{});
+    go_on();
+  }
 }
 
 #if defined(__x86_64__)
@@ -75,23 +90,40 @@ bool has_avx_vnni() {
   return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
          (a & (1u << 4)) != 0;
 }
+
+/// The processor has the instructions, and the system lets this process use their registers.
+bool has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kTiles = 1u << 24, kInt8 = 1u << 25;
+  if (!__builtin_cpu_supports("avx512vnni") || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & kTiles) == 0 || (d & kInt8) == 0) return false;
+  constexpr long kAskForRegisters = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kAskForRegisters, kTileData) == 0;
+}
 #endif
 
 }  // namespace
 
-float quantize(const float* x, int64_t inputs, int planes, int64_t step, int64_t together, int64_t index,
-               uint8_t flip, int8_t* out) {
+float quantize(const float* x, int64_t inputs, int planes, const IntLayout& layout, int64_t index,
+               int8_t* out) {
   const float top = largest(x, inputs);
   const float levels = planes == 1 ? 127.0f : 127.0f * 256;
   const float scale = top / levels;
   const float inverse = scale > 0 && std::isfinite(levels / top) ? levels / top : 0.0f;
-  const auto run = step == 8 ? write_chunks<8> : write_chunks<4>;
-  run(x, inputs, inverse, planes, together, flip, out + index * step);
+  const auto run = layout.step == 8 ? write_chunks<8> : write_chunks<4>;
+  run(x, inputs, inverse, planes, layout, out + index * layout.step);
   return scale;
 }
 
 const IntKernels& best_int_kernels() {
   return *all_int_kernels().back();
+}
+
+const IntKernels& best_paged_int_kernels() {
+  const IntKernels* best = nullptr;
+  for (const IntKernels* kernels : all_int_kernels())
+    if (kernels->panels.chunk == kPanel) best = kernels;
+  return *best;
 }
 
 std::vector<const IntKernels*> all_int_kernels() {
@@ -103,6 +135,8 @@ std::vector<const IntKernels*> all_int_kernels() {
   if (__builtin_cpu_supports("avx2")) all.push_back(&avx2_int_kernels());
   if (has_avx_vnni()) all.push_back(&avx_vnni_int_kernels());
   if (__builtin_cpu_supports("avx512vnni")) all.push_back(&avx512_vnni_int_kernels());
+  static const bool amx = has_amx();
+  if (amx) all.push_back(&amx_int_kernels());
 #endif
   return all;
 }

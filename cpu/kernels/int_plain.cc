@@ -6,12 +6,12 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kChunk = 16;
 constexpr int64_t kStep = 4;
 
 /// Hands the sums of every row and panel to `put(row, panel, high, low)`.
 template <class Put>
 void each_sum(const IntFactors& factors, Put&& put) {
-  constexpr int64_t kChunk = IntKernels::kChunk;
   const int64_t row_bytes = factors.chunks * kChunk * factors.planes;
   for (int64_t panel = 0; panel < factors.panels; ++panel)
     for (int64_t row = 0; row < factors.rows; ++row) {
@@ -61,7 +61,7 @@ void add(const IntFactors& factors, int32_t* const* sums) {
 }  // namespace
 
 const IntKernels& plain_int_kernels() {
-  static constexpr IntKernels kernels{"plain", kStep, 1, 0, multiply, add};
+  static constexpr IntKernels kernels{"plain", {kChunk, kStep, 1}, {kChunk, kStep, kPanel}, multiply, add};
   return kernels;
 }
 

@@ -15,6 +15,8 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kChunk = 16;
+
 /// Where the sums of a tile go: as floats with their scales, or added to sums in memory.
 struct Scaled {
   const float* row_scales;
@@ -37,7 +39,7 @@ struct Added {
 template <class Tiles, int Planes, int Groups, class Out>
 void multiply_tiles(const IntFactors& factors, int64_t first, int64_t count, const Out& out) {
   constexpr int64_t kRows = int64_t{Groups} * Tiles::kTogether;
-  const int64_t row_bytes = factors.chunks * IntKernels::kChunk * Planes;
+  const int64_t row_bytes = factors.chunks * kChunk * Planes;
   for (int64_t panel = 0; panel < factors.panels; ++panel)
     for (int64_t row = first; row < first + count * kRows; row += kRows)
       for (int64_t part = 0; part < kPanel; part += Tiles::kColumns[Planes])

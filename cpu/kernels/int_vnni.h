@@ -1,35 +1,25 @@
 #pragma once
-#include <immintrin.h>
-
-#include "cpu/kernels/int_tiles.h"
+#include "cpu/kernels/int_x86.h"
 
 /// VPDPBUSD: four inputs of each column at once, unsigned rows × signed weights. Rows therefore lie as value
-/// + 128 (`row_flip`), and 128 · Σ weights is taken off at the end; that sum is one more row of the tile.
+/// + 128 (`IntLayout::flip`), and 128 · Σ weights is taken off at the end; that sum is one more row of the
+/// tile.
 namespace sheaf {
 namespace {
 
 #if defined(__AVX512VNNI__)
-using Native = __m512i;
 constexpr int kMostRows[] = {0, 12, 8};  // of a tile, by planes: 12 sums, their correction, weights and a row
 constexpr int kVectors[] = {0, 1, 1};    // of columns
 [[gnu::always_inline]] inline Native add_products(Native sum, Native row, Native weights) {
   return _mm512_dpbusd_epi32(sum, row, weights);
 }
 #else
-using Native = __m256i;
 constexpr int kMostRows[] = {0, 4, 4};
 constexpr int kVectors[] = {0, 2, 1};
 [[gnu::always_inline]] inline Native add_products(Native sum, Native row, Native weights) {
   return _mm256_dpbusd_avx_epi32(sum, row, weights);
 }
 #endif
-
-constexpr int kLanes = sizeof(Native) / 4;  // columns of a vector
-using Ints __attribute__((vector_size(sizeof(Native)))) = int32_t;
-using Floats __attribute__((vector_size(sizeof(Native)))) = float;
-// Anywhere in memory.
-using StoredInts __attribute__((vector_size(sizeof(Native)), aligned(1), may_alias)) = int32_t;
-using StoredFloats __attribute__((vector_size(sizeof(Native)), aligned(1), may_alias)) = float;
 
 [[gnu::always_inline]] inline Ints dot(Ints sum, Ints row, Ints weights) {
   return reinterpret_cast<Ints>(add_products(reinterpret_cast<Native>(sum), reinterpret_cast<Native>(row),
@@ -44,20 +34,6 @@ using StoredFloats __attribute__((vector_size(sizeof(Native)), aligned(1), may_a
   int32_t four;
   __builtin_memcpy(&four, from, 4);
   return Ints{} + four;
-}
-
-template <int Planes>
-[[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, Ints high, Ints low) {
-  Floats sum = __builtin_convertvector(high, Floats);
-  if constexpr (Planes == 2) sum = (sum * 256.0f + __builtin_convertvector(low, Floats)) * 256.0f;
-  const Floats scales = *reinterpret_cast<const StoredFloats*>(out.column_scales + column);
-  *reinterpret_cast<StoredFloats*>(out.c[row] + column) = sum * (scales * out.row_scales[row]);
-}
-
-template <int Planes>
-[[gnu::always_inline]] inline void put(const Added& out, int64_t row, int64_t column, Ints high, Ints low) {
-  *reinterpret_cast<StoredInts*>(out.sums[row] + Added::place(column, 0)) += high;
-  *reinterpret_cast<StoredInts*>(out.sums[row] + Added::place(column, 1)) += low;
 }
 
 struct VnniTiles {
