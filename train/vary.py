@@ -14,6 +14,7 @@ from trouble import Trouble
 from wordings import (ANY_STATEMENT, ENDINGS, FILLER, INSTRUCTIONS, MAKERS, NAMES, SAME, STATEMENTS, SYLLABLES)
 
 GROUP = 6  # products that share a schema, as the products of a category do
+EXAMPLES = [0, 0, 0, 0, 1, 2, 4, 8]  # how many more of them are shown as examples
 SCHEMA_BYTES = 800_000  # sheaf reads schemas of up to 1 MB
 
 
@@ -276,10 +277,12 @@ def vary(products, schema, passes, seed):
             members = pick.sample(members, len(members))
             for first in range(0, len(members), GROUP):
                 group = members[first:first + GROUP]
+                shown = pick.choice(EXAMPLES)
+                group += pick.sample(members[:first] + members[first + GROUP:], min(shown, len(members) - len(group)))
                 if pick.random() < 0.75:
                     group = [rearrange(exchange(product, peers[category], pick), pick) for product in group]
                 own = schema[category] if pick.random() < 0.5 else None
-                name = category if own else f"{seed}/{len(variants)}"
+                name = category if own and not shown else f"{seed}/{len(variants)}"
                 variants.append(Variant(name, group, known, pick, products, own))
     return variants
 
@@ -319,15 +322,17 @@ def write(folder, model, variants, seed):
         wordings[0 if variant.own or pick.random() < 0.4 else pick.randrange(1, len(wordings))].append(variant)
     parts = [(text, part) for text, all_ in zip([None, *INSTRUCTIONS], wordings) for part in split(all_)]
     for number, (instruction, part) in enumerate(parts):
-        corpus, schema, job = (folder / f"{name}-{number}" for name in ("corpus", "schema", "job"))
-        with open(f"{corpus}.jsonl", "w") as out:
+        corpus, examples, schema, job = (folder / f"{name}-{number}" for name in ("corpus", "examples", "schema", "job"))
+        with open(f"{corpus}.jsonl", "w") as out, open(f"{examples}.jsonl", "w") as shown:
             for group, variant in enumerate(part):
                 for index, (text, gold) in enumerate(zip(variant.texts, variant.golds)):
                     line = {"id": f"{group}.{index}", "category": variant.name, "document": text, "gold": gold}
-                    print(json.dumps(line, ensure_ascii=False), file=out)
+                    print(json.dumps(line, ensure_ascii=False), file=out if index < GROUP else shown)
         categories = {variant.name: variant.attributes for variant in part}
         Path(f"{schema}.yaml").write_text(json.dumps({"categories": categories}, ensure_ascii=False) + "\n")
         task = {"kind": "extract", "schema": f"{schema}.yaml"}
+        if Path(f"{examples}.jsonl").stat().st_size:
+            task["examples"] = {"path": f"{examples}.jsonl", "per_category": max(EXAMPLES)}
         if instruction:
             task["instruction"] = instruction
         Path(f"{job}.yaml").write_text(json.dumps({
