@@ -13,6 +13,7 @@
 #include "io/files/calibration_file.h"
 #include "io/jobs/bench_calibrate.h"
 #include "io/jobs/bench_workload.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
@@ -22,6 +23,7 @@ struct BenchCommand : BenchOptions {
   bool random_weights = false;      ///< said aloud: without a model path it is so anyhow
   std::string calibration;          ///< a file to write; then there is no workload
   std::vector<std::string> shapes;  ///< to calibrate with
+  std::string dtype = "f32";
 };
 
 /// A workload's records have one document each.
@@ -36,7 +38,8 @@ void write_calibration(const BenchCommand& options) {
   for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
   const NamedOutput file(options.calibration);
   const auto left_out = [](const std::string& text) { print_line(text, Stream::err); };
-  file.write(calibration_text(calibrate(options.model.device, options.shapes, left_out, rewrite_line)));
+  file.write(calibration_text(
+      calibrate(options.model.device, options.model.precision, options.shapes, left_out, rewrite_line)));
 }
 
 }  // namespace
@@ -84,6 +87,9 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--device", options->device, "Where to compute (cpu: for small shapes)")
       ->type_name("{auto,cpu,cuda,cuda:N}")
       ->capture_default_str();
+  command->add_option("--dtype", options->dtype, "What the CPU computes in")
+      ->check(one_of({"f32", "int16", "int8"}))
+      ->capture_default_str();
   command->add_flag(
       "--reproducible", options->model.reproducible,
       "Compute each answer in a fixed order, so that other prompts in the batch do not change it");
@@ -108,6 +114,8 @@ void add_bench_command(CLI::App& app) {
   command->footer(fmt::format("Shapes:\n  {}", fmt::join(shape_names(), ", ")));
   command->callback([options] {
     options->model.device = parse_device(options->device, "--device");
+    for (const Word<Precision>& each : words_of<Precision>())
+      if (each.word == options->dtype) options->model.precision = cpu_precision(each.value);
     if (!options->calibration.empty()) return write_calibration(*options);
     if (options->workload.empty()) refuse("bench: give a workload to time, or --calibrate FILE");
     print_json(bench_workload(*options), -1);

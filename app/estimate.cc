@@ -11,6 +11,7 @@
 #include "io/estimate/inputs.h"
 #include "io/files/hardware_file.h"
 #include "io/files/job_file.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
@@ -100,7 +101,8 @@ void run(const EstimateOptions& given) {
   const double within = options.within.empty() ? 0 : parse_duration(options.within);
   const EstimateInputs inputs(options);
   const HardwareList list =
-      read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file);
+      read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file,
+                    cpu_precision(inputs.job().model.on_cpu()));
   EstimateCase base = base_case(options, inputs);
   std::vector<SweepAxis> axes = options.sweep;
   check_methods(inputs.job(), options, axes);

@@ -1,6 +1,6 @@
 // As float_attention.cc, with both products in whole numbers of 16 bits. A score is an exact sum over
-// head_dim. The weights of a row become whole numbers with one scale for the row; the scales of the values
-// are multiplied in before. So the sum of the values is exact too, and does not depend on how a row's keys
+// head_dim. The weights of a row become whole numbers, the scales of the values multiplied in before (as
+// logarithms, to the scores). So the sum of the values is exact too, and does not depend on how a row's keys
 // are cut.
 //
 // Work: three products of bytes for each of fp32, 2 · head_dim multiply-adds a (query head, key) pair. Bytes:
@@ -22,15 +22,15 @@ constexpr int64_t kChunk = IntKvPool::kChunk;
 constexpr int64_t kMostKeysIn32Bits = 65536;
 
 struct Scratch {
-  FloatBuffer scores;               ///< [rows × group][keys rounded up + 16]
-  LargeBuffer<int8_t> weights;      ///< [rows × group][planes][the same]
-  std::vector<float> value_scales;  ///< of all that a row sees, in its order
-  LargeBuffer<int8_t> queries;      ///< [rows × group][chunks][planes][16]
-  LargeBuffer<int8_t> gathered;     ///< rows of a call, in groups
-  LargeBuffer<int32_t> sums;        ///< [rows × group][head_dim / 16][planes][16]
-  LargeBuffer<int64_t> wide_sums;   ///< the same, where there are very many keys
+  FloatBuffer scores;                             ///< [rows × group][keys rounded up + 16]
+  LargeBuffer<int8_t> weights;                    ///< [rows × group][planes][the same]
+  std::vector<float> log_scales, inverse_scales;  ///< of all values that a row sees, in its order
+  LargeBuffer<int8_t> queries;                    ///< [rows × group][chunks][planes][16]
+  LargeBuffer<int8_t> gathered;                   ///< rows of a part or a call, in groups
+  LargeBuffer<int32_t> sums;                      ///< [rows × group][head_dim / 16][planes][16]
+  LargeBuffer<int64_t> wide_sums;                 ///< the same, where there are very many keys
   std::vector<float> query_scales, gathered_scales;
-  std::vector<float> weight_scales;  ///< [rows × group]: what weights are multiples of, over their sum
+  std::vector<float> weight_scales;  ///< [rows × group]: 1 / (sum of weights · the largest)
   std::vector<float*> c;
   std::vector<int32_t*> sum_rows;
 };
@@ -65,7 +65,8 @@ struct BlockRun : BlockView {
       numbers->resize(count);
     scratch.c.resize(count);
     scratch.weights.reserve(heads() * kPlanes * score_stride, "attention weights");
-    scratch.value_scales.resize(static_cast<size_t>(score_stride));
+    for (auto* scales : {&scratch.log_scales, &scratch.inverse_scales})
+      scales->resize(static_cast<size_t>(score_stride));
     scratch.sum_rows.resize(count);
   }
 
@@ -95,23 +96,31 @@ struct BlockRun : BlockView {
       for (int64_t i = 0; i < bytes; i += 4, to += apart) std::memcpy(to, from + i, 4);
   }
 
-  /// Scores of looks [from, to) for the panels of keys [key, key + keys). What a row gets for keys it does
-  /// not see is overwritten by its next span, or by the end of its softmax.
-  void score(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
-             int64_t place) const {
+  /// Puts the queries of a part's looks together, in their order.
+  void gather_queries(const AttentionPlan::Part& part) const {
     int64_t count = 0;
-    for (int32_t i = from; i < to; ++i) {
-      const AttentionPlan::Look& l = look(part, i);
+    for (int32_t i = 0; i < part.looks; ++i)
       for (int64_t g = 0; g < group; ++g, ++count) {
-        const int64_t query = l.row_in_block * group + g;
+        const int64_t query = look(part, i).row_in_block * group + g;
         put_pieces(scratch.queries.data() + query * query_bytes(), query_bytes(),
                    gathered(count, query_bytes()));
         scratch.gathered_scales[static_cast<size_t>(count)] =
             scratch.query_scales[static_cast<size_t>(query)];
-        scratch.c[static_cast<size_t>(count)] = scores(l.row_in_block, g) + l.offset + key;
       }
+  }
+
+  /// Scores of looks [from, to) for the panels of keys [key, key + keys). What a row gets for keys it does
+  /// not see is overwritten by its next span, or by the end of its softmax.
+  void score(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
+             int64_t place) const {
+    // From the beginning of a group: the look before has these scores already and gets them again.
+    const int64_t first = from * group / kernels.rows.together * kernels.rows.together;
+    const int64_t count = to * group - first;
+    for (int64_t i = 0; i < count; ++i) {
+      const AttentionPlan::Look& l = look(part, static_cast<int32_t>((first + i) / group));
+      scratch.c[static_cast<size_t>(i)] = scores(l.row_in_block, (first + i) % group) + l.offset + key;
     }
-    kernels.multiply({.a = scratch.gathered.data(),
+    kernels.multiply({.a = scratch.gathered.data() + first * query_bytes(),
                       .rows = count,
                       .b = pool.keys(layer, head, place),
                       .panels = round_up_to_panel(keys) / kPanel,
@@ -119,34 +128,47 @@ struct BlockRun : BlockView {
                       .chunk_stride = kernels.panels.chunk_bytes(kPlanes),
                       .chunks = kernels.panels.chunks(head_dim),
                       .planes = kPlanes},
-                     scratch.gathered_scales.data(), pool.key_scales(layer, head, place), scratch.c.data());
+                     scratch.gathered_scales.data() + first, pool.key_scales(layer, head, place),
+                     scratch.c.data());
   }
 
   int8_t* weights(int64_t row, int64_t g, int plane) const {
     return scratch.weights.data() + ((row * group + g) * kPlanes + plane) * score_stride;
   }
 
-  /// The scales of all values that a row sees, in the row's order.
-  void gather_value_scales(int32_t row) const {
-    float* to = scratch.value_scales.data();
+  /// The row before sees the same spans, but perhaps not as much of the last.
+  bool sees_as_before(int32_t row) const {
+    return row > 0 && std::ranges::equal(spans_of(row), spans_of(row - 1), [](const auto& a, const auto& b) {
+             return a.first_run == b.first_run && a.offset == b.offset;
+           });
+  }
+
+  /// The scales of all values that a row sees, in the row's order; the first `kept` are there already.
+  void gather_value_scales(int32_t row, int32_t kept) const {
     for (const AttentionPlan::RowSpan& seen : spans_of(row))
       for (int32_t r = 0; r < seen.runs; ++r) {
         const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(seen.first_run + r)];
-        const int32_t keys = std::min(run.keys, seen.visible - run.first_key);
-        if (keys <= 0) break;
-        std::copy_n(pool.value_scales(layer, head, run.place), keys, to + seen.offset + run.first_key);
+        const int32_t first = std::max(kept - seen.offset - run.first_key, 0);
+        const int32_t keys = std::min(run.keys, seen.visible - run.first_key) - first;
+        if (keys <= 0) continue;
+        const auto to = static_cast<size_t>(seen.offset + run.first_key + first);
+        std::copy_n(pool.log_scales(layer, head, run.place) + first, keys, scratch.log_scales.data() + to);
+        std::copy_n(pool.inverse_scales(layer, head, run.place) + first, keys,
+                    scratch.inverse_scales.data() + to);
       }
-    std::fill_n(to + keys_of(row), kPanel, 0.0f);
+    for (auto* scales : {&scratch.log_scales, &scratch.inverse_scales})
+      std::fill_n(scales->data() + keys_of(row), kPanel, 0.0f);
   }
 
   void weigh_rows(const Kernels& float_kernels) const {
     for (int32_t row = 0; row < block.rows; ++row) {
-      gather_value_scales(row);
+      gather_value_scales(row, sees_as_before(row) ? keys_of(row - 1) : 0);
       for (int64_t g = 0; g < group; ++g) {
-        const Weights made = float_kernels.weigh(scores(row, g), scratch.value_scales.data(), keys_of(row),
-                                                 kernels.rows.flip, weights(row, g, 0), weights(row, g, 1));
+        const float sum =
+            float_kernels.weigh(scores(row, g), scratch.log_scales.data(), scratch.inverse_scales.data(),
+                                keys_of(row), kernels.rows.flip, weights(row, g, 0), weights(row, g, 1));
         scratch.weight_scales[static_cast<size_t>(row * group + g)] =
-            keys_of(row) > 0 ? made.scale / made.sum : 0.0f;
+            keys_of(row) > 0 ? 1 / (sum * Kernels::kMostWeight) : 0.0f;
       }
     }
   }
@@ -263,10 +285,12 @@ class IntAttention final : public Attention {
   void run_block(const BlockRun& run, const float* queries, int64_t query_stride, float* out) const {
     run.make_room();
     run.round_queries(queries, query_stride);
-    for (const AttentionPlan::Part& part : run.parts())
+    for (const AttentionPlan::Part& part : run.parts()) {
+      run.gather_queries(part);
       each_piece(run.plan, part, [&](int32_t from, int32_t to, int32_t key, int32_t keys, int64_t place) {
         run.score(part, from, to, key, keys, place);
       });
+    }
     run.weigh_rows(kernels_);
     run.clear_sums();
     for (const AttentionPlan::Part& part : run.parts())

@@ -1,6 +1,7 @@
 #include "cpu/int_kv_pool.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -15,12 +16,13 @@ IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32
   const int64_t key_bytes = key_panel_bytes() / kPanel, value_bytes = value_chunk_bytes() / kPanel;
   // The product may not fit 64 bits, so it is checked as a floating number first.
   const double bytes = static_cast<double>(places()) * static_cast<double>(vectors) *
-                       static_cast<double>(key_bytes + value_bytes + int64_t{2 * sizeof(float)});
+                       static_cast<double>(key_bytes + value_bytes + int64_t{3 * sizeof(float)});
   check_pool(bytes, false);
   keys_ = LargeBuffer<int8_t>(places() * vectors * key_bytes, "the keys of the key/value pool");
   values_ = LargeBuffer<int8_t>(places() * vectors * value_bytes, "the values of the key/value pool");
   key_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
-  value_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
+  log_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
+  inverse_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
   check_pool(bytes, true);
 }
 
@@ -35,7 +37,12 @@ void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* k
   const int64_t bytes = layout_.alone().bytes(head_dim_, kPlanes), step = layout_.step;
   if (bytes > int64_t{room.size()}) more.resize(static_cast<size_t>(bytes));
   int8_t* numbers = more.empty() ? room.data() : more.data();
-  value_scales_.data()[at] = quantize(value, head_dim_, kPlanes, layout_.alone(), 0, numbers);
+  // A value of zeros weighs nothing whatever its scale, but counts in the sum of weights. NaN stays.
+  constexpr float kLeast = 1e-20f;
+  float scale = quantize(value, head_dim_, kPlanes, layout_.alone(), 0, numbers);
+  if (scale < kLeast) scale = kLeast;
+  log_scales_.data()[at] = std::log(scale);
+  inverse_scales_.data()[at] = 1 / scale;
   int8_t* to =
       values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step + in_panel % step;
   for (int64_t part = 0; part < value_panels() * kPlanes; ++part)

@@ -34,8 +34,12 @@ class IntKvPool : public KvPlaces {
   const float* key_scales(int64_t layer, int64_t head, int64_t place) const {
     return key_scales_.data() + index(layer, head, place);
   }
-  const float* value_scales(int64_t layer, int64_t head, int64_t place) const {
-    return value_scales_.data() + index(layer, head, place);
+  /// Of a value's scale the logarithm and the inverse, as attention takes them.
+  const float* log_scales(int64_t layer, int64_t head, int64_t place) const {
+    return log_scales_.data() + index(layer, head, place);
+  }
+  const float* inverse_scales(int64_t layer, int64_t head, int64_t place) const {
+    return inverse_scales_.data() + index(layer, head, place);
   }
   /// Stores head_dim floats each.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
@@ -51,7 +55,8 @@ class IntKvPool : public KvPlaces {
   LargeBuffer<int8_t> keys_;
   LargeBuffer<int8_t> values_;
   FloatBuffer key_scales_;
-  FloatBuffer value_scales_;
+  FloatBuffer log_scales_;
+  FloatBuffer inverse_scales_;
 };
 
 }  // namespace sheaf

@@ -5,7 +5,9 @@
 #include "core/base/thread_pool.h"
 #include "core/model/model.h"
 #include "cpu/kernels/int_kernels.h"
+#include "cpu/kernels/kernels.h"
 #include "cpu/large_buffer.h"
+#include "cpu/stacked_rows.h"
 
 namespace sheaf {
 
@@ -18,8 +20,8 @@ struct IntLinear {
   FloatBuffer scales;          ///< [outputs rounded up to 16]
 };
 
-IntLinear pack(std::initializer_list<const Matrix*> matrices, int planes, const IntKernels& kernels,
-               ThreadPool& pool);
+IntLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order, int planes,
+               const IntKernels& kernels, ThreadPool& pool);
 
 /// The rows of a product as whole numbers, each with its own scale.
 class IntRows {
@@ -45,5 +47,9 @@ class IntRows {
 /// y[row][n] = Σₖ x[row][k] · W[n][k]; y has room for outputs rounded up to kPanel in every row.
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
            int64_t rows, float* y, int64_t y_stride);
+
+/// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
+void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kernels& float_kernels,
+                 ThreadPool& pool, const IntRows& x, int64_t rows, float* y, int64_t y_stride);
 
 }  // namespace sheaf

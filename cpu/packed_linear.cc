@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "cpu/stacked_rows.h"
-
 namespace sheaf {
 namespace {
 
@@ -15,20 +13,44 @@ namespace {
 constexpr int64_t kDepthBlock = 512;
 constexpr int64_t kRowBlock = 128;
 
+/// Few rows take several panels at once; many rows make one panel enough work for a task.
+int64_t panels_per_task(const Kernels& kernels, int64_t rows) {
+  return std::max<int64_t>(kernels.panels_at_once, rows >= 16 ? 1 : rows >= 3 ? 2 : 4);
+}
+
+/// Panels [first, first + count) of the product, y from their first output on.
+void multiply(const PackedLinear& linear, const Kernels& kernels, int64_t first, int64_t count,
+              const float* x, int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
+  std::array<const float*, kRowBlock> a;
+  std::array<float*, kRowBlock> c;
+  for (int64_t k = 0; k < linear.inputs; k += kDepthBlock) {
+    const int64_t depth = std::min(kDepthBlock, linear.inputs - k);
+    const float* b = linear.panels.data() + first * kPanel * linear.inputs + k * kPanel;
+    for (int64_t row = 0; row < rows; row += kRowBlock) {
+      const int64_t block = std::min(kRowBlock, rows - row);
+      for (int64_t i = 0; i < block; ++i) {
+        a[static_cast<size_t>(i)] = x + (row + i) * x_stride + k;
+        c[static_cast<size_t>(i)] = y + (row + i) * y_stride;
+      }
+      kernels.multiply(a.data(), c.data(), block, b, kPanel, kPanel * linear.inputs, depth, count, k > 0);
+    }
+  }
+}
+
 }  // namespace
 
-PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& pool) {
-  const StackedRows stacked(matrices);
+PackedLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order, ThreadPool& pool) {
+  const StackedRows stacked(matrices, order);
   PackedLinear linear;
   linear.inputs = stacked.inputs();
   linear.outputs = stacked.outputs();
-  const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
+  const int64_t panels = stacked.panels();
   linear.panels = FloatBuffer(panels * kPanel * linear.inputs, "the model's weights as fp32");
   std::vector<std::vector<float>> rows(static_cast<size_t>(pool.size()));
   pool.run(panels, [&](int64_t p, int thread) {
     std::vector<float>& scratch = rows[static_cast<size_t>(thread)];
     scratch.resize(static_cast<size_t>(kPanel * linear.inputs));
-    stacked.read(p * kPanel, kPanel, scratch.data());
+    stacked.read_panel(p, scratch.data());
     float* panel = linear.panels.data() + p * kPanel * linear.inputs;
     for (int64_t k = 0; k < linear.inputs; ++k)
       for (int64_t n = 0; n < kPanel; ++n)
@@ -40,24 +62,30 @@ PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& poo
 void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
            int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
-  // Few rows take several panels at once; many rows make one panel enough work for a task.
-  const int64_t per_task = std::max<int64_t>(kernels.panels_at_once, rows >= 16 ? 1 : rows >= 3 ? 2 : 4);
+  const int64_t per_task = panels_per_task(kernels, rows);
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
     const int64_t first = task * per_task;
-    const int64_t count = std::min(per_task, panels - first);
-    std::array<const float*, kRowBlock> a;
-    std::array<float*, kRowBlock> c;
-    for (int64_t k = 0; k < linear.inputs; k += kDepthBlock) {
-      const int64_t depth = std::min(kDepthBlock, linear.inputs - k);
-      const float* b = linear.panels.data() + first * kPanel * linear.inputs + k * kPanel;
-      for (int64_t row = 0; row < rows; row += kRowBlock) {
-        const int64_t block = std::min(kRowBlock, rows - row);
-        for (int64_t i = 0; i < block; ++i) {
-          a[static_cast<size_t>(i)] = x + (row + i) * x_stride + k;
-          c[static_cast<size_t>(i)] = y + (row + i) * y_stride + first * kPanel;
-        }
-        kernels.multiply(a.data(), c.data(), block, b, kPanel, kPanel * linear.inputs, depth, count, k > 0);
-      }
+    multiply(linear, kernels, first, std::min(per_task, panels - first), x, x_stride, rows,
+             y + first * kPanel, y_stride);
+  });
+}
+
+void apply_gated(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
+                 int64_t x_stride, int64_t rows, float* y, int64_t y_stride) {
+  constexpr int64_t kMost = 4;
+  const int64_t pairs = linear.outputs / (2 * kPanel);
+  const int64_t per_task = std::clamp<int64_t>(panels_per_task(kernels, rows) / 2, 1, kMost);
+  pool.run((pairs + per_task - 1) / per_task, [&](int64_t task, int) {
+    const int64_t first = task * per_task, count = std::min(per_task, pairs - first);
+    const int64_t width = count * 2 * kPanel;
+    alignas(64) std::array<float, kRowBlock * kMost * 2 * kPanel> both;
+    for (int64_t row = 0; row < rows; row += kRowBlock) {
+      const int64_t block = std::min(kRowBlock, rows - row);
+      multiply(linear, kernels, 2 * first, 2 * count, x + row * x_stride, x_stride, block, both.data(),
+               width);
+      for (int64_t pair = 0; pair < count; ++pair)
+        kernels.gated_silu(both.data() + pair * 2 * kPanel, width, block,
+                           y + row * y_stride + (first + pair) * kPanel, y_stride);
     }
   });
 }

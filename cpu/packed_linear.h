@@ -6,6 +6,7 @@
 #include "core/model/model.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/large_buffer.h"
+#include "cpu/stacked_rows.h"
 
 namespace sheaf {
 
@@ -16,10 +17,14 @@ struct PackedLinear {
   FloatBuffer panels;
 };
 
-PackedLinear pack(std::initializer_list<const Matrix*> matrices, ThreadPool& pool);
+PackedLinear pack(std::initializer_list<const Matrix*> matrices, RowOrder order, ThreadPool& pool);
 
 /// y[row][n] = Σₖ x[row][k] · W[n][k]; y has room for outputs rounded up to kPanel in every row.
 void apply(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
            int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
+
+/// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
+void apply_gated(const PackedLinear& linear, const Kernels& kernels, ThreadPool& pool, const float* x,
+                 int64_t x_stride, int64_t rows, float* y, int64_t y_stride);
 
 }  // namespace sheaf

@@ -9,12 +9,12 @@ std::string Products::describe() const {
   return fmt::format("{}, {}", planes() == 1 ? "int8" : "int16", int_kernels_.name);
 }
 
-Linear Products::pack(std::initializer_list<const Matrix*> matrices) const {
+Linear Products::pack(std::initializer_list<const Matrix*> matrices, RowOrder order) const {
   Linear linear;
   if (whole_numbers())
-    linear.ints = sheaf::pack(matrices, planes(), int_kernels_, threads_);
+    linear.ints = sheaf::pack(matrices, order, planes(), int_kernels_, threads_);
   else
-    linear.floats = sheaf::pack(matrices, threads_);
+    linear.floats = sheaf::pack(matrices, order, threads_);
   return linear;
 }
 
@@ -29,6 +29,14 @@ void ProductRows::multiply(const Linear& linear, int64_t rows, float* y, int64_t
     apply(linear.ints, products_.int_kernels_, products_.threads_, ints_, rows, y, y_stride);
   else
     apply(linear.floats, products_.kernels_, products_.threads_, floats_.data(), stride_, rows, y, y_stride);
+}
+
+void ProductRows::multiply_gated(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const {
+  const Kernels& kernels = products_.kernels_;
+  if (products_.whole_numbers())
+    apply_gated(linear.ints, products_.int_kernels_, kernels, products_.threads_, ints_, rows, y, y_stride);
+  else
+    apply_gated(linear.floats, kernels, products_.threads_, floats_.data(), stride_, rows, y, y_stride);
 }
 
 }  // namespace sheaf

@@ -26,7 +26,7 @@ class Products {
   /// "fp32, NEON" or "int8, i8mm".
   std::string describe() const;
 
-  Linear pack(std::initializer_list<const Matrix*> matrices) const;
+  Linear pack(std::initializer_list<const Matrix*> matrices, RowOrder order = RowOrder::stacked) const;
 
  private:
   friend class ProductRows;
@@ -54,6 +54,8 @@ class ProductRows {
   /// y[row][n] = Σₖ x[row][k] · W[n][k] for the first `rows` rows; y has room for outputs rounded up to
   /// kPanel in every row.
   void multiply(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const;
+  /// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
+  void multiply_gated(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const;
 
  private:
   const Products& products_;

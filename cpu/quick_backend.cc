@@ -47,7 +47,7 @@ Layer read_layer(const LayerWeights& weights, const Products& products) {
     }
   layer.qkv = products.pack({&weights.q, &weights.k, &weights.v});
   layer.o = products.pack({&weights.o});
-  layer.gate_up = products.pack({&weights.gate, &weights.up});
+  layer.gate_up = products.pack({&weights.gate, &weights.up}, RowOrder::in_turns);
   layer.down = products.pack({&weights.down});
   return layer;
 }
@@ -112,7 +112,7 @@ class QuickBackend final : public Backend {
   int64_t kv_size() const { return int64_t{config_.kv_heads} * config_.head_dim; }
   int64_t hidden_stride() const { return round_up_to_panel(config_.hidden); }
   int64_t qkv_stride() const { return round_up_to_panel(q_size() + 2 * kv_size()); }
-  int64_t gate_up_stride() const { return round_up_to_panel(int64_t{2} * config_.ffn); }
+  int64_t gated_stride() const { return round_up_to_panel(config_.ffn); }
 
   void make_room() {
     x_.reserve(rows_ * config_.hidden, "hidden rows");
@@ -121,7 +121,7 @@ class QuickBackend final : public Backend {
     y_.reserve(rows_ * hidden_stride(), "projected rows");
     qkv_.reserve(rows_ * qkv_stride(), "queries, keys and values");
     mixed_.reserve(rows_, q_size(), q_size(), "attention rows");
-    gate_up_.reserve(rows_, config_.ffn, gate_up_stride(), "MLP rows");
+    gated_.reserve(rows_, config_.ffn, gated_stride(), "MLP rows");
   }
 
   template <class Body>
@@ -205,13 +205,9 @@ class QuickBackend final : public Backend {
       add_residual(row, layer.attention_norm);
       enter_row(row, layer.mlp_norm);
     });
-    normed_.multiply(layer.gate_up, rows_, gate_up_.data(), gate_up_stride());
-    each_row([&](int64_t row) {
-      float* gate = gate_up_.row(row);
-      kernels_.gated_silu(gate, gate + config_.ffn, config_.ffn, gate);
-      gate_up_.ready(row);
-    });
-    gate_up_.multiply(layer.down, rows_, y_.data(), hidden_stride());
+    normed_.multiply_gated(layer.gate_up, rows_, gated_.data(), gated_stride());
+    if (products_.whole_numbers()) each_row([&](int64_t row) { gated_.ready(row); });
+    gated_.multiply(layer.down, rows_, y_.data(), hidden_stride());
     const bool last = static_cast<size_t>(index) + 1 == layers_.size();
     each_row([&](int64_t row) {
       add_residual(row, layer.mlp_norm);
@@ -269,7 +265,7 @@ class QuickBackend final : public Backend {
   FloatBuffer logits_;                   ///< [picks, vocab]
   ProductRows normed_{products_};        ///< [rows, hidden]
   ProductRows mixed_{products_};         ///< [rows, heads × head_dim]
-  ProductRows gate_up_{products_};       ///< [rows, 2 · ffn]; the first half goes on
+  ProductRows gated_{products_};         ///< [rows, ffn]
   ProductRows normed_picks_{products_};  ///< [picks, hidden]
   std::vector<bool> is_expert_;          ///< [picks]
 };

@@ -83,7 +83,10 @@ void ThreadPool::work(int thread) {
       continue;
     }
     for (int i = 0; i < 16; ++i) pause_briefly();
-    if (std::chrono::steady_clock::now() - idle_since > kPatience) gate_.wait(gate);
+    if (std::chrono::steady_clock::now() - idle_since <= kPatience) continue;
+    gate_.wait(gate);
+    idle_since =
+        std::chrono::steady_clock::now();  // it may come too late for this loop, but not for the next
   }
 }
 

@@ -43,7 +43,9 @@ struct Hardware {
   std::string measured;     ///< when
   bool borrowed = false;    ///< they are another device's
   DeviceModel device;
-  double error = 0;  ///< of an estimate, as a share
+  double error = 0;                            ///< of an estimate, as a share
+  CpuPrecision precision = CpuPrecision::f32;  ///< what a CPU was measured in
+  CpuPrecision wanted = CpuPrecision::f32;     ///< and what the job computes in
 
   /// None where no instance is known.
   std::optional<Price> price(int32_t count) const;

@@ -44,7 +44,7 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   const ModelConfig& config = asked.config;
   const Hardware& hardware = *asked.hardware;
   MemoryPlan plan;
-  const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config);
+  const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config, hardware.wanted);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
@@ -55,8 +55,9 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
     plan.room = hardware.memory - kContext;
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
-  } else {  // fp32, the weights packed anew; the embedding stays as it is
-    plan.weights = 4 * parameters(config);
+  } else {                                  // the weights packed anew; the embedding stays as it is
+    constexpr double kBytes[] = {4, 2, 1};  // of a weight, by precision
+    plan.weights = kBytes[static_cast<size_t>(hardware.wanted)] * parameters(config);
     plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));

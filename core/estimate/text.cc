@@ -83,6 +83,9 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
                 "not measured on this device; computed from the efficiency of {} and this device's peaks",
                 hardware.measured_on)
           : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
+  if (hardware.precision != hardware.wanted)
+    text += fmt::format("; the job computes in {}, which was not measured there and is faster",
+                        hardware.wanted == CpuPrecision::int8 ? "int8" : "int16");
   if (hardware.device.widened(hardware.error, config) > hardware.error)
     text += fmt::format(
         "; the model is {:.0f} times outside the measured sizes, where kernel launches and the host may "

@@ -8,7 +8,7 @@ namespace sheaf {
 Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
   const int64_t padded = round_up_to_panel(config.head_dim);
   const int64_t bytes =
-      precision == CpuPrecision::f32 ? 4 * (config.head_dim + padded) : 2 * (2 * padded + 4);
+      precision == CpuPrecision::f32 ? 4 * (config.head_dim + padded) : 2 * (2 * padded + 6);
   return {bytes * config.layers * config.kv_heads, 128};
 }
 

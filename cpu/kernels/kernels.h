@@ -5,12 +5,6 @@
 
 namespace sheaf {
 
-/// The weights of a row: their sum, and what the whole numbers are multiples of.
-struct Weights {
-  float sum = 0;
-  float scale = 0;
-};
-
 /// The inner loops of the quick backend for one instruction set.
 struct Kernels {
   const char* name;
@@ -25,18 +19,30 @@ struct Kernels {
   /// kPanel.
   float (*softmax)(float* scores, int64_t n);
 
-  /// The weights exp(score - highest) · value_scale as whole numbers of two planes, their bytes flipped, and
-  /// the sum of exp(score - highest). Everything has room for n rounded up to kPanel; value_scales are 0 from
-  /// n on. The scores are lost.
-  Weights (*weigh)(float* scores, const float* value_scales, int64_t n, uint8_t flip, int8_t* high,
-                   int8_t* low);
+  /// The weights e^(score + log_scale), scaled so that the largest is kMostWeight, as whole numbers of two
+  /// planes, their bytes flipped. Returns the sum of weight · inverse_scale, of the largest as 1. Everything
+  /// has room for n rounded up to kPanel, where the scales are 0; scores from n on are lost.
+  static constexpr float kMostWeight = 127.0f * 256;
+  float (*weigh)(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
+                 int8_t* high, int8_t* low);
 
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);
 
-  /// out = silu(gate) * up; out may be gate.
-  void (*gated_silu)(const float* gate, const float* up, int64_t n, float* out);
+  /// out[i] = silu(gate) · up for rows of a panel's gates and then its ups, `stride` floats apart.
+  void (*gated_silu)(const float* both, int64_t stride, int64_t rows, float* out, int64_t out_stride);
 };
+
+/// The multiply of an instruction set, which lies in a file of its own: it is compiled with other flags.
+struct MultiplyKernel {
+  int64_t panels_at_once;
+  decltype(Kernels::multiply) multiply;
+};
+MultiplyKernel base_multiply();
+#if defined(__x86_64__)
+MultiplyKernel avx2_multiply();
+MultiplyKernel avx512_multiply();
+#endif
 
 /// The best kernels this machine can run.
 const Kernels& best_kernels();

@@ -1,6 +1,5 @@
 #include "cpu/kernels/gated_silu.h"
 #include "cpu/kernels/kernels.h"
-#include "cpu/kernels/multiply.h"
 #include "cpu/kernels/rms_norm.h"
 #include "cpu/kernels/softmax.h"
 #include "cpu/kernels/weigh.h"
@@ -8,8 +7,8 @@
 namespace sheaf {
 
 const Kernels& avx512_kernels() {
-  static constexpr Kernels kernels{
-      kInstructionSet, panels_at_once(kMostRows), multiply, softmax, weigh, rms_norm, gated_silu};
+  const auto [at_once, multiply] = avx512_multiply();
+  static const Kernels kernels{kInstructionSet, at_once, multiply, softmax, weigh, rms_norm, gated_silu};
   return kernels;
 }
 

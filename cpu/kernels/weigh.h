@@ -1,15 +1,13 @@
 #pragma once
-#include <bit>
-#include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "cpu/kernels/bytes.h"
-#include "cpu/kernels/softmax.h"
 #include "cpu/kernels/vector.h"
 
-/// The softmax of a row as whole numbers of two planes. Three passes over a row that lies in the second
-/// cache: the highest, e^x with the sum and the largest product, and rounding; about 30 vector operations a
-/// vector, against 6 · head_dim for its score and its value. As in softmax(), score j always adds to lane j
-/// % 16.
+/// The softmax of a row as whole numbers of two planes. Two passes over a row that lies in the second cache:
+/// the highest, and e^x with the sum and rounding; about 30 vector operations a vector, against 6 · head_dim
+/// for its score and its value. As in softmax(), score j always adds to lane j % 16.
 namespace sheaf {
 namespace {
 
@@ -35,52 +33,55 @@ namespace {
   return p * power;
 }
 
-/// Sixteen products as bytes of two planes.
-[[gnu::always_inline]] inline void round_panel(const float* products, float inverse, uint8_t flip,
-                                               int8_t* high, int8_t* low) {
-  const auto* quads = reinterpret_cast<const Floats*>(products);
-  const Ints a = rounded(quads[0], inverse), b = rounded(quads[1], inverse), c = rounded(quads[2], inverse),
-             d = rounded(quads[3], inverse);
-  const Bytes upper = high_bytes(a, b, c, d) ^ static_cast<int8_t>(flip);
-  const Bytes lower = low_bytes(a, b, c, d) ^ static_cast<int8_t>(flip);
+/// The highest score + log_scale. Scores up to the end of the panel become minus infinity.
+float highest_sum(float* scores, const float* log_scales, int64_t n) {
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  const int64_t padded = round_up_to_panel(n);
+  for (int64_t i = n; i < padded; ++i) scores[i] = kLowest;
+  Vec high[kPerPanel];
+  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { high[v] = broadcast(kLowest); });
+  for (int64_t i = 0; i < padded; i += kPanel)
+    unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
+      high[v] = larger(load(scores + i + kLanes * v) + load(log_scales + i + kLanes * v), high[v]);
+    });
+  float lanes[kPanel];
+  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(lanes + kLanes * v, high[v]); });
+  float highest = lanes[0];
+  for (int i = 1; i < kPanel; ++i) highest = lanes[i] > highest ? lanes[i] : highest;
+  return highest;
+}
+
+/// A panel of whole numbers as bytes of two planes.
+[[gnu::always_inline]] inline void put_bytes(const Vec (&numbers)[kPerPanel], uint8_t flip, int8_t* high,
+                                             int8_t* low) {
+  Ints quads[4];
+  std::memcpy(quads, numbers, sizeof quads);
+  const Bytes upper = high_bytes(quads[0], quads[1], quads[2], quads[3]) ^ static_cast<int8_t>(flip);
+  const Bytes lower = low_bytes(quads[0], quads[1], quads[2], quads[3]) ^ static_cast<int8_t>(flip);
   std::memcpy(high, &upper, sizeof upper);
   std::memcpy(low, &lower, sizeof lower);
 }
 
-Weights weigh(float* scores, const float* value_scales, int64_t n, uint8_t flip, int8_t* high, int8_t* low) {
-  if (n == 0) return {};
-  const int64_t padded = round_up_to_panel(n);
-  const Vec shift = broadcast(highest_score(scores, n));
+float weigh(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
+            int8_t* high, int8_t* low) {
+  if (n == 0) return 0;
+  const Vec shift = broadcast(highest_sum(scores, log_scales, n));
+  const Vec most = broadcast(Kernels::kMostWeight), whole = broadcast(12582912.0f);
   Vec sums[kPerPanel];
-  IntVec tops[kPerPanel];  // as bits, which order numbers from 0 on as they do, and NaN last
-  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
-    sums[v] = Vec{};
-    tops[v] = IntVec{};
-  });
-  for (int64_t i = 0; i < padded; i += kPanel)
+  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { sums[v] = Vec{}; });
+  for (int64_t i = 0; i < n; i += kPanel) {
+    Vec numbers[kPerPanel];  // in the low bits, as bytes.h has them
     unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
-      const Vec weight = rough_exp(load(scores + i + kLanes * v) - shift);
-      const Vec product = weight * load(value_scales + i + kLanes * v);
-      store(scores + i + kLanes * v, product);
-      sums[v] = sums[v] + weight;
-      IntVec bits;
-      std::memcpy(&bits, &product, sizeof bits);
-      bits &= 0x7fffffff;  // a NaN may have a sign
-      tops[v] = bits > tops[v] ? bits : tops[v];
+      const int64_t at = i + kLanes * v;
+      const Vec weight = rough_exp(load(scores + at) + load(log_scales + at) - shift);
+      sums[v] = fma(weight, load(inverse_scales + at), sums[v]);
+      numbers[v] = fma(weight, most, whole);
     });
+    put_bytes(numbers, flip, high + i, low + i);
+  }
   float lanes[kPanel];
-  int32_t top_lanes[kPanel];
-  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
-    store(lanes + kLanes * v, sums[v]);
-    std::memcpy(top_lanes + kLanes * v, &tops[v], sizeof(IntVec));
-  });
-  int32_t top_bits = 0;
-  for (const int32_t bits : top_lanes) top_bits = bits > top_bits ? bits : top_bits;
-  const auto top = std::bit_cast<float>(top_bits);
-  constexpr float kLevels = 127.0f * 256;
-  const float inverse = top > 0 && std::isfinite(kLevels / top) ? kLevels / top : 0.0f;
-  for (int64_t i = 0; i < padded; i += kPanel) round_panel(scores + i, inverse, flip, high + i, low + i);
-  return {sum_lanes(lanes), top / kLevels};
+  unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(lanes + kLanes * v, sums[v]); });
+  return sum_lanes(lanes);
 }
 
 }  // namespace

@@ -95,10 +95,6 @@ void EstimateInputs::open_tokenizer(const EstimateAsked& asked) {
 }
 
 void EstimateInputs::assume_answers(const EstimateAsked& asked) {
-  if (const Precision precision = job_.model.on_cpu();
-      precision == Precision::int16 || precision == Precision::int8)
-    notes_.push_back(
-        fmt::format("on a CPU the job computes in {}, but CPUs are estimated in fp32", word_of(precision)));
   const bool given = asked.statistics.answer.has_value();
   const double usual = job_.task.kind == TaskKind::chat ? 0 : kUsualAnswer;
   const auto wanted = static_cast<int32_t>(std::lround(asked.statistics.answer.value_or(usual)));

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/model/shapes.h"
@@ -16,6 +19,7 @@ using nlohmann::ordered_json;
 constexpr const char* kFormat = "sheaf calibration 1";
 constexpr size_t kLargestFile = size_t{16} << 20;
 constexpr int64_t kMostRows = 1 << 20;
+constexpr std::string_view kPrecisions[] = {"f32", "int16", "int8"};  // in the enum's order
 
 /// Microseconds with the digits that a clock can mean.
 double microseconds(double seconds) {
@@ -33,7 +37,7 @@ class Reader {
 
   Calibration read() const {
     const json root = read_json_object(path_, kLargestFile);
-    only(root, {"format", "device", "machine", "date", "version", "measurements"}, "");
+    only(root, {"format", "device", "dtype", "machine", "date", "version", "measurements"}, "");
     const JsonFields fields(root, path_);
     if (const std::string format = fields.text("format"); format != kFormat)
       refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --calibrate", path_,
@@ -41,6 +45,7 @@ class Reader {
     const std::string backend = fields.text("device");
     Calibration calibration{device_of(backend), backend, fields.text("date"), fields.text("version"), {}};
     if (root.contains("machine")) calibration.machine = fields.text("machine");
+    if (root.contains("dtype")) calibration.precision = precision(fields.text("dtype"));
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
       refuse("{}: \"measurements\" must be a list with at least one entry", path_);
@@ -49,6 +54,13 @@ class Reader {
   }
 
  private:
+  CpuPrecision precision(const std::string& word) const {
+    const auto found = std::ranges::find(kPrecisions, word);
+    if (found == std::end(kPrecisions))
+      refuse("{}: \"dtype\" is \"{}\"; use one of {}", path_, word, fmt::join(kPrecisions, ", "));
+    return static_cast<CpuPrecision>(found - std::begin(kPrecisions));
+  }
+
   void only(const json& object, std::initializer_list<const char*> known, const std::string& where) const {
     for (const auto& [key, value] : object.items())
       if (std::ranges::find(known, key) == known.end())
@@ -103,7 +115,10 @@ class Reader {
 
 std::string calibration_text(const Calibration& calibration) {
   ordered_json head{{"format", kFormat}, {"device", calibration.backend}};
-  if (!calibration.machine.empty()) head["machine"] = calibration.machine;
+  if (!calibration.machine.empty()) {
+    head["machine"] = calibration.machine;
+    head["dtype"] = kPrecisions[static_cast<size_t>(calibration.precision)];
+  }
   head.update({{"date", calibration.date}, {"version", calibration.version}});
   std::string text = head.dump();
   text.back() = ',';

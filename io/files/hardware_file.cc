@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Added to what the calibration's own steps show: real steps differ from made-up ones.
-constexpr double kLeastError = 0.10;
+// At least, whatever the calibration's own steps show: real steps differ from made-up ones, on a CPU by more.
+constexpr double kLeastError = 0.10, kLeastCpuError = 0.15;
 // Another device's efficiencies: kernels and clocks differ.
 constexpr double kBorrowedError = 0.40;
 constexpr Range<double> kPositive{1e-6, 1e12};
@@ -36,7 +36,8 @@ Instance read_instance(const YamlPtr& node) {
 /// A device as written, and where its efficiencies come from.
 struct Entry {
   Hardware hardware;
-  std::string calibration, like;
+  std::vector<std::string> calibrations;
+  std::string like;
   std::string where;
 };
 
@@ -53,7 +54,7 @@ Entry read_entry(const YamlNode::Entry& node) {
   map.number("bandwidth_gb", bandwidth_gb, kPositive);
   map.number("memory_gb", memory_gb, kPositive);
   map.number("load_gb", load_gb, kPositive);
-  map.text("calibration", entry.calibration);
+  map.text_list("calibration", entry.calibrations);
   map.text("like", entry.like);
   const YamlPtr instances = map.node("instances");
   map.require("title");
@@ -63,9 +64,12 @@ Entry read_entry(const YamlNode::Entry& node) {
     map.require("bandwidth_gb");
   }
   map.finish();
-  if (entry.calibration.empty() == entry.like.empty())
+  if (entry.calibrations.empty() == entry.like.empty())
     refuse("{}: {} needs either calibration (a file) or like (another device)", map.where(), node.key);
   hardware.gpu = kind == "gpu";
+  if (hardware.gpu && entry.calibrations.size() > 1)
+    refuse("{}: {} has several calibrations; only a CPU has one for each dtype", map.where("calibration"),
+           node.key);
   hardware.flops = tflops * 1e12;
   hardware.bandwidth = bandwidth_gb * 1e9;
   hardware.memory = memory_gb * 1e9;
@@ -80,28 +84,36 @@ Entry read_entry(const YamlNode::Entry& node) {
   return entry;
 }
 
-Calibration calibration_of(const Entry& entry, const fs::path& folder) {
-  const std::string path = (folder / entry.calibration).string();
-  if (!fs::is_regular_file(path))
-    refuse("{}: {}: no such calibration file: {}", entry.where, entry.hardware.name, path);
-  return read_calibration(path);
+std::vector<Calibration> calibrations_of(const Entry& entry, const fs::path& folder) {
+  std::vector<Calibration> calibrations;
+  for (const std::string& name : entry.calibrations) {
+    const std::string path = (folder / name).string();
+    if (!fs::is_regular_file(path))
+      refuse("{}: {}: no such calibration file: {}", entry.where, entry.hardware.name, path);
+    calibrations.push_back(read_calibration(path));
+  }
+  return calibrations;
 }
 
-void take_measured(Entry& entry, const fs::path& folder) {
-  const Calibration calibration = calibration_of(entry, folder);
+void take_measured(Entry& entry, const fs::path& folder, CpuPrecision wanted) {
+  const std::vector<Calibration> calibrations = calibrations_of(entry, folder);
   Hardware& hardware = entry.hardware;
+  if (!hardware.gpu) hardware.wanted = wanted;
+  const auto found = std::ranges::find(calibrations, hardware.wanted, &Calibration::precision);
+  const Calibration& calibration = found != calibrations.end() ? *found : calibrations.front();
+  hardware.precision = calibration.precision;
   hardware.device = fit_device(calibration);
   hardware.measured_on = calibration.machine.empty()
                              ? calibration.backend
                              : fmt::format("{} ({})", calibration.backend, calibration.machine);
   hardware.measured = calibration.date;
-  hardware.error = std::max(kLeastError, hardware.device.error);
+  hardware.error = std::max(hardware.gpu ? kLeastError : kLeastCpuError, hardware.device.error);
 }
 
 void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
-  if (found == entries.end() || found->calibration.empty())
+  if (found == entries.end() || found->calibrations.empty())
     refuse("{}: {}: like names {}, which is not a device with its own calibration", entry.where,
            entry.hardware.name, entry.like);
   Hardware& hardware = entry.hardware;
@@ -131,15 +143,15 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
 
 }  // namespace
 
-HardwareList read_hardware(const std::string& path) {
+HardwareList read_hardware(const std::string& path, CpuPrecision precision) {
   HardwareList list;
   list.path = path;
   std::vector<Entry> entries = read_entries(path, list.prices_as_of);
   const fs::path folder = fs::path(path).parent_path();
   for (Entry& entry : entries)
-    if (!entry.calibration.empty()) take_measured(entry, folder);
+    if (!entry.calibrations.empty()) take_measured(entry, folder, precision);
   for (Entry& entry : entries)
-    if (entry.calibration.empty()) take_borrowed(entry, entries);
+    if (entry.calibrations.empty()) take_borrowed(entry, entries);
   for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
   return list;
 }
@@ -149,15 +161,16 @@ std::optional<DeviceModel> find_device_model(const std::string& device) {
   try {
     const std::string path = find_hardware_file();
     std::string prices_as_of;
-    for (const Entry& entry : read_entries(path, prices_as_of)) {
-      if (entry.calibration.empty()) continue;
-      const Calibration calibration = calibration_of(entry, fs::path(path).parent_path());
-      if (calibration.device != device) continue;
-      DeviceModel model = fit_device(calibration);
-      if (entry.hardware.gpu || calibration.machine == processor_and_cores()) return model;
-      model.error = std::max(kBorrowedError, model.error);
-      if (!other) other = std::move(model);
-    }
+    for (const Entry& entry : read_entries(path, prices_as_of))
+      for (const Calibration& calibration : calibrations_of(entry, fs::path(path).parent_path())) {
+        if (calibration.device != device) continue;
+        DeviceModel model = fit_device(calibration);
+        if (entry.hardware.gpu) return model;
+        const bool here = calibration.machine == processor_and_cores();
+        model.error = std::max(here ? kLeastCpuError : kBorrowedError, model.error);
+        if (here) return model;
+        if (!other) other = std::move(model);
+      }
   } catch (const Error&) {  // a job does not need the list
   }
   return other;

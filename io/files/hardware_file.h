@@ -7,8 +7,9 @@
 
 namespace sheaf {
 
-/// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it.
-HardwareList read_hardware(const std::string& path);
+/// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it. A CPU has
+/// its calibration in `precision` where there is one, else that in fp32.
+HardwareList read_hardware(const std::string& path, CpuPrecision precision = CpuPrecision::f32);
 
 /// How long steps take on the `device` that a backend names, where the list has a calibration of it: a
 /// CPU's counts as another machine's where the processor or its number of cores differ, and has a wider

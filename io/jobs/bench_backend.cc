@@ -70,6 +70,8 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
     if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
 #endif
   }
+  if (device_ >= 0 && wanted.precision != CpuPrecision::f32)
+    refuse("--dtype: a GPU computes in bf16; use --device cpu with int16 and int8");
   const Stopwatch watch(weights_seconds_);
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA
@@ -81,7 +83,7 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   }
 #endif
   if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, usable_cores().threads());
+  backend_ = make_quick_backend(model_, usable_cores().threads(), wanted.precision);
 }
 
 int64_t BenchBackend::kv_room() const {

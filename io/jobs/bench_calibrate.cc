@@ -4,11 +4,11 @@
 #include <chrono>
 #include <ctime>
 #include <memory>
-#include <sys/resource.h>
 
 #include "core/base/error.h"
 #include "core/estimate/probe_list.h"
 #include "core/model/shapes.h"
+#include "io/base/process_use.h"
 #include "io/base/processor_name.h"
 #include "io/base/usable_cores.h"
 #include "io/jobs/bench_backend.h"
@@ -20,20 +20,6 @@ struct StepTime {
   StageSeconds device;  ///< all zero where the backend does not say
   double wall = 0;
 };
-
-struct ProcessUse {
-  double seconds = 0;      ///< of processors
-  long interruptions = 0;  ///< times that others took one
-};
-
-ProcessUse process_use() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_nivcsw};
-}
 
 StageSeconds stages_of(const Backend& backend) {
   StageSeconds seconds;
@@ -116,34 +102,36 @@ double between(const std::vector<std::pair<double, double>>& curve, double rows)
   return before->second + share * (after->second - before->second);
 }
 
-/// Stages of a backend that does not time them, from whole steps of models with one layer and with more: what
-/// another layer costs, and of it what keys cost beyond rows that see but themselves.
+/// Stages of a backend that does not time them, from whole steps of models with few layers and with more:
+/// what another layer costs, and of it what keys cost beyond rows that see but themselves. Both models have
+/// more weights than a cache holds.
 class StagesByDifference {
  public:
-  static constexpr int32_t kLayers = 8;
   StagesByDifference(const BenchModel& model, int32_t layers) : layers_(layers) {
     BenchModel part = model;
     const int threads = usable_cores().threads();
-    part.layers = 1;
-    one_ = std::make_unique<ProbeTimer>(part, threads);
-    part.layers = 1 + kLayers;
+    part.layers = kFew;
+    few_ = std::make_unique<ProbeTimer>(part, threads);
+    part.layers = kMore;
     more_ = std::make_unique<ProbeTimer>(part, threads);
   }
 
   const Backend& backend() { return more_->backend(); }
   bool fits(const Probe& probe) const { return more_->fits(probe); }
   StageSeconds time(const Probe& probe, bool bare) {
-    const double one = one_->time(probe).wall, more = more_->time(probe).wall;
-    const double layer = std::max(0.0, (more - one) / kLayers);
+    const double few = few_->time(probe).wall, more = more_->time(probe).wall;
+    const double layer = std::max(0.0, (more - few) / (kMore - kFew));
     const auto rows = static_cast<double>(probe.rows());
     if (bare) bare_.emplace_back(rows, layer);
     const double products = bare ? layer : std::min(layer, between(bare_, rows));
-    return {layers_ * products, layers_ * (layer - products), 0, std::max(0.0, one - layer)};
+    return {layers_ * products, layers_ * (layer - products), 0, std::max(0.0, few - kFew * layer)};
   }
 
  private:
+  static constexpr int32_t kFew = 6, kMore = 18;
+
   int32_t layers_;
-  std::unique_ptr<ProbeTimer> one_, more_;
+  std::unique_ptr<ProbeTimer> few_, more_;
   std::vector<std::pair<double, double>> bare_;  ///< rows and seconds of a layer, rising
 };
 
@@ -158,7 +146,7 @@ std::string today() {
 
 }  // namespace
 
-Calibration calibrate(const Device& device, std::vector<std::string> shapes,
+Calibration calibrate(const Device& device, CpuPrecision precision, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress) {
   const bool cpu = device.kind == Device::Kind::cpu;
@@ -172,9 +160,10 @@ Calibration calibrate(const Device& device, std::vector<std::string> shapes,
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
   if (cpu) calibration.machine = processor_and_cores();
+  calibration.precision = precision;
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
-    const BenchModel model{shape, "", device};
+    const BenchModel model{.shape = shape, .path = "", .device = device, .precision = precision};
     const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
     std::unique_ptr<ProbeTimer> timer;
     std::unique_ptr<StagesByDifference> differences;

@@ -49,7 +49,7 @@ void RunCount::step(const EngineStats& engine, const PipelineStats& pipeline, co
   session_.device_seconds = backend.stage_seconds();
 }
 
-void RunCount::predict(double seconds, double error) {
+void RunCount::predict(std::optional<double> seconds, double error) {
   const std::lock_guard lock(mutex_);
   session_.predicted_seconds = seconds;
   session_.predicted_error = error;

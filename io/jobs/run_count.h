@@ -24,8 +24,9 @@ class RunCount {
   /// After every step, and once after the last row.
   void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
             bool last = false);
-  /// The time that the steps so far were predicted to take, and how far off that may be, as a share.
-  void predict(double seconds, double error);
+  /// The time that the steps so far were predicted to take, none where that means nothing, and how far off it
+  /// may be, as a share.
+  void predict(std::optional<double> seconds, double error);
   void row(const Row& row, const Outcome& outcome);
   void reject(const Reject& reject);
   /// After a group was committed; saves the count now and then.

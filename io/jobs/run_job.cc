@@ -1,5 +1,6 @@
 #include "io/jobs/run_job.h"
 
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "core/report/report_html.h"
 #include "core/task/record_row.h"
 #include "io/base/file_layer.h"
+#include "io/base/process_use.h"
 #include "io/corpus/corpus.h"
 #include "io/files/confidence_file.h"
 #include "io/files/hardware_file.h"
@@ -62,6 +64,9 @@ class JobRun {
   std::unique_ptr<Backend> backend_;
   std::optional<DeviceModel> device_;
   std::optional<PredictedBackend> predicted_;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point started_;
+  ProcessUse used_before_;
   std::optional<RunCount> count_;
   std::optional<Engine> engine_;
   std::unique_ptr<Task> task_;
@@ -137,6 +142,8 @@ void JobRun::wire() {
   count_.emplace(describe_run(options), *folder_);
   if (!count_->notice().empty()) listener_.note(count_->notice());
   count_->start(open_seconds + bench_.open_seconds());
+  started_ = Clock::now();
+  used_before_ = process_use();
   device_ = find_device_model(backend_->device());
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
@@ -159,8 +166,13 @@ void JobRun::wire() {
 void JobRun::count_step(const EngineStats& stats) {
   const PipelineStats done = pipeline_->stats();
   count_->step(stats, done, *backend_);
-  if (predicted_)
-    count_->predict(predicted_->time().seconds(), device_->widened(device_->error, backend_->config()));
+  if (predicted_) {
+    // A busy machine takes longer than its calibration knows of.
+    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    const bool busy = !bench_.on_gpu() && disturbed(used_before_, process_use(), seconds, bench_.threads());
+    count_->predict(busy ? std::nullopt : std::optional(predicted_->time().seconds()),
+                    device_->widened(device_->error, backend_->config()));
+  }
   if (!records_to_come_ && done.share_read.value_or(0) > 0)
     listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
   listener_.step(done.decoded, done.rejects, job().cost.usd_per_hour * job().cost.devices / 3600);

@@ -54,12 +54,12 @@ int choose_device(const Device& asked, Precision dtype, std::vector<std::string>
 #endif
 }
 
+}  // namespace
+
 CpuPrecision cpu_precision(Precision dtype) {
   if (dtype == Precision::int8) return CpuPrecision::int8;
   return dtype == Precision::int16 ? CpuPrecision::int16 : CpuPrecision::f32;
 }
-
-}  // namespace
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
@@ -98,13 +98,16 @@ std::unique_ptr<Corpus> Workbench::corpus() const {
   return open_corpus(job_, job_.task.kind == TaskKind::extract ? &schema_ : nullptr);
 }
 
+int Workbench::threads() const {
+  return job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
+}
+
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
-  const int threads = job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
-  return make_quick_backend(model_, threads, cpu_precision(job_.model.on_cpu()));
+  return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));
 }
 
 Footprint Workbench::footprint() const {

@@ -15,6 +15,9 @@
 
 namespace sheaf {
 
+/// What the CPU computes in for the job's dtype; fp32 where it leaves that open.
+CpuPrecision cpu_precision(Precision dtype);
+
 /// Everything a job needs laid out: model, tokenizer, task. Made once per command.
 class Workbench {
  public:
@@ -27,6 +30,7 @@ class Workbench {
   const ChatTemplate& chat() const { return chat_; }
   const Examples& examples() const { return examples_; }
   bool on_gpu() const { return device_ >= 0; }
+  int threads() const;  ///< that compute on the CPU
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
   const std::vector<std::string>& notices() const { return notices_; }

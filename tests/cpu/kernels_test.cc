@@ -125,24 +125,27 @@ TEST(Kernels, WholeWeightsAreAccurate) {
     for (const int64_t n : {1, 2, 15, 16, 17, 100, 1000}) {
       const auto scores = random_floats(static_cast<size_t>(n), 5, 5);
       const auto padded = static_cast<size_t>(round_up_to_panel(n));
-      std::vector<float> room(padded, 1e30f), scales(padded, 0.0f);
+      std::vector<float> room(padded, 1e30f), logs(padded, 0.0f), inverses(padded, 0.0f);
       std::copy(scores.begin(), scores.end(), room.begin());
-      for (size_t i = 0; i < scores.size(); ++i) scales[i] = 0.5f + static_cast<float>(i % 7);
-      std::vector<int8_t> high(padded), low(padded);
-      const Weights made = kernels->weigh(room.data(), scales.data(), n, 0, high.data(), low.data());
-      const auto highest = static_cast<double>(*std::max_element(scores.begin(), scores.end()));
-      double expected_sum = 0, top = 0;
       std::vector<double> expected;
+      double expected_sum = 0, top = 0;
       for (size_t i = 0; i < scores.size(); ++i) {
-        const double weight = std::exp(static_cast<double>(scores[i]) - highest);
+        const float scale = 0.5f + static_cast<float>(i % 7);
+        logs[i] = std::log(scale);
+        inverses[i] = 1 / scale;
+        const double weight = std::exp(static_cast<double>(scores[i]));
         expected_sum += weight;
-        expected.push_back(weight * static_cast<double>(scales[i]));
+        expected.push_back(weight * static_cast<double>(scale));
         top = std::max(top, expected.back());
       }
-      EXPECT_NEAR(static_cast<double>(made.sum) / expected_sum, 1, 1e-5) << kernels->name;
+      std::vector<int8_t> high(padded), low(padded);
+      const float sum =
+          kernels->weigh(room.data(), logs.data(), inverses.data(), n, 0, high.data(), low.data());
+      EXPECT_NEAR(static_cast<double>(sum) * top / expected_sum, 1, 1e-5) << kernels->name;
       for (size_t i = 0; i < padded; ++i) {
-        const double value = (256.0 * high[i] + low[i]) * static_cast<double>(made.scale);
-        EXPECT_NEAR(value, i < expected.size() ? expected[i] : 0, 3e-5 * top) << kernels->name << " at " << i;
+        const double weight = (256.0 * high[i] + low[i]) / static_cast<double>(Kernels::kMostWeight);
+        EXPECT_NEAR(weight, i < expected.size() ? expected[i] / top : 0, 3e-5)
+            << kernels->name << " at " << i;
       }
     }
 }
@@ -150,15 +153,16 @@ TEST(Kernels, WholeWeightsAreAccurate) {
 TEST(Kernels, WholeWeightsKeepNan) {
   for (const Kernels* kernels : all_kernels())
     for (const bool in_score : {true, false}) {
-      std::vector<float> scores(kPanel, 1.0f), scales(kPanel, 1.0f);
-      (in_score ? scores : scales)[2] = -NAN;
+      std::vector<float> scores(kPanel, 1.0f), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
+      (in_score ? scores : logs)[2] = -NAN;
       std::vector<int8_t> high(kPanel), low(kPanel);
-      const Weights made = kernels->weigh(scores.data(), scales.data(), 5, 0, high.data(), low.data());
-      EXPECT_TRUE(std::isnan(made.scale / made.sum)) << kernels->name;
+      EXPECT_TRUE(std::isnan(
+          kernels->weigh(scores.data(), logs.data(), inverses.data(), 5, 0, high.data(), low.data())))
+          << kernels->name;
     }
 }
 
-TEST(Kernels, NormAndActivationAreAccurate) {
+TEST(Kernels, NormIsAccurate) {
   for (const Kernels* kernels : all_kernels())
     for (const size_t n : {1, 7, 16, 30, 64, 577}) {
       const auto x = random_floats(n, 6, 3);
@@ -171,21 +175,30 @@ TEST(Kernels, NormAndActivationAreAccurate) {
       for (size_t i = 0; i < n; ++i)
         EXPECT_NEAR(static_cast<double>(out[i]),
                     static_cast<double>(x[i]) * static_cast<double>(y[i]) * scale, 1e-5);
-      kernels->gated_silu(x.data(), y.data(), static_cast<int64_t>(n), out.data());
-      for (size_t i = 0; i < n; ++i) {
-        const auto gate = static_cast<double>(x[i]);
-        EXPECT_NEAR(static_cast<double>(out[i]), gate / (1 + std::exp(-gate)) * static_cast<double>(y[i]),
-                    1e-5);
-      }
     }
+}
+
+TEST(Kernels, ActivationIsAccurate) {
+  constexpr size_t kRows = 5, kStride = 40, kOutStride = 20, kWidth = kPanel;
+  const auto both = random_floats(kRows * kStride, 7, 3);
+  for (const Kernels* kernels : all_kernels()) {
+    std::vector<float> out(kRows * kOutStride, 7.0f);
+    kernels->gated_silu(both.data(), kStride, kRows, out.data(), kOutStride);
+    for (size_t row = 0; row < kRows; ++row)
+      for (size_t i = 0; i < kOutStride; ++i) {
+        const auto gate = static_cast<double>(both[row * kStride + i]);
+        const auto up = static_cast<double>(both[row * kStride + kWidth + i]);
+        const double expected = i < kWidth ? gate / (1 + std::exp(-gate)) * up : 7;
+        EXPECT_NEAR(static_cast<double>(out[row * kOutStride + i]), expected, 1e-5);
+      }
+  }
 }
 
 TEST(Kernels, ActivationOfExtremesIsFinite) {
   for (const Kernels* kernels : all_kernels()) {
-    const std::vector<float> gate{-1e30f, -200, 200, 1e30f};
-    const std::vector<float> up(4, 1.0f);
-    std::vector<float> out(4);
-    kernels->gated_silu(gate.data(), up.data(), 4, out.data());
+    std::vector<float> both(2 * kPanel, 1.0f), out(kPanel);
+    std::ranges::copy(std::vector<float>{-1e30f, -200, 200, 1e30f}, both.begin());
+    kernels->gated_silu(both.data(), 2 * kPanel, 1, out.data(), kPanel);
     EXPECT_NEAR(out[0], 0, 1e-6f);
     EXPECT_NEAR(out[1], 0, 1e-6f);
     EXPECT_EQ(out[2], 200);

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/estimate/sweep.h"
+#include "core/model/shapes.h"
 #include "io/files/calibration_file.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
@@ -119,6 +120,36 @@ hardware:
   EXPECT_NEAR(small.device.peak_flops, big.device.peak_flops / 2, 1e6);
   EXPECT_FALSE(small.price(1));
   EXPECT_TRUE(says(refusal([&] { list.find("huge"); }), "small, big"));
+}
+
+TEST_F(EstimateFiles, ACpuHasACalibrationForEachDtype) {
+  Calibration calibration = MadeUpDevice::calibration();
+  calibration.machine = "some processor";
+  write("f32.json", calibration_text(calibration));
+  calibration.precision = CpuPrecision::int8;
+  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.25;
+  write("int8.json", calibration_text(calibration));
+  const std::string path = write("h.yaml", R"(
+prices_as_of: "2025-07"
+hardware:
+  cpu: {title: a CPU, kind: cpu, memory_gb: 16, calibration: [f32.json, int8.json]}
+)");
+  const auto peak = [&](CpuPrecision precision) {
+    return read_hardware(path, precision).find("cpu").device.peak_flops;
+  };
+  EXPECT_NEAR(peak(CpuPrecision::int8) / peak(CpuPrecision::f32), 4, 0.01);
+  EXPECT_EQ(read_hardware(path, CpuPrecision::int8).find("cpu").precision, CpuPrecision::int8);
+  // Nobody measured int16: fp32 stands for it, and the estimate says so.
+  const HardwareList list = read_hardware(path, CpuPrecision::int16);
+  const Hardware& other = list.find("cpu");
+  EXPECT_EQ(other.precision, CpuPrecision::f32);
+  EXPECT_TRUE(says(error_text(other, shape_by_name("qwen3-8b")), "the job computes in int16"));
+  EXPECT_FALSE(
+      says(error_text(read_hardware(path).find("cpu"), shape_by_name("qwen3-8b")), "the job computes in"));
+  EXPECT_TRUE(
+      says(refusal_of_hardware("prices_as_of: now\nhardware:\n  gpu: {title: t, tflops: 1, bandwidth_gb: "
+                               "1, memory_gb: 1, calibration: [f32.json, int8.json]}"),
+           "only a CPU has one for each dtype"));
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {

@@ -139,6 +139,20 @@ TEST(EstimateCommand, RefusesWhatIsNoLength) {
   EXPECT_NE(ran.err.find("must be a number from 1 to 10000000; got 0.3"), std::string::npos) << ran.err;
 }
 
+TEST(EstimateProgram, ACpuIsEstimatedInTheDtypeOfTheJob) {
+  const test::Scratch scratch;
+  const auto seconds = [&](const std::string& dtype) {
+    const auto ran = run_sheaf(
+        scratch,
+        "estimate configs/demo.yaml --hardware cpu --model smollm2-135m --json --set model.dtype=" + dtype);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out).at("seconds").at("total").get<double>();
+  };
+  const double f32 = seconds("f32"), int16 = seconds("int16"), int8 = seconds("int8");
+  EXPECT_LT(int16, 0.8 * f32);
+  EXPECT_LT(int8, 0.8 * int16);
+}
+
 TEST(Calibrate, RefusesBeforeItMeasures) {
   const test::Scratch scratch;
   const std::string file = scratch.file("device.json");

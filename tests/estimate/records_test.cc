@@ -115,6 +115,7 @@ TEST(FindDeviceModel, ACpuIsKnownByItsProcessorAndCores) {
     EXPECT_LT(found->error, 0.3);
   else
     EXPECT_GE(found->error, 0.4);
+  EXPECT_TRUE(find_device_model("CPU, int8, i8mm, 2 threads"));
   EXPECT_FALSE(find_device_model("CPU, fp32, NEON, 3 threads"));
   EXPECT_TRUE(find_device_model("NVIDIA H200"));
 }
