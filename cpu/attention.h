@@ -20,6 +20,7 @@ class Attention {
   virtual const KvPlaces& places() const = 0;
   /// Stores head_dim floats each; may be called for different places at once.
   virtual void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) = 0;
+  virtual void copy(int64_t layer, int64_t head, int64_t from, int64_t to) = 0;  ///< places
 
   /// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees
   /// no key. queries: [rows, query_stride], the heads first; out: [rows, heads × head_dim].

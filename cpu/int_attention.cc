@@ -260,6 +260,9 @@ class IntAttention final : public Attention {
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) override {
     pool_.write(layer, head, place, key, value);
   }
+  void copy(int64_t layer, int64_t head, int64_t from, int64_t to) override {
+    pool_.copy(layer, head, from, to);
+  }
 
   void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
            float* out) override {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 namespace sheaf {
@@ -47,6 +48,26 @@ void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* k
       values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step + in_panel % step;
   for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
     for (int64_t d = 0; d < kChunk; ++d) to[part * kChunk * kPanel + d * step] = numbers[part * kChunk + d];
+}
+
+void IntKvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
+  const int64_t a = index(layer, head, from), b = index(layer, head, to), step = layout_.step;
+  for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_})
+    scales->data()[b] = scales->data()[a];
+  // A key is a column of its panel, in pieces of `step` bytes.
+  const auto key = [&](int64_t at) {
+    return keys_.data() + at / kPanel * key_panel_bytes() + at % kPanel * step;
+  };
+  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step)
+    std::memcpy(key(b) + piece, key(a) + piece, static_cast<size_t>(step));
+  const auto value = [&](int64_t at) {
+    const int64_t in_panel = at % kPanel;
+    return values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step +
+           in_panel % step;
+  };
+  for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
+    for (int64_t d = 0; d < kChunk; ++d)
+      value(b)[part * kChunk * kPanel + d * step] = value(a)[part * kChunk * kPanel + d * step];
 }
 
 }  // namespace sheaf

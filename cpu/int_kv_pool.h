@@ -43,6 +43,7 @@ class IntKvPool : public KvPlaces {
   }
   /// Stores head_dim floats each.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
+  void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
 
  private:
   int64_t index(int64_t layer, int64_t head, int64_t place) const {

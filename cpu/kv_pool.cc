@@ -33,4 +33,14 @@ void KvPool::write(int64_t layer, int64_t head, int64_t place, const float* key,
             values_.data() + ((layer * kv_heads_ + head) * places() + place) * value_stride_);
 }
 
+void KvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
+  const int64_t first = (layer * kv_heads_ + head) * places();
+  const auto column = [&](int64_t place) {
+    return keys_.data() + (first + place / kPanel * kPanel) * head_dim_ + place % kPanel;
+  };
+  for (int64_t d = 0; d < head_dim_; ++d) column(to)[d * kPanel] = column(from)[d * kPanel];
+  std::copy_n(values_.data() + (first + from) * value_stride_, head_dim_,
+              values_.data() + (first + to) * value_stride_);
+}
+
 }  // namespace sheaf

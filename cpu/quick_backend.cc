@@ -198,6 +198,10 @@ class QuickBackend final : public Backend {
     if (index == 0) each_row([&](int64_t row) { enter_row(row, layer.attention_norm); });
     normed_.multiply(layer.qkv, rows_, qkv_.data(), qkv_stride());
     each_row([&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
+    for (const KeyCopy& copy : batch.copies)
+      for (int64_t head = 0; head < config_.kv_heads; ++head)
+        attention_->copy(index, head, attention_->places().place_of_slot(copy.from),
+                         attention_->places().place_of_slot(copy.to));
     attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
     if (products_.whole_numbers()) each_row([&](int64_t row) { mixed_.ready(row); });
     mixed_.multiply(layer.o, rows_, y_.data(), hidden_stride());

@@ -146,6 +146,9 @@ class ReferenceBackend final : public Backend {
       std::copy(key.begin(), key.end(), layer.keys.data() + slot);
       std::copy(value.begin(), value.end(), layer.values.data() + slot);
     }
+    for (const KeyCopy& copy : batch.copies)
+      for (const FloatBuffer* half : {&layer.keys, &layer.values})
+        std::copy_n(half->data() + copy.from * kv_size(), kv_size(), half->data() + copy.to * kv_size());
     for (size_t row = 0; row < hidden_.size(); ++row) {
       add_attention(layer, row, queries[row]);
       add_mlp(layer, row);

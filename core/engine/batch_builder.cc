@@ -18,19 +18,37 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   const int32_t row = batch_->rows();
   const auto count = static_cast<int32_t>(tokens.size());
   batch_->tokens.insert(batch_->tokens.end(), tokens.begin(), tokens.end());
-  for (int32_t index = first; index < first + count;) {
-    const int32_t page = own->pages[static_cast<size_t>(index / page_size_)];
-    const int32_t end = std::min(first + count, (index / page_size_ + 1) * page_size_);
-    for (int32_t slot = page * page_size_ + index % page_size_; index < end; ++index, ++slot) {
-      batch_->positions.push_back(segment.first_position + index);
+  const int32_t lead = own->lead;
+  for (int32_t key = lead + first; key < lead + first + count;) {
+    const int32_t end = std::min(lead + first + count, (key / page_size_ + 1) * page_size_);
+    for (int32_t slot = slot_of(own, key); key < end; ++key, ++slot) {
+      batch_->positions.push_back(segment.first_position + key - lead);
       batch_->kv_slots.push_back(slot);
     }
   }
+  if (first == 0) add_copies(own);
   for (const Sight& sight : segment.sees) {
     Resident* seen = residents[static_cast<size_t>(sight.segment)];
-    if (seen->keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : seen->keys, seen->keys, -1});
+    int32_t keys = seen->lead + seen->keys;
+    if (own->in_pages) keys -= keys % page_size_;  // the rest is copied
+    if (keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : keys, keys, -1});
   }
-  look(own, {row, count, first + 1, own->keys, -1});
+  look(own, {row, count, lead + first + 1, lead + own->keys, -1});
+}
+
+int32_t BatchBuilder::slot_of(const Resident* resident, int32_t key) const {
+  return resident->pages[static_cast<size_t>(key / page_size_)] * page_size_ + key % page_size_;
+}
+
+/// The keys before a resident's own in its first page, from where they were computed: a resident that ends in
+/// its first page has copies there itself.
+void BatchBuilder::add_copies(const Resident* resident) {
+  for (int32_t key = 0; key < resident->lead; ++key) {
+    const Resident* source = resident->before;
+    while (source->lead + source->keys < page_size_ && key < source->lead) source = source->before;
+    const int32_t page = (source->lead + source->keys) / page_size_;
+    batch_->copies.push_back({slot_of(source, page * page_size_ + key), slot_of(resident, key)});
+  }
 }
 
 void BatchBuilder::look(Resident* resident, Run run) {
@@ -57,7 +75,8 @@ void BatchBuilder::close() {
   for (const Look& look : looks_) {
     batch_->tiles.push_back({static_cast<int32_t>(batch_->spans.size()),
                              static_cast<int32_t>(batch_->tile_rows.size()), look.rows});
-    batch_->spans.push_back({static_cast<int32_t>(batch_->pages.size()), look.resident->keys});
+    batch_->spans.push_back(
+        {static_cast<int32_t>(batch_->pages.size()), look.resident->lead + look.resident->keys});
     batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
     for (int32_t at = look.first_run; at >= 0;) {
       const Run& run = runs_[static_cast<size_t>(at)];

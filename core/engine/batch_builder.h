@@ -34,6 +34,8 @@ class BatchBuilder {
     int32_t rows;
   };
   void look(Resident* resident, Run run);
+  int32_t slot_of(const Resident* resident, int32_t key) const;
+  void add_copies(const Resident* resident);
 
   int32_t page_size_;
   uint64_t batches_ = 0;

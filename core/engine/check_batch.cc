@@ -24,6 +24,9 @@ void check_rows(const StepBatch& batch, const ModelConfig& config, int64_t slots
     if (batch.kv_slots[i] < 0 || batch.kv_slots[i] >= slots)
       fail("step batch: token {} writes slot {} of a pool of {}", i, batch.kv_slots[i], slots);
   }
+  for (const KeyCopy& copy : batch.copies)
+    if (copy.from < 0 || copy.from >= slots || copy.to < 0 || copy.to >= slots)
+      fail("step batch: slot {} is to be copied to {} of a pool of {}", copy.from, copy.to, slots);
 }
 
 void check_spans(const StepBatch& batch, int32_t pages, int32_t page_size) {

@@ -66,14 +66,15 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       rules_(rules),
       options_(options),
       pool_(make_pool(backend, options.pages, options.page_size), options.page_size),
-      residents_(pool_),
+      residents_(pool_, options.whole_pages),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {}
 
 bool Engine::fits(const Stack& stack) const {
   // Shared segments that happen to be resident now may be gone when it is admitted, so all of it is counted.
   int64_t pages = 0;
-  for (int32_t keys : stack.most_keys()) pages += pool_.pages_for(keys);
+  const int32_t lead = options_.whole_pages ? options_.page_size - 1 : 0;
+  for (int32_t keys : stack.most_keys()) pages += pool_.pages_for(lead + keys);
   return pages <= pool_.total();
 }
 

@@ -1,21 +1,49 @@
 #include "core/engine/residents.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/base/random_stream.h"
 
 namespace sheaf {
+namespace {
+
+/// Whether every segment goes on where the last one that it sees ends, and sees all that that one sees.
+bool goes_on_in_order(const Stack& stack) {
+  std::vector<bool> grows(stack.segments.size(), false);  // by an answer
+  for (const Slot& slot : stack.slots)
+    for (SegmentId id = slot.answer; id < slot.answer + slot.prompts(); ++id)
+      grows[static_cast<size_t>(id)] = true;
+  for (const Segment& segment : stack.segments) {
+    if (segment.sees.empty()) {
+      if (segment.first_position != 0) return false;
+      continue;
+    }
+    const Sight last = segment.sees.back();
+    const Segment& before = stack.segments[static_cast<size_t>(last.segment)];
+    const bool same = std::ranges::equal(
+        before.sees, std::span(segment.sees).first(segment.sees.size() - 1),
+        [](const Sight& a, const Sight& b) { return a.segment == b.segment && !a.abreast && !b.abreast; });
+    if (!same || last.abreast || grows[static_cast<size_t>(last.segment)] ||
+        segment.first_position != stack.end_position(last.segment))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 size_t Residents::KeyHash::operator()(const Key& key) const {
-  uint64_t hash = static_cast<uint64_t>(key.first_position);
+  uint64_t hash = static_cast<uint64_t>(key.first_position) * 2 + (key.in_pages ? 1 : 0);
   for (uint64_t serial : key.sees) hash = mix(hash, serial);
   for (TokenId token : key.tokens) hash = mix(hash, static_cast<uint64_t>(token));
   return hash;
 }
 
-std::optional<Residents::Key> Residents::key_of(const Segment& segment,
+std::optional<Residents::Key> Residents::key_of(const Segment& segment, bool in_pages,
                                                 const std::vector<Resident*>& stack_residents) {
   if (!segment.shared) return std::nullopt;
-  Key key{{}, segment.first_position, segment.tokens};
+  Key key{{}, segment.first_position, in_pages, segment.tokens};
   for (const Sight& sight : segment.sees) {
     const Resident* seen = stack_residents[static_cast<size_t>(sight.segment)];
     if (!seen) return std::nullopt;
@@ -26,15 +54,16 @@ std::optional<Residents::Key> Residents::key_of(const Segment& segment,
 
 int32_t Residents::pages_needed(const Stack& stack) const {
   const std::vector<int32_t> keys = stack.most_keys();
+  const bool in_pages = whole_pages_ && goes_on_in_order(stack);
   std::vector<Resident*> residents;
   int32_t needed = 0;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
-    const auto key = key_of(stack.segments[i], residents);
+    const auto key = key_of(stack.segments[i], in_pages, residents);
     const auto at = key ? shared_.find(*key) : shared_.end();
     Resident* equal = at == shared_.end() ? nullptr : at->second;
     residents.push_back(equal);
     if (!equal)
-      needed += pool_.pages_for(keys[i]);
+      needed += pool_.pages_for(lead_of(stack.segments[i], in_pages) + keys[i]);
     else if (equal->users == 0)
       needed += static_cast<int32_t>(equal->pages.size());
   }
@@ -43,14 +72,20 @@ int32_t Residents::pages_needed(const Stack& stack) const {
 
 std::vector<Resident*> Residents::admit(const Stack& stack) {
   const std::vector<int32_t> keys = stack.most_keys();
+  const bool in_pages = whole_pages_ && goes_on_in_order(stack);
   std::vector<Resident*> residents;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const Segment& segment = stack.segments[i];
-    auto key = key_of(segment, residents);
+    auto key = key_of(segment, in_pages, residents);
     const auto at = key ? shared_.find(*key) : shared_.end();
     Resident* resident = at == shared_.end() ? nullptr : at->second;
     if (!resident) {
-      resident = make(segment, pool_.pages_for(keys[i]));
+      const int32_t lead = lead_of(segment, in_pages);
+      resident = make(segment, pool_.pages_for(lead + keys[i]));
+      resident->in_pages = in_pages;
+      resident->lead = lead;
+      if (!segment.sees.empty())
+        resident->before = residents[static_cast<size_t>(segment.sees.back().segment)];
       if (key) {
         keys_.emplace(resident->serial, *key);
         shared_.emplace(std::move(*key), resident);
@@ -89,7 +124,7 @@ void Residents::finish(const Segment& segment, Resident* own, const std::vector<
 }
 
 void Residents::grow(Resident* resident, int32_t keys) {
-  const auto wanted = static_cast<size_t>(pool_.pages_for(keys));
+  const auto wanted = static_cast<size_t>(pool_.pages_for(resident->lead + keys));
   while (resident->pages.size() < wanted) {
     if (pool_.free() == 0 && !idle_.empty()) {
       Resident* oldest = idle_.front();

@@ -15,9 +15,12 @@ namespace sheaf {
 struct Resident {
   uint64_t serial = 0;  ///< never used twice
   int32_t first_position = 0;
-  int32_t keys = 0;      ///< rows written so far, this step's included
-  int32_t users = 0;     ///< unfinished segments that see it or are it, in all stacks
-  int32_t reserved = 0;  ///< pages set aside for it and not yet taken
+  bool in_pages = false;       ///< laid out as if it and all that it sees were one segment, see Residents
+  int32_t lead = 0;            ///< then: keys before its own in its first page, copies
+  Resident* before = nullptr;  ///< and the resident that it goes on from
+  int32_t keys = 0;            ///< rows written so far, this step's included
+  int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
+  int32_t reserved = 0;        ///< pages set aside for it and not yet taken
   std::vector<int32_t> pages;
   bool shared = false;                  ///< stays after its last user, until its pages are needed
   std::list<Resident*>::iterator idle;  ///< its place in the list of unused ones
@@ -28,9 +31,14 @@ struct Resident {
 /// The segments in the pool, with reference counts. Equal shared segments of different stacks are one
 /// resident, so a common prefix is computed and stored once whatever the method; unused shared ones stay
 /// until their pages are needed, oldest first.
+///
+/// With `whole_pages`, only whole pages are shared: a segment that goes on in the middle of a page starts
+/// with copies of the keys before it there. So a row's keys lie in the same slots of the same pages, whether
+/// they are of one segment or of several, and a backend that adds up page by page gets the same sums. Only
+/// stacks whose segments go on from one another at consecutive positions are laid out so.
 class Residents {
  public:
-  explicit Residents(PagePool& pool) : pool_(pool) {}
+  Residents(PagePool& pool, bool whole_pages) : pool_(pool), whole_pages_(whole_pages) {}
 
   /// Pages a stack needs that are not free of charge already.
   int32_t pages_needed(const Stack& stack) const;
@@ -51,6 +59,7 @@ class Residents {
   struct Key {
     std::vector<uint64_t> sees;
     int32_t first_position = 0;
+    bool in_pages = false;
     Tokens tokens;
     bool operator==(const Key&) const = default;
   };
@@ -58,13 +67,18 @@ class Residents {
     size_t operator()(const Key& key) const;
   };
   /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
-  static std::optional<Key> key_of(const Segment& segment, const std::vector<Resident*>& stack_residents);
+  static std::optional<Key> key_of(const Segment& segment, bool in_pages,
+                                   const std::vector<Resident*>& stack_residents);
+  int32_t lead_of(const Segment& segment, bool in_pages) const {
+    return in_pages ? segment.first_position % pool_.page_size() : 0;
+  }
   Resident* make(const Segment& segment, int32_t reserved);
   void use(Resident* resident);
   void drop(Resident* resident);
   void forget(Resident* resident);
 
   PagePool& pool_;
+  bool whole_pages_;
   uint64_t next_serial_ = 1;
   int32_t in_use_ = 0;    ///< pages of residents with users
   int32_t reserved_ = 0;  ///< pages set aside for them

@@ -14,6 +14,7 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
   copy(batch.positions, part.positions);
   copy(batch.kv_slots, part.kv_slots);
   part.decode_tokens = std::clamp(batch.decode_tokens - first, 0, end - first);
+  part.copies = batch.copies;  // those whose keys come later are made again then
   part.pages = batch.pages;
   part.allowed = batch.allowed;
   for (const AttentionTile& tile : batch.tiles) {
@@ -79,6 +80,7 @@ void StepBatch::clear() {
   tokens.clear();
   positions.clear();
   kv_slots.clear();
+  copies.clear();
   pages.clear();
   spans.clear();
   tile_rows.clear();

@@ -32,6 +32,11 @@ struct AttentionTile {
   int32_t row_count;
 };
 
+/// A key and value that are also wanted in another slot.
+struct KeyCopy {
+  int32_t from, to;  ///< slots
+};
+
 /// How the next token of a wanted row is chosen. A pick with experts is chosen from its own row (the amateur,
 /// which has seen no document) and those of the picks right after it together, which choose nothing
 /// themselves.
@@ -53,11 +58,14 @@ struct Pick {
 };
 
 /// Everything a backend needs for one step, as plain arrays. It says nothing of methods.
-/// The keys and values of all rows are written before any row attends, so a row may see rows of its own step.
+/// The keys and values of all rows are written, and then copied, before any row attends, so a row may see
+/// rows of its own step.
 struct StepBatch {
   std::vector<TokenId> tokens;     ///< [rows]
   std::vector<int32_t> positions;  ///< [rows] for the rotary embedding
   std::vector<int32_t> kv_slots;   ///< [rows] where the row's key and value go
+  std::vector<KeyCopy>
+      copies;  ///< of slots that hold their keys and values by then; none from another's `to`
 
   std::vector<int32_t> pages;  ///< page numbers of all spans, one after the other
   std::vector<KeySpan> spans;

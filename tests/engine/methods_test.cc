@@ -55,6 +55,14 @@ TEST_P(Exact, SharingNeverChangesAnAnswer) {
                 "prefix in a small pool");
     expect_same(alone, run(build_separate, {.tokens_per_step = 300, .pages = 3000, .page_size = 1}),
                 "separate, all at once");
+    for (const int32_t rows : {1, 9, 64})
+      for (const int32_t page_size : {4, 16}) {
+        const EngineOptions options{
+            .tokens_per_step = rows, .pages = 400, .page_size = page_size, .whole_pages = true};
+        expect_same(alone, run(build_tree, options), "tree in whole pages");
+        expect_same(alone, run(build_prefix, options), "prefix in whole pages");
+        expect_same(alone, run(build_separate, options), "separate in whole pages");
+      }
 
     EXPECT_EQ(alone_stats.alone_tokens, alone_stats.tokens());
     EXPECT_EQ(tree_stats.alone_tokens, alone_stats.tokens());

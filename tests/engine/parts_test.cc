@@ -61,7 +61,7 @@ TEST(Residents, SharedSegmentsAreOneAndStayUntilTheirPagesAreNeeded) {
   std::vector<Stack> stacks;
   build_prefix(records, stacks);
   PagePool pool(64, 4);
-  Residents residents(pool);
+  Residents residents(pool, false);
   const int32_t cold = residents.pages_needed(stacks[0]);
   const auto first = residents.admit(stacks[0]);
   const auto second = residents.admit(stacks[1]);
@@ -78,7 +78,7 @@ TEST(Residents, SharedSegmentsAreOneAndStayUntilTheirPagesAreNeeded) {
 
 TEST(Residents, EveryPageComesBack) {
   PagePool pool(40, 4);
-  Residents residents(pool);
+  Residents residents(pool, false);
   for (uint32_t seed = 0; seed < 200; ++seed) {
     const auto records = test::make_random_records({.records = 1, .questions = 3, .max_tokens = 3}, seed);
     std::vector<Stack> stacks;
