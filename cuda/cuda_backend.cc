@@ -67,6 +67,7 @@ class CudaBackend final : public Backend {
     return fmt::format("{} (cuda:{}), bf16{}", name_, options_.device,
                        options_.reproducible ? ", reproducible" : "");
   }
+  bool wants_whole_pages() const override { return options_.reproducible; }
   int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
   int32_t preferred_tokens() const override { return cuda_footprint(model_.config).preferred_tokens; }
   TimedStages stage_seconds() const override { return times_.by_stage(); }
@@ -136,7 +137,7 @@ class CudaBackend final : public Backend {
         let_go_of_memory();
         inputs_.grow(step.staging.capacity());
       }
-      step.place(inputs_.data(), page_size_);
+      step.place(inputs_.data(), page_size_, options_.reproducible);
       make_room(step);
     } catch (const OutOfMemory&) {
       let_go_of_memory();

@@ -21,6 +21,8 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                        {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room.rope.data(),
                         step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
                        Scratch(room.qkv));
+  if (step.arrays.attention.in_order)
+    copy_keys(step.arrays.attention_on_device, model.layout, keys, values, stream);
   step.clock.mark(Stage::heads);
   attend(step.arrays.attention, step.arrays.attention_on_device, model.layout,
          {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data()},

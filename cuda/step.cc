@@ -32,6 +32,8 @@ void Step::pack_plan() {
   at_.merged_rows = staging.add(std::span<const int32_t>(plan.merged_rows));
   at_.partial_begin = staging.add(std::span<const int32_t>(plan.partial_begin));
   at_.partials = staging.add(std::span<const int32_t>(plan.partials));
+  static_assert(sizeof(KeyCopy) == sizeof(SlotCopy));
+  at_.copies = staging.add(std::span<const KeyCopy>(batch->copies));
 }
 
 void Step::pack_picks() {
@@ -74,7 +76,7 @@ void Step::list_experts() {
   }
 }
 
-void Step::place(const std::byte* device, int32_t page_size) {
+void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
   const auto at = [device]<class T>(int64_t offset, const T*& pointer) {
     pointer = reinterpret_cast<const T*>(device + offset);
   };
@@ -99,6 +101,9 @@ void Step::place(const std::byte* device, int32_t page_size) {
   attention.page_size = page_size;
   attention.merged_count = static_cast<int32_t>(plan.merged_rows.size());
   attention.partial_rows = plan.partial_rows;
+  attention.in_order = in_order;
+  at(at_.copies, attention.copies);
+  attention.copy_count = static_cast<int32_t>(batch->copies.size());
   staging.put(at_.attention, attention);
 }
 

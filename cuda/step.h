@@ -42,7 +42,7 @@ struct Step {
   /// Plans the step's attention and packs its arrays into `staging`.
   void pack(AttentionPlanner& planner);
   /// Finds `arrays`, given where on the device the packed block will lie. To be called before it is sent.
-  void place(const std::byte* device, int32_t page_size);
+  void place(const std::byte* device, int32_t page_size, bool in_order);
   /// Writes the tokens that the device picked to `picked`, once the step is done.
   void hand_back() const;
 
@@ -62,7 +62,7 @@ struct Step {
   /// Offsets in the packed block.
   struct Offsets {
     int64_t tokens, positions, kv_slots, attention;
-    int64_t items, attended, pages, merged_rows, partial_begin, partials;
+    int64_t items, attended, pages, merged_rows, partial_begin, partials, copies;
     int64_t experts, groups, pick_rows, greedy, allowed;
   };
   void pack_plan();

@@ -25,6 +25,9 @@ class Backend {
   virtual void allocate_kv(int32_t pages, int32_t page_size) = 0;
   virtual int64_t kv_bytes_per_token() const = 0;
 
+  /// Whether answers stay the same to the bit only where keys lie in whole pages (Residents).
+  virtual bool wants_whole_pages() const { return false; }
+
   /// Runs one step. Throws OutOfMemory before anything of it is done where a smaller one may still fit.
   /// `picked` gets one entry per pick. `logits`, where not empty, receives [picks × vocab].
   virtual void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits = {}) = 0;

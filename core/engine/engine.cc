@@ -59,14 +59,19 @@ int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
   }
 }
 
+EngineOptions with_pages(EngineOptions options, const Backend& backend) {
+  options.whole_pages = options.whole_pages || backend.wants_whole_pages();
+  return options;
+}
+
 }  // namespace
 
 Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& options)
     : backend_(backend),
       rules_(rules),
-      options_(options),
+      options_(with_pages(options, backend)),
       pool_(make_pool(backend, options.pages, options.page_size), options.page_size),
-      residents_(pool_, options.whole_pages),
+      residents_(pool_, options_.whole_pages),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {}
 

@@ -34,8 +34,9 @@ struct EngineOptions {
   int32_t tokens_per_step = 128;  ///< decode rows first, the rest filled with prefill
   int32_t pages = 1024;           ///< of the key/value pool
   int32_t page_size = kPageSize;
-  bool whole_pages = false;  ///< only whole pages of keys are shared (Residents)
-  int32_t prompts = 0;       ///< most that are decoded at once; 0: as many as there is room for
+  bool whole_pages =
+      false;  ///< only whole pages of keys are shared (Residents); so it is where a backend wants it
+  int32_t prompts = 0;  ///< most that are decoded at once; 0: as many as there is room for
   float temperature = 0;
   int32_t top_k = 0;
   float top_p = 1;

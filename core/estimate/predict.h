@@ -58,6 +58,7 @@ class PredictedBackend final : public Backend {
   std::string device() const override { return backend_.device(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
   int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }
+  bool wants_whole_pages() const override { return backend_.wants_whole_pages(); }
   int32_t steps_at_once() const override { return backend_.steps_at_once(); }
   int32_t preferred_tokens() const override { return backend_.preferred_tokens(); }
   TimedStages stage_seconds() const override { return backend_.stage_seconds(); }

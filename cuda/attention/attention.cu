@@ -203,6 +203,33 @@ __device__ void soften(float (&score)[kTiles][kKeys / 8][4], float (&high)[kTile
   }
 }
 
+/// The highest score yet, of this thread's keys.
+template <int kTiles>
+__device__ void raise_high(const float (&score)[kTiles][kKeys / 8][4], float (&high)[kTiles][2]) {
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) high[t][i / 2] = fmaxf(high[t][i / 2], score[t][n][i]);
+}
+
+/// Scores to weights relative to the highest of all, added up one after the other.
+template <int kTiles>
+__device__ void soften_in_order(float (&score)[kTiles][kKeys / 8][4], const float (&high)[kTiles][2],
+                                float (&sum)[kTiles][2]) {
+#pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+    for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float top = high[t][i / 2];
+        score[t][n][i] = fast_exp2(score[t][n][i] - (top == -INFINITY ? 0.0f : top));
+        sum[t][i / 2] += score[t][n][i];
+      }
+}
+
 /// out [16 kTiles queries, D] += weights × values.
 template <int D, int kTiles>
 __device__ void multiply_values(Tile<D> v_tile, int lane, const float (&weight)[kTiles][kKeys / 8][4],
@@ -326,23 +353,42 @@ __global__ __launch_bounds__(2 * kQueries /
     sum[t][0] = sum[t][1] = 0;
   }
   int stage = 0;
-  for (int first = 0; first < item.page_count; first += pages_at_once) {
-    if (first + pages_at_once < item.page_count) {
-      bring_stage(first + pages_at_once, stage ^ 1);
-      wait_copies<1>();
-    } else {
-      wait_copies<0>();
+  // In order: once over all stages for the highest scores, and once more for the sums.
+  for (int pass = in.in_order ? 0 : 1; pass < 2; ++pass) {
+    for (int first = 0; first < item.page_count; first += pages_at_once) {
+      const bool last = first + pages_at_once >= item.page_count;
+      if (!last || pass == 0) {
+        bring_stage(last ? 0 : first + pages_at_once, stage ^ 1);
+        wait_copies<1>();
+      } else {
+        wait_copies<0>();
+      }
+      __syncthreads();
+      if (busy) {
+        float score[kTiles][kKeys / 8][4] = {};
+        multiply_keys(q_tile, tile(2 * stage), m0, lane, score);
+        hide_unseen(in.page_size, item, pages, first, row, lane, score);
+        if (pass == 0) {
+          raise_high(score, high);
+        } else {
+          if (in.in_order)
+            soften_in_order(score, high, sum);
+          else
+            soften(score, high, sum, out);
+          multiply_values(tile(2 * stage + 1), lane, score, out);
+        }
+      }
+      __syncthreads();
+      stage ^= 1;
     }
-    __syncthreads();
-    if (busy) {
-      float score[kTiles][kKeys / 8][4] = {};
-      multiply_keys(q_tile, tile(2 * stage), m0, lane, score);
-      hide_unseen(in.page_size, item, pages, first, row, lane, score);
-      soften(score, high, sum, out);
-      multiply_values(tile(2 * stage + 1), lane, score, out);
-    }
-    __syncthreads();
-    stage ^= 1;
+    if (pass > 0) break;
+#pragma unroll
+    for (int t = 0; t < kTiles; ++t)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        high[t][i] = fmaxf(high[t][i], __shfl_xor_sync(0xffffffffu, high[t][i], 1));
+        high[t][i] = fmaxf(high[t][i], __shfl_xor_sync(0xffffffffu, high[t][i], 2));
+      }
   }
 
   write_results<D>(in, item, layout, tensors, {kv_head, group, queries, m0, lane}, high, sum, out);

@@ -29,6 +29,11 @@ struct AttentionItem {
                           ///< the output
 };
 
+/// A key and value to be copied, as KeyCopy of a step has it.
+struct SlotCopy {
+  int32_t from, to;
+};
+
 struct AttentionInputs {
   const AttentionItem* items;  ///< [small_items + large_items], blocks of at most kSmallBlock queries, then
                                ///< blocks of at most kLargeBlock
@@ -41,6 +46,12 @@ struct AttentionInputs {
   const int32_t* partials;       ///< [partial rows of all merged rows], those of each one after the other
   int32_t merged_count;
   int32_t partial_rows;
+  /// Each result is one chain of sums over the pages that its row sees, in order, relative to their highest
+  /// score: which other pages the block goes over, and where stages end, does not matter. Scores are computed
+  /// twice.
+  bool in_order = false;
+  const SlotCopy* copies = nullptr;  ///< [copy_count]
+  int32_t copy_count = 0;
 };
 
 /// Queries (rows × query heads of a key/value head) of a small and of a large block.
@@ -59,6 +70,10 @@ struct AttentionTensors {
 /// out = softmax(q k) v over everything each row sees. `on_device` [1] is a copy of `inputs` there.
 void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
             const AttentionTensors& tensors, cudaStream_t stream);
+
+/// Makes the step's copies in a layer's keys and values, [kv_heads, slots, padded_dim].
+void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,
+               cudaStream_t stream);
 
 /// Shared memory of its largest block; a device may have less.
 int attention_shared_bytes(int32_t padded_dim);

@@ -153,6 +153,32 @@ struct Consumer {
     }
   }
 
+  /// The highest score yet, of this thread's keys.
+  __device__ void raise_high() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n)
+        high[i] = fmaxf(high[i], fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+  }
+
+  /// Scores to weights relative to the highest of all, added up one after the other.
+  __device__ void soften_in_order() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      // Nothing seen: exp2(-inf - base) is zero, not NaN.
+      const float base = high[i] == -INFINITY ? 0.0f : high[i];
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& s = score[n * 4 + 2 * i + j];
+          s = fast_exp2(s - base);
+          sum[i] += s;
+        }
+    }
+  }
+
   __device__ void weights(uint32_t (&p)[kKeys / 16][4]) const {
 #pragma unroll
     for (int k = 0; k < kKeys / 16; ++k)
@@ -170,6 +196,30 @@ struct Consumer {
       }
   }
 
+  /// The highest score of each query over all pages.
+  __device__ void find_high(const AttentionItem& item, int stages) {
+    int4 next_page = page_at(item, 0);
+    for (int stage = 0; stage < stages; ++stage) {
+      const int4 page = next_page;
+      next_page = page_at(item, stage + 1);
+      barrier_wait(&memory.k_full[k_place.at], k_place.round);
+      pin(score);
+      products_begin();
+      multiply_keys();
+      products_wait<0>();
+      pin(score);
+      give_back(memory.k_empty, k_place);
+      mask(item, page);
+      raise_high();
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      high[i] = fmaxf(high[i], __shfl_xor_sync(0xffffffffu, high[i], 1));
+      high[i] = fmaxf(high[i], __shfl_xor_sync(0xffffffffu, high[i], 2));
+    }
+  }
+
+  template <bool kInOrder>
   __device__ void attend(const AttentionItem& item, int kv_head) {
     const int stages = (item.page_count + kPages - 1) / kPages;
     const int m = group_index * 64 + warp * 16 + lane / 4;
@@ -180,8 +230,15 @@ struct Consumer {
       sum[i] = 0;
     }
     uint32_t p[kKeys / 16][4];
-    int4 page = page_at(item, 0), next_page = page_at(item, 1);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
+    if constexpr (kInOrder) find_high(item, stages);
+    const auto soften_stage = [&] {
+      if constexpr (kInOrder)
+        soften_in_order();
+      else
+        soften();
+    };
+    int4 page = page_at(item, 0), next_page = page_at(item, 1);
     barrier_wait(&memory.k_full[k_place.at], k_place.round);
     products_begin();
     multiply_keys();
@@ -189,7 +246,7 @@ struct Consumer {
     pin(score);
     give_back(memory.k_empty, k_place);
     mask(item, page);
-    soften();
+    soften_stage();
     weights(p);
     for (int stage = 1; stage < stages; ++stage) {
       page = next_page;
@@ -206,11 +263,11 @@ struct Consumer {
       pin(score);
       give_back(memory.k_empty, k_place);
       mask(item, page);
-      soften();
+      soften_stage();
       products_wait<0>();
       pin(out);
       give_back(memory.v_empty, v_place);
-      rescale();
+      if constexpr (!kInOrder) rescale();
       weights(p);
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
@@ -264,7 +321,7 @@ struct Consumer {
 };
 
 /// One warp: pages of keys and values, in the order in which they are used.
-template <int D, int kGroups, int kKeys>
+template <int D, int kGroups, int kKeys, bool kInOrder>
 __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap* k_map,
                             const CUtensorMap* v_map, const AttentionInputs& in, const AttentionItem* items,
                             int work_count, const HeadLayout& layout, int lane) {
@@ -294,6 +351,9 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
       }
       place.template step<Memory::kStages>();
     };
+    if constexpr (kInOrder)
+      for (int stage = 0; stage < stages; ++stage)
+        bring(memory.k, k_map, slot_at(stage), memory.k_full, memory.k_empty, k_place);
     int slot = slot_at(0), slot_before = 0;
     for (int stage = 0; stage <= stages; ++stage) {
       const int next = slot_at(stage + 1);
@@ -336,7 +396,7 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
 #endif
 
 /// `k_map`, `v_map`: boxes of a page and 64 columns of keys and values [kv_heads, slots, D]; `inputs` [1].
-template <int D, int kGroups, int kKeys>
+template <int D, int kGroups, int kKeys, bool kInOrder>
 __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void attend_kernel(
     const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map,
     const AttentionInputs* inputs, const __grid_constant__ HeadLayout layout,
@@ -369,7 +429,7 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
     keep_registers<40>();
     const int warp = threadIdx.x / 32;
     if (warp == 0)
-      bring_pages(memory, &k_map, &v_map, in, items, work_count, layout, lane);
+      bring_pages<D, kGroups, kKeys, kInOrder>(memory, &k_map, &v_map, in, items, work_count, layout, lane);
     else
       bring_queries(memory, in, items, work_count, layout, tensors.q, static_cast<int>(threadIdx.x) - 32);
   } else {
@@ -383,7 +443,7 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
                                          lane,
                                          layout.heads / layout.kv_heads};
     for (int work = blockIdx.x; work < work_count; work += gridDim.x)
-      consumer.attend(items[work / layout.kv_heads], work % layout.kv_heads);
+      consumer.template attend<kInOrder>(items[work / layout.kv_heads], work % layout.kv_heads);
   }
 #endif
 }
@@ -401,12 +461,12 @@ bool page_map(const f16* tensor, const HeadLayout& layout, CUtensorMap& map) {
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-template <int D, int kGroups, int kKeys>
+template <int D, int kGroups, int kKeys, bool kInOrder>
 void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs* in,
             const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
             cudaStream_t stream) {
   constexpr int shared = static_cast<int>(sizeof(Shared<D, kGroups, kKeys>)) + 1024;
-  const auto kernel = attend_kernel<D, kGroups, kKeys>;
+  const auto kernel = attend_kernel<D, kGroups, kKeys, kInOrder>;
   static const cudaError_t ready =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (ready != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
@@ -416,17 +476,18 @@ void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionI
   kernel<<<blocks, 128 * (kGroups + 1), shared, stream>>>(k_map, v_map, in, layout, tensors);
 }
 
-template <int D>
+template <int D, bool kInOrder>
 void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs& in,
                 const AttentionInputs* on_device, const HeadLayout& layout, const AttentionTensors& tensors,
                 int multiprocessors, cudaStream_t stream) {
   if (in.large_items > 0)
-    launch<D, 2, 128>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
-  if (in.small_items > 0) launch<D, 1, 64>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
+    launch<D, 2, 128, kInOrder>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
+  if (in.small_items > 0)
+    launch<D, 1, 64, kInOrder>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
 }
 
 int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
-  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128>);
+  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128, false>);
   const bool fits =
       page_size == kPage && layout.head_dim % 8 == 0 && (layout.padded_dim == 64 || layout.padded_dim == 128);
   return fits ? multiprocessors : 0;
@@ -445,10 +506,10 @@ bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_devi
   CUtensorMap k_map, v_map;
   if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map))
     throw std::runtime_error("CUDA: the driver refuses a map of the pool");
-  if (layout.padded_dim == 128)
-    launch_all<128>(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
-  else
-    launch_all<64>(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
+  const auto run = layout.padded_dim == 128
+                       ? (inputs.in_order ? launch_all<128, true> : launch_all<128, false>)
+                       : (inputs.in_order ? launch_all<64, true> : launch_all<64, false>);
+  run(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
   return true;
 }
 

@@ -7,11 +7,11 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr int32_t kLongestRun = 32768;   // rows of a block's page list are 16-bit
-constexpr int32_t kMergeCost = 1200;     // merging one query's partial result, in keys attended
-constexpr int32_t kPackedKeys = 1024;    // own keys of different rows that a block takes in any case
-constexpr int32_t kLargePays = 768;      // keys from which a large block is faster than two small ones
-constexpr int32_t kFixedPiece = 2048;    // keys of a piece where cuts may not depend on the load
+constexpr int32_t kLongestRun = 32768;  // rows of a block's page list are 16-bit
+constexpr int32_t kMergeCost = 1200;    // merging one query's partial result, in keys attended
+constexpr int32_t kPackedKeys = 1024;   // own keys of different rows that a block takes in any case
+constexpr int32_t kLargePays = 768;     // keys from which a large block is faster than two small ones
+constexpr int32_t kFixedPiece = 2048;  // keys of a row's partial result where cuts may not depend on the load
 constexpr int32_t kShortestPiece = 512;  // keys; below this the merge costs more than the cut gains
 
 /// A row looks at a tile's span and sees so many of its keys.
@@ -66,14 +66,10 @@ class AttentionPlanner::Work {
     find_runs();
     partial_.assign(rows(), false);
     lifted_.clear();
-    if (shape_.fixed) {
-      plan_fixed();
-    } else {
-      lift_shared_spans();
-      for (const Trunk& trunk : trunks_) add_blocks(trunk);
-      cut_long_items();
-      order_items();
-    }
+    if (!shape_.fixed) lift_shared_spans();
+    for (const Trunk& trunk : trunks_) add_blocks(trunk);
+    if (!shape_.fixed) cut_long_items();
+    order_items();
     list_partials();
   }
 
@@ -172,7 +168,7 @@ class AttentionPlanner::Work {
       }
       for (const Run& run : trunk.runs) add_run(kept, run);
     }
-    add_lifted(INT32_MAX);
+    add_lifted();
   }
 
   void lift(const Look& look, const Run& run) {
@@ -182,8 +178,8 @@ class AttentionPlanner::Work {
     }
   }
 
-  /// Blocks of the rows that look at a lifted span, in pieces of at most so many pages.
-  void add_lifted(int32_t piece) {
+  /// Blocks of the rows that look at a lifted span.
+  void add_lifted() {
     std::stable_sort(lifted_.begin(), lifted_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.first.tile, a.first.visible) < std::pair(b.first.tile, b.first.visible);
     });
@@ -194,32 +190,21 @@ class AttentionPlanner::Work {
       const auto first_page = static_cast<int32_t>(plan_->pages.size());
       add_pages(look, kWholePage, 0, kAllRows);
       const auto last_page = static_cast<int32_t>(plan_->pages.size());
-      const bool large = !shape_.fixed && end - i > static_cast<size_t>(most_rows(kSmallBlock));
+      const bool large = end - i > static_cast<size_t>(most_rows(kSmallBlock));
       const auto block = static_cast<size_t>(most_rows(large ? kLargeBlock : kSmallBlock));
       for (; i < end; i += std::min(block, end - i)) {
         const size_t count = std::min(block, end - i);
         const auto first_row = static_cast<int32_t>(plan_->rows.size());
         for (size_t j = i; j < i + count; ++j) plan_->rows.push_back(lifted_[j].second);
-        for (int64_t page = first_page; page < last_page; page += piece)
-          plan_->items.push_back({first_row, static_cast<int32_t>(count), 0, static_cast<int32_t>(page),
-                                  static_cast<int32_t>(std::min<int64_t>(piece, last_page - page)), 0});
+        plan_->items.push_back(
+            {first_row, static_cast<int32_t>(count), 0, first_page, last_page - first_page, 0});
       }
     }
   }
 
-  /// Every span that an answer's row sees is a block of its own, cut at fixed keys; a prompt's rows go over
-  /// all their spans, and share a block only with rows that see the same.
-  void plan_fixed() {
-    for (const Trunk& trunk : trunks_)
-      for (const Run& run : trunk.runs)
-        if (run.row < batch_->decode_tokens)
-          for (const Look& look : trunk.looks) lift(look, run);
-    add_lifted(kFixedPiece / shape_.page_size);
-    const Trunk none;
-    for (const Trunk& trunk : trunks_)
-      for (const Run& run : trunk.runs) add_long_run(run.row < batch_->decode_tokens ? none : trunk, run);
-    plan_->small_items = static_cast<int32_t>(plan_->items.size());
-  }
+  /// Pages of a row that make up one partial result. With `fixed` they are cut by their number among the
+  /// row's own pages, whatever else the block goes over.
+  int32_t piece() const { return shape_.fixed ? kFixedPiece / shape_.page_size : INT32_MAX; }
 
   /// The pages of a span as far as `look` sees; row r in [first, last) sees base + r keys of them.
   void add_pages(const Look& look, int32_t base, int32_t first, int32_t last) {
@@ -280,8 +265,7 @@ class AttentionPlanner::Work {
     for (const Look& look : trunk.looks) add_pages(look, kWholePage, 0, kAllRows);
     const auto trunk_pages = static_cast<int32_t>(plan_->pages.size()) - first_page;
     add_pages({run.own.tile, run.own.visible + run.count - 1}, run.own.visible, 0, kAllRows);
-    const int32_t block = most_rows(
-        shape_.fixed ? kSmallBlock : block_for(trunk_keys(trunk) + run.own.visible + run.count / 2));
+    const int32_t block = most_rows(block_for(trunk_keys(trunk) + run.own.visible + run.count / 2));
     for (int32_t at = 0; at < run.count; at += block) {
       const int32_t count = std::min(block, run.count - at);
       add_item(first_page, trunk_pages + pages_for(run.own.visible + at + count - 1), at, run.row + at,
@@ -292,8 +276,10 @@ class AttentionPlanner::Work {
   /// The runs of block_, each with its own pages after the trunk's.
   void add_packed(const Trunk& trunk) {
     const auto first_page = static_cast<int32_t>(plan_->pages.size());
+    const auto count_pages = [&] { return static_cast<int32_t>(plan_->pages.size()) - first_page; };
     for (const Look& look : trunk.looks) add_pages(look, kWholePage, 0, kAllRows);
-    int32_t rows = 0;
+    own_ends_.assign(1, count_pages());
+    int32_t rows = 0, longest = 0;
     const auto first_row = static_cast<int32_t>(plan_->rows.size());
     bool partial = false;
     for (const Run& run : block_) {
@@ -302,16 +288,45 @@ class AttentionPlanner::Work {
       for (int32_t row = run.row; row < run.row + run.count; ++row) plan_->rows.push_back(row);
       rows += run.count;
       partial = partial || partial_[static_cast<size_t>(run.row)];
+      longest = std::max(longest, own_ends_[0] + count_pages() - own_ends_.back());
+      own_ends_.push_back(count_pages());
     }
-    plan_->items.push_back({first_row, rows, 0, first_page,
-                            static_cast<int32_t>(plan_->pages.size()) - first_page, partial ? 0 : -1});
     block_.clear();
+    if (longest <= piece())
+      plan_->items.push_back({first_row, rows, 0, first_page, count_pages(), partial ? 0 : -1});
+    else
+      cut_packed(first_row, rows, first_page, longest);
+  }
+
+  /// A packed block in pieces: of the trunk and of every run the pages that are the row's i-th to j-th.
+  void cut_packed(int32_t first_row, int32_t rows, int32_t first_page, int32_t longest) {
+    const std::vector<AttentionPage> list(plan_->pages.begin() + first_page, plan_->pages.end());
+    plan_->pages.resize(static_cast<size_t>(first_page));
+    const int32_t trunk = own_ends_[0];
+    for (int32_t from = 0; from < longest; from += piece()) {
+      const int32_t to = from + piece();
+      const auto begin = static_cast<int32_t>(plan_->pages.size());
+      const auto take = [&](int32_t first, int32_t last) {
+        if (first < last) plan_->pages.insert(plan_->pages.end(), list.begin() + first, list.begin() + last);
+      };
+      take(from, std::min(to, trunk));
+      for (size_t run = 1; run < own_ends_.size(); ++run)
+        take(own_ends_[run - 1] + std::max(from - trunk, 0),
+             std::min(own_ends_[run - 1] + to - trunk, own_ends_[run]));
+      plan_->items.push_back(
+          {first_row, rows, 0, begin, static_cast<int32_t>(plan_->pages.size()) - begin, 0});
+    }
   }
 
   void add_item(int32_t first_page, int32_t page_count, int32_t offset, int32_t row, int32_t count) {
-    plan_->items.push_back({static_cast<int32_t>(plan_->rows.size()), count, offset, first_page, page_count,
-                            partial_[static_cast<size_t>(row)] ? 0 : -1});
+    const auto first_row = static_cast<int32_t>(plan_->rows.size());
     for (int32_t i = 0; i < count; ++i) plan_->rows.push_back(row + i);
+    const bool whole = page_count <= piece() && !partial_[static_cast<size_t>(row)];
+    for (int32_t page = 0; page < page_count;) {
+      const int32_t taken = std::min(piece(), page_count - page);
+      plan_->items.push_back({first_row, count, offset, first_page + page, taken, whole ? -1 : 0});
+      page += taken;
+    }
   }
 
   /// Pieces no longer than an even share keep every multiprocessor busy to the end.
@@ -345,10 +360,11 @@ class AttentionPlanner::Work {
     }
   }
 
-  /// Small blocks before large ones; among them the longest first, so that the last to run are short.
+  /// Small blocks before large ones; among them the longest first, so that the last to run are short. A row's
+  /// pieces are merged in this order, so with `fixed` they stay as they are.
   void order_items() {
     auto rank = [&](const AttentionItem& item) {
-      return std::pair(item.row_count * shape_.group > kSmallBlock, -item.page_count);
+      return std::pair(item.row_count * shape_.group > kSmallBlock, shape_.fixed ? 0 : -item.page_count);
     };
     std::stable_sort(plan_->items.begin(), plan_->items.end(),
                      [&](const AttentionItem& a, const AttentionItem& b) { return rank(a) < rank(b); });
@@ -399,6 +415,7 @@ class AttentionPlanner::Work {
   std::vector<int64_t> rows_of_tile_;
   std::vector<bool> partial_;  ///< rows with a lifted span
   std::vector<Run> waiting_, block_;
+  std::vector<int32_t> own_ends_;  ///< of a packed block: where the pages of the trunk and of each run end
   std::vector<std::pair<Look, int32_t>> lifted_;  ///< and the row that looks
 };
 

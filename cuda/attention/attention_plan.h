@@ -24,7 +24,7 @@ struct AttentionShape {
   int32_t group = 1;      ///< query heads of a key/value head
   int32_t page_size = 0;  ///< divides 64
   int32_t wanted = 0;     ///< blocks that fill the device: where there are fewer, long ones are cut
-  bool fixed = false;     ///< what is added up for a row, and in which order, depends on its own keys alone
+  bool fixed = false;     ///< how a row's pages make up partial results depends on its own pages alone
 };
 
 /// Finds the blocks. Rows that see the same spans before their own segment (its trunk) go into one block: the

@@ -1,5 +1,5 @@
-// With `reproducible`, what a row's answer is must not depend on the steps it is computed in or on its
-// neighbours, to the bit of its log-probability.
+// With `reproducible`, what a row's answer is must not depend on the steps it is computed in, on its
+// neighbours or on how prompts are packed, to the bit of its log-probability.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -19,15 +19,47 @@ using test::make_random_model;
 using test::make_random_records;
 using test::RandomModelShape;
 
+constexpr RandomModelShape kShapes[] = {
+    {.hidden = 64, .head_dim = 64, .vocab = 504},
+    {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .qk_norm = QkNorm::per_head},
+    {.hidden = 64, .head_dim = 32, .vocab = 504, .qk_norm = QkNorm::whole, .post_norm = true},
+};
+
+TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
+  NEED_HOPPER();
+  using Build = void (*)(std::span<const RecordParts>, std::vector<Stack>&);
+  const std::pair<const char*, Build> kinds[] = {
+      {"separate", [](auto records, auto& out) { build_separate(records, out); }},
+      {"prefix", [](auto records, auto& out) { build_prefix(records, out); }},
+      {"tree", [](auto records, auto& out) { build_tree(records, out); }}};
+  for (const RandomModelShape& shape : kShapes)
+    for (const int32_t longest : {40, 700, 5000}) {
+      const Model model = make_random_model(shape, 22);
+      const auto records = make_random_records({.records = longest > 1000 ? 3 : 12,
+                                                .questions = 6,
+                                                .vocab = 504,
+                                                .max_tokens = 9,
+                                                .own_questions = true,
+                                                .longest = longest},
+                                               22);
+      Answers alone;
+      for (const auto& [name, build] : kinds)
+        for (const int32_t rows : {3000, name == kinds[2].first ? 37 : 500}) {
+          std::vector<Stack> stacks;
+          build(records, stacks);
+          const auto backend = make_cuda_backend(model, {.reproducible = true});
+          const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000});
+          if (alone.empty()) alone = answers;
+          test::expect_same(alone, answers,
+                            fmt::format("{}, {} rows a step, records of {}", name, rows, longest));
+        }
+    }
+}
+
 TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
   NEED_HOPPER();
   ASSERT_TRUE(cuda::hopper_products());
-  const RandomModelShape shapes[] = {
-      {.hidden = 64, .head_dim = 64, .vocab = 504},
-      {.hidden = 128, .heads = 8, .head_dim = 128, .vocab = 504, .qk_norm = QkNorm::per_head},
-      {.hidden = 64, .head_dim = 32, .vocab = 504, .qk_norm = QkNorm::whole, .post_norm = true},
-  };
-  for (const RandomModelShape& shape : shapes) {
+  for (const RandomModelShape& shape : kShapes) {
     const Model model = make_random_model(shape, 21);
     const auto records = make_random_records(
         {.records = 24, .questions = 5, .vocab = 504, .max_tokens = 7, .own_questions = true, .longest = 300},
