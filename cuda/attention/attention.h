@@ -46,9 +46,8 @@ struct AttentionInputs {
   const int32_t* partials;       ///< [partial rows of all merged rows], those of each one after the other
   int32_t merged_count;
   int32_t partial_rows;
-  /// Each result is one chain of sums over the pages that its row sees, in order, relative to their highest
-  /// score: which other pages the block goes over, and where stages end, does not matter. Scores are computed
-  /// twice.
+  /// Each result is one chain of sums over the pages that its row sees, in order, relative to bases that its
+  /// own pages decide: which other pages the block goes over, and where stages end, does not matter.
   bool in_order = false;
   const SlotCopy* copies = nullptr;  ///< [copy_count]
   int32_t copy_count = 0;

@@ -50,10 +50,27 @@ __device__ int4 no_page() {
   return make_int4(0, 0, 0, 0);
 }
 
+/// Whether it holds for any thread of the warpgroup, which all come here.
+__device__ bool any_of_warpgroup(bool holds, int barrier) {
+  uint32_t any;
+  asm volatile(
+      "{\n"
+      ".reg .pred holds, any;\n"
+      "setp.ne.u32 holds, %1, 0;\n"
+      "bar.red.or.pred any, %2, 128, holds;\n"
+      "selp.u32 %0, 1, 0, any;\n"
+      "}\n"
+      : "=r"(any)
+      : "r"(static_cast<uint32_t>(holds)), "r"(barrier)
+      : "memory");
+  return any != 0;
+}
+
 template <int D, int kGroups, int kKeys>
 struct Consumer {
   using Memory = Shared<D, kGroups, kKeys>;
   static constexpr int kPages = kKeys / kPage;
+  static constexpr float kRoom = 8;                        // weights of up to 256, which f16 holds
   static constexpr int kScores = kKeys / 2, kOut = D / 2;  // registers of a thread
 
   const AttentionInputs& in;
@@ -153,29 +170,86 @@ struct Consumer {
     }
   }
 
-  /// The highest score yet, of this thread's keys.
-  __device__ void raise_high() {
+  // In order: a row's weights are relative to a base, which is the highest score of the first page that the
+  // row sees, and of every later page that exceeds it by more than kRoom. So the base and all sums depend on
+  // the row's own pages alone. Stages in which no base moves, nearly all, need no rescaling.
+
+  __device__ float page_high(int page, int i) const {
+    float top = -INFINITY;
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-        high[i] = fmaxf(high[i], fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+    for (int n = 2 * page; n < 2 * page + 2; ++n)
+      top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+    return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
   }
 
-  /// Scores to weights relative to the highest of all, added up one after the other.
-  __device__ void soften_in_order() {
+  /// Gives rows that have seen no page yet their base. Returns whether a base moves in this stage for any
+  /// row of the warp.
+  __device__ bool find_bases() {
+    bool moves = false;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      // Nothing seen: exp2(-inf - base) is zero, not NaN.
-      const float base = high[i] == -INFINITY ? 0.0f : high[i];
+      if (__any_sync(0xffffffffu, high[i] == -INFINITY)) {
+#pragma unroll
+        for (int page = 0; page < kPages; ++page) {
+          const float top = page_high(page, i);
+          if (high[i] == -INFINITY) high[i] = top;
+        }
+      }
+      float top = -INFINITY;
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n)
+        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+      moves = moves || top > high[i] + kRoom;
+    }
+    return __any_sync(0xffffffffu, moves) != 0;
+  }
+
+  __device__ void soften_page(int page) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      // Nothing seen yet: exp2(-inf - base) is zero, not NaN.
+      const float base = high[i] == -INFINITY ? 0.0f : high[i];
+#pragma unroll
+      for (int n = 2 * page; n < 2 * page + 2; ++n)
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           float& s = score[n * 4 + 2 * i + j];
           s = fast_exp2(s - base);
           sum[i] += s;
         }
+    }
+  }
+
+  /// A stage in which a base moves for some warp: page by page, the sums of before shrunk where it does.
+  /// `mine`: for this one; else its weights are in p already.
+  __device__ void add_page_by_page(uint32_t (&p)[kKeys / 16][4], bool mine) {
+    const uint64_t v_tile = tile_descriptor(&memory.v[v_place.at][0][0][0], kKeys * 128);
+#pragma unroll
+    for (int page = 0; page < kPages; ++page) {
+      if (mine) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float top = page_high(page, i);
+          shrink[i] = 1;
+          if (top > high[i] + kRoom) {
+            shrink[i] = fast_exp2(high[i] - top);
+            high[i] = top;
+            sum[i] *= shrink[i];
+          }
+        }
+        if (__any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
+        soften_page(page);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          p[page][j] = pack_weights(score[page * 8 + 2 * j], score[page * 8 + 2 * j + 1]);
+      }
+      pin(out);
+      products_begin();
+      multiply_registers(out, p[page], v_tile + page * (16 * 128 / 16), true);
+      products_commit();
+      products_wait<0>();
+      pin(out);
     }
   }
 
@@ -196,30 +270,6 @@ struct Consumer {
       }
   }
 
-  /// The highest score of each query over all pages.
-  __device__ void find_high(const AttentionItem& item, int stages) {
-    int4 next_page = page_at(item, 0);
-    for (int stage = 0; stage < stages; ++stage) {
-      const int4 page = next_page;
-      next_page = page_at(item, stage + 1);
-      barrier_wait(&memory.k_full[k_place.at], k_place.round);
-      pin(score);
-      products_begin();
-      multiply_keys();
-      products_wait<0>();
-      pin(score);
-      give_back(memory.k_empty, k_place);
-      mask(item, page);
-      raise_high();
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      high[i] = fmaxf(high[i], __shfl_xor_sync(0xffffffffu, high[i], 1));
-      high[i] = fmaxf(high[i], __shfl_xor_sync(0xffffffffu, high[i], 2));
-    }
-  }
-
-  template <bool kInOrder>
   __device__ void attend(const AttentionItem& item, int kv_head) {
     const int stages = (item.page_count + kPages - 1) / kPages;
     const int m = group_index * 64 + warp * 16 + lane / 4;
@@ -230,15 +280,8 @@ struct Consumer {
       sum[i] = 0;
     }
     uint32_t p[kKeys / 16][4];
-    barrier_wait(&memory.q_full[q_place.at], q_place.round);
-    if constexpr (kInOrder) find_high(item, stages);
-    const auto soften_stage = [&] {
-      if constexpr (kInOrder)
-        soften_in_order();
-      else
-        soften();
-    };
     int4 page = page_at(item, 0), next_page = page_at(item, 1);
+    barrier_wait(&memory.q_full[q_place.at], q_place.round);
     barrier_wait(&memory.k_full[k_place.at], k_place.round);
     products_begin();
     multiply_keys();
@@ -246,7 +289,7 @@ struct Consumer {
     pin(score);
     give_back(memory.k_empty, k_place);
     mask(item, page);
-    soften_stage();
+    soften();
     weights(p);
     for (int stage = 1; stage < stages; ++stage) {
       page = next_page;
@@ -263,11 +306,11 @@ struct Consumer {
       pin(score);
       give_back(memory.k_empty, k_place);
       mask(item, page);
-      soften_stage();
+      soften();
       products_wait<0>();
       pin(out);
       give_back(memory.v_empty, v_place);
-      if constexpr (!kInOrder) rescale();
+      rescale();
       weights(p);
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
@@ -279,6 +322,71 @@ struct Consumer {
     products_wait<0>();
     pin(out);
     give_back(memory.v_empty, v_place);
+    write(item, kv_head, m);
+  }
+
+  /// The same in order, see find_bases().
+  __device__ void attend_in_order(const AttentionItem& item, int kv_head) {
+    const int stages = (item.page_count + kPages - 1) / kPages;
+    const int m = group_index * 64 + warp * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      row[i] = item.row_offset + (m + 8 * i) / group;
+      high[i] = -INFINITY;
+      sum[i] = 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kOut; ++i) out[i] = 0;
+    uint32_t p[kKeys / 16][4];
+    bool waiting = false;  // weights for their values
+    int4 next_page = page_at(item, 0);
+    barrier_wait(&memory.q_full[q_place.at], q_place.round);
+    for (int stage = 0; stage < stages; ++stage) {
+      const int4 page = next_page;
+      next_page = page_at(item, stage + 1);
+      barrier_wait(&memory.k_full[k_place.at], k_place.round);
+      pin(score);
+      pin(out);
+      products_begin();
+      multiply_keys();
+      if (waiting) {
+        barrier_wait(&memory.v_full[v_place.at], v_place.round);
+        products_begin();
+        multiply_values(p, true);
+        products_wait<1>();
+      } else {
+        products_wait<0>();
+      }
+      pin(score);
+      give_back(memory.k_empty, k_place);
+      mask(item, page);
+      const bool mine = find_bases();
+      if (!mine) {
+#pragma unroll
+        for (int at = 0; at < kPages; ++at) soften_page(at);
+      }
+      products_wait<0>();
+      pin(out);
+      if (waiting) give_back(memory.v_empty, v_place);
+      if (!mine) weights(p);
+      waiting = !any_of_warpgroup(mine, 1 + group_index);
+      if (!waiting) {
+        barrier_wait(&memory.v_full[v_place.at], v_place.round);
+        add_page_by_page(p, mine);
+        give_back(memory.v_empty, v_place);
+      }
+    }
+    if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
+    q_place.step<2>();
+    if (waiting) {
+      barrier_wait(&memory.v_full[v_place.at], v_place.round);
+      pin(out);
+      products_begin();
+      multiply_values(p, true);
+      products_wait<0>();
+      pin(out);
+      give_back(memory.v_empty, v_place);
+    }
     write(item, kv_head, m);
   }
 
@@ -321,7 +429,7 @@ struct Consumer {
 };
 
 /// One warp: pages of keys and values, in the order in which they are used.
-template <int D, int kGroups, int kKeys, bool kInOrder>
+template <int D, int kGroups, int kKeys>
 __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap* k_map,
                             const CUtensorMap* v_map, const AttentionInputs& in, const AttentionItem* items,
                             int work_count, const HeadLayout& layout, int lane) {
@@ -351,9 +459,6 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
       }
       place.template step<Memory::kStages>();
     };
-    if constexpr (kInOrder)
-      for (int stage = 0; stage < stages; ++stage)
-        bring(memory.k, k_map, slot_at(stage), memory.k_full, memory.k_empty, k_place);
     int slot = slot_at(0), slot_before = 0;
     for (int stage = 0; stage <= stages; ++stage) {
       const int next = slot_at(stage + 1);
@@ -429,7 +534,7 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
     keep_registers<40>();
     const int warp = threadIdx.x / 32;
     if (warp == 0)
-      bring_pages<D, kGroups, kKeys, kInOrder>(memory, &k_map, &v_map, in, items, work_count, layout, lane);
+      bring_pages(memory, &k_map, &v_map, in, items, work_count, layout, lane);
     else
       bring_queries(memory, in, items, work_count, layout, tensors.q, static_cast<int>(threadIdx.x) - 32);
   } else {
@@ -442,8 +547,13 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
                                          static_cast<int>(threadIdx.x) / 32 % 4,
                                          lane,
                                          layout.heads / layout.kv_heads};
-    for (int work = blockIdx.x; work < work_count; work += gridDim.x)
-      consumer.template attend<kInOrder>(items[work / layout.kv_heads], work % layout.kv_heads);
+    for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
+      const AttentionItem& item = items[work / layout.kv_heads];
+      if constexpr (kInOrder)
+        consumer.attend_in_order(item, work % layout.kv_heads);
+      else
+        consumer.attend(item, work % layout.kv_heads);
+    }
   }
 #endif
 }

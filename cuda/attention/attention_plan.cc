@@ -69,8 +69,8 @@ class AttentionPlanner::Work {
     if (!shape_.fixed) lift_shared_spans();
     for (const Trunk& trunk : trunks_) add_blocks(trunk);
     if (!shape_.fixed) cut_long_items();
-    order_items();
     list_partials();
+    order_items();
   }
 
  private:
@@ -360,11 +360,10 @@ class AttentionPlanner::Work {
     }
   }
 
-  /// Small blocks before large ones; among them the longest first, so that the last to run are short. A row's
-  /// pieces are merged in this order, so with `fixed` they stay as they are.
+  /// Small blocks before large ones; among them the longest first, so that the last to run are short.
   void order_items() {
     auto rank = [&](const AttentionItem& item) {
-      return std::pair(item.row_count * shape_.group > kSmallBlock, shape_.fixed ? 0 : -item.page_count);
+      return std::pair(item.row_count * shape_.group > kSmallBlock, -item.page_count);
     };
     std::stable_sort(plan_->items.begin(), plan_->items.end(),
                      [&](const AttentionItem& a, const AttentionItem& b) { return rank(a) < rank(b); });
@@ -374,6 +373,7 @@ class AttentionPlanner::Work {
         plan_->items.begin());
   }
 
+  /// A row's partial results are merged in the order of its pieces.
   void list_partials() {
     std::vector<int32_t>& count = next_;
     count.assign(rows(), 0);

@@ -178,7 +178,11 @@ TEST(AttentionPlan, LiftsASpanWhoseReadersAreScattered) {
 /// does not see left out. Blocks of which it sees nothing do not count.
 std::vector<std::vector<AttentionPage>> recipe(const AttentionPlan& plan, int32_t row) {
   std::vector<std::vector<AttentionPage>> blocks;
-  for (const AttentionItem& item : plan.items) {
+  std::vector<AttentionItem> items = plan.items;  // in the order of their partial results
+  std::stable_sort(items.begin(), items.end(), [](const AttentionItem& a, const AttentionItem& b) {
+    return a.first_partial < b.first_partial;
+  });
+  for (const AttentionItem& item : items) {
     for (int32_t i = 0; i < item.row_count; ++i) {
       if (plan.rows[static_cast<size_t>(item.first_row + i)] != row) continue;
       auto& block = blocks.emplace_back();
