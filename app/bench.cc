@@ -92,7 +92,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag(
       "--reproducible", options->model.reproducible,
-      "Compute each answer in a fixed order, so that other prompts in the batch do not change it");
+      "Make answers independent, to the bit, of the batch and of how prompts are packed");
   command
       ->add_option("--repeat", options->repeat,
                    "How many times to run; if more than one, the first run warms up and the median of the "

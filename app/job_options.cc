@@ -21,8 +21,8 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--device", device, "Where to compute (engine.device)")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command.add_flag("--reproducible", reproducible,
-                   "Compute each answer in a fixed order, so that other prompts in the batch do not change "
-                   "it (engine.reproducible)");
+                   "Make answers independent, to the bit, of the batch and of how prompts are packed "
+                   "(engine.reproducible)");
   command.add_flag("--json", json, "Print the result as JSON on standard output");
   command.add_flag("--quiet,-q", quiet, "Print neither progress nor the report");
 }
