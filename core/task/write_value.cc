@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 bool is_empty(const json& gold) {
-  return gold.is_null() || gold == "";
+  return gold.is_null() || (gold.is_string() && gold.get_ref<const std::string&>().empty());
 }
 
 bool is_absent(const json& gold) {
