@@ -95,6 +95,19 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            word_of(job.input.too_long), job.file);
 }
 
+/// A run refuses such a dtype on a GPU. `hardware`: what was asked for by name.
+void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& list) {
+  if (job.model.dtype == Precision::automatic) return;
+  const bool gpu = hardware.values.empty()
+                       ? job.engine.device.kind == Device::Kind::cuda
+                       : std::ranges::any_of(hardware.values, [&](const std::string& name) {
+                           return list.find(name, hardware.from).gpu;
+                         });
+  if (gpu)
+    refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu{}",
+           word_of(job.model.dtype), hardware.values.empty() ? "" : " and name no GPU");
+}
+
 void run(const EstimateOptions& given) {
   if (!given.html.empty()) NamedOutput(given.html, {given.job});  // before the work, not after it
   const EstimateOptions options = completed(given);
@@ -106,11 +119,15 @@ void run(const EstimateOptions& given) {
   EstimateCase base = base_case(options, inputs);
   std::vector<SweepAxis> axes = options.sweep;
   check_methods(inputs.job(), options, axes);
-  if (!find_axis(axes, "hardware")) {
+  if (const SweepAxis* named = find_axis(axes, "hardware")) {
+    check_dtype(inputs.job(), *named, list);
+  } else {
     SweepAxis hardware{"hardware", {}};
     if (!options.hardware.empty()) hardware = parse_sweep("hardware=" + options.hardware);
     hardware.from = options.hardware_from;
-    const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu;
+    check_dtype(inputs.job(), hardware, list);
+    const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu &&
+                      inputs.job().model.dtype == Precision::automatic;
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
         if (each.gpu == gpus) hardware.values.push_back(each.name);

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -24,6 +25,17 @@ struct PlanOptions : JobOptions {
   std::string dump_path = "-";
   int32_t answer_tokens = 8;
 };
+
+size_t count_characters(std::string_view text) {
+  return static_cast<size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+/// The name of a bin for people: a tab stands before what tells it from its category.
+std::string bin_title(std::string name) {
+  if (const size_t tab = name.find('\t'); tab != std::string::npos) name.replace(tab, 1, ", ");
+  return name;
+}
 
 int plan(const PlanOptions& options) {
   stop_in_order();
@@ -65,7 +77,9 @@ int plan(const PlanOptions& options) {
   const double share =
       stats.tokens() > 0 ? static_cast<double>(stats.alone_tokens) / static_cast<double>(stats.tokens()) : 0;
   int64_t stacks = 0, head = 0, examples = 0;
+  size_t width = 24;
   for (const auto& [name, bin] : planner.bins()) {
+    width = std::max(width, count_characters(bin_title(name)));
     stacks += bin.stacks;
     head = std::max(head, bin.head_tokens);
   }
@@ -84,7 +98,7 @@ int plan(const PlanOptions& options) {
                                 {"kv_bytes_peak", stats.peak_pages * page_bytes},
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
     for (const auto& [name, bin] : planner.bins())
-      json["bins"][name] = {
+      json["bins"][bin_title(name)] = {
           {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
     for (const auto& [category, shown] : bench.examples().by_category)
       json["examples"][category] = shown.size();
@@ -97,8 +111,8 @@ int plan(const PlanOptions& options) {
         counted(std::ssize(planner.bins()), "bin"), counted(stacks, "prompt"),
         counted(stats.answers, "answer"), counted(pipeline.stats().rejects, "reject"));
     for (const auto& [name, bin] : planner.bins())
-      say("  {:24} {:6} {:7} {:6} {}", name, bin.records, plural("record", bin.records), bin.stacks,
-          plural("prompt", bin.stacks));
+      say("  {:{}} {:6} {:7} {:6} {}", bin_title(name), width, bin.records, plural("record", bin.records),
+          bin.stacks, plural("prompt", bin.stacks));
     if (examples > 0)
       say("examples {} in all; with the instruction, at most {} tokens before a document", examples, head);
     say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);

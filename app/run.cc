@@ -35,6 +35,7 @@ int run(const RunOptions& options) {
   } else if (!options.quiet) {
     print_text(report_text(end.report));
     print_line(fmt::format("rows    {}/rows-*.{}", job.output.path, word_of(job.output.format)));
+    if (end.exit_code == 1) print_line(fmt::format("rejects {}/rejects.jsonl", job.output.path));
     print_line(fmt::format("report  {}/report.json, report.html", job.output.path));
   }
   if (!options.json) forgive_output();  // the result is in the folder

@@ -175,7 +175,8 @@ void add_score_command(CLI::App& app) {
   command->add_option(
       "--gold", options->gold,
       "A dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "
-      "convert` wrote, or JSON lines {\"id\", \"answers\": [...]}");
+      "convert` wrote, or JSON lines {\"id\", \"answers\": [...]} or {\"id\", \"category\", \"gold\": "
+      "{attribute: value}}");
   command->add_option(
       "--pred", options->predictions,
       "A run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "

@@ -20,6 +20,7 @@ struct TrainDataOptions : JobOptions {
 };
 
 void print(const TrainDataOptions& options, const TrainDataEnd& end) {
+  if (!end.notice.empty()) print_note(end.notice);
   for (size_t i = 0; i < std::min(end.rejects.size(), kShownRejects); ++i)
     print_line(end.rejects[i], Stream::err);
   if (end.rejects.size() > kShownRejects)
@@ -41,8 +42,10 @@ void print(const TrainDataOptions& options, const TrainDataEnd& end) {
   if (end.without_gold > 0)
     print_line(fmt::format("{} left out: no right answer is known", counted(end.without_gold, "record")));
   if (end.unreadable > 0)
-    print_line(fmt::format("{} left out: the attribute's type does not hold the gold value",
-                           counted(end.unreadable, "value")));
+    print_line(fmt::format(
+        "{} left out: the attribute's type does not hold the gold value, or it is to be copied and "
+        "does not stand in the text",
+        counted(end.unreadable, "value")));
 }
 
 int train_data(const TrainDataOptions& options) {

@@ -19,7 +19,7 @@ struct ReviewItem {
 struct Review {
   std::string run;          ///< name of the run's folder
   std::string key;          ///< tells the run from others; the browser keeps verdicts under it
-  bool least_sure = false;  ///< the items are those that the model was least sure of
+  bool least_sure = false;  ///< the items are those of the run that the model was least sure of
   std::vector<Record> records;
   std::vector<ReviewItem> items;
 };

@@ -39,8 +39,10 @@ function save() {
 const verdicts = () => new Map(log.map(entry => [entry.key, entry]));
 
 // Characters that hide, or that turn the direction of text around, are named in place of being obeyed.
+// Between emoji a joiner (U+200D) makes one of two.
 const hidden = new RegExp('([\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b' +
-  '\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff])');
+  '\\u200c\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufeff\\u{e0000}-\\u{e007f}]|' +
+  '(?<![\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d|\\u200d(?!\\p{Extended_Pictographic}))', 'u');
 
 function addText(parent, text) {
   text.split(hidden).forEach((part, i) => {

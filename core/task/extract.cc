@@ -116,7 +116,7 @@ class ExtractTask : public Task {
     const size_t own = own_example(record);
     if (own == examples_.of(record.category).size()) return record.category;
     // A tab: no category of a schema is called so.
-    return fmt::format("{}\t(without example {})", record.category, own + 1);
+    return fmt::format("{}\twithout example {}", record.category, own + 1);
   }
 
   RecordParts parts(const Record& record) override {

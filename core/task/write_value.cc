@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/task/find_text.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -9,8 +10,16 @@ namespace {
 
 using nlohmann::json;
 
+bool is_empty(const json& gold) {
+  return gold.is_null() || (gold.is_string() && gold.get_ref<const std::string&>().empty());
+}
+
 bool is_absent(const json& gold) {
-  return gold.is_null() || gold == "n/a";
+  return is_empty(gold) || gold == "n/a";
+}
+
+json as_list(const json& gold) {
+  return gold.is_array() ? gold : json::array({gold});
 }
 
 std::string literal(const json& value) {
@@ -19,9 +28,17 @@ std::string literal(const json& value) {
 
 std::string list_literal(const json& gold) {
   std::string out = "[";
-  for (const json& part : gold)
-    if (!part.is_null()) out += (out.size() > 1 ? ", " : "") + literal(gold_text(part));
+  for (const json& part : gold) out += (out.size() > 1 ? ", " : "") + literal(gold_text(part));
   return out + "]";
+}
+
+/// Where the document holds the text on one line, without the blanks around it.
+std::optional<TextPlace> find_span(const Record& record, std::string_view text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  if (std::ranges::any_of(text, is_control)) return std::nullopt;
+  return find_text(record, text);
 }
 
 }  // namespace
@@ -32,7 +49,9 @@ std::string gold_text(const json& gold) {
 
 std::optional<std::string> write_value(const Attribute& attribute, const json& gold) {
   if (gold.is_object()) return std::nullopt;
-  const json list = gold.is_array() ? gold : json::array({gold});
+  json list = as_list(gold);
+  if (attribute.type == ValueType::list)
+    list.erase(std::remove_if(list.begin(), list.end(), is_empty), list.end());
   if (list.empty()) return "null";
   const bool an_option =
       list.front().is_string() &&
@@ -44,6 +63,23 @@ std::optional<std::string> write_value(const Attribute& attribute, const json& g
   const RowAnswer read = read_text_value(attribute, text);
   if (std::holds_alternative<std::nullptr_t>(read.value)) return std::nullopt;
   return std::visit([](const auto& value) { return literal(json(value)); }, read.value);
+}
+
+int64_t bind_gold(const Category& category, const Record& record, json& gold) {
+  int64_t erased = 0;
+  for (const Attribute& attribute : category.attributes) {
+    const auto value = gold.find(attribute.name);
+    if (attribute.type != ValueType::span || value == gold.end()) continue;
+    const json list = as_list(*value);
+    if (list.empty() || is_absent(list.front())) continue;
+    if (const auto place = find_span(record, gold_text(list.front()))) {
+      *value = record.document.substr(place->begin, place->end - place->begin);
+    } else {
+      gold.erase(value);
+      ++erased;
+    }
+  }
+  return erased;
 }
 
 }  // namespace sheaf

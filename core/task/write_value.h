@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "core/task/record.h"
 #include "core/task/schema.h"
 
 namespace sheaf {
@@ -11,8 +12,12 @@ namespace sheaf {
 std::string gold_text(const nlohmann::json& gold);
 
 /// A gold value as the model should write it, a JSON literal of the attribute's type. `gold`: a value, null,
-/// or a list: of the parts of a list attribute, else of accepted values, of which the first counts; "n/a" is
-/// null. Nothing where the attribute's type does not hold the value.
+/// or a list: of the parts of a list attribute, else of accepted values, of which the first counts; "n/a"
+/// and empty text are null. Nothing where the attribute's type does not hold the value.
 std::optional<std::string> write_value(const Attribute& attribute, const nlohmann::json& gold);
+
+/// Makes the values of spans those that decoding can copy: as the document writes them. One that it does not
+/// hold is erased from `gold`, {attribute: value or list}. Returns how many were.
+int64_t bind_gold(const Category& category, const Record& record, nlohmann::json& gold);
 
 }  // namespace sheaf

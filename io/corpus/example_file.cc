@@ -1,9 +1,12 @@
 #include "io/corpus/example_file.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 #include "core/base/error.h"
+#include "core/task/unknown_names.h"
 #include "core/task/write_value.h"
+#include "core/text/spelling.h"
 #include "io/corpus/record_mapper.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/gold.h"
@@ -17,6 +20,14 @@ using nlohmann::ordered_json;
 constexpr std::string_view kExampleForms =
     "task.examples must name records with a \"gold\" column (.jsonl or .parquet), or oa-mine or ae-110k as "
     "downloaded";
+
+constexpr size_t kNamed = 5, kLongestName = 60;
+
+std::string some_names(const std::vector<Category>& categories) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(categories.size(), kNamed); ++i) names.push_back(categories[i].name);
+  return fmt::format("{}{}", fmt::join(names, ", "), categories.size() > kNamed ? ", …" : "");
+}
 
 /// The job as one that reads the columns of `sheaf convert` and `sheaf review`.
 Job with_usual_columns(Job job) {
@@ -43,7 +54,9 @@ class ExampleReader {
   Examples read() {
     const std::string& path = job_.task.examples.path;
     const auto rows = open_gold("auto", path, kExampleForms);
+    bool empty = true;
     while (auto row = rows->next()) {
+      empty = false;
       try {
         if (!row->error.empty()) throw BadEntry{row->error};
         add(*row);
@@ -52,11 +65,16 @@ class ExampleReader {
       }
     }
     Examples examples{choice_.take()};
-    if (examples.by_category.empty() && job_.task.examples.per_category > 0)
-      refuse("{}: task.examples: no record gives an attribute of its category in {} a value", path,
-             job_.task.schema);
-    return examples;
+    if (!examples.by_category.empty() || job_.task.examples.per_category == 0) return examples;
+    if (empty) refuse("{}: task.examples: the file is empty; name records with a \"gold\" column", path);
+    if (known_ == 0)
+      refuse("{}: task.examples: no record has a category of {}: found \"{}\", but the schema has {}", path,
+             job_.task.schema, unknown_category_, some_names(schema_.categories));
+    refuse("{}: task.examples: no record gives an attribute of its category in {} a value{}{}", path,
+           job_.task.schema, unknown_.notice(path).empty() ? "" : "; ", unknown_.notice(path));
   }
+
+  std::string unknown_names() const { return unknown_.notice(job_.task.examples.path); }
 
  private:
   /// Whether the row has the columns that the job names.
@@ -71,19 +89,28 @@ class ExampleReader {
     const std::string& column = (usual ? usual_job_ : job_).input.category;
     if (const auto category = row.cells.find(column); !column.empty() && category != row.cells.end() &&
                                                       category->is_string() &&
-                                                      !schema_.find(category->get<std::string>()))
+                                                      !schema_.find(category->get<std::string>())) {
+      if (unknown_category_.empty())
+        unknown_category_ = shorten_text(category->get_ref<const std::string&>(), kLongestName);
       return;
+    }
+    ++known_;
     auto mapped = (usual ? usual_ : own_).map(row.place, row.cells, 0);
     if (const auto* reject = std::get_if<Reject>(&mapped)) throw BadEntry{reject->reason};
     auto& record = std::get<Record>(mapped);
     json gold = gold_values(row.cells);
     // A person found these wrong, null among them, and did not say what is right.
     const json wrong = wrong_values(row.cells);
+    const Category& category = *schema_.find(record.category);
+    unknown_.add(category, gold);
+    const json given = gold;
+    bind_gold(category, record, gold);
     bool known = false;
-    for (const Attribute& attribute : schema_.find(record.category)->attributes) {
+    for (const Attribute& attribute : category.attributes) {
       const auto value = gold.find(attribute.name);
       known = known || (value != gold.end() && write_value(attribute, *value));
-      if (value == gold.end() && job_.task.examples.unmentioned_absent && !wrong.contains(attribute.name))
+      if (!given.contains(attribute.name) && job_.task.examples.unmentioned_absent &&
+          !wrong.contains(attribute.name))
         gold[attribute.name] = json::array();
     }
     if (known) choice_.add(record.category, {std::move(record.document), std::move(gold)});
@@ -93,29 +120,34 @@ class ExampleReader {
   const Schema& schema_;
   RecordMapper own_, usual_;
   ExampleChoice choice_;
+  UnknownNames unknown_;
+  int64_t known_ = 0;             ///< records whose category the schema has
+  std::string unknown_category_;  ///< the first one
 };
+
+/// What to tell the user of categories without examples; empty where all have some.
+std::string missing_examples(const std::string& path, const Schema& schema, const Examples& examples) {
+  if (examples.by_category.empty()) return {};
+  std::vector<Category> without;
+  for (const Category& category : schema.categories)
+    if (examples.of(category.name).empty()) without.push_back(category);
+  if (without.empty()) return {};
+  return fmt::format("{} has no examples for {} of {} categories: {}; their prompts show none", path,
+                     without.size(), schema.categories.size(), some_names(without));
+}
 
 }  // namespace
 
-Examples read_examples(const Job& job, const Schema& schema, int32_t positions) {
+Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
+                       std::vector<std::string>& notices) {
   if (job.task.examples.path.empty()) return {};
-  Examples examples = ExampleReader(job, schema).read();
+  ExampleReader reader(job, schema);
+  Examples examples = reader.read();
   examples.positions = positions;
+  for (std::string& notice :
+       std::vector{reader.unknown_names(), missing_examples(job.task.examples.path, schema, examples)})
+    if (!notice.empty()) notices.push_back(std::move(notice));
   return examples;
-}
-
-std::string missing_examples(const Job& job, const Schema& schema, const Examples& examples) {
-  if (examples.by_category.empty()) return {};
-  constexpr size_t kNamed = 5;
-  std::vector<std::string> without;
-  for (const Category& category : schema.categories)
-    if (examples.of(category.name).empty()) without.push_back(category.name);
-  if (without.empty()) return {};
-  const size_t count = without.size();
-  without.resize(std::min(count, kNamed));
-  return fmt::format("{} has no examples for {} of {} categories: {}{}; their prompts show none",
-                     job.task.examples.path, count, schema.categories.size(), fmt::join(without, ", "),
-                     count > kNamed ? ", …" : "");
 }
 
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/job/job.h"
 #include "core/task/examples.h"
@@ -10,11 +11,10 @@ namespace sheaf {
 
 /// The examples of `task.examples`, chosen; none where the job names no file. Rows have the job's own
 /// columns, or "category" and "document", and "gold". A row whose category the schema lacks, or that gives no
-/// attribute of its category a value, is passed over. Refuses a broken row with its place, and a file without
-/// examples.
-Examples read_examples(const Job& job, const Schema& schema, int32_t positions);
-
-/// What to tell the user of categories without examples; empty where all have some.
-std::string missing_examples(const Job& job, const Schema& schema, const Examples& examples);
+/// attribute of its category a value, is passed over; a value that its attribute's type does not hold, or
+/// that is to be copied and does not stand in the document, is left out. Refuses a broken row with its place,
+/// and a file without examples. Adds to `notices` what the user should know.
+Examples read_examples(const Job& job, const Schema& schema, int32_t positions,
+                       std::vector<std::string>& notices);
 
 }  // namespace sheaf

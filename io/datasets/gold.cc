@@ -21,13 +21,27 @@ json unpacked(const ordered_json& value) {
   return read_json(value.get_ref<const std::string&>());
 }
 
+/// Empty text says the same as null: the document holds no value.
+void check_value(const std::string& attribute, json& value) {
+  if (value.is_object() || value.is_array() || value.is_boolean())
+    bad_entry("\"gold\": attribute \"{}\" has {}; a value is text, a number, null or a list of these",
+              attribute,
+              value.is_object()  ? "an object"
+              : value.is_array() ? "a list in a list"
+                                 : value.dump());
+  if (value.is_string() && trimmed(value.get_ref<const std::string&>()).empty()) value = nullptr;
+}
+
 }  // namespace
 
 json gold_values(const ordered_json& row) {
   json targets = unpacked(field(row, "gold"));
   if (!targets.is_object()) bad_entry("\"gold\" is not an object");
-  for (auto& [attribute, values] : targets.items())
-    if (!values.is_array()) values = values.is_null() ? json::array() : json::array({values});
+  for (auto& [attribute, values] : targets.items()) {
+    if (!values.is_array()) values = json::array({values});
+    for (json& value : values) check_value(attribute, value);
+    if (values.size() == 1 && values.front().is_null()) values.clear();
+  }
   return targets;
 }
 
@@ -68,11 +82,29 @@ GoldAnswer answer_of(const ordered_json& question) {
   return gold;
 }
 
+/// The key that a row without "questions" lacks; empty: none.
+std::string missing_key(const ordered_json& row, const std::string& id) {
+  if (!row.is_object()) return {};
+  const bool gold = row.contains("gold");
+  if (!gold && !row.contains("answers") && !row.contains("answer")) return "no \"gold\" or \"answers\"";
+  if (gold && !id.empty()) return row.contains(id) ? "" : fmt::format("no \"{}\"", id);
+  if (!row.contains("id") && !(gold && row.contains("sku"))) return "no \"id\"";
+  return gold && !row.contains("category") ? "no \"category\"" : "";
+}
+
 /// Adds what a row of sheaf's own corpus, or a line {"id", "answers"}, says is right.
-void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAnswer>& gold) {
+void add_gold(const ordered_json& row, const GoldOptions& options, std::vector<GoldAnswer>& gold) {
   if (has_list(row, "questions")) {
     for (const ordered_json& question : row["questions"]) gold.push_back(answer_of(question));
-  } else if (row.is_object() && row.contains("gold")) {
+    return;
+  }
+  const std::string& id = options.id;
+  if (const std::string missing = missing_key(row, id); !missing.empty())
+    bad_entry(
+        "{}; a row needs {{\"id\", \"category\", \"gold\"}} for attributes, or {{\"id\", \"answers\"}} for "
+        "questions{}",
+        missing, options.hint);
+  if (row.is_object() && row.contains("gold")) {
     GoldAnswer answer;
     json targets = gold_values(row);
     answer.id = id_field(row, !id.empty() ? id.c_str() : row.contains("id") ? "id" : "sku");
@@ -88,7 +120,7 @@ void add_gold(const ordered_json& row, const std::string& id, std::vector<GoldAn
 
 constexpr const char* kForms =
     "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
-    "\"answers\"}";
+    "\"answers\"} or {\"id\", \"category\", \"gold\"}";
 
 }  // namespace
 
@@ -113,17 +145,21 @@ std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::s
   return open_own_corpus(path);
 }
 
-std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path, const std::string& id) {
+std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path,
+                                  const GoldOptions& options) {
   const auto reader = open_gold(format, path, kForms);
   std::vector<GoldAnswer> gold;
   while (const auto row = reader->next()) {
     try {
       if (!row->error.empty()) throw BadEntry{row->error};
-      add_gold(row->cells, id, gold);
+      const size_t before = gold.size();
+      add_gold(row->cells, options, gold);
+      for (size_t i = before; i < gold.size(); ++i) gold[i].place = place_text(*row);
     } catch (const BadEntry& bad) {
       refuse("{}: no gold answers can be read: {}", place_text(*row), bad.reason);
     }
   }
+  if (gold.empty() && !options.may_be_empty) refuse("{}: the file has no gold answers; {}", path, kForms);
   return gold;
 }
 

@@ -22,6 +22,14 @@ struct GoldAnswer {
   ///   "wrong", {attribute: [values]}: values known to be wrong where the right one is not known.
   nlohmann::json extra;
   std::string option = {};  ///< multiple choice: the text of the right option, where the dataset has it
+  std::string place = {};   ///< where it stands, for messages
+};
+
+struct GoldOptions {
+  /// The column that names a row of extract in a corpus of one's own; empty: "id" or "sku".
+  std::string id = {};
+  bool may_be_empty = false;  ///< a file without answers is not refused
+  std::string hint = {};      ///< what else the user can do where a row has no gold
 };
 
 /// The rows of a file or folder that has gold answers, found and refused as read_gold() has it. `forms`: what
@@ -29,7 +37,8 @@ struct GoldAnswer {
 std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
                                          std::string_view forms);
 
-/// What the row of an extract corpus says is right, {attribute: [values]}; throws BadEntry.
+/// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number or null;
+/// throws BadEntry.
 nlohmann::json gold_values(const nlohmann::ordered_json& row);
 
 /// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadEntry.
@@ -39,8 +48,7 @@ nlohmann::json wrong_values(const nlohmann::ordered_json& row);
 /// race, …; see io/datasets/dataset.h), `sheaf` for a corpus that `sheaf convert` wrote (JSONL or Parquet) or
 /// JSON lines {"id", "answers": [...]}, or `auto`: found out by looking. Refuses a file of another kind and a
 /// broken entry, with its place.
-/// `id`: the column that names a row of extract in a corpus of one's own; empty: "id" or "sku".
 std::vector<GoldAnswer> read_gold(const std::string& format, const std::string& path,
-                                  const std::string& id = {});
+                                  const GoldOptions& options = {});
 
 }  // namespace sheaf

@@ -33,7 +33,7 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
         "--records) or with --workload");
   config_ = read_model_config(model_name_).config;
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
-  turns_ = read_examples(job_, schema_, config_.context);
+  turns_ = read_examples(job_, schema_, config_.context, notes_);
   free_spans(schema_);
   if (!asked.workload.empty())
     use_workload(asked);

@@ -68,6 +68,17 @@ std::string part_line(const char* what, const ConfidenceScales::Part& part, cons
       what, part.items, part.right, part.scale.temperature, part.scale.offset, errors.before, errors.after);
 }
 
+/// Of values and nulls together.
+CalibrationErrors all_errors(const CalibrateResult& result) {
+  if (!result.nulls) return result.values;
+  const auto values = static_cast<double>(result.scales.values.items),
+             nulls = static_cast<double>(result.scales.nulls.items);
+  const auto mean = [&](double of_values, double of_nulls) {
+    return (of_values * values + of_nulls * nulls) / (values + nulls);
+  };
+  return {mean(result.values.before, result.nulls->before), mean(result.values.after, result.nulls->after)};
+}
+
 std::string sweep_text(const CalibrateResult& result) {
   const BiasScores& best = best_bias(result.sweep);
   std::string text = fmt::format("\n{:>9} {:>10} {:>8} {:>8}\n", "null_bias", "precision", "recall", "F1");
@@ -126,11 +137,20 @@ std::string calibrate_text(const CalibrateResult& result, const std::string& fil
   text += result.nulls ? part_line("nulls", result.scales.nulls, *result.nulls)
                        : fmt::format("nulls    keep their confidence: {}\n", result.why_no_nulls);
   if (!result.sweep.empty()) text += sweep_text(result);
-  text += fmt::format("\nIn the job:\n  output: {{confidence: true, calibration: {}}}\n", file);
+  text += fmt::format("\nwrote {}\n", file);
+  std::string job;
+  if (const CalibrationErrors all = all_errors(result); all.after < all.before)
+    job += fmt::format("  output: {{confidence: true, calibration: {}}}\n", file);
+  else
+    text += fmt::format(
+        "The scaled error {:.4f} is not smaller than the plain one {:.4f}: keep the plain confidence, "
+        "without "
+        "this file.\n",
+        all.after, all.before);
   if (!result.sweep.empty())
     if (const double best = best_bias(result.sweep).bias; best != result.ran_with)
-      text += fmt::format("  method: {{null_bias: {:g}}}\n", best);
-  return text;
+      job += fmt::format("  method: {{null_bias: {:g}}}\n", best);
+  return job.empty() ? text : text + "In the job:\n" + job;
 }
 
 }  // namespace sheaf

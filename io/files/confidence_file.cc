@@ -69,7 +69,14 @@ std::string confidence_file_text(const ConfidenceScales& scales) {
 }
 
 ConfidenceScales read_confidence_file(const std::string& path) {
-  const json root = read_json_object(path, kLargestConfidenceFile);
+  json root;
+  try {
+    root = read_json_object(path, kLargestConfidenceFile);
+    if (!root.contains("format")) refuse("{}: \"format\" is missing", path);
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    refuse("{}; output.calibration must name a file that `sheaf calibrate` wrote", error.what());
+  }
   const JsonFields fields(root, path);
   if (const std::string format = fields.text("format"); format != kConfidenceFormat)
     refuse("{}: the format is \"{}\", not \"{}\"; {}", path, format, kConfidenceFormat, kWriteAgain);

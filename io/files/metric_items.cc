@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/metrics/python_text.h"
@@ -180,8 +180,9 @@ void check_kinds(const Metric& metric, const std::vector<GoldAnswer>& gold, cons
 }
 
 /// What was predicted and not asked for; refuses where nothing met.
-void find_unknown(const Predictions& predictions, const std::unordered_set<std::string>& known,
-                  const std::string& example, MetricItems& joined) {
+template <class Known>
+void find_unknown(const Predictions& predictions, const Known& known, const std::string& example,
+                  MetricItems& joined) {
   for (const std::string& id : predictions.ids)
     if (!known.contains(id)) joined.unknown.push_back(id);
   if (joined.unknown.size() == predictions.ids.size())
@@ -192,7 +193,7 @@ void find_unknown(const Predictions& predictions, const std::unordered_set<std::
 }  // namespace
 
 void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
-  if (gold.empty()) refuse("the gold file has no answers to score against; give a file with gold answers");
+  if (gold.empty()) refuse("there are no gold answers to score against; give a file with gold answers");
   const bool documents = metric.name == "attributes";
   if (is_document(gold.front()) != documents)
     refuse("the metric {} needs {}, but the gold answers are {}{}", metric.name,
@@ -209,10 +210,12 @@ MetricItems join_gold(const Metric& metric, const std::vector<GoldAnswer>& gold,
   check_kinds(metric, gold, predictions);
   Answers answers(predictions, options);
   MetricItems joined;
-  std::unordered_set<std::string> known;
+  std::unordered_map<std::string, const GoldAnswer*> known;
   for (const GoldAnswer& one : gold) {
     const std::string id = id_text(one.id);
-    if (!known.insert(id).second) refuse("the gold file has the id {} twice", shown(id));
+    if (const auto [first, added] = known.try_emplace(id, &one); !added)
+      refuse("{}: the id {} already stands at {}; remove one of the two", one.place, shown(id),
+             first->second->place);
     const json* row = answers.find(id);
     if (row == nullptr) joined.missing.push_back(id);
     if (row == nullptr && options.skip_missing) continue;
@@ -261,7 +264,7 @@ MetricItems join_runs(const Predictions& first, const Predictions& second, const
           value, there ? &(*row)[attribute] : nullptr);
     }
   }
-  find_unknown(second, {first.ids.begin(), first.ids.end()}, first.ids.front(), joined);
+  find_unknown(second, first.by_id, first.ids.front(), joined);
   return joined;
 }
 

@@ -179,8 +179,8 @@ class ReviewJob {
     ReviewPage page;
     page.strata = static_cast<int64_t>(sample_.strata());
     page.by_sureness = sample_.by_sureness();
-    review_.least_sure = page.by_sureness;
     fill(std::move(sample_).take());
+    review_.least_sure = page.by_sureness && std::ssize(review_.items) < values_;
     page.values = std::ssize(review_.items);
     page.records = std::ssize(review_.records);
     const std::filesystem::path folder(settings_.run);
@@ -211,6 +211,7 @@ class ReviewJob {
       auto& extracted = std::get<ExtractedValues>(row.content);
       for (auto& [name, answer] : extracted.values) {
         if (!is_asked(name)) continue;
+        ++values_;
         if (!answer.logprob) answer.logprob = extracted.logprob;
         sample_.add(ids_.back(), {number, extracted.category, name, std::move(answer)});
       }
@@ -261,6 +262,7 @@ class ReviewJob {
   ReviewSample sample_;
   std::vector<std::string> files_;  ///< of the corpus
   std::vector<std::string> ids_;    ///< of all rows
+  int64_t values_ = 0;              ///< to choose from
   Review review_;
 };
 

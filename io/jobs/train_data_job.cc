@@ -9,6 +9,9 @@
 #include "core/base/interrupted.h"
 #include "core/methods/method.h"
 #include "core/plan/training_prompt.h"
+#include "core/task/unknown_names.h"
+#include "core/task/write_value.h"
+#include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
 #include "io/base/parquet_table.h"
@@ -31,6 +34,7 @@ using GoldById = std::unordered_map<std::string, json>;
 
 struct Gold {
   GoldById right;
+  std::string first;    ///< id
   GoldById wrong = {};  ///< attributes of which only a wrong value is known
 };
 
@@ -41,26 +45,27 @@ struct Gold {
 }
 
 Gold gold_of_rows(const std::string& path, bool documents) {
-  GoldById gold;
   Predictions predictions = read_predictions(path);
   if (predictions.documents != documents) refuse_kind(path, documents);
+  GoldById gold;
   for (auto& [id, row] : predictions.by_id)
     gold[id] = predictions.documents ? std::move(row) : row.value("answer", json());
   // What could not be read says nothing about the document.
   for (const auto& [id, names] : predictions.noted)
     for (const std::string& name : names)
       if (gold[id].contains(name) && gold[id][name].is_null()) gold[id].erase(name);
-  return {std::move(gold)};
+  return {std::move(gold), predictions.ids.front()};
 }
 
-void add_gold_of_file(const std::string& format, const std::string& path, const std::string& id,
+void add_gold_of_file(const std::string& format, const std::string& path, const GoldOptions& options,
                       bool documents, Gold& gold) {
-  for (GoldAnswer& answer : read_gold(format, path, id)) {
+  for (GoldAnswer& answer : read_gold(format, path, options)) {
     const bool document = answer.extra.is_object() && answer.extra.contains("gold");
     if (document != documents) refuse_kind(path, documents);
     if (gold.right.contains(id_text(answer.id)))
-      refuse("{}: there are two right answers with the id {}; ids must differ", path,
+      refuse("{}: there are two right answers with the id {}; ids must differ", answer.place,
              shown(id_text(answer.id)));
+    if (gold.first.empty()) gold.first = id_text(answer.id);
     if (document && answer.extra.contains("wrong"))
       gold.wrong[id_text(answer.id)] = std::move(answer.extra["wrong"]);
     gold.right[id_text(answer.id)] = document            ? std::move(answer.extra["gold"])
@@ -81,7 +86,11 @@ Gold gold_of_corpus(const Job& job) {
     refuse("{}: set input.id to the column that names each record, or name the right answers with --gold",
            job.file);
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
-    add_gold_of_file("sheaf", file, documents ? job.input.id : "", documents, gold);
+    add_gold_of_file("sheaf", file,
+                     {.id = documents ? job.input.id : "",
+                      .may_be_empty = true,
+                      .hint = "; or name the right answers with --gold"},
+                     documents, gold);
   return gold;
 }
 
@@ -151,9 +160,11 @@ class TrainDataFile {
 
 class TrainDataJob {
  public:
-  TrainDataJob(Workbench& bench, const TrainDataSettings& settings)
+  /// `schema`: with its spans, which the bench's has no longer.
+  TrainDataJob(Workbench& bench, const TrainDataSettings& settings, const Schema& schema)
       : bench_(bench),
         settings_(settings),
+        schema_(schema),
         job_(one_prompt_per_record(bench.job())),
         task_(bench.task(job_)),
         planner_(make_builder(job_.method), {bench.model().config.context, job_.method.prompt_tokens,
@@ -174,13 +185,8 @@ class TrainDataJob {
       if (std::ssize(window) == job_.engine.window) write_window(window);
     }
     write_window(window);
-    if (end_.answers == 0)
-      refuse("{}: no answer to learn was found: {}",
-             !settings_.rows.empty()   ? settings_.rows
-             : !settings_.gold.empty() ? settings_.gold
-                                       : job_.input.path,
-             end_.rejects.empty() ? fmt::format("of {} records it says nothing", end_.without_gold)
-                                  : end_.rejects.front());
+    end_.notice = unknown_.notice(gold_path());
+    if (end_.answers == 0) refuse("{}: no answer to learn was found: {}", gold_path(), why_nothing());
     file_.finish();
     end_.finished = true;
     return end_;
@@ -207,8 +213,34 @@ class TrainDataJob {
         .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   }
 
+  const std::string& gold_path() const {
+    return !settings_.rows.empty()   ? settings_.rows
+           : !settings_.gold.empty() ? settings_.gold
+                                     : job_.input.path;
+  }
+
+  std::string why_nothing() const {
+    if (read_ == 0 && end_.rejects.empty()) return fmt::format("{} has no records", job_.input.path);
+    if (gold_.right.empty()) return "it has no right answers; name a file that has some with --gold";
+    if (read_ > 0 && end_.without_gold == read_)
+      return fmt::format("its ids (such as {}) do not match those of {} (such as {})", shown(gold_.first),
+                         job_.input.path, shown(first_asked_));
+    if (!end_.rejects.empty()) return end_.rejects.front();
+    const std::string known =
+        fmt::format("it knows {} of {}", read_ - end_.without_gold, counted(read_, "record"));
+    if (!end_.notice.empty()) return fmt::format("{}, but no value for them; {}", known, end_.notice);
+    if (end_.unreadable == 0) return known + ", but gives them no value";
+    return known + ", but gives them no value that the attribute's type holds";
+  }
+
   void reject_at(const Place& place, const std::string& reason) {
     end_.rejects.push_back(fmt::format("{}:{}: {}", place.file, place.row, reason));
+  }
+
+  /// What the right answers call the record, or its first question.
+  static std::string asked_id(const Record& record) {
+    const bool by_question = !record.questions.empty() && !record.questions.front().id.is_null();
+    return id_text(by_question ? record.questions.front().id : record.id);
   }
 
   json gold_of(const Record& record) {
@@ -216,12 +248,17 @@ class TrainDataJob {
       const auto found = gold_.right.find(id_text(record.id));
       if (found == gold_.right.end()) return nullptr;
       json gold = found->second;
+      const Category& category = *schema_.find(record.category);
+      unknown_.add(category, gold);
       const auto wrong = gold_.wrong.find(id_text(record.id));
       if (settings_.unmentioned_absent)
-        for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
+        for (const Attribute& attribute : category.attributes)
           if (!gold.contains(attribute.name) &&
               (wrong == gold_.wrong.end() || !wrong->second.contains(attribute.name)))
             gold[attribute.name] = nullptr;
+      end_.unreadable += bind_gold(category, record, gold);
+      for (const Attribute& attribute : category.attributes)
+        end_.unreadable += gold.contains(attribute.name) && !write_value(attribute, gold[attribute.name]);
       return gold;
     }
     json gold = json::object();
@@ -235,19 +272,10 @@ class TrainDataJob {
   void write_window(std::vector<Record>& records) {
     std::vector<std::vector<std::optional<Tokens>>> answers;
     for (const Record& record : records) {
+      if (read_++ == 0) first_asked_ = asked_id(record);
       const json gold = gold_of(record);
       end_.without_gold += gold.is_null();
       answers.push_back(gold.is_null() ? std::vector<std::optional<Tokens>>{} : task_->wanted(record, gold));
-      const auto known =
-          std::ranges::count_if(answers.back(), [](const auto& answer) { return answer.has_value(); });
-      if (job_.task.kind == TaskKind::extract && !gold.is_null() &&
-          find_method(job_.method.name).wording.answers == AnswerForm::each) {
-        // What gold names and the answers lack.
-        std::ptrdiff_t named = 0;
-        for (const Attribute& attribute : bench_.schema().find(record.category)->attributes)
-          named += gold.contains(attribute.name);
-        end_.unreadable += named - known;
-      }
     }
     const Plan plan = planner_.plan(make_ready(*task_, records));
     for (const auto& [record, reason] : plan.refused)
@@ -273,12 +301,16 @@ class TrainDataJob {
 
   Workbench& bench_;
   const TrainDataSettings& settings_;
+  const Schema& schema_;
   const Job job_;
   std::unique_ptr<Task> task_;
   Planner planner_;
   Gold gold_;
   TrainDataFile file_;
   TrainDataEnd end_;
+  UnknownNames unknown_;
+  int64_t read_ = 0;         ///< records
+  std::string first_asked_;  ///< id
 };
 
 }  // namespace
@@ -292,8 +324,9 @@ TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& setting
   for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
     read.push_back(file);
   check_not_read(settings.to, read);
+  const Schema schema = bench.schema();
   bench.free_answers();
-  return TrainDataJob(bench, settings).run();
+  return TrainDataJob(bench, settings, schema).run();
 }
 
 }  // namespace sheaf

@@ -21,6 +21,7 @@ struct TrainDataEnd {
   int64_t records = 0, prompts = 0, tokens = 0, answers = 0, answer_tokens = 0;
   int64_t without_gold = 0;  ///< records that gold says nothing about
   int64_t unreadable = 0;    ///< gold values that the attribute's type does not hold
+  std::string notice;        ///< what the user should know of names in the gold; may be empty
   std::vector<std::string> rejects;
 };
 

@@ -78,9 +78,7 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   ChatChoice choice = choose_chat(job_.model, loaded.chat_template, *tokenizer_);
   if (!choice.warning.empty()) notices_.push_back(std::move(choice.warning));
   chat_ = std::move(choice.chat);
-  examples_ = read_examples(job_, schema_, model_.config.context);
-  if (std::string missing = missing_examples(job_, schema_, examples_); !missing.empty())
-    notices_.push_back(std::move(missing));
+  examples_ = read_examples(job_, schema_, model_.config.context, notices_);
 }
 
 const StopRules& Workbench::stop_rules() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "io/eval/calibrate.h"
 #include "io/files/confidence_file.h"
 #include "tests/app/program.h"
 
@@ -143,6 +144,33 @@ TEST_F(ConfidentRun, TheSweepTellsWhatARunWithTheBiasGives) {
       "{:>9.2f} {:>10.2f} {:>8.2f} {:>8.2f}", std::stod(best), after["micro_precision"].get<double>(),
       after["micro_recall"].get<double>(), after["micro_f1"].get<double>());
   EXPECT_TRUE(line.starts_with(wanted)) << wanted << "\n" << fitted.out;
+}
+
+TEST_F(ConfidentRun, AScaleThatDoesNotHelpIsNotRecommended) {
+  CalibrateResult result;
+  result.scales.values.items = result.scales.nulls.items = 30;
+  result.values = {0.2, 0.1};
+  result.nulls = {0.1, 0.15};
+  const std::string better = calibrate_text(result, "c.json");
+  EXPECT_NE(better.find("wrote c.json\nIn the job:\n  output: {confidence: true, calibration: c.json}"),
+            std::string::npos)
+      << better;
+  result.nulls->after = 0.2;
+  const std::string same = calibrate_text(result, "c.json");
+  EXPECT_TRUE(
+      same.ends_with("wrote c.json\nThe scaled error 0.1500 is not smaller than the plain one 0.1500: keep "
+                     "the plain confidence, without this file.\n"))
+      << same;
+}
+
+TEST_F(ConfidentRun, RefusesAFileThatIsNoCalibration) {
+  for (const char* text : {"", "{\"id\": 1}\n{\"id\": 2}\n", "{\"id\": 1}", "[]"}) {
+    const Ran ran = run("out", "--set output.calibration=" + scratch_.write("no.json", text));
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_NE(ran.err.find("output.calibration must name a file that `sheaf calibrate` wrote"),
+              std::string::npos)
+        << ran.err;
+  }
 }
 
 TEST_F(ConfidentRun, CalibrateSaysWhatItLacks) {

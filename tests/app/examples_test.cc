@@ -72,12 +72,13 @@ TEST_F(ExamplesOfJobs, APlanShowsThem) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("examples 2 in all; with the instruction, at most"), std::string::npos) << ran.out;
   EXPECT_NE(ran.err.find("has no examples for 1 of 2 categories: Cup"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.out.find('\t'), std::string::npos) << ran.out;
   const json plan = json::parse(run("plan " + job_ + " --json").out);
   EXPECT_EQ(plan["examples"], json({{"Tea", 2}}));
   EXPECT_EQ(plan["bins"]["Tea"]["records"], 2);
   json own;  // the record that is an example itself
   for (const auto& [name, bin] : plan["bins"].items())
-    if (name.starts_with("Tea\t(without example")) own = bin;
+    if (name.starts_with("Tea, without example ")) own = bin;
   EXPECT_EQ(own["records"], 1);
   EXPECT_LT(own["head_tokens"], plan["bins"]["Tea"]["head_tokens"]);
 }

@@ -123,6 +123,9 @@ TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
   EXPECT_NE(ran.out.find("7 values of 3 records, least sure first"), std::string::npos) << ran.out;
   const json data = page(run + "/review.html");
   ASSERT_EQ(data["items"].size(), 7u);
+  EXPECT_EQ(data["leastSure"], false) << "the page has all values";
+  ASSERT_EQ(review(run + " --count 6 -o " + scratch_.file("six.html")).exit_code, 0);
+  EXPECT_EQ(page(scratch_.file("six.html"))["leastSure"], true);
   EXPECT_EQ(data["run"], "out");
   bool found = false;
   for (const json& item : data["items"]) {

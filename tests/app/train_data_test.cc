@@ -86,6 +86,28 @@ TEST_F(TrainData, HoldsTheAnswersAsDecodingEndsThem) {
   EXPECT_EQ(all[0]["tokens"].size(), all[0]["positions"].size());
 }
 
+TEST_F(TrainData, LeavesOutSpansThatTheTextDoesNotHold) {
+  scratch_.write(
+      "schema.yaml",
+      "categories: {Tea: [{name: Brand, type: span}, {name: Weight, type: number}, {name: Notes}]}\n");
+  scratch_.write("gold.jsonl",
+                 R"({"id": 1, "category": "Tea", "gold": {"Brand": "Ash", "Weight": 20, "Notes": ""}}
+{"id": 2, "category": "Tea", "gold": {"Brand": "elm", "Nots": "x"}}
+)");
+  for (const char* method : {"name: hpd, documents: 2", "name: standard"}) {
+    const Ran ran = write("--unmentioned-absent --gold " + scratch_.file("gold.jsonl"), method);
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_NE(ran.out.find("1 value left out: the attribute's type does not hold"), std::string::npos)
+        << ran.out;
+    EXPECT_NE(ran.err.find("1 gold value left out, because the category in the schema has no such attribute: "
+                           "\"Nots\" of Tea (did you mean \"Notes\"?)"),
+              std::string::npos)
+        << ran.err;
+  }
+  ASSERT_EQ(write("--gold " + scratch_.file("gold.jsonl")).exit_code, 0);
+  EXPECT_EQ(learned(prompts().at(0)), (std::vector<std::string>{" 20,\n", " null,", " \"Elm\""}));
+}
+
 TEST_F(TrainData, UnmentionedMayMeanAbsent) {
   ASSERT_EQ(write("--unmentioned-absent").exit_code, 0);
   std::vector<std::string> answers;
@@ -149,12 +171,29 @@ TEST_F(TrainData, SaysWhatItCannotDo) {
   scratch_.write("other.jsonl", R"({"id": 9, "category": "Tea", "document": "x", "gold": {"Brand": "Oak"}}
 )");
   expect_refusal(write("--gold " + scratch_.file("other.jsonl")),
-                 "no answer to learn was found: of 3 records it says nothing");
+                 "other.jsonl: no answer to learn was found: its ids (such as \"9\") do not match those of " +
+                     scratch_.file("products.jsonl") + " (such as \"1\")");
+  scratch_.write("typo.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brnd": "Oak"}}
+)");
+  expect_refusal(write("--gold " + scratch_.file("typo.jsonl")),
+                 "it knows 1 of 3 records, but no value for them");
+  scratch_.write("much.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Weight": "much"}}
+)");
+  expect_refusal(write("--gold " + scratch_.file("much.jsonl")),
+                 "it knows 1 of 3 records, but gives them no value that the attribute's type holds");
+  scratch_.write("bare.jsonl", R"({"id": 1, "category": "Tea", "document": "x"}
+)");
+  expect_refusal(
+      write("--set input.path=" + scratch_.file("bare.jsonl")),
+      "bare.jsonl:1: no gold answers can be read: no \"gold\" or \"answers\"; a row needs {\"id\", "
+      "\"category\", \"gold\"} for attributes, or {\"id\", \"answers\"} for questions; or name the "
+      "right answers with --gold");
   expect_refusal(write("--gold-format oa-mine"), "give --gold too");
   scratch_.write("twice.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}}
 {"id": 1, "category": "Tea", "gold": {"Brand": "Elm"}}
 )");
-  expect_refusal(write("--gold " + scratch_.file("twice.jsonl")), "two right answers with the id \"1\"");
+  expect_refusal(write("--gold " + scratch_.file("twice.jsonl")),
+                 "twice.jsonl:2: there are two right answers with the id \"1\"");
   scratch_.write("answers.jsonl", "{\"id\": 1, \"answers\": [\"Oak\"]}\n");
   expect_refusal(write("--gold " + scratch_.file("answers.jsonl")), "the job needs attribute values");
   expect_refusal(write("--set input.id="), "set input.id");

@@ -14,8 +14,10 @@ import unittest
 from chromium import Page, find_chromium
 
 SHEAF = sys.argv.pop(1)
+HIDDEN = "\u200b\u200c\u200e\u200f\u2800\u3164\ufeff\U000e0001\U000e007f"
 ATTACK = ("</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
-          "<!--<script> \u2028\u2029 \u202eevil\u202c \u0007 ' \" \\ &lt;b&gt;")
+          "<!--<script> \u2028\u2029 \u202eevil\u202c \u0007 ' \" \\ &lt;b&gt;"
+          f" {HIDDEN} 👩\u200d🚀")
 SCHEMA = """categories:
   Tea:
     - {name: Brand, description: 'who makes it </script>'}
@@ -120,14 +122,14 @@ class Review(unittest.TestCase):
         self.assertEqual({item[:2]: item[2] for item in self.items}, said)
         self.assertEqual(len(self.items), len(said))
         self.assertEqual(self.page.text("progress"), f"0 of {len(said)}")
-        self.assertTrue(self.page.ask("document.getElementById('bias').offsetHeight > 0"))
+        self.assertFalse(self.page.ask("document.getElementById('bias').offsetHeight > 0"), "the page has all values")
 
     def test_documents_are_text(self):
         self.go_to(18446744073709551615, "Brand")
         self.assertEqual(self.page.ask("document.querySelectorAll('img').length"), 0)
         self.assertEqual(self.page.ask("document.scripts.length"), 2)
         named = ATTACK
-        for hidden in "\u2028\u2029\u202e\u202c\u0007":
+        for hidden in "\u2028\u2029\u202e\u202c\u0007" + HIDDEN:
             named = named.replace(hidden, f"U+{ord(hidden):04X}")
         self.assertEqual(self.page.text("value"), named)
         self.assertEqual(self.page.ask("document.querySelector('#document div').textContent"), named)

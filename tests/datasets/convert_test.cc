@@ -67,7 +67,10 @@ TEST(Convert, GoldOfPlainLinesAndOfTheSampleCorpora) {
   EXPECT_EQ(plain[0].id, 7);
   EXPECT_EQ(plain[0].references, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(error_of([&] { read_gold("sheaf", folder.write("b.jsonl", "{\"id\": 7}\n")); }),
-            folder.path("b.jsonl") + ":1: no gold answers can be read: no \"answers\"");
+            folder.path("b.jsonl") +
+                ":1: no gold answers can be read: no \"gold\" or \"answers\"; a row needs "
+                "{\"id\", \"category\", \"gold\"} for attributes, or {\"id\", "
+                "\"answers\"} for questions");
   for (const char* corpus : {"datasets/passages/passages.jsonl", "datasets/passages/passages.parquet"}) {
     const auto gold = read_gold("auto", corpus);
     EXPECT_EQ(gold.size(), 154u) << corpus;

@@ -23,6 +23,22 @@ std::string job_text(const std::string& corpus, const std::string& more) {
          more;
 }
 
+TEST(EstimateCommand, ADtypeOfTheCpuIsNotEstimatedOnAGpu) {
+  const test::Scratch scratch;
+  const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 300 --set input.path=none ";
+  const std::string refusal =
+      "model.dtype: int8 works only on the CPU; leave it out, or set engine.device: cpu";
+  for (const char* more : {"--hardware h100", "--sweep hardware=h100,l40s", "--set engine.device=cuda"}) {
+    const auto ran = run_sheaf(scratch, "estimate " + job + "--set model.dtype=int8 " + more);
+    EXPECT_EQ(ran.exit_code, 2) << more;
+    EXPECT_NE(ran.err.find(refusal), std::string::npos) << ran.err;
+  }
+  const auto compared = [&](const std::string& more) { return estimate_of(scratch, job + more).dump(); };
+  EXPECT_EQ(compared("--set model.dtype=int8").find("h100"), std::string::npos);
+  EXPECT_NE(compared("--set model.cpu_dtype=int8").find("h100"), std::string::npos);
+  EXPECT_EQ(compared("--set model.dtype=int8"), compared("--set model.dtype=int8 --set engine.device=cpu"));
+}
+
 // Every job of a public dataset, none of whose data need be there.
 TEST(EstimateCommand, LengthsStandInForDataThatIsNotThere) {
   const test::Scratch scratch;

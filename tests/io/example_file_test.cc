@@ -22,7 +22,8 @@ class ExampleFile : public testing::Test {
 
   Examples read(const std::string& text) {
     job_.task.examples.path = folder_.write("examples.jsonl", text);
-    return read_examples(job_, schema_, 100);
+    notices_.clear();
+    return read_examples(job_, schema_, 100, notices_);
   }
   std::string error(const std::string& text) {
     std::string message = error_of([&] { read(text); });
@@ -33,6 +34,7 @@ class ExampleFile : public testing::Test {
 
   TempFolder folder_;
   Job job_;
+  std::vector<std::string> notices_;
   Schema schema_{{{"Tea", {{"Brand", ""}, {"Weight", "", ValueType::number}}}, {"Cup", {{"Size", ""}}}}};
 };
 
@@ -89,9 +91,14 @@ TEST_F(ExampleFile, PassesOverWhatTeachesNothing) {
   EXPECT_EQ(examples.by_category.size(), 1u);
   ASSERT_EQ(examples.of("Tea").size(), 1u);
   EXPECT_EQ(examples.of("Tea")[0].document, "d");
-  EXPECT_EQ(missing_examples(job_, schema_, examples),
-            folder_.path("examples.jsonl") +
-                " has no examples for 1 of 2 categories: Cup; their prompts show none");
+  ASSERT_EQ(notices_.size(), 2u);
+  EXPECT_EQ(
+      notices_[0],
+      folder_.path("examples.jsonl") +
+          ": 1 gold value left out, because the category in the schema has no such attribute: \"Size\" of "
+          "Tea");
+  EXPECT_EQ(notices_[1], folder_.path("examples.jsonl") +
+                             " has no examples for 1 of 2 categories: Cup; their prompts show none");
 }
 
 TEST_F(ExampleFile, RefusesWhatIsBroken) {
@@ -103,15 +110,43 @@ TEST_F(ExampleFile, RefusesWhatIsBroken) {
             "examples.jsonl:2: task.examples: the document is empty");
   EXPECT_EQ(error(R"({"kind": "Tea", "title": "a", "gold": {}})"),
             "examples.jsonl:1: task.examples: column \"text\" is missing");
+  EXPECT_EQ(error(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"),
+            "examples.jsonl: task.examples: no record has a category of schema.yaml: found \"Mug\", but the "
+            "schema has Tea, Cup");
   EXPECT_EQ(
-      error(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"),
+      error(R"({"category": "Tea", "document": "a", "gold": {"Weight": "much"}})"),
       "examples.jsonl: task.examples: no record gives an attribute of its category in schema.yaml a value");
+  EXPECT_EQ(error("\n"),
+            "examples.jsonl: task.examples: the file is empty; name records with a \"gold\" column");
+}
+
+TEST_F(ExampleFile, RefusesValuesOfOtherKinds) {
+  for (const auto& [value, found] : {std::pair{R"({"a": 1})", "an object"}, std::pair{"true", "true"},
+                                     std::pair{R"([["a"]])", "a list in a list"}})
+    EXPECT_EQ(error(R"({"category": "Tea", "document": "a", "gold": {"Brand": )" + std::string(value) + "}}"),
+              "examples.jsonl:1: task.examples: \"gold\": attribute \"Brand\" has " + std::string(found) +
+                  "; a value is text, a number, null or a list of these");
+}
+
+TEST_F(ExampleFile, LeavesOutSpansThatTheDocumentDoesNotHold) {
+  schema_.categories[0].attributes[0].type = ValueType::span;
+  job_.task.examples.unmentioned_absent = true;
+  const Examples examples =
+      read(R"({"category": "Tea", "document": "Oak 2 g", "gold": {"Brand": "Elm", "Weight": 2}})"
+           "\n"
+           R"({"category": "Tea", "document": "Elm", "gold": {"Brand": "elm", "Weight": ""}})"
+           "\n"
+           R"({"category": "Tea", "document": "Fir", "gold": {"Brand": "Elm"}})");
+  ASSERT_EQ(examples.of("Tea").size(), 2u);
+  for (const Example& example : examples.of("Tea"))
+    EXPECT_EQ(example.gold, example.document == "Elm" ? json({{"Brand", "Elm"}, {"Weight", json::array()}})
+                                                      : json({{"Weight", {2}}}));
 }
 
 TEST_F(ExampleFile, SaysWhatToNameInstead) {
   job_.task.examples.path = folder_.write("notes.txt", "[]");
   EXPECT_EQ(
-      error_of([&] { read_examples(job_, schema_, 100); }),
+      error_of([&] { read_examples(job_, schema_, 100, notices_); }),
       folder_.path("notes.txt") +
           ": the file has no gold answers; task.examples must name records with a \"gold\" column (.jsonl or "
           ".parquet), or oa-mine or ae-110k as downloaded");

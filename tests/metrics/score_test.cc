@@ -172,6 +172,22 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(other + write("void.json", ""), "void.json: the file is empty; name a dataset");
   expect_refusal(other + write("some.json", "{\"a\": 1}"),
                  "some.json: the file has no gold answers; name a dataset");
+  const std::string own = "--metric attributes --pred " + good + " --gold ";
+  expect_refusal(
+      own + write("own.jsonl", R"({"code": 1, "kind": "Tea", "gold": {"Brand": "Oak"}})"),
+      "own.jsonl:1: no gold answers can be read: no \"id\"; a row needs {\"id\", \"category\", \"gold\"}");
+  expect_refusal(own + write("kind.jsonl", R"({"sku": 1, "kind": "Tea", "gold": {"Brand": "Oak"}})"),
+                 "kind.jsonl:1: no gold answers can be read: no \"category\"; a row needs");
+  expect_refusal(
+      own + write("map.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": {"name": "Oak"}}})"),
+      "map.jsonl:1: no gold answers can be read: \"gold\": attribute \"Brand\" has an object; a value is "
+      "text, a number, null or a list of these");
+  expect_refusal(other + write("blank.jsonl", "\n"),
+                 "blank.jsonl: the file has no gold answers; name a dataset");
+  expect_refusal(
+      other + write("same.jsonl", "{\"id\":\"q1\",\"answer\":\"a\"}\n\n{\"id\":\"q1\",\"answer\":\"b\"}\n"),
+      "same.jsonl:3: the id \"q1\" already stands at " + scratch_.file("same.jsonl") +
+          ":1; remove one of the two");
   expect_refusal(squad() + write("list.json", "[1]"), "list.json: this is not an object {id: answer}");
   expect_refusal(squad() + write("cut.json", "{\"q1\": "), "cut.json: not valid JSON");
   expect_refusal(

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/task/unknown_names.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -29,6 +30,39 @@ TEST(WriteValue, AbsentIsNull) {
   for (const json& gold : {json(), json::array(), json("n/a"), json::array({"n/a", "x"})})
     for (const Attribute& attribute : {kText, kNumber, kEnum, kList})
       EXPECT_EQ(write_value(attribute, gold), "null") << gold;
+}
+
+TEST(WriteValue, EmptyTextIsNull) {
+  for (const json& gold : {json(""), json::array({""}), json::array({nullptr})})
+    for (const Attribute& attribute : {kText, kNumber, kEnum, kList})
+      EXPECT_EQ(write_value(attribute, gold), "null") << gold;
+  EXPECT_EQ(write_value(kList, json::array({"", "a"})), "[\"a\"]");
+}
+
+TEST(BindGold, SpansAreThoseThatDecodingCanCopy) {
+  const auto span = [](const char* name) { return Attribute{name, "", ValueType::span}; };
+  const Category category{"Tea", {span("a"), span("b"), span("c"), span("d"), span("e"), kText}};
+  Record record;
+  record.document = "Oak tea\n20 g";
+  json gold{{"a", "oak"},         {"b", json::array({"Elm", "Oak"})},
+            {"c", json::array()}, {"d", "tea\n20 g"},
+            {"e", {" 20 g "}},    {"Brand", "Elm"}};
+  EXPECT_EQ(bind_gold(category, record, gold), 2);
+  EXPECT_EQ(gold, json({{"a", "Oak"}, {"c", json::array()}, {"e", "20 g"}, {"Brand", "Elm"}}))
+      << "the first value counts, and stands on one line";
+}
+
+TEST(UnknownNames, AreCountedAndTheFirstShown) {
+  const Category category{"Tea", {{"Color", ""}, {"Brand", ""}}};
+  UnknownNames names;
+  names.add(category, {{"Color", "red"}});
+  EXPECT_EQ(names.notice("g.jsonl"), "");
+  for (int i = 0; i < 2; ++i) names.add(category, {{"Colour", "red"}, {"Zzz", 1}});
+  EXPECT_EQ(names.notice("g.jsonl"),
+            "g.jsonl: 4 gold values left out, because the category in the schema has no such attribute: "
+            "\"Colour\" of Tea (did you mean \"Color\"?), \"Zzz\" of Tea");
+  names.add(category, {{"1111", 1}, {"2222", 1}});
+  EXPECT_TRUE(names.notice("g.jsonl").ends_with("\"1111\" of Tea, …"));
 }
 
 TEST(WriteValue, AnOptionMayBeCalledNa) {
