@@ -21,7 +21,7 @@ class AnswerTrie : public AllowedAnswers {
   Node advance(Node node, TokenId token) const override;
   /// The answers as they were given.
   const std::vector<Tokens>& answers() const { return answers_; }
-  const Tokens* only_answer() const override { return answers_.size() == 1 ? &answers_[0] : nullptr; }
+  const Tokens* only_answer() const override { return answers_.size() == 1 ? &answers_.front() : nullptr; }
   /// Index of the answer spelled by `tokens` (a trailing stop token is ignored), or -1.
   int32_t find(std::span<const TokenId> tokens) const;
   int32_t longest() const { return longest_; }  ///< most tokens an answer can take, a stop token included
