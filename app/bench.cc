@@ -90,9 +90,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "What the CPU computes in")
       ->check(one_of({"f32", "int16", "int8"}))
       ->capture_default_str();
-  command->add_flag(
-      "--reproducible", options->model.reproducible,
-      "Make answers independent, to the bit, of the batch and of how prompts are packed");
+  command->add_flag("--reproducible", options->model.reproducible,
+                    "Make answers independent, to the bit, of the batch and of how prompts are packed");
   command
       ->add_option("--repeat", options->repeat,
                    "How many times to run; if more than one, the first run warms up and the median of the "

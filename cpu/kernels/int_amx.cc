@@ -26,13 +26,24 @@ using Sums = std::array<int32_t, kTileRows * kPanel>;
 
 // Tiles are named by constants. 0 to 3 hold sums, the others what is multiplied.
 
-/// One plane, 32 rows × two panels: rows in 4 and 5, panels in 6 and 7.
-void multiply_four(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t panel_stride,
-                   int64_t chunk_stride, int64_t chunks, Sums* sums) {
+void clear_sums() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
+}
+
+void store_sums(Sums* sums) {
+  _tile_stored(0, sums[0].data(), 64);
+  _tile_stored(1, sums[1].data(), 64);
+  _tile_stored(2, sums[2].data(), 64);
+  _tile_stored(3, sums[3].data(), 64);
+}
+
+/// One plane, 32 rows × two panels: rows in 4 and 5, panels in 6 and 7.
+void multiply_four(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t panel_stride,
+                   int64_t chunk_stride, int64_t chunks, Sums* sums) {
+  clear_sums();
   for (int64_t chunk = 0; chunk < chunks; ++chunk, a += kDepth, b += chunk_stride) {
     _tile_loadd(6, b, 64);
     _tile_loadd(4, a, row_bytes);
@@ -43,19 +54,13 @@ void multiply_four(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t 
     _tile_dpbssd(2, 5, 6);
     _tile_dpbssd(3, 5, 7);
   }
-  _tile_stored(0, sums[0].data(), 64);
-  _tile_stored(1, sums[1].data(), 64);
-  _tile_stored(2, sums[2].data(), 64);
-  _tile_stored(3, sums[3].data(), 64);
+  store_sums(sums);
 }
 
 /// One plane, up to 16 rows × four panels: rows in 4, panels in 5 to 7.
 void multiply_row(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t panel_stride,
                   int64_t chunk_stride, int64_t chunks, Sums* sums) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  clear_sums();
   for (int64_t chunk = 0; chunk < chunks; ++chunk, a += kDepth, b += chunk_stride) {
     _tile_loadd(4, a, row_bytes);
     _tile_loadd(5, b, 64);
@@ -67,10 +72,7 @@ void multiply_row(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t p
     _tile_loadd(5, b + 3 * panel_stride, 64);
     _tile_dpbssd(3, 4, 5);
   }
-  _tile_stored(0, sums[0].data(), 64);
-  _tile_stored(1, sums[1].data(), 64);
-  _tile_stored(2, sums[2].data(), 64);
-  _tile_stored(3, sums[3].data(), 64);
+  store_sums(sums);
 }
 
 /// One plane, up to 16 rows × one panel.
@@ -89,10 +91,7 @@ void multiply_one(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t c
 template <int Panels>
 void multiply_pair(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t panel_stride,
                    int64_t chunk_stride, int64_t chunks, Sums* sums) {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
+  clear_sums();
   for (int64_t chunk = 0; chunk < chunks; ++chunk, a += 2 * kDepth, b += chunk_stride) {
     _tile_loadd(4, a, row_bytes);
     _tile_loadd(5, a + kDepth, row_bytes);
@@ -111,12 +110,7 @@ void multiply_pair(const int8_t* a, int64_t row_bytes, const int8_t* b, int64_t 
       _tile_dpbssd(3, 4, 7);
     }
   }
-  _tile_stored(0, sums[0].data(), 64);
-  _tile_stored(2, sums[2].data(), 64);
-  if constexpr (Panels == 2) {
-    _tile_stored(1, sums[1].data(), 64);
-    _tile_stored(3, sums[3].data(), 64);
-  }
+  store_sums(sums);
 }
 
 /// Hands the sums of `rows` rows of panel `panel` to where they go.

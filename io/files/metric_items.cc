@@ -193,7 +193,7 @@ void find_unknown(const Predictions& predictions, const Known& known, const std:
 }  // namespace
 
 void check_gold(const Metric& metric, const std::vector<GoldAnswer>& gold) {
-  if (gold.empty()) refuse("there are no gold answers to score against; give a file with gold answers");
+  if (gold.empty()) refuse("the gold file has no answers; give one that has");
   const bool documents = metric.name == "attributes";
   if (is_document(gold.front()) != documents)
     refuse("the metric {} needs {}, but the gold answers are {}{}", metric.name,

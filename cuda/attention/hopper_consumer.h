@@ -1,0 +1,426 @@
+#pragma once
+#include "core/model/footprint.h"
+#include "cuda/attention/attention.h"
+#include "cuda/base/hopper.h"
+
+/// What a warpgroup of the Hopper kernel computes, and the memory that it shares with those that bring it
+/// data.
+namespace sheaf::cuda {
+namespace {
+
+// A page is two groups of eight keys, as the matrix unit lays out their scores.
+constexpr int kPage = 16;
+static_assert(kPage == kPageSize, "pages of another size would leave this kernel unused");
+
+/// D: dimensions of a head; kGroups: warpgroups that compute; kKeys: keys of a stage.
+template <int D, int kGroups, int kKeys>
+struct Shared {
+  static constexpr int kStages = 2;
+  static constexpr int kHalves = D / 64;  // columns lie in blocks of 64: 128 bytes
+  alignas(1024) f16 q[2][kGroups][kHalves][64][64];
+  alignas(1024) f16 k[kStages][kHalves][kKeys][64];
+  alignas(1024) f16 v[kStages][kHalves][kKeys][64];
+  uint64_t q_full[2], q_empty[2];
+  uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/// Where a ring stands: which stage, and how often it went round.
+struct RingPlace {
+  int at = 0;
+  uint32_t round = 0;
+  template <int stages>
+  __device__ void step() {
+    if (++at == stages) {
+      at = 0;
+      round ^= 1;
+    }
+  }
+};
+
+__device__ int4 no_page() {
+  return make_int4(0, 0, 0, 0);
+}
+
+/// Whether it holds for any thread of the warpgroup, which all come here.
+__device__ bool any_of_warpgroup(bool holds, int barrier) {
+  uint32_t any;
+  asm volatile(
+      "{\n"
+      ".reg .pred holds, any;\n"
+      "setp.ne.u32 holds, %1, 0;\n"
+      "bar.red.or.pred any, %2, 128, holds;\n"
+      "selp.u32 %0, 1, 0, any;\n"
+      "}\n"
+      : "=r"(any)
+      : "r"(static_cast<uint32_t>(holds)), "r"(barrier)
+      : "memory");
+  return any != 0;
+}
+
+template <int D, int kGroups, int kKeys>
+struct Consumer {
+  using Memory = Shared<D, kGroups, kKeys>;
+  static constexpr int kPages = kKeys / kPage;
+  static constexpr float kRoom = 8;                        // weights of up to 256, which f16 holds
+  static constexpr int kScores = kKeys / 2, kOut = D / 2;  // registers of a thread
+
+  const AttentionInputs& in;
+  const HeadLayout& layout;
+  const AttentionTensors& tensors;
+  Memory& memory;
+  int group_index, warp, lane, group;
+  RingPlace q_place, k_place, v_place;
+
+  float out[kOut];
+  float score[kScores];
+  float high[2], sum[2], shrink[2];
+  int row[2];  // of this thread's queries, as pages count rows
+
+  __device__ void multiply_keys() {
+    const f16* q = &memory.q[q_place.at][group_index][0][0][0];
+    const f16* k = &memory.k[k_place.at][0][0][0];
+    const uint64_t q_tile = tile_descriptor(q, 16), k_tile = tile_descriptor(k, 16);
+#pragma unroll
+    for (int step = 0; step < D / 16; ++step) {
+      const int half = step / 4, inside = step % 4 * 2;  // 32 bytes a step, in units of 16
+      multiply_tiles(score, q_tile + half * (64 * 128 / 16) + inside,
+                     k_tile + half * (kKeys * 128 / 16) + inside, step != 0);
+    }
+    products_commit();
+  }
+
+  __device__ void multiply_values(const uint32_t (&p)[kKeys / 16][4], bool add) {
+    const uint64_t v_tile = tile_descriptor(&memory.v[v_place.at][0][0][0], kKeys * 128);
+#pragma unroll
+    for (int step = 0; step < kKeys / 16; ++step)
+      multiply_registers(out, p[step], v_tile + step * (16 * 128 / 16), add || step != 0);
+    products_commit();
+  }
+
+  __device__ void give_back(uint64_t* barriers, RingPlace& place) {
+    if (lane == 0) barrier_arrive(&barriers[place.at]);
+    place.template step<Memory::kStages>();
+  }
+
+  /// The page of this lane in a stage.
+  __device__ int4 page_at(const AttentionItem& item, int stage) const {
+    const int at = stage * kPages + lane;
+    if (lane >= kPages || at >= item.page_count) return no_page();
+    return reinterpret_cast<const int4*>(in.pages)[item.first_page + at];
+  }
+
+  /// Hides what rows do not see. `page` is this lane's page of the stage.
+  __device__ void mask(const AttentionItem& item, int4 page) {
+    const int first = page.w & 0xffff, last = static_cast<uint32_t>(page.w) >> 16;
+    const bool whole =
+        lane >= kPages || (page.y == kPage && page.z + item.row_offset >= kPage && first <= item.row_offset &&
+                           last >= item.row_offset + item.row_count);
+    if (__all_sync(0xffffffffu, whole)) return;
+#pragma unroll
+    for (int p = 0; p < kPages; ++p) {
+      const int keys = __shfl_sync(0xffffffffu, page.y, p), base = __shfl_sync(0xffffffffu, page.z, p);
+      const int from = __shfl_sync(0xffffffffu, first, p), to = __shfl_sync(0xffffffffu, last, p);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int seen = row[i] >= from && row[i] < to ? min(keys, base + row[i]) : 0;
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+#pragma unroll
+          for (int j = 0; j < 2; ++j)
+            if (n * 8 + lane % 4 * 2 + j >= seen) score[(p * 2 + n) * 4 + i * 2 + j] = -INFINITY;
+        }
+      }
+    }
+  }
+
+  /// Scores to weights relative to the highest score yet.
+  __device__ void soften() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float top = high[i];
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n)
+        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      // Nothing seen yet: exp2(-inf - base) is zero, not NaN.
+      const float base = top == -INFINITY ? 0.0f : top;
+      shrink[i] = fast_exp2(high[i] - base);
+      high[i] = top;
+      float added = 0;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& s = score[n * 4 + 2 * i + j];
+          s = fast_exp2(s - base);
+          added += s;
+        }
+      }
+      sum[i] = sum[i] * shrink[i] + added;
+    }
+  }
+
+  // In order: a row's weights are relative to a base, which is the highest score of the first page that the
+  // row sees, and of every later page that exceeds it by more than kRoom. So the base and all sums depend on
+  // the row's own pages alone. Stages in which no base moves, nearly all, need no rescaling.
+
+  __device__ float page_high(int page, int i) const {
+    float top = -INFINITY;
+#pragma unroll
+    for (int n = 2 * page; n < 2 * page + 2; ++n)
+      top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+    return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+  }
+
+  /// Gives rows that have seen no page yet their base. Returns whether a base moves in this stage for any
+  /// row of the warp.
+  __device__ bool find_bases() {
+    bool moves = false;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (__any_sync(0xffffffffu, high[i] == -INFINITY)) {
+#pragma unroll
+        for (int page = 0; page < kPages; ++page) {
+          const float top = page_high(page, i);
+          if (high[i] == -INFINITY) high[i] = top;
+        }
+      }
+      float top = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n)
+        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+      moves = moves || top > high[i] + kRoom;
+    }
+    return __any_sync(0xffffffffu, moves) != 0;
+  }
+
+  __device__ void soften_page(int page) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      // Nothing seen yet: exp2(-inf - base) is zero, not NaN.
+      const float base = high[i] == -INFINITY ? 0.0f : high[i];
+#pragma unroll
+      for (int n = 2 * page; n < 2 * page + 2; ++n)
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& s = score[n * 4 + 2 * i + j];
+          s = fast_exp2(s - base);
+          sum[i] += s;
+        }
+    }
+  }
+
+  /// A stage in which a base moves for some warp: page by page, the sums of before shrunk where it does.
+  /// `mine`: for this one; else its weights are in p already.
+  __device__ void add_page_by_page(uint32_t (&p)[kKeys / 16][4], bool mine) {
+    const uint64_t v_tile = tile_descriptor(&memory.v[v_place.at][0][0][0], kKeys * 128);
+#pragma unroll
+    for (int page = 0; page < kPages; ++page) {
+      if (mine) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const float top = page_high(page, i);
+          shrink[i] = 1;
+          if (top > high[i] + kRoom) {
+            shrink[i] = fast_exp2(high[i] - top);
+            high[i] = top;
+            sum[i] *= shrink[i];
+          }
+        }
+        if (__any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
+        soften_page(page);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          p[page][j] = pack_weights(score[page * 8 + 2 * j], score[page * 8 + 2 * j + 1]);
+      }
+      pin(out);
+      products_begin();
+      multiply_registers(out, p[page], v_tile + page * (16 * 128 / 16), true);
+      products_commit();
+      products_wait<0>();
+      pin(out);
+    }
+  }
+
+  __device__ void weights(uint32_t (&p)[kKeys / 16][4]) const {
+#pragma unroll
+    for (int k = 0; k < kKeys / 16; ++k)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) p[k][j] = pack_weights(score[k * 8 + 2 * j], score[k * 8 + 2 * j + 1]);
+  }
+
+  __device__ void rescale() {
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        out[n * 4 + 2 * i] *= shrink[i];
+        out[n * 4 + 2 * i + 1] *= shrink[i];
+      }
+  }
+
+  /// Nothing is summed up yet. Returns this thread's first query.
+  __device__ int begin(const AttentionItem& item) {
+    const int m = group_index * 64 + warp * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      row[i] = item.row_offset + (m + 8 * i) / group;
+      high[i] = -INFINITY;
+      sum[i] = 0;
+    }
+    return m;
+  }
+
+  __device__ void attend(const AttentionItem& item, int kv_head) {
+    const int stages = (item.page_count + kPages - 1) / kPages;
+    const int m = begin(item);
+    uint32_t p[kKeys / 16][4];
+    int4 page = page_at(item, 0), next_page = page_at(item, 1);
+    barrier_wait(&memory.q_full[q_place.at], q_place.round);
+    barrier_wait(&memory.k_full[k_place.at], k_place.round);
+    products_begin();
+    multiply_keys();
+    products_wait<0>();
+    pin(score);
+    give_back(memory.k_empty, k_place);
+    mask(item, page);
+    soften();
+    weights(p);
+    for (int stage = 1; stage < stages; ++stage) {
+      page = next_page;
+      next_page = page_at(item, stage + 1);
+      barrier_wait(&memory.k_full[k_place.at], k_place.round);
+      pin(score);
+      pin(out);
+      products_begin();
+      multiply_keys();
+      barrier_wait(&memory.v_full[v_place.at], v_place.round);
+      products_begin();
+      multiply_values(p, stage > 1);
+      products_wait<1>();
+      pin(score);
+      give_back(memory.k_empty, k_place);
+      mask(item, page);
+      soften();
+      products_wait<0>();
+      pin(out);
+      give_back(memory.v_empty, v_place);
+      rescale();
+      weights(p);
+    }
+    if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
+    q_place.step<2>();
+    barrier_wait(&memory.v_full[v_place.at], v_place.round);
+    pin(out);
+    products_begin();
+    multiply_values(p, stages > 1);
+    products_wait<0>();
+    pin(out);
+    give_back(memory.v_empty, v_place);
+    write(item, kv_head, m);
+  }
+
+  /// The same in order, see find_bases().
+  __device__ void attend_in_order(const AttentionItem& item, int kv_head) {
+    const int stages = (item.page_count + kPages - 1) / kPages;
+    const int m = begin(item);
+#pragma unroll
+    for (int i = 0; i < kOut; ++i) out[i] = 0;
+    uint32_t p[kKeys / 16][4];
+    bool waiting = false;  // weights for their values
+    int4 next_page = page_at(item, 0);
+    barrier_wait(&memory.q_full[q_place.at], q_place.round);
+    for (int stage = 0; stage < stages; ++stage) {
+      const int4 page = next_page;
+      next_page = page_at(item, stage + 1);
+      barrier_wait(&memory.k_full[k_place.at], k_place.round);
+      pin(score);
+      pin(out);
+      products_begin();
+      multiply_keys();
+      if (waiting) {
+        barrier_wait(&memory.v_full[v_place.at], v_place.round);
+        products_begin();
+        multiply_values(p, true);
+        products_wait<1>();
+      } else {
+        products_wait<0>();
+      }
+      pin(score);
+      give_back(memory.k_empty, k_place);
+      mask(item, page);
+      const bool mine = find_bases();
+      if (!mine) {
+#pragma unroll
+        for (int at = 0; at < kPages; ++at) soften_page(at);
+      }
+      products_wait<0>();
+      pin(out);
+      if (waiting) give_back(memory.v_empty, v_place);
+      if (!mine) weights(p);
+      waiting = !any_of_warpgroup(mine, 1 + group_index);
+      if (!waiting) {
+        barrier_wait(&memory.v_full[v_place.at], v_place.round);
+        add_page_by_page(p, mine);
+        give_back(memory.v_empty, v_place);
+      }
+    }
+    if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
+    q_place.step<2>();
+    if (waiting) {
+      barrier_wait(&memory.v_full[v_place.at], v_place.round);
+      pin(out);
+      products_begin();
+      multiply_values(p, true);
+      products_wait<0>();
+      pin(out);
+      give_back(memory.v_empty, v_place);
+    }
+    write(item, kv_head, m);
+  }
+
+  __device__ void write(const AttentionItem& item, int kv_head, int m0) {
+    const int queries = item.row_count * group;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float total = sum[i];
+      total += __shfl_xor_sync(0xffffffffu, total, 1);
+      total += __shfl_xor_sync(0xffffffffu, total, 2);
+      const float scale = total > 0 ? 1.0f / total : 0.0f;
+      const int m = m0 + 8 * i;
+      const bool valid = m < queries;
+      if (item.first_partial < 0) {
+        const int64_t to_row = valid ? in.rows[item.first_row + m / group] : 0;
+        bf16* to = tensors.out + (to_row * layout.heads + kv_head * group + m % group) * layout.head_dim;
+#pragma unroll
+        for (int n = 0; n < D / 8; n += 4) {
+          uint32_t chunk[4];
+#pragma unroll
+          for (int j = 0; j < 4; ++j)
+            chunk[j] = pack(out[(n + j) * 4 + 2 * i] * scale, out[(n + j) * 4 + 2 * i + 1] * scale);
+          transpose4(chunk, lane);
+          const int column = (n + lane % 4) * 8;
+          if (valid && column < layout.head_dim)
+            *reinterpret_cast<uint4*>(to + column) = make_uint4(chunk[0], chunk[1], chunk[2], chunk[3]);
+        }
+        continue;
+      }
+      if (!valid) continue;
+      const int64_t query = (int64_t{kv_head} * in.partial_rows + item.first_partial) * group + m;
+      float* to = tensors.partial_out + query * D + lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n)
+        *reinterpret_cast<float2*>(to + n * 8) =
+            make_float2(out[n * 4 + 2 * i] * scale, out[n * 4 + 2 * i + 1] * scale);
+      if (lane % 4 == 0) tensors.partial_lse[query] = total > 0 ? high[i] + log2f(total) : -INFINITY;
+    }
+  }
+};
+#endif
+
+}  // namespace
+}  // namespace sheaf::cuda
