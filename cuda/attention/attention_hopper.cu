@@ -15,6 +15,12 @@ namespace {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+/// A block's work is a number: an item, and a head for keys and values. Past the end: an item without pages.
+__device__ AttentionItem item_at(const AttentionItem* items, int work, int work_count,
+                                 const HeadLayout& layout) {
+  return work < work_count ? items[work / layout.kv_heads] : AttentionItem{};
+}
+
 /// One warp: pages of keys and values, in the order in which they are used.
 template <int D, int kGroups, int kKeys>
 __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap* k_map,
@@ -26,15 +32,19 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
   RingPlace k_place, v_place;
   const int nowhere = static_cast<int>(layout.slots);  // outside of the tensor: zeros
   const int4* pages = reinterpret_cast<const int4*>(in.pages);
+  const auto slot_at = [&](const AttentionItem& item, int stage) {
+    const int at = stage * kPages + lane;
+    return lane < kPages && at < item.page_count ? pages[item.first_page + at].x : nowhere;
+  };
+  // What comes next is looked up a stage ahead, also from one item to the next: each look costs a
+  // microsecond.
+  AttentionItem item = item_at(items, blockIdx.x, work_count, layout);
+  int slot = slot_at(item, 0), slot_before = 0;
   for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
-    const AttentionItem item = items[work / layout.kv_heads];
+    const AttentionItem next_item = item_at(items, work + gridDim.x, work_count, layout);
     const int kv_head = work % layout.kv_heads;
     const int stages = (item.page_count + kPages - 1) / kPages;
-    auto slot_at = [&](int stage) {
-      const int at = stage * kPages + lane;
-      return lane < kPages && at < item.page_count ? pages[item.first_page + at].x : nowhere;
-    };
-    auto bring = [&](f16(&to)[Memory::kStages][Memory::kHalves][kKeys][64], const CUtensorMap* map, int slot,
+    auto bring = [&](f16(&to)[Memory::kStages][Memory::kHalves][kKeys][64], const CUtensorMap* map, int from,
                      uint64_t* full, uint64_t* empty, RingPlace& place) {
       barrier_wait(&empty[place.at], place.round ^ 1);
       if (lane == 0) barrier_expect(&full[place.at], kBytes);
@@ -42,18 +52,19 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
       if (lane < kPages) {
 #pragma unroll
         for (int half = 0; half < Memory::kHalves; ++half)
-          copy_box(&to[place.at][half][lane * kPage][0], map, half * 64, slot, kv_head, &full[place.at]);
+          copy_box(&to[place.at][half][lane * kPage][0], map, half * 64, from, kv_head, &full[place.at]);
       }
       place.template step<Memory::kStages>();
     };
-    int slot = slot_at(0), slot_before = 0;
-    for (int stage = 0; stage <= stages; ++stage) {
-      const int next = slot_at(stage + 1);
-      if (stage < stages) bring(memory.k, k_map, slot, memory.k_full, memory.k_empty, k_place);
+    for (int stage = 0; stage < stages; ++stage) {
+      const int next = stage + 1 < stages ? slot_at(item, stage + 1) : slot_at(next_item, 0);
+      bring(memory.k, k_map, slot, memory.k_full, memory.k_empty, k_place);
       if (stage > 0) bring(memory.v, v_map, slot_before, memory.v_full, memory.v_empty, v_place);
       slot_before = slot;
       slot = next;
     }
+    bring(memory.v, v_map, slot_before, memory.v_full, memory.v_empty, v_place);
+    item = next_item;
   }
 }
 
@@ -118,14 +129,14 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
   __syncthreads();
 
   if (warpgroup == 0) {
-    keep_registers<40>();
+    keep_registers<kGroups == 1 ? 48 : 40>();
     const int warp = threadIdx.x / 32;
     if (warp == 0)
       bring_pages(memory, &k_map, &v_map, in, items, work_count, layout, lane);
     else
       bring_queries(memory, in, items, work_count, layout, tensors.q, static_cast<int>(threadIdx.x) - 32);
   } else {
-    take_registers<kGroups == 1 ? 216 : 232>();
+    take_registers<kGroups == 1 ? 208 : 232>();
     Consumer<D, kGroups, kKeys> consumer{in,
                                          layout,
                                          tensors,
@@ -134,8 +145,10 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
                                          static_cast<int>(threadIdx.x) / 32 % 4,
                                          lane,
                                          layout.heads / layout.kv_heads};
+    AttentionItem next = item_at(items, blockIdx.x, work_count, layout);
     for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
-      const AttentionItem& item = items[work / layout.kv_heads];
+      const AttentionItem item = next;
+      next = item_at(items, work + gridDim.x, work_count, layout);
       if constexpr (kInOrder)
         consumer.attend_in_order(item, work % layout.kv_heads);
       else

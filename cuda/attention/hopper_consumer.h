@@ -76,7 +76,8 @@ struct Consumer {
   float out[kOut];
   float score[kScores];
   float high[2], sum[2], shrink[2];
-  int row[2];  // of this thread's queries, as pages count rows
+  int row[2];     // of this thread's queries, as pages count rows
+  int to_row[2];  // where their results go, -1: nowhere
 
   __device__ void multiply_keys() {
     const f16* q = &memory.q[q_place.at][group_index][0][0][0];
@@ -268,7 +269,9 @@ struct Consumer {
     const int m = group_index * 64 + warp * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      row[i] = item.row_offset + (m + 8 * i) / group;
+      const int at = (m + 8 * i) / group;
+      row[i] = item.row_offset + at;
+      to_row[i] = at < item.row_count ? in.rows[item.first_row + at] : -1;
       high[i] = -INFINITY;
       sum[i] = 0;
     }
@@ -384,7 +387,6 @@ struct Consumer {
   }
 
   __device__ void write(const AttentionItem& item, int kv_head, int m0) {
-    const int queries = item.row_count * group;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       float total = sum[i];
@@ -392,10 +394,10 @@ struct Consumer {
       total += __shfl_xor_sync(0xffffffffu, total, 2);
       const float scale = total > 0 ? 1.0f / total : 0.0f;
       const int m = m0 + 8 * i;
-      const bool valid = m < queries;
+      const bool valid = to_row[i] >= 0;
       if (item.first_partial < 0) {
-        const int64_t to_row = valid ? in.rows[item.first_row + m / group] : 0;
-        bf16* to = tensors.out + (to_row * layout.heads + kv_head * group + m % group) * layout.head_dim;
+        bf16* to =
+            tensors.out + (int64_t{to_row[i]} * layout.heads + kv_head * group + m % group) * layout.head_dim;
 #pragma unroll
         for (int n = 0; n < D / 8; n += 4) {
           uint32_t chunk[4];
