@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/engine/check_batch.h"
@@ -76,7 +77,8 @@ class CudaBackend final : public Backend {
     if (page_size < 2 || 64 % page_size != 0)
       fail("pages of {} tokens do not divide a block of 64 keys", page_size);
     check(cudaSetDevice(options_.device), "choosing the device");
-    grow_pool(int64_t{pages} * page_size);
+    model_.pool = {};  // what was in it is not needed
+    make_pool(int64_t{pages} * page_size);
     pages_ = pages;
     page_size_ = page_size;
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
@@ -84,6 +86,27 @@ class CudaBackend final : public Backend {
     planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,
                                     options_.reproducible});
     for (int32_t rows : {preferred_tokens(), 64}) warm_up(rows);
+  }
+
+  bool grows_kv() const override { return true; }
+  void grow_kv(int32_t pages) override {
+    check(cudaSetDevice(options_.device), "choosing the device");
+    const int64_t before = model_.layout.slots * model_.layout.padded_dim;  // values of a head
+    DeviceMemory<f16> old = std::exchange(model_.pool, {});
+    try {
+      make_pool(int64_t{pages} * page_size_);
+    } catch (const OutOfMemory&) {
+      model_.pool = std::move(old);
+      throw;
+    }
+    const int64_t after = model_.layout.slots * model_.layout.padded_dim, heads = old.size() / before;
+    check(cudaMemcpy2DAsync(model_.pool.data(), static_cast<size_t>(after) * sizeof(f16), old.data(),
+                            static_cast<size_t>(before) * sizeof(f16),
+                            static_cast<size_t>(before) * sizeof(f16), static_cast<size_t>(heads),
+                            cudaMemcpyDeviceToDevice, model_.stream.get()),
+          "moving keys and values");
+    let_go_of_memory();
+    pages_ = pages;
   }
 
   int32_t steps_at_once() const override { return static_cast<int32_t>(steps_.size()); }
@@ -176,21 +199,20 @@ class CudaBackend final : public Backend {
     if (replayed && options_.replayed) ++*options_.replayed;
   }
 
-  void grow_pool(int64_t slots) {
+  /// A new pool; there is none yet.
+  void make_pool(int64_t slots) {
     const ModelConfig& config = model_.config;
     const int64_t values = int64_t{2} * config.layers * config.kv_heads * slots * model_.layout.padded_dim;
+    const int64_t bytes = values * int64_t{sizeof(f16)};
     const int64_t step = cuda_step_bytes(config, kStepBesidePool, kStepBesidePool) + kBesideStep;
-    DeviceMemory<f16>& pool = model_.pool;
-    const int64_t free_bytes = cuda_free_bytes(options_.device) + pool.size() * int64_t{sizeof(f16)};
-    if (values > pool.size() && values * int64_t{sizeof(f16)} + step > free_bytes)
+    if (bytes + step > cuda_free_bytes(options_.device))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
-                                    values * int64_t{sizeof(f16)} / 1000000, step / 1000000));
-    pool.grow(values);
+                                    bytes / 1000000, step / 1000000));
+    model_.pool.grow(values);
     model_.layout.slots = slots;
     // Hidden values count as 0 × what lies there, which must be a number.
-    check(
-        cudaMemsetAsync(pool.data(), 0, static_cast<size_t>(pool.size()) * sizeof(f16), model_.stream.get()),
-        "clearing the pool");
+    check(cudaMemsetAsync(model_.pool.data(), 0, static_cast<size_t>(bytes), model_.stream.get()),
+          "clearing the pool");
   }
 
   /// A step of one layer, so that the first real one need not load kernels and choose among cuBLAS's.
@@ -250,6 +272,18 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(config, options);
   return std::make_unique<CudaBackend>(config, random_weights(config, seed), options);
+}
+
+void load_cuda_libraries(int device) {
+  check(cudaSetDevice(device), "choosing the device");
+  constexpr int64_t rows = 64, size = 512;
+  const Stream stream;
+  Products products(false);
+  products.set_stream(stream.get());
+  const DeviceMemory<bf16> weight(size * size), in(rows * size);
+  const DeviceMemory<float> out(rows * size);
+  products.multiply(weight.data(), in.data(), rows, size, size, out.data());
+  check(cudaStreamSynchronize(stream.get()), "the first product");
 }
 
 int64_t cuda_free_bytes(int device) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/error.h"
 #include "core/engine/stage.h"
 #include "core/engine/step_batch.h"
 #include "core/model/footprint.h"
@@ -23,6 +24,11 @@ class Backend {
   /// Makes the paged key/value pool, before the first step. May be called again with fewer pages where it
   /// throws OutOfMemory.
   virtual void allocate_kv(int32_t pages, int32_t page_size) = 0;
+  /// Whether making the pool takes time, so that a short job should begin with a small one.
+  virtual bool grows_kv() const { return false; }
+  /// Makes the pool larger while no step is in flight; what is in it stays. Throws OutOfMemory and leaves it
+  /// as it is where the old and the new one do not fit together.
+  virtual void grow_kv(int32_t pages) { fail("a pool cannot grow to {} pages here", pages); }
   virtual int64_t kv_bytes_per_token() const = 0;
 
   /// Whether answers stay the same to the bit only where keys lie in whole pages (Residents).

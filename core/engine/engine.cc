@@ -59,6 +59,14 @@ int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
   }
 }
 
+constexpr int32_t kFirstSteps = 8;  // whose tokens a pool holds that may grow
+
+/// The pages to begin with.
+int32_t first_pages(const Backend& backend, const EngineOptions& options) {
+  const int64_t few = int64_t{kFirstSteps} * options.tokens_per_step / options.page_size + 1;
+  return backend.grows_kv() && few < options.pages / 4 ? static_cast<int32_t>(few) : options.pages;
+}
+
 EngineOptions with_pages(EngineOptions options, const Backend& backend) {
   options.whole_pages = options.whole_pages || backend.wants_whole_pages();
   return options;
@@ -70,7 +78,10 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
     : backend_(backend),
       rules_(rules),
       options_(with_pages(options, backend)),
-      pool_(make_pool(backend, options.pages, options.page_size), options.page_size),
+      pool_(make_pool(backend, first_pages(backend, options), options.page_size), options.page_size),
+      // While it grows, the small one is still there.
+      most_pages_(std::max(
+          pool_.total(), first_pages(backend, options) < options.pages ? options.pages - pool_.total() : 0)),
       residents_(pool_, options_.whole_pages),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {}
@@ -80,7 +91,19 @@ bool Engine::fits(const Stack& stack) const {
   int64_t pages = 0;
   const int32_t lead = options_.whole_pages ? options_.page_size - 1 : 0;
   for (int32_t keys : stack.most_keys()) pages += pool_.pages_for(lead + keys);
-  return pages <= pool_.total();
+  return pages <= most_pages_;
+}
+
+void Engine::grow_pool() {
+  short_of_pages_ = false;
+  while (most_pages_ > pool_.total()) {
+    try {
+      call_backend([&] { backend_.grow_kv(most_pages_); });
+      return pool_.grow(most_pages_);
+    } catch (const OutOfMemory&) {
+      most_pages_ = std::max(pool_.total(), most_pages_ - most_pages_ / 8);
+    }
+  }
 }
 
 bool Engine::run(const Source& next, const Sink& done) {
@@ -94,6 +117,11 @@ bool Engine::run(const Source& next, const Sink& done) {
       }
       if (interrupted()) return false;
       const int64_t ready = admit(next);
+      if (short_of_pages_) {
+        while (in_flight_ > 0) finish_step(done);
+        grow_pool();
+        continue;
+      }
       if (flights_.empty() && in_flight_ == 0) return !interrupted();
       // A thin step costs more than the wait for the picks that would fill it.
       if (in_flight_ > 0 && 2 * ready < options_.tokens_per_step)
@@ -233,6 +261,8 @@ int64_t Engine::admit(const Source& next) {
     for (const Slot& slot : pending_->slots) prompts += slot.prompts();
     if (open_prompts_ > 0 && open_prompts_ + prompts > options_.tokens_per_step) break;
     const int32_t needed = residents_.pages_needed(*pending_);
+    short_of_pages_ = pool_.total() < most_pages_ && needed > residents_.free_room();
+    if (short_of_pages_) break;
     if (needed > residents_.room()) {
       if (flights_.empty())
         fail("a prompt needs {} pages of keys and values, but the pool has {}", needed, pool_.total());

@@ -80,7 +80,7 @@ class Engine {
   bool fits(const Stack& stack) const;
 
   const EngineStats& stats() const { return stats_; }
-  int32_t pages() const { return pool_.total(); }  ///< of the pool; fewer than asked where memory is short
+  int32_t pages() const { return most_pages_; }  ///< of the pool; fewer than asked where memory is short
   int32_t tokens_per_step() const { return options_.tokens_per_step; }  ///< likewise
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
@@ -118,6 +118,7 @@ class Engine {
 
   /// Returns how many rows a step planned now could hold, were it large enough.
   int64_t admit(const Source& next);
+  void grow_pool();
   void start_step(const Sink& done);
   void finish_step(const Sink& done);
   void apply(const Step& step, const Sink& done);
@@ -144,12 +145,14 @@ class Engine {
   const StopRules& rules_;
   EngineOptions options_;
   PagePool pool_;
+  int32_t most_pages_;  ///< that the pool may grow to
   Residents residents_;
   EngineStats stats_;
 
   std::list<Flight> flights_;
   std::optional<Stack> pending_;  ///< read from the source, waiting for room
   bool drained_ = false;
+  bool short_of_pages_ = false;  ///< the next stack waits for the pool to grow
   int32_t open_prompts_ = 0;     ///< of open slots
   int32_t waiting_prompts_ = 0;  ///< of waiting slots
 

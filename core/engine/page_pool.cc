@@ -10,6 +10,13 @@ PagePool::PagePool(int32_t pages, int32_t page_size) : page_size_(page_size) {
   for (int32_t page = pages - 1; page >= 0; --page) free_.push_back(page);
 }
 
+void PagePool::grow(int32_t pages) {
+  std::vector<int32_t> added;
+  for (int32_t page = pages - 1; page >= total(); --page) added.push_back(page);
+  free_.insert(free_.begin(), added.begin(), added.end());
+  taken_.resize(static_cast<size_t>(pages), false);
+}
+
 int32_t PagePool::take() {
   if (free_.empty()) fail("the key/value pool is empty; admission should have prevented this");
   const int32_t page = free_.back();

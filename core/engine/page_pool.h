@@ -18,6 +18,7 @@ class PagePool {
   }
 
   int32_t take();  ///< fails when none is free
+  void grow(int32_t pages);
   void give_back(int32_t page);
 
  private:

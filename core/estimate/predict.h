@@ -57,6 +57,8 @@ class PredictedBackend final : public Backend {
   std::string describe() const override { return backend_.describe(); }
   std::string device() const override { return backend_.device(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
+  bool grows_kv() const override { return backend_.grows_kv(); }
+  void grow_kv(int32_t pages) override { backend_.grow_kv(pages); }
   int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }
   bool wants_whole_pages() const override { return backend_.wants_whole_pages(); }
   int32_t steps_at_once() const override { return backend_.steps_at_once(); }

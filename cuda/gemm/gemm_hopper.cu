@@ -56,25 +56,38 @@ __device__ void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
                : "memory");
 }
 
-/// The heads of a tile, two rows of a thread, as they come out of the product: norm, rotate, and write.
+/// How a thread's part of a row is rotated, and where its key goes.
 template <int D>
-__device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_head, int row, int lane,
-                      int m) {
-  constexpr int kChunks = D / 8, kHalf = kChunks / 2;  // of 8 values each
+struct Turn {
+  static constexpr int kChunks = D / 8, kHalf = kChunks / 2;  // of 8 values each
+  float2 cosine[kHalf], sine[kHalf];
+  int64_t slot;
+
+  __device__ void load(const HeadTargets& to, int row, int lane, int m) {
+    const int at = row < m ? row : 0;
+    const float* angles = to.rope + static_cast<int64_t>(at) * D + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < kHalf; ++j) {
+      cosine[j] = *reinterpret_cast<const float2*>(angles + j * 8);
+      sine[j] = *reinterpret_cast<const float2*>(angles + D / 2 + j * 8);
+    }
+    slot = to.kv_slots[at];
+  }
+};
+
+/// The heads of a tile, two rows of a thread, as they come out of the product: norm, rotate, and write.
+/// `turn` is the first row's: it was loaded while the product ran.
+template <int D>
+__device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], Turn<D>& turn, int first_head, int row,
+                      int lane, int m) {
+  constexpr int kChunks = Turn<D>::kChunks, kHalf = Turn<D>::kHalf;
   const HeadLayout& layout = to.layout;
   const int column = lane % 4 * 2;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int at_row = row + 8 * i;
     const bool valid = at_row < m;
-    float2 cosine[kHalf], sine[kHalf];
-    const float* angles = to.rope + static_cast<int64_t>(valid ? at_row : 0) * D + column;
-#pragma unroll
-    for (int j = 0; j < kHalf; ++j) {
-      cosine[j] = *reinterpret_cast<const float2*>(angles + j * 8);
-      sine[j] = *reinterpret_cast<const float2*>(angles + D / 2 + j * 8);
-    }
-    const int64_t slot = valid ? to.kv_slots[at_row] : 0;
+    const int64_t slot = turn.slot;
 #pragma unroll
     for (int h = 0; h < kCols / D; ++h) {
       const int head = first_head + h;
@@ -110,12 +123,21 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], int first_
         for (int j = 0; j < kHalf; ++j) {
           const float2 a = make_float2(value(j, 0), value(j, 1)),
                        b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
-          value(j, 0) = (a.x * cosine[j].x - b.x * sine[j].x) * scale;
-          value(j, 1) = (a.y * cosine[j].y - b.y * sine[j].y) * scale;
-          value(j + kHalf, 0) = (b.x * cosine[j].x + a.x * sine[j].x) * scale;
-          value(j + kHalf, 1) = (b.y * cosine[j].y + a.y * sine[j].y) * scale;
+          const float2 cosine = turn.cosine[j], sine = turn.sine[j];
+          value(j, 0) = (a.x * cosine.x - b.x * sine.x) * scale;
+          value(j, 1) = (a.y * cosine.y - b.y * sine.y) * scale;
+          value(j + kHalf, 0) = (b.x * cosine.x + a.x * sine.x) * scale;
+          value(j + kHalf, 1) = (b.y * cosine.y + a.y * sine.y) * scale;
         }
       }
+    }
+    if (i == 0) turn.load(to, row + 8, lane, m);
+#pragma unroll
+    for (int h = 0; h < kCols / D; ++h) {
+      const int head = first_head + h;
+      const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
+      if (head >= layout.heads + 2 * layout.kv_heads) continue;
+      auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
       const int own = (head - layout.heads) % layout.kv_heads;
       f16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
                       : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
@@ -233,22 +255,30 @@ __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, co
         round ^= 1;
       }
     }
-    products_wait<0>();
-    pin(sum);
-    give_back();
-    held = -1;
-
     const int2 at_tile = work.order.at(tile);
     const int first_row = (at_tile.x * 2 + static_cast<int>(work.rank)) * kRows + group * 64;
+    const auto end_products = [&] {
+      products_wait<0>();
+      pin(sum);
+      give_back();
+      held = -1;
+    };
     if constexpr (epilogue == Epilogue::heads) {
       const int row = first_row + warp * 16 + lane / 4;
+      const auto place_all = [&](auto turn, int first_head) {
+        turn.load(targets, row, lane, work.m);  // while the last products run
+        end_products();
+        place(targets, sum, turn, first_head, row, lane, work.m);
+      };
       if (targets.layout.head_dim == 128)
-        place<128>(targets, sum, at_tile.y * 2, row, lane, work.m);
+        place_all(Turn<128>{}, at_tile.y * 2);
       else
-        place<64>(targets, sum, at_tile.y * 4, row, lane, work.m);
+        place_all(Turn<64>{}, at_tile.y * 4);
     } else if constexpr (epilogue == Epilogue::add) {
+      end_products();
       add_sums(work, sum, first_row, at_tile.y * kCols, warp, lane);
     } else {
+      end_products();
       store_sums(memory, out_map, sum, first_row, at_tile.y, group, warp, lane);
     }
   }

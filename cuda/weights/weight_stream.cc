@@ -25,7 +25,9 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr int64_t kBufferBytes = int64_t{4} << 20;
+// Pinning memory takes half a millisecond a megabyte: a small model gets smaller buffers.
+constexpr int64_t kLargestBuffer = int64_t{4} << 20, kSmallestBuffer = int64_t{1} << 18;
+constexpr int64_t kFewestSlices = 512;
 
 void fill(const WeightSlice& slice, std::byte* buffer) {
   const Matrix& matrix = *slice.matrix;
@@ -120,7 +122,9 @@ class Stream {
 }  // namespace
 
 int64_t ring_buffer_bytes(std::span<const WeightSlice> wholes) {
-  int64_t bytes = kBufferBytes;
+  int64_t total = 0;
+  for (const WeightSlice& whole : wholes) total += whole.bytes();
+  int64_t bytes = std::clamp((total / kFewestSlices + 4095) / 4096 * 4096, kSmallestBuffer, kLargestBuffer);
   for (const WeightSlice& whole : wholes) bytes = std::max(bytes, whole.bytes() / whole.rows);
   return bytes;
 }

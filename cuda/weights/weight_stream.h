@@ -42,7 +42,8 @@ struct WeightRing {
 };
 
 /// A buffer of 4 MB crosses to the device in about 0.1 ms, long against the cost of starting a copy, and
-/// keeps the ring small: pinning memory takes time. A row that is larger gets a larger buffer.
+/// keeps the ring small: pinning memory takes time. Small models get smaller buffers, and a row that is
+/// larger a larger one.
 int64_t ring_buffer_bytes(std::span<const WeightSlice> wholes);
 
 /// Cuts whole matrices into slices that fit a buffer, in the order in which they lie in their files.

@@ -1,6 +1,7 @@
 #include "io/jobs/workbench.h"
 
 #include <algorithm>
+#include <future>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
@@ -24,31 +25,37 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-/// The CUDA device to use, -1 for the CPU; adds to `notices` what the user should know of the choice.
-int choose_device(const Device& asked, Precision dtype, std::vector<std::string>& notices) {
-  if (asked.kind == Device::Kind::cpu) return -1;
+struct DeviceChoice {
+  int device = -1;     ///< of CUDA; -1: the CPU
+  std::string notice;  ///< what the user should know of the choice
+};
+
+DeviceChoice choose_device(const Device& asked, Precision dtype) {
+  DeviceChoice choice;
+  if (asked.kind == Device::Kind::cpu) return choice;
   const bool automatic = asked.kind == Device::Kind::automatic;
 #ifdef SHEAF_WITH_CUDA
   if (dtype != Precision::automatic) {
-    if (automatic) return -1;
+    if (automatic) return choice;
     refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu", word_of(dtype));
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
     if (!automatic) refuse("engine.device: {}; or set it to cpu", trouble);
-    notices.push_back(trouble + "; computing on the CPU");
+    choice.notice = trouble + "; computing on the CPU";
   }
   const auto devices = static_cast<int>(cuda_devices().size());
-  if (automatic && devices == 0) return -1;
+  if (automatic && devices == 0) return choice;
   const int number = asked.index.value_or(0);
   if (number >= devices)
     refuse("engine.device: {} does not exist; this machine has {} CUDA device{}; use cpu or auto",
            device_text(asked), devices, devices == 1 ? "" : "s");
   if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
     refuse("engine.device: {}; or set it to cpu", trouble);
-  return number;
+  choice.device = number;
+  return choice;
 #else
-  static_cast<void>(dtype), static_cast<void>(notices);
-  if (automatic) return -1;
+  static_cast<void>(dtype);
+  if (automatic) return choice;
   refuse("engine.device: {} cannot be used: this program was built without CUDA; use cpu or auto",
          device_text(asked));
 #endif
@@ -63,11 +70,19 @@ CpuPrecision cpu_precision(Precision dtype) {
 
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
-  device_ = choose_device(job_.engine.device, job_.model.dtype, notices_);
+  // Waking a GPU takes a quarter of a second. Meanwhile the files are read.
+  auto choice_of_device = std::async(std::launch::async, choose_device, job_.engine.device, job_.model.dtype);
+  open_files();
+  const DeviceChoice chosen = choice_of_device.get();
+  device_ = chosen.device;
+  if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
   if (device_ < 0 && job_.engine.kernels == CpuKernels::reference &&
       cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
            word_of(job_.model.on_cpu()));
+}
+
+void Workbench::open_files() {
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
@@ -102,7 +117,10 @@ int Workbench::threads() const {
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
+  if (device_ >= 0) {
+    const auto beside = std::async(std::launch::async, load_cuda_libraries, device_);
+    return make_cuda_backend(model_, {device_, job_.engine.reproducible});
+  }
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));

@@ -50,6 +50,8 @@ class Workbench {
   double open_seconds() const { return open_seconds_; }
 
  private:
+  void open_files();
+
   Job job_;
   int device_ = -1;  ///< CUDA device, -1: the CPU
   double open_seconds_ = 0;

@@ -133,6 +133,85 @@ TEST(Memory, ThePoolIsAsLargeAsMemoryAllows) {
   EXPECT_THROW(Engine(tight, rules, {.pages = 100000}), OutOfMemory);
 }
 
+/// Takes time to make a pool, so the engine begins with a small one.
+class Growing : public Around {
+ public:
+  Growing(Backend& inner, int32_t most) : Around(inner), most_(most) {}
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    pages_ = pages;
+    Around::allocate_kv(most_, page_size);
+  }
+  bool grows_kv() const override { return true; }
+  void grow_kv(int32_t pages) override {
+    EXPECT_EQ(in_flight_, 0);
+    EXPECT_GT(pages, pages_);
+    if (pages > room) throw OutOfMemory("no room for a larger pool");
+    pages_ = pages;
+    ++grown;
+  }
+  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    check(batch);
+    inner_.step(batch, picked, logits);
+  }
+  void start(const StepBatch& batch, std::span<Picked> picked) override {
+    check(batch);
+    inner_.start(batch, picked);
+    ++in_flight_;
+  }
+  void finish() override {
+    --in_flight_;
+    inner_.finish();
+  }
+  int32_t room = INT32_MAX;
+  int64_t grown = 0, steps_before = 0;
+
+ private:
+  void check(const StepBatch& batch) {
+    steps_before += grown == 0;
+    for (const int32_t page : batch.pages) EXPECT_LT(page, pages_);
+  }
+  int32_t most_, pages_ = 0;
+  int64_t in_flight_ = 0;
+};
+
+TEST(Memory, AGrowingPoolChangesNoAnswer) {
+  int64_t steps_before = 0;
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const Model model = make_random_model({}, 60 + seed);
+    for (int kind = 0; kind < test::kKinds; ++kind) {
+      const auto stacks = random_stacks(seed, kind);
+      const EngineOptions options{.tokens_per_step = seed % 2 ? 60 : 9, .pages = 4000, .page_size = 4};
+      const auto plain = make_quick_backend(model, 1);
+      const Answers expected = decode(*plain, stacks, options);
+      for (const int32_t at_once : {1, 2}) {
+        const auto inner = make_quick_backend(model, 1);
+        test::Delayed delayed(*inner, at_once, test::When::at_finish);
+        Growing growing(delayed, options.pages);
+        if (seed == 3) growing.room = 1500;  // less than was hoped for
+        expect_same(expected, decode(growing, stacks, options),
+                    fmt::format("seed {}, kind {}, {} at once", seed, kind, at_once));
+        EXPECT_LE(growing.grown, 1);
+        EXPECT_EQ(growing.grown, seed % 2 ? growing.grown : 1);
+        steps_before += growing.grown * growing.steps_before;
+      }
+    }
+  }
+  EXPECT_GT(steps_before, 20) << "steps on a pool that grew later";
+}
+
+TEST(Memory, APoolThatCannotGrowIsUsedAsItIs) {
+  const Model model = make_random_model({}, 2);
+  const auto stacks = random_stacks(2, 0);
+  const EngineOptions options{.tokens_per_step = 60, .pages = 4000, .page_size = 4};
+  const auto plain = make_quick_backend(model, 1);
+  const Answers expected = decode(*plain, stacks, options);
+  const auto inner = make_quick_backend(model, 1);
+  Growing growing(*inner, options.pages);
+  growing.room = 0;
+  expect_same(expected, decode(growing, stacks, options), "a pool that stays small");
+  EXPECT_EQ(growing.grown, 0);
+}
+
 TEST(Memory, ACpuPoolLargerThanTheMachineIsMadeSmaller) {
   const Model model = make_random_model({.layers = 1, .kv_heads = 4, .head_dim = 64}, 3);
   const StopRules rules(61, {});
