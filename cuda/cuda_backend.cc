@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -34,6 +35,27 @@ void check_one_device(int device) {
     fail("this process already computes on cuda:{}; use another process for cuda:{}", first, device);
 }
 
+/// The products of a small model are short, and so are its jobs: opening cuBLAS would take longer than it
+/// saves.
+ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
+  constexpr int64_t small = 1'000'000'000;
+  if (options.reproducible) return ProductKernels::only_ours;
+  return weight_bytes < small ? ProductKernels::ours : ProductKernels::fastest;
+}
+
+/// Has cuBLAS load what the first matrix product would load.
+void load_cublas(int device) {
+  check(cudaSetDevice(device), "choosing the device");
+  constexpr int64_t rows = 64, size = 512;
+  const Stream stream;
+  Products products(ProductKernels::fastest);
+  products.set_stream(stream.get());
+  const DeviceMemory<bf16> weight(size * size), in(rows * size);
+  const DeviceMemory<float> out(rows * size);
+  products.multiply(weight.data(), in.data(), rows, size, size, out.data());
+  check(cudaStreamSynchronize(stream.get()), "the first product");
+}
+
 /// One prompt of `rows` rows, of which as many are picked as can be at once.
 StepBatch one_prompt(int32_t rows, int32_t page_size) {
   StepBatch batch;
@@ -52,8 +74,8 @@ StepBatch one_prompt(int32_t rows, int32_t page_size) {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options)
-      : options_(options), model_(std::move(config), std::move(weights), options.reproducible) {
+  CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options, ProductKernels kernels)
+      : options_(options), model_(std::move(config), std::move(weights), kernels) {
     layers_to_run_ = model_.config.layers;
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options_.device), "reading the device's properties");
@@ -263,7 +285,11 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
         "smaller "
         "model",
         model.path, static_cast<double>(needed) / 1e9, options.device, static_cast<double>(there) / 1e9);
-  return std::make_unique<CudaBackend>(model.config, upload_weights(model), options);
+  const ProductKernels kernels = kernels_for(needed, options);
+  std::future<void> beside;  // the upload
+  if (kernels == ProductKernels::fastest)
+    beside = std::async(std::launch::async, load_cublas, options.device);
+  return std::make_unique<CudaBackend>(model.config, upload_weights(model), options, kernels);
 }
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
@@ -271,19 +297,9 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
   check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(config, options);
-  return std::make_unique<CudaBackend>(config, random_weights(config, seed), options);
-}
-
-void load_cuda_libraries(int device) {
-  check(cudaSetDevice(device), "choosing the device");
-  constexpr int64_t rows = 64, size = 512;
-  const Stream stream;
-  Products products(false);
-  products.set_stream(stream.get());
-  const DeviceMemory<bf16> weight(size * size), in(rows * size);
-  const DeviceMemory<float> out(rows * size);
-  products.multiply(weight.data(), in.data(), rows, size, size, out.data());
-  check(cudaStreamSynchronize(stream.get()), "the first product");
+  DeviceWeights weights = random_weights(config, seed);
+  const ProductKernels kernels = kernels_for(weights.bytes(), options);
+  return std::make_unique<CudaBackend>(config, std::move(weights), options, kernels);
 }
 
 int64_t cuda_free_bytes(int device) {

@@ -20,9 +20,6 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed);
 
-/// Loads what the first matrix product would load, so that this can go on beside other work.
-void load_cuda_libraries(int device);
-
 /// Free bytes on the device.
 int64_t cuda_free_bytes(int device);
 

@@ -26,11 +26,11 @@ HeadLayout head_layout(const ModelConfig& config) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool reproducible)
+LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, ProductKernels kernels)
     : config(std::move(the_config)),
       weights(std::move(the_weights)),
       layout(head_layout(config)),
-      products(reproducible) {
+      products(kernels) {
   products.set_stream(stream.get());
 }
 

@@ -14,8 +14,7 @@ namespace sheaf::cuda {
 
 /// A model on its device, and what its steps use there, one after the other on one stream.
 struct LoadedModel {
-  /// `reproducible`: a row's sums do not depend on how many other rows there are.
-  LoadedModel(ModelConfig config, DeviceWeights weights, bool reproducible);
+  LoadedModel(ModelConfig config, DeviceWeights weights, ProductKernels kernels);
 
   ModelConfig config;
   DeviceWeights weights;

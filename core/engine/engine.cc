@@ -64,7 +64,8 @@ constexpr int32_t kFirstSteps = 8;  // whose tokens a pool holds that may grow
 /// The pages to begin with.
 int32_t first_pages(const Backend& backend, const EngineOptions& options) {
   const int64_t few = int64_t{kFirstSteps} * options.tokens_per_step / options.page_size + 1;
-  return backend.grows_kv() && few < options.pages / 4 ? static_cast<int32_t>(few) : options.pages;
+  const bool small = options.small_start && backend.grows_kv() && few < options.pages / 4;
+  return small ? static_cast<int32_t>(few) : options.pages;
 }
 
 EngineOptions with_pages(EngineOptions options, const Backend& backend) {

@@ -34,6 +34,7 @@ struct EngineOptions {
   int32_t tokens_per_step = 128;  ///< decode rows first, the rest filled with prefill
   int32_t pages = 1024;           ///< of the key/value pool
   int32_t page_size = kPageSize;
+  bool small_start = false;  ///< begin with fewer pages where the backend can add some later
   bool whole_pages =
       false;  ///< only whole pages of keys are shared (Residents); so it is where a backend wants it
   int32_t prompts = 0;  ///< most that are decoded at once; 0: as many as there is room for

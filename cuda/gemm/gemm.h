@@ -9,7 +9,8 @@ namespace sheaf::cuda {
 
 /// What happens to a matrix product before it leaves the multiprocessor.
 enum class Epilogue {
-  store,   ///< out [m, n] bf16
+  store,         ///< out [m, n] bf16
+  store_floats,  ///< out [m, n] fp32
   swiglu,  ///< out [m, n / 2] bf16 = silu(gate) × up; rows of the weight are 8 of gate, 8 of up, and so on
   add,     ///< out [m, n] fp32 += product
   heads,   ///< queries, keys and values to their places: see multiply_heads_hopper

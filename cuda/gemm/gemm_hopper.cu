@@ -157,16 +157,17 @@ __device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], Turn<D>& t
 
 /// What a block has to do.
 struct BlockWork {
-  float* out;  ///< [m, n], where the epilogue is add
+  float* out;  ///< [m, n], where the epilogue is add or store_floats
   int m, n;
   int stages;  ///< of kDepth summed columns each
   TileOrder order;
   uint32_t rank;  ///< of the block in its cluster
 };
 
-/// Adds a warpgroup's 64 × 256 sums to what is there.
-__device__ void add_sums(const BlockWork& work, const float (&sum)[kCols / 2], int first_row, int first_col,
-                         int warp, int lane) {
+/// Writes a warpgroup's 64 × 256 sums, or adds them to what is there.
+template <bool add>
+__device__ void write_floats(const BlockWork& work, const float (&sum)[kCols / 2], int first_row,
+                             int first_col, int warp, int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = first_row + warp * 16 + lane / 4 + 8 * i;
@@ -175,9 +176,12 @@ __device__ void add_sums(const BlockWork& work, const float (&sum)[kCols / 2], i
 #pragma unroll
     for (int j = 0; j < kCols / 8; ++j) {
       if (first_col + j * 8 >= work.n) break;
-      asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8),
-                   "f"(sum[j * 4 + 2 * i]), "f"(sum[j * 4 + 2 * i + 1])
-                   : "memory");
+      const float a = sum[j * 4 + 2 * i], b = sum[j * 4 + 2 * i + 1];
+      if constexpr (add)
+        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8), "f"(a), "f"(b)
+                     : "memory");
+      else
+        *reinterpret_cast<float2*>(to + j * 8) = make_float2(a, b);
     }
   }
 }
@@ -274,9 +278,9 @@ __device__ void compute(Shared<epilogue>& memory, const CUtensorMap* out_map, co
         place_all(Turn<128>{}, at_tile.y * 2);
       else
         place_all(Turn<64>{}, at_tile.y * 4);
-    } else if constexpr (epilogue == Epilogue::add) {
+    } else if constexpr (epilogue == Epilogue::add || epilogue == Epilogue::store_floats) {
       end_products();
-      add_sums(work, sum, first_row, at_tile.y * kCols, warp, lane);
+      write_floats<epilogue == Epilogue::add>(work, sum, first_row, at_tile.y * kCols, warp, lane);
     } else {
       end_products();
       store_sums(memory, out_map, sum, first_row, at_tile.y, group, warp, lane);
@@ -319,7 +323,7 @@ __device__ void bring(Shared<epilogue>& memory, const CUtensorMap* in_map, const
 #endif
 
 /// `in_map`: in [m, k]; `weight_map`: weight [n, k]; `out_map`: out as bf16 [m, n], or [m, n / 2] where the
-/// epilogue is swiglu; `out` [m, n], where it is add; `targets`, where it is heads.
+/// epilogue is swiglu; `out` [m, n], where it is add or store_floats; `targets`, where it is heads.
 template <Epilogue epilogue>
 __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     const __grid_constant__ CUtensorMap in_map, const __grid_constant__ CUtensorMap weight_map,
@@ -407,6 +411,8 @@ bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int6
   switch (epilogue) {
     case Epilogue::store:
       return launch<Epilogue::store>(product, multiprocessors, stream);
+    case Epilogue::store_floats:
+      return launch<Epilogue::store_floats>(product, multiprocessors, stream);
     case Epilogue::swiglu:
       return launch<Epilogue::swiglu>(product, multiprocessors, stream);
     default:

@@ -8,10 +8,10 @@ namespace {
 constexpr size_t kWorkspace = size_t{64} << 20;
 // With fewer rows our tiles of 256 x 256 leave multiprocessors idle, and cuBLAS has smaller ones. The
 // residual's sum stays with cuBLAS at any size: it reads the old values while it multiplies (bench/layer.cc).
-constexpr int64_t kFusedPays = kWideTokens;
+constexpr int64_t kFusedPays = kWideTokens, kNeverPays = INT64_MAX;
 
 void check_blas(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}: {}", what, cublas().status_text(status));
 }
 
 [[noreturn]] void refuse_sizes(int64_t n, int64_t k) {
@@ -20,65 +20,66 @@ void check_blas(cublasStatus_t status, const char* what) {
 
 }  // namespace
 
-Products::Products(bool fixed) : fixed_(fixed) {
-  if (fixed_ && !hopper_products())
+Products::Products(ProductKernels kernels) : kernels_(kernels) {
+  if (fixed() && !hopper_products())
     refuse(
         "engine.reproducible needs a Hopper GPU and a program built for sm_90a; leave it out or use "
         "engine.device: cpu");
-  check_blas(cublasCreate(&handle_), "start");
-  // Parts of a sum are added in fp32 whatever the result's type.
-  check_blas(
-      cublasSetMathMode(handle_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                                           CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
-      "math mode");
-  workspace_.grow(static_cast<int64_t>(kWorkspace));
-  check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
+  if (!hopper_products()) kernels_ = ProductKernels::fastest;
+  if (kernels_ == ProductKernels::fastest) open_cublas();
 }
 
 Products::~Products() {
-  cublasDestroy(handle_);
+  if (handle_) cublas().destroy(handle_);
+}
+
+void Products::open_cublas() {
+  check_blas(cublas().create(&handle_), "start");
+  // Parts of a sum are added in fp32 whatever the result's type.
+  check_blas(cublas().set_math_mode(
+                 handle_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                                    CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+             "math mode");
+  workspace_.grow(static_cast<int64_t>(kWorkspace));
+  set_stream(stream_);
 }
 
 void Products::set_stream(cudaStream_t stream) {
   stream_ = stream;
-  check_blas(cublasSetStream(handle_, stream), "stream");
+  if (!handle_) return;
+  check_blas(cublas().set_stream(handle_, stream), "stream");
   // Setting the stream puts cuBLAS back to a workspace of its own.
-  check_blas(cublasSetWorkspace(handle_, workspace_.data(), kWorkspace), "workspace");
+  check_blas(cublas().set_workspace(handle_, workspace_.data(), kWorkspace), "workspace");
 }
 
-void Products::blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
-                    cudaDataType_t type, bool add) {
+void Products::by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
+                         cudaDataType_t type, bool add) {
+  if (fixed()) refuse_sizes(n, k);
+  if (!handle_) open_cublas();
   const float one = 1, beta = add ? 1 : 0;
-  check_blas(cublasGemmEx(handle_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
-                          static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
-                          CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
-                          CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+  check_blas(cublas().gemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(n), static_cast<int>(rows),
+                           static_cast<int>(k), &one, weight, CUDA_R_16BF, static_cast<int>(k), in,
+                           CUDA_R_16BF, static_cast<int>(k), &beta, out, type, static_cast<int>(n),
+                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
              "matrix product");
 }
 
 void Products::multiply(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* out) {
-  if (fixed_) {
-    check(cudaMemsetAsync(out, 0, static_cast<size_t>(rows * n) * sizeof(float), stream_),
-          "clearing a product");
-    add(weight, in, rows, n, k, out);
-  } else {
-    blas(weight, in, rows, n, k, out, CUDA_R_32F, false);
-  }
+  if (ours(rows, kNeverPays) && multiply_hopper(Epilogue::store_floats, in, weight, rows, n, k, out, stream_))
+    return;
+  by_cublas(weight, in, rows, n, k, out, CUDA_R_32F, false);
 }
 
 void Products::add(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, float* x) {
-  if (fixed_ && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
-  if (fixed_) refuse_sizes(n, k);
-  blas(weight, in, rows, n, k, x, CUDA_R_32F, true);
+  if (ours(rows, kNeverPays) && multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_)) return;
+  by_cublas(weight, in, rows, n, k, x, CUDA_R_32F, true);
 }
 
 void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k,
                      Scratch scratch, bf16* out) {
-  if ((fixed_ || rows >= kFusedPays) &&
-      multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
+  if (ours(rows, kFusedPays) && multiply_hopper(Epilogue::swiglu, in, weight, rows, 2 * ffn, k, out, stream_))
     return;
-  if (fixed_) refuse_sizes(2 * ffn, k);
-  blas(weight, in, rows, 2 * ffn, k, scratch.data(), scratch.type(rows), false);
+  by_cublas(weight, in, rows, 2 * ffn, k, scratch.data(), scratch.type(rows), false);
   const auto count = static_cast<int32_t>(rows), width = static_cast<int32_t>(ffn);
   if (scratch.type(rows) == CUDA_R_32F)
     gated_silu(static_cast<const float*>(scratch.data()), count, width, out, stream_);
@@ -88,14 +89,15 @@ void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t f
 
 void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
                      Scratch scratch) {
-  if ((fixed_ || rows >= kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
+  if (ours(rows, kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
   const HeadLayout& layout = targets.layout;
   const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
-  const cudaDataType_t type = fixed_ ? CUDA_R_16BF : scratch.type(rows);
-  if (!fixed_)
-    blas(weight, in, rows, n, k, scratch.data(), type, false);
-  else if (!multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch.data(), stream_))
-    refuse_sizes(n, k);
+  cudaDataType_t type = scratch.type(rows);
+  if (ours(rows, kNeverPays) &&
+      multiply_hopper(Epilogue::store, in, weight, rows, n, k, scratch.data(), stream_))
+    type = CUDA_R_16BF;
+  else
+    by_cublas(weight, in, rows, n, k, scratch.data(), type, false);
   const auto count = static_cast<int32_t>(rows);
   if (type == CUDA_R_32F)
     place_heads(static_cast<const float*>(scratch.data()), count, targets, stream_);

@@ -1,9 +1,9 @@
 #pragma once
 #include <algorithm>
-#include <cublas_v2.h>
 
 #include "core/model/product_scratch.h"
 #include "cuda/base/device_memory.h"
+#include "cuda/gemm/blas.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {
@@ -22,14 +22,19 @@ class Scratch {
   void* data_;
 };
 
+/// Which kernels compute products.
+enum class ProductKernels {
+  fastest,    ///< ours or cuBLAS's, by the number of rows
+  ours,       ///< ours wherever the sizes allow it, so that cuBLAS need not be opened
+  only_ours,  ///< refuses other sizes: a row's sums do not depend on how many other rows there are
+};
+
 /// The matrix products of a layer with what follows each of them: by our own kernels where they are faster,
 /// else by cuBLAS and a kernel for the rest. Weights are [n, k], `in` is [rows, k]; everything runs on one
 /// stream.
 class Products {
  public:
-  /// `fixed`: our kernels for any number of rows, so that a row's sums do not depend on how many others there
-  /// are.
-  explicit Products(bool fixed);
+  explicit Products(ProductKernels kernels);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -49,10 +54,14 @@ class Products {
              Scratch scratch);
 
  private:
-  void blas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
-            cudaDataType_t type, bool add);
+  void open_cublas();
+  void by_cublas(const bf16* weight, const bf16* in, int64_t rows, int64_t n, int64_t k, void* out,
+                 cudaDataType_t type, bool add);
+  bool fixed() const { return kernels_ == ProductKernels::only_ours; }
+  /// Whether our kernel is to be tried, given how many rows make it the faster one.
+  bool ours(int64_t rows, int64_t pays) const { return kernels_ != ProductKernels::fastest || rows >= pays; }
 
-  bool fixed_;
+  ProductKernels kernels_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t handle_ = nullptr;
   DeviceMemory<std::byte> workspace_;

@@ -137,6 +137,13 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
 
 }  // namespace
 
+int64_t DeviceWeights::bytes() const {
+  int64_t values = embedding.size() + output.size();
+  for (const DeviceLayer& layer : layers)
+    values += layer.qkv.size() + layer.o.size() + layer.gate_up.size() + layer.down.size();
+  return values * int64_t{sizeof(bf16)};
+}
+
 int64_t weight_bytes(const Model& model) {
   int64_t values = model.embedding.rows * model.embedding.cols;
   if (!model.config.tied_output) values += model.output.rows * model.output.cols;

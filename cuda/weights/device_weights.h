@@ -28,6 +28,7 @@ struct DeviceWeights {
   DeviceMemory<bf16> output;       ///< [vocab, hidden]; empty when tied to the embedding
   DeviceMemory<float> rope_freqs;  ///< [rotary_dim / 2]
 
+  int64_t bytes() const;  ///< of the matrices
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }
 };
 

@@ -117,10 +117,7 @@ int Workbench::threads() const {
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) {
-    const auto beside = std::async(std::launch::async, load_cuda_libraries, device_);
-    return make_cuda_backend(model_, {device_, job_.engine.reproducible});
-  }
+  if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));
@@ -153,6 +150,7 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
   // Slot numbers are 32-bit.
   options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));
+  options.small_start = true;
   options.prompts = job_.engine.prompts;
   options.temperature = job_.method.temperature;
   options.top_k = job_.method.top_k;

@@ -6,7 +6,7 @@
 
 #include "io/machine/machine.h"
 #ifdef SHEAF_WITH_CUDA
-#include <cublas_v2.h>
+#include "cuda/gemm/blas.h"
 #endif
 
 namespace sheaf {
@@ -29,9 +29,10 @@ Versions library_versions() {
                        {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)}};
 #ifdef SHEAF_WITH_CUDA
   int part[3] = {};
-  cublasGetProperty(MAJOR_VERSION, &part[0]);
-  cublasGetProperty(MINOR_VERSION, &part[1]);
-  cublasGetProperty(PATCH_LEVEL, &part[2]);
+  const cuda::Blas& blas = cuda::cublas();
+  blas.property(MAJOR_VERSION, &part[0]);
+  blas.property(MINOR_VERSION, &part[1]);
+  blas.property(PATCH_LEVEL, &part[2]);
   versions.push_back({"cuBLAS", dotted(part[0], part[1], part[2])});
 #endif
   return versions;

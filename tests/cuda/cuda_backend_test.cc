@@ -345,16 +345,17 @@ TEST(CudaBackend, TwoStepsAtOncePickWhatOneAtATimePicks) {
 TEST(CudaBackend, KeysAndValuesStayWhereThePoolGrows) {
   NEED_HOPPER();  // to the bit
   const Model model =
-      make_random_model({.layers = 3, .hidden = 64, .heads = 4, .head_dim = 64, .vocab = 500}, 15);
+      make_random_model({.layers = 3, .hidden = 64, .heads = 4, .head_dim = 64, .vocab = 504}, 15);
   const auto records = make_random_records(
-      {.records = 60, .questions = 8, .vocab = 500, .max_tokens = 12, .own_questions = true, .longest = 200},
+      {.records = 60, .questions = 8, .vocab = 504, .max_tokens = 12, .own_questions = true, .longest = 200},
       15);
   std::vector<Stack> stacks;
   build_tree(records, stacks);
   std::vector<test::Answers> answers;
-  for (const int32_t pages : {120, 8000}) {  // few pages are made at once
+  for (const bool small : {false, true}) {
     const auto backend = make_cuda_backend(model, {.reproducible = true});
-    answers.push_back(test::decode(*backend, stacks, {.tokens_per_step = 256, .pages = pages}));
+    answers.push_back(
+        test::decode(*backend, stacks, {.tokens_per_step = 256, .pages = 8000, .small_start = small}));
     EXPECT_EQ(answers.back().size(), 480u);
   }
   test::expect_same(answers[0], answers[1], "pools");

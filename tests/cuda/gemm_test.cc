@@ -58,8 +58,9 @@ TEST(HopperGemm, EqualsPlainSums) {
               static_cast<double>(__bfloat162float(w[static_cast<size_t>(col * size.k + i)]));
       right.push_back(std::move(sums));
     }
-    for (const Epilogue epilogue : {Epilogue::store, Epilogue::swiglu, Epilogue::add}) {
-      const bool add = epilogue == Epilogue::add;
+    for (const Epilogue epilogue :
+         {Epilogue::store, Epilogue::store_floats, Epilogue::swiglu, Epilogue::add}) {
+      const bool add = epilogue == Epilogue::add, floats = add || epilogue == Epilogue::store_floats;
       const int64_t out_cols = epilogue == Epilogue::swiglu ? size.n / 2 : size.n;
       const DeviceMemory<float> out(size.m * size.n);
       std::vector<float> before(static_cast<size_t>(size.m * size.n), 3.0f);
@@ -82,14 +83,14 @@ TEST(HopperGemm, EqualsPlainSums) {
             expected = silu(right[i][static_cast<size_t>(gate)]) * right[i][static_cast<size_t>(gate + 8)];
           }
           const double value =
-              add ? static_cast<double>(got[at]) - 3.0
-                  : static_cast<double>(__bfloat162float(reinterpret_cast<const bf16*>(got.data())[at]));
+              floats ? static_cast<double>(got[at]) - (add ? 3.0 : 0.0)
+                     : static_cast<double>(__bfloat162float(reinterpret_cast<const bf16*>(got.data())[at]));
           error += (value - expected) * (value - expected);
           square += expected * expected;
         }
       }
       const double relative = std::sqrt(error / square);
-      EXPECT_LT(relative, add ? 1e-5 : 4e-3)
+      EXPECT_LT(relative, floats ? 1e-5 : 4e-3)
           << size.m << " x " << size.n << " x " << size.k << ", epilogue " << static_cast<int>(epilogue);
       EXPECT_FALSE(std::isnan(relative));
     }

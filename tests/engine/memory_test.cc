@@ -180,7 +180,8 @@ TEST(Memory, AGrowingPoolChangesNoAnswer) {
     const Model model = make_random_model({}, 60 + seed);
     for (int kind = 0; kind < test::kKinds; ++kind) {
       const auto stacks = random_stacks(seed, kind);
-      const EngineOptions options{.tokens_per_step = seed % 2 ? 60 : 9, .pages = 4000, .page_size = 4};
+      const EngineOptions options{
+          .tokens_per_step = seed % 2 ? 60 : 9, .pages = 4000, .page_size = 4, .small_start = true};
       const auto plain = make_quick_backend(model, 1);
       const Answers expected = decode(*plain, stacks, options);
       for (const int32_t at_once : {1, 2}) {
@@ -202,7 +203,7 @@ TEST(Memory, AGrowingPoolChangesNoAnswer) {
 TEST(Memory, APoolThatCannotGrowIsUsedAsItIs) {
   const Model model = make_random_model({}, 2);
   const auto stacks = random_stacks(2, 0);
-  const EngineOptions options{.tokens_per_step = 60, .pages = 4000, .page_size = 4};
+  const EngineOptions options{.tokens_per_step = 60, .pages = 4000, .page_size = 4, .small_start = true};
   const auto plain = make_quick_backend(model, 1);
   const Answers expected = decode(*plain, stacks, options);
   const auto inner = make_quick_backend(model, 1);
