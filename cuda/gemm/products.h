@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/model/product_scratch.h"
+#include "cuda/base/blas.h"
 #include "cuda/base/device_memory.h"
-#include "cuda/gemm/blas.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {

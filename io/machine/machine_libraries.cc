@@ -6,7 +6,9 @@
 
 #include "io/machine/machine.h"
 #ifdef SHEAF_WITH_CUDA
-#include "cuda/gemm/blas.h"
+#include "core/base/error.h"
+#include "cuda/base/blas.h"
+#include "cuda/base/devices.h"
 #endif
 
 namespace sheaf {
@@ -27,22 +29,34 @@ Versions library_versions() {
                        {"fmt", dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
                        {"CLI11", CLI11_VERSION},
                        {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING)}};
-#ifdef SHEAF_WITH_CUDA
-  int part[3] = {};
-  const cuda::Blas& blas = cuda::cublas();
-  blas.property(MAJOR_VERSION, &part[0]);
-  blas.property(MINOR_VERSION, &part[1]);
-  blas.property(PATCH_LEVEL, &part[2]);
-  versions.push_back({"cuBLAS", dotted(part[0], part[1], part[2])});
-#endif
   return versions;
 }
+
+#ifdef SHEAF_WITH_CUDA
+/// Without a GPU cuBLAS is not needed, and it is no trouble that it cannot be opened.
+void add_cublas(Versions& versions, std::string& trouble) {
+  try {
+    int part[3] = {};
+    const cuda::Blas& blas = cuda::cublas();
+    blas.property(MAJOR_VERSION, &part[0]);
+    blas.property(MINOR_VERSION, &part[1]);
+    blas.property(PATCH_LEVEL, &part[2]);
+    versions.push_back({"cuBLAS", dotted(part[0], part[1], part[2])});
+  } catch (const Error& error) {
+    if (!cuda_devices().empty()) trouble = error.what();
+  }
+}
+#endif
 
 }  // namespace
 
 MachineFact examine_libraries() {
   MachineFact fact{"libraries", "", "", {}};
-  for (const auto& [name, version] : library_versions()) {
+  Versions versions = library_versions();
+#ifdef SHEAF_WITH_CUDA
+  add_cublas(versions, fact.fix);
+#endif
+  for (const auto& [name, version] : versions) {
     fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
     fact.details[name] = version;
   }

@@ -1,4 +1,4 @@
-#include "cuda/gemm/blas.h"
+#include "cuda/base/blas.h"
 
 #include <dlfcn.h>
 
