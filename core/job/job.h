@@ -10,7 +10,7 @@
 namespace sheaf {
 
 /// A job as its YAML file describes it. The defaults here are the only place where a default lives.
-/// Paths are as written, relative to the working directory.
+/// Paths are as the program opens them: those of the file are resolved against its folder.
 struct Job {
   std::string file;  ///< where it was read from
 

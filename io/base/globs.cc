@@ -78,6 +78,14 @@ std::vector<std::string> expand_corpus_path(const std::string& path) {
   return files;
 }
 
+std::string common_folder(const std::vector<std::string>& files) {
+  if (files.empty()) return {};
+  std::string_view common = files.front();
+  for (const std::string& file : files)
+    common = common.substr(0, static_cast<size_t>(std::ranges::mismatch(common, file).in1 - common.begin()));
+  return std::string(common.substr(0, common.rfind('/') + 1));
+}
+
 CorpusFormat corpus_format(const std::string& path) {
   std::string lower = path;
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);

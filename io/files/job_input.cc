@@ -25,7 +25,7 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   map.choice("split", dataset.split, {"train", "valid", "test"});
   map.integer("turns", dataset.turns, {0, 100});
   map.integer("shots", dataset.shots, {0, 100});
-  map.text("shots_from", dataset.shots_from);
+  map.file_path("shots_from", dataset.shots_from);
   const DatasetFormat* format = find_dataset_format(input.format);
   if (kind != TaskKind::ask) only_for(map, {"shots", "shots_from"}, "task.kind ask");
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
@@ -82,6 +82,7 @@ void needs(const YamlMap& map, std::string_view key, std::string_view what) {
 
 void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.text("path", input.path);
+  if (input.path != "-") map.file_path("path", input.path);
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
   read_choice(map, "too_long", input.too_long);

@@ -22,6 +22,7 @@ struct RunFolderOptions {
   /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
   nlohmann::ordered_json fingerprint;
   RunSources sources = {};
+  std::string corpus_folder = {};  ///< common_folder() of the corpus; rejects name files below it
   int64_t first_row = 0;  ///< of the corpus: where the run begins
   bool restart = false;   ///< throw away what is there
 

@@ -55,7 +55,7 @@ TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
       "corpus.jsonl", json{{"context", "Tea is hot."}, {"question", "Is tea hot?"}}.dump() + "\n" +
                           json{{"context", words}, {"question", "Is it hot?"}}.dump() + "\n");
   const std::string job =
-      scratch.write("job.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
+      scratch.write("job.yaml", "model: {path: " SHEAF_SOURCE_DIR "/build/models/smollm2.gguf}\ninput: {path: " + corpus +
                                     ", context: context, question: question}\ntask: {kind: ask}\n"
                                     "method: {name: standard, max_value_tokens: 3}\noutput: {path: " +
                                     scratch.file("out") + "}\n");
