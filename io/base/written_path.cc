@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool fits_name(char c) {
+bool fits_variable(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -33,7 +33,7 @@ std::string replace_variables(const std::string& written, const std::string& whe
     const bool braces = written[at + 1] == '{';
     const size_t begin = at + (braces ? 2 : 1);
     size_t end = begin;
-    while (end < written.size() && fits_name(written[end])) ++end;
+    while (end < written.size() && fits_variable(written[end])) ++end;
     if (braces && (end == begin || end == written.size() || written[end] != '}'))
       refuse("{}: write a variable as ${{NAME}}, not {}", where, shorten_text(written.substr(at), 60));
     path += end > begin ? variable(written.substr(begin, end - begin), where) : "$";

@@ -165,6 +165,8 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
 
 Eval read_eval(const std::string& path, const EvalChoice& choice) {
   YamlMap map(read_yaml(path, "an evaluation file"), "");
+  if (map.has("task") && map.has("input"))
+    refuse("{}: this is a job, not an evaluation; use `sheaf run {}`", path, path);
   Eval eval;
   eval.file = path;
   std::string data = folder_of_file(path);

@@ -9,6 +9,7 @@
 #include "core/methods/method.h"
 #include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
+#include "io/base/foreign_files.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/chat_file.h"
 #include "io/files/confidence_file.h"
@@ -42,7 +43,7 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   map.require("path");
   map.finish();
   if (!files) return;
-  check_exists(map, "path", model.path);
+  check_exists(map, "path", model.path, download_advice(map.node("path")->text));
   check_exists(map, "adapter", model.adapter);
   if (!model.chat_is_file()) return;
   check_exists(map, "chat", model.chat);
@@ -199,6 +200,9 @@ void read_output(YamlMap map, Job& job, bool files) {
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
+  if (output.path.find("://") != std::string::npos)
+    refuse("{}: output.path: {}: sheaf writes to local folders only; name one, and copy it after the run",
+           map.where("path"), output.path);
   if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
 }
 
@@ -244,6 +248,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   Job job;
   job.file = path;
   YamlMap map(changed(std::move(root), changes), "");
+  if (map.has("datasets") && map.has("methods"))
+    refuse("{}: this is an evaluation, not a job; use `sheaf eval {}`", path, path);
   YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
           method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
           cost = map.map("cost"), estimate = map.map("estimate");

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "io/base/foreign_files.h"
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/examples.h"
@@ -64,11 +65,13 @@ void check_batch(const YamlMap& map, Job::Input& input) {
 
 }  // namespace
 
-void check_exists(const YamlMap& map, std::string_view key, const std::string& path) {
+void check_exists(const YamlMap& map, std::string_view key, const std::string& path,
+                  const std::string& advice) {
   if (path.empty()) return;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    refuse("{}: {}: no such file or folder: {}", map.where(key), map.path(key), path);
+    refuse("{}: {}: {}{}{}", map.where(key), map.path(key), describe_missing(path),
+           advice.empty() ? "" : "; ", advice);
 }
 
 void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
