@@ -31,7 +31,9 @@ std::string converted_name(const std::string& path) {
 }
 
 std::string convert_csv(const std::string& path, char separator) {
-  const std::string more = separator == '\t' ? ", delimiter='\\t'" : separator == ';' ? ", delimiter=';'" : "";
+  const std::string more = separator == '\t'  ? ", delimiter='\\t'"
+                           : separator == ';' ? ", delimiter=';'"
+                                              : "";
   return fmt::format(
       "convert it: python3 -c \"import csv, json, sys; sys.stdin.reconfigure(encoding='utf-8-sig'); "
       "[print(json.dumps(row)) for row in csv.DictReader(sys.stdin{})]\" < {} > {}",
@@ -40,7 +42,8 @@ std::string convert_csv(const std::string& path, char separator) {
 
 std::string convert_array(const std::string& path) {
   return fmt::format(
-      "convert it: python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\" < "
+      "convert it: python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\" "
+      "< "
       "{} > {}",
       shell_word(path), converted_name(path));
 }
@@ -85,9 +88,10 @@ std::string download_advice(std::string_view name) {
       name.ends_with(".gguf") || name.ends_with(".safetensors") ||
       !std::ranges::all_of(name, [&](const char& c) { return fits_name(c) || &c == &name[slash]; }))
     return {};
-  return fmt::format("if this is the name of a model on Hugging Face, download it with `hf download {} "
-                     "--local-dir models/{}` and name that folder",
-                     name, name.substr(slash + 1));
+  return fmt::format(
+      "if this is the name of a model on Hugging Face, download it with `hf download {} "
+      "--local-dir models/{}` and name that folder",
+      name, name.substr(slash + 1));
 }
 
 std::string convert_advice(const std::string& path) {
@@ -105,8 +109,9 @@ std::string convert_advice(const std::string& path) {
 std::string describe_foreign(const std::string& path, std::string_view first) {
   const bool marked = first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff");
   if (const size_t zero = first.substr(0, 2).find('\0'); marked || zero != first.npos)
-    return "the file is UTF-16, not UTF-8; " +
-           convert_utf16(path, marked ? "UTF-16" : zero == 0 ? "UTF-16BE" : "UTF-16LE");
+    return "the file is UTF-16, not UTF-8; " + convert_utf16(path, marked      ? "UTF-16"
+                                                                   : zero == 0 ? "UTF-16BE"
+                                                                               : "UTF-16LE");
   if (first.starts_with("PAR1")) return "the file is Parquet; set input.format: parquet";
   if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
   first = first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));

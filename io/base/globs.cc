@@ -122,9 +122,9 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
     if (found == CorpusFormat::unknown) {
       const std::string convert = convert_advice(file);
       refuse("{}{}: the name ends in neither .jsonl nor .parquet; {}", where, file,
-             !convert.empty()  ? convert
-             : where.empty() ? "name a file that does"
-                               : "set input.format");
+             !convert.empty() ? convert
+             : where.empty()  ? "name a file that does"
+                              : "set input.format");
     }
     if (found != corpus.format)
       refuse("{}{} and {} have different formats; {}", where, corpus.files.front(), file,

@@ -50,7 +50,8 @@ std::string join(fs::path folder, const fs::path& path) {
     const fs::path last = folder.filename();
     std::error_code ignored;
     if (*part == ".") continue;
-    if (*part != ".." || last.empty() || last == "." || last == ".." || fs::is_symlink(folder, ignored)) break;
+    if (*part != ".." || last.empty() || last == "." || last == ".." || fs::is_symlink(folder, ignored))
+      break;
     folder = folder.parent_path();
   }
   for (; part != path.end(); ++part) folder /= *part;

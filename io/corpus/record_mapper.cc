@@ -76,6 +76,10 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add(input_.questions, "input.questions", true);
   add(input_.question, "input.question");
   add(input_.options, "input.options", true);
+  for (const std::string& column : input_.keep) {
+    add(column, "input.keep");
+    columns_.back().kept = true;
+  }
   if (!schema_) return;
   for (const Category& category : schema_->categories) {
     category_names_.push_back(category.name);
@@ -112,6 +116,7 @@ Row RecordMapper::map(Place place, const json& cells, int64_t number) const {
       map_document(cells, record);
     if (!schema_) map_questions(cells, record);
     if (!input_.documents.empty()) map_documents(cells, input_, record);
+    for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadRow& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
   }

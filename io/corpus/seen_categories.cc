@@ -17,8 +17,9 @@ std::string some_of(const std::vector<std::string>& names) {
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::min(names.size(), kShownNames); ++i)
     shown.push_back('"' + shorten_text(names[i], 60) + '"');
-  return fmt::format("{}{}", fmt::join(shown, ", "),
-                     names.size() > kShownNames ? fmt::format(" and {} more", names.size() - kShownNames) : "");
+  return fmt::format(
+      "{}{}", fmt::join(shown, ", "),
+      names.size() > kShownNames ? fmt::format(" and {} more", names.size() - kShownNames) : "");
 }
 
 /// The job as one whose document is the category, whatever that is.
@@ -26,6 +27,7 @@ Job with_category_as_document(Job job) {
   job.input.document = {job.input.category};
   job.input.category.clear();
   job.input.id.clear();
+  job.input.keep.clear();
   job.input.limit = kLooked;
   return job;
 }

@@ -130,9 +130,9 @@ EstimateWishes read_estimate_section(YamlMap map) {
   sweep.accept_old("tokens_per_step", "rows_per_step");
   for (const std::string& key : sweep_keys())
     if (const YamlPtr values = sweep.node(key))
-      wishes.sweep.push_back({key,
-                              read_values(*values, sweep.path(key), key == "model" ? model_path : yaml_scalar),
-                              sweep.where(key) + ": " + sweep.path(key)});
+      wishes.sweep.push_back(
+          {key, read_values(*values, sweep.path(key), key == "model" ? model_path : yaml_scalar),
+           sweep.where(key) + ": " + sweep.path(key)});
   sweep.finish();
   return wishes;
 }

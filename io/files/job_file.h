@@ -17,9 +17,10 @@ struct JobChange {
 /// The values of `--set` as changes.
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 
-/// Reads a job file (paths in it are relative to its folder), applies `key.path=value` overrides and checks it: an unknown key, a wrong type, a value
-/// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
-/// model and the corpus may be missing, and few-shot examples are not read.
+/// Reads a job file (paths in it are relative to its folder), applies `key.path=value` overrides and checks
+/// it: an unknown key, a wrong type, a value out of range or a missing file is an error with file, line and
+/// the nearest valid key. Without `files` the model and the corpus may be missing, and few-shot examples are
+/// not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 /// The same of a file that is read.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);

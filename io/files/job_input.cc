@@ -1,9 +1,12 @@
 #include "io/files/job_input.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/row.h"
+#include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
@@ -32,14 +35,16 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
     refuse("{}: input.shots needs input.shots_from, a file with examples (not the file to answer)",
            map.where("shots"));
-  if (files) check_exists(map, "shots_from", dataset.shots_from);
+  if (files)
+    check_exists(map, "shots_from", dataset.shots_from,
+                 format ? fmt::format("get it from {} (docs/datasets.md)", format->source) : "");
   if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
     refuse("{}: input.format {} works only with task.kind {}", map.where("format"), format->name,
            word_of(format->task));
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
-  only_for(map, {"context_id"}, "JSONL and Parquet");
+  only_for(map, {"context_id", "keep"}, "JSONL and Parquet");
   if (kind == TaskKind::extract) {
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
@@ -51,13 +56,27 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   }
 }
 
+/// A kept column stands in the row beside what the row has of its own.
+void check_keep(const YamlMap& map, const std::vector<std::string>& keep) {
+  for (auto column = keep.begin(); column != keep.end(); ++column) {
+    if (is_row_key(*column))
+      refuse(
+          "{}: input.keep: rows may have a \"{}\" of their own; rename the column in the corpus, or leave it "
+          "out",
+          map.where("keep"), *column);
+    if (std::find(keep.begin(), column, *column) != column)
+      refuse("{}: input.keep: \"{}\" appears twice; remove one", map.where("keep"),
+             shorten_text(*column, 60));
+  }
+}
+
 /// Requests name everything by themselves.
 void check_batch(const YamlMap& map, Job::Input& input) {
-  only_for(
-      map,
-      {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
-       "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options", "too_long"},
-      "task.kind extract and ask");
+  only_for(map,
+           {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
+            "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options",
+            "too_long", "keep"},
+           "task.kind extract and ask");
   if (input.format != kBatchFormat)
     refuse("{}: task.kind chat reads requests; set input.format: {}", map.where("format"), kBatchFormat);
   input.id = "custom_id";
@@ -103,12 +122,14 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
+  map.text_list("keep", input.keep);
   read_dataset(map, input, kind, files);
   map.require("path");
   map.finish();
   for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
-                          "rerank_scores", "questions", "question", "options"})
+                          "rerank_scores", "questions", "question", "options", "keep"})
     input.places[map.path(key)] = map.where(key);
+  check_keep(map, input.keep);
   if (kind != TaskKind::chat && input.format == kBatchFormat)
     refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
   if (kind == TaskKind::chat) {

@@ -157,8 +157,7 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
 ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
-  const std::vector<std::string> files =
-      find_corpus_files(input.path, input.format, "input.path: ").files;
+  const std::vector<std::string> files = find_corpus_files(input.path, input.format, "input.path: ").files;
   const size_t folder = common_folder(files).size();
   for (const std::string& file : files)
     corpus.emplace_back(printable_line(file.substr(folder)),
@@ -189,6 +188,7 @@ ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
 
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
+  if (!job.input.keep.empty()) print["job"]["input"]["keep"] = job.input.keep;
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print["model"] = model_files(job.model.path);

@@ -23,8 +23,8 @@ struct RunFolderOptions {
   nlohmann::ordered_json fingerprint;
   RunSources sources = {};
   std::string corpus_folder = {};  ///< common_folder() of the corpus; rejects name files below it
-  int64_t first_row = 0;  ///< of the corpus: where the run begins
-  bool restart = false;   ///< throw away what is there
+  int64_t first_row = 0;           ///< of the corpus: where the run begins
+  bool restart = false;            ///< throw away what is there
 
   std::string ending = ".jsonl";  ///< of the rows files
   /// Makes the writer of a rows file of that ending; empty: the rows file is JSON lines.

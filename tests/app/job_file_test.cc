@@ -244,19 +244,22 @@ TEST_F(JobFile, ChecksRanges) {
 }
 
 TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
-  EXPECT_EQ(override_error("model.path=Qwen/Qwen3-1.7B"),
-            "--set model.path=Qwen/Qwen3-1.7B: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this is "
-            "the name of a model on Hugging Face, download it with `hf download Qwen/Qwen3-1.7B --local-dir "
-            "models/Qwen3-1.7B` and name that folder");
-  EXPECT_EQ(override_error("input.path=s3://shop/items.jsonl"),
-            "--set input.path=s3://shop/items.jsonl: input.path: s3://shop/items.jsonl: sheaf reads local files "
-            "only; copy it to this machine first: aws s3 cp s3://shop/items.jsonl .");
+  EXPECT_EQ(
+      override_error("model.path=Qwen/Qwen3-1.7B"),
+      "--set model.path=Qwen/Qwen3-1.7B: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this is "
+      "the name of a model on Hugging Face, download it with `hf download Qwen/Qwen3-1.7B --local-dir "
+      "models/Qwen3-1.7B` and name that folder");
+  EXPECT_EQ(
+      override_error("input.path=s3://shop/items.jsonl"),
+      "--set input.path=s3://shop/items.jsonl: input.path: s3://shop/items.jsonl: sheaf reads local files "
+      "only; copy it to this machine first: aws s3 cp s3://shop/items.jsonl .");
   EXPECT_EQ(override_error("model.path=https://host/m.gguf"),
             "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf reads local files "
             "only; copy it to this machine first: curl -LO https://host/m.gguf");
-  EXPECT_EQ(override_error("output.path=gs://shop/out"),
-            "--set output.path=gs://shop/out: output.path: gs://shop/out: sheaf writes to local folders only; "
-            "name one, and copy it after the run");
+  EXPECT_EQ(
+      override_error("output.path=gs://shop/out"),
+      "--set output.path=gs://shop/out: output.path: gs://shop/out: sheaf writes to local folders only; "
+      "name one, and copy it after the run");
   std::string text = kExtract;
   text.replace(text.find("'@model.gguf'"), 13, "Qwen/Qwen3-1.7B");
   EXPECT_NE(error(text).find("job.yaml:1: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this"),
@@ -265,7 +268,8 @@ TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
 }
 
 TEST_F(JobFile, IsNoEvaluation) {
-  const std::string eval = folder_.write("eval.yaml", "name: x\ndatasets: [{name: a}]\nmethods: [{name: b}]\n");
+  const std::string eval =
+      folder_.write("eval.yaml", "name: x\ndatasets: [{name: a}]\nmethods: [{name: b}]\n");
   EXPECT_EQ(error_of([&] { read_job(eval, {}); }),
             eval + ": this is an evaluation, not a job; use `sheaf eval " + eval + "`");
 }

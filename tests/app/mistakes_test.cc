@@ -44,8 +44,10 @@ TEST(Mistakes, AreNamedWithTheFix) {
        "items.csv: the name ends in neither .jsonl nor .parquet; convert it: python3 -c "},
       {run + "--set input.path=" + scratch.write("list.jsonl", "[{\"c\": \"Box\", \"q\": \"What?\"}]"),
        "list.jsonl: the file is one JSON array, not an object on each line; convert it: python3 -c "},
-      {run + "--set input.format=squad --set input.context=null --set input.question=null --set input.path=dev.json",
-       "input.path: no such file or folder: dev.json; get dev-v2.0.json from rajpurkar.github.io/SQuAD-explorer "
+      {run + "--set input.format=squad --set input.context=null --set input.question=null --set "
+             "input.path=dev.json",
+       "input.path: no such file or folder: dev.json; get dev-v2.0.json from "
+       "rajpurkar.github.io/SQuAD-explorer "
        "(docs/datasets.md)"},
       {"run configs/eval/squad-methods.yaml", "use `sheaf eval configs/eval/squad-methods.yaml`"},
       {"eval " + job, "job.yaml: this is a job, not an evaluation; use `sheaf run "},
@@ -93,10 +95,11 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
   const std::string folder = scratch.file("shop"), corpus = folder + "/c.jsonl";
   std::filesystem::create_directory(folder);
   scratch.write("shop/c.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
-  const std::string job = scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
-                                                        "}\ninput: {path: shop/c.jsonl, context: c, question: q}\n"
-                                                        "task: {kind: ask}\nmethod: {name: ippd}\n"
-                                                        "engine: {device: cpu}\noutput: {path: out}\n");
+  const std::string job =
+      scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                                    "}\ninput: {path: shop/c.jsonl, context: c, question: q}\n"
+                                    "task: {kind: ask}\nmethod: {name: ippd}\n"
+                                    "engine: {device: cpu}\noutput: {path: out}\n");
   const auto said = [&] {
     // As root, nothing is closed.
     const std::string as = ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
@@ -107,8 +110,7 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
   using std::filesystem::perms;
   std::filesystem::permissions(scratch.file("."), perms::all);
   std::filesystem::permissions(corpus, perms::none);
-  EXPECT_NE(said().find("c.jsonl: the file cannot be read: Permission denied"), std::string::npos)
-      << said();
+  EXPECT_NE(said().find("c.jsonl: the file cannot be read: Permission denied"), std::string::npos) << said();
   std::filesystem::permissions(folder, perms::none);
   EXPECT_NE(said().find("c.jsonl: permission denied; a folder on this path is closed to you"),
             std::string::npos);
@@ -121,10 +123,11 @@ TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
                 "{\"kind\": \"Tea\", \"title\": \"Oak tea\"}\n{\"kind\": \"Tea\", \"title\": \"Rye tea\"}\n");
   scratch.write("schema.yaml", "categories: {Tea: [{name: Brand}], Cup: [{name: Size}]}\n");
   const std::string plan =
-      "plan " + scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
-                                              "}\ninput: {path: corpus.jsonl, category: kind, document: title}\n"
-                                              "task: {kind: extract, schema: schema.yaml}\n"
-                                              "engine: {device: cpu}\noutput: {path: out}\n");
+      "plan " +
+      scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                                    "}\ninput: {path: corpus.jsonl, category: kind, document: title}\n"
+                                    "task: {kind: extract, schema: schema.yaml}\n"
+                                    "engine: {device: cpu}\noutput: {path: out}\n");
   EXPECT_EQ(run_sheaf(scratch, plan).err.find("none of the first"), std::string::npos);
   const Ran ran = run_sheaf(scratch, plan + " --set input.category=title");
   EXPECT_NE(ran.err.find("none of the first 2 records has a category of " + scratch.file("schema.yaml") +

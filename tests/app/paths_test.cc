@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 class Paths : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"project", "project/data", "elsewhere"}) fs::create_directory(scratch_.file(name));
+    for (const char* name : {"project", "project/data", "elsewhere"})
+      fs::create_directory(scratch_.file(name));
     fs::rename(test::make_tiny_model(scratch_), scratch_.file("project/model"));
     const std::string good = R"({"text":"Tea is hot.","question":"Is tea hot?"})";
     scratch_.write("project/data/a.jsonl", good + "\n" + R"({"text":"","question":"Why?"})" + "\n");
@@ -58,8 +59,8 @@ TEST_F(Paths, OfAJobBeginAtItsFolder) {
 
 TEST_F(Paths, OfOptionsBeginAtTheWorkingDirectory) {
   job("none.jsonl");
-  const Ran ran = run("run ../project/job.yaml --quiet --set input.path=../project/data --set output.path=here",
-                      "elsewhere");
+  const Ran ran = run(
+      "run ../project/job.yaml --quiet --set input.path=../project/data --set output.path=here", "elsewhere");
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_TRUE(fs::exists(scratch_.file("elsewhere/here/_SUCCESS")));
   EXPECT_FALSE(fs::exists(scratch_.file("project/out")));
@@ -67,8 +68,8 @@ TEST_F(Paths, OfOptionsBeginAtTheWorkingDirectory) {
 
 TEST_F(Paths, OfAJobInAPipeBeginAtTheWorkingDirectory) {
   job();
-  const std::string command = "cd " + scratch_.file("project") + " && cat job.yaml | " SHEAF_BINARY
-                              " plan /dev/stdin > ../out.txt 2>&1";
+  const std::string command = "cd " + scratch_.file("project") +
+                              " && cat job.yaml | " SHEAF_BINARY " plan /dev/stdin > ../out.txt 2>&1";
   std::system(command.c_str());
   EXPECT_NE(read_text(scratch_.file("out.txt")).find("2 records in 1 bin"), std::string::npos);
 }

@@ -91,11 +91,10 @@ TEST(JsonlCorpus, MapsColumns) {
 
 TEST(JsonlCorpus, AMissingPartOfADocumentIsNull) {
   TempFolder folder;
-  const std::string path = folder.write("c.jsonl",
-                                        R"({"sku": 1, "category": "Tea", "title": "t"})"
-                                        "\n"
-                                        R"({"sku": 2, "category": "Tea", "text": "x"})"
-                                        "\n");
+  const std::string path = folder.write("c.jsonl", R"({"sku": 1, "category": "Tea", "title": "t"})"
+                                                   "\n"
+                                                   R"({"sku": 2, "category": "Tea", "text": "x"})"
+                                                   "\n");
   const CorpusRecords rows = read_all(extract_job(path), &kSchema);
   EXPECT_TRUE(rows.rejects.empty());
   ASSERT_EQ(rows.records.size(), 2u);

@@ -50,12 +50,14 @@ TEST(WrittenPath, HasVariables) {
   EXPECT_EQ(resolve("~other/a"), "~other/a");
   EXPECT_EQ(resolve("$$SHEAF_DATA"), "$SHEAF_DATA");
   EXPECT_EQ(resolve("5$/a$"), "5$/a$");
-  EXPECT_EQ(error_of([&] { resolve("$SHEAF_NONE/a"); }),
-            "job.yaml:2: input.path: the environment variable SHEAF_NONE is not set; set it, or write the path "
-            "without it");
-  EXPECT_EQ(error_of([&] { resolve("${SHEAF_EMPTY}/a"); }),
-            "job.yaml:2: input.path: the environment variable SHEAF_EMPTY is empty; set it, or write the path "
-            "without it");
+  EXPECT_EQ(
+      error_of([&] { resolve("$SHEAF_NONE/a"); }),
+      "job.yaml:2: input.path: the environment variable SHEAF_NONE is not set; set it, or write the path "
+      "without it");
+  EXPECT_EQ(
+      error_of([&] { resolve("${SHEAF_EMPTY}/a"); }),
+      "job.yaml:2: input.path: the environment variable SHEAF_EMPTY is empty; set it, or write the path "
+      "without it");
   for (const char* bad : {"${SHEAF_DATA", "${}", "${", "${a b}"})
     EXPECT_EQ(error_of([&] { resolve(bad); }),
               "job.yaml:2: input.path: write a variable as ${NAME}, not " + std::string(bad));
