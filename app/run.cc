@@ -63,6 +63,19 @@ void add_run_command(CLI::App& app, int& exit_code) {
                    "the records so far, such as 2.5%")
       ->type_name("N|P%")
       ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; });
+  command
+      ->add_option("--max-hours", options->settings.max_hours,
+                   "Stop after this time with exit code 130; rerun the same command to resume")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--max-usd", options->settings.max_usd,
+                   "The same after so many dollars at the job's cost.usd_per_hour")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--reuse", options->settings.reuse,
+                   "Take answers from this finished run where nothing that decides them has changed "
+                   "(output.reuse)")
+      ->type_name("RUN");
   command->add_option("--log", options->log, "Append a line of progress to this file every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -106,6 +106,7 @@ struct Job {
 
   struct Output {
     std::string path;
+    std::string reuse;  ///< the folder of a finished run whose answers are taken where they are the same
     OutputFormat format = OutputFormat::jsonl;
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value

@@ -11,6 +11,13 @@
 
 namespace sheaf {
 
+/// What of its prompt an answer depends on.
+enum class AnswerScope : uint8_t {
+  question,  ///< the record's document and the question; the record's others may be left out
+  record,    ///< all questions of the record
+  prompt,    ///< the other records too
+};
+
 /// Turns records of one bin into stacks.
 struct Builder {
   int32_t documents = 1;  ///< records per stack; 0: as many as fit the token budget
@@ -18,6 +25,7 @@ struct Builder {
   std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
   bool chains = false;   ///< the questions of a record stand one behind the other, not side by side
   bool experts = false;  ///< a record has several documents, each in a chain of its own
+  AnswerScope scope = AnswerScope::question;
 };
 
 /// The builder of a job's method (core/methods/method.h).

@@ -24,10 +24,16 @@ Builder tree(const Job::Method& method) {
 
 Builder skeleton(const Job::Method& method) {
   const bool joint = method.stacking == Stacking::joint;
-  if (method.values != ValueSight::positional)
-    return {method.documents, joint ? build_joint_tree : build_tree};
-  return {method.documents,
-          [joint](Records records, std::vector<Stack>& out) { build_positional(records, joint, out); }, true};
+  Builder builder{method.documents, joint ? build_joint_tree : build_tree};
+  if (method.values == ValueSight::positional) {
+    builder.build = [joint](Records records, std::vector<Stack>& out) {
+      build_positional(records, joint, out);
+    };
+    builder.chains = true;
+    builder.scope = AnswerScope::record;
+  }
+  if (joint) builder.scope = AnswerScope::prompt;
+  return builder;
 }
 
 Builder experts(const Job::Method& method, bool shared) {

@@ -25,6 +25,7 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
           "set "
           "input.documents");
     for (size_t q = 0; q < record.questions().size(); ++q) {
+      if (!record.asks(q)) continue;
       Tokens question = record.bin->opening;
       append(question, record.questions()[q].tokens);
       if (question.empty()) fail("a question has no tokens");

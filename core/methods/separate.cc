@@ -5,6 +5,7 @@ namespace sheaf {
 void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
     for (size_t q = 0; q < record.questions().size(); ++q) {
+      if (!record.asks(q)) continue;
       Stack& stack = out.emplace_back();
       Segment prompt;
       prompt.role = Role::question;

@@ -31,6 +31,7 @@ void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector
 void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
     for (size_t q = 0; q < record.questions().size(); ++q) {
+      if (!record.asks(q)) continue;
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *record.bin);
       const SegmentId document = add_document(stack, instruction, record);
@@ -49,7 +50,8 @@ void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
     if (i == 0 || record.document != records[i - 1].document)
       document = add_document(stack, instruction, record);
     for (size_t q = 0; q < record.questions().size(); ++q)
-      add_question(stack, record, q, {{instruction}, {document}}, record.questions()[q].tokens);
+      if (record.asks(q))
+        add_question(stack, record, q, {{instruction}, {document}}, record.questions()[q].tokens);
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
+#include "core/base/error.h"
 #include "core/base/stopwatch.h"
 #include "core/engine/options.h"
 
@@ -113,11 +115,59 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   return window;
 }
 
+/// Takes out of the records what is known or will be once the rows before them are emitted. `lost`: keys that
+/// will not.
+void Pipeline::leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost) {
+  window.keys.assign(records.size(), {});
+  window.known.assign(records.size(), {});
+  if (!known || planner_.scope() == AnswerScope::prompt) return;
+  const bool together = planner_.scope() == AnswerScope::record;
+  Keys here;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (!records[i].refused.empty()) continue;
+    RecordParts& parts = records[i].parts;
+    std::vector<AnswerKey>& keys = window.keys[i] = known->keys(window.records[i], parts, together);
+    std::vector<bool> found;
+    for (const AnswerKey& key : keys) {
+      const std::lock_guard lock(mutex_);
+      found.push_back(!lost.contains(key) &&
+                      (here.contains(key) || to_come_.contains(key) || known->knows(key)));
+    }
+    if (together && std::ranges::find(found, false) != found.end()) found.assign(found.size(), false);
+    here.insert(keys.begin(), keys.end());
+    if (std::ranges::find(found, true) == found.end()) continue;
+    window.known[i] = parts.known = std::move(found);
+  }
+}
+
+Plan Pipeline::make_plan(Window& window) {
+  Keys lost;
+  while (true) {
+    std::vector<ReadyRecord> records = make_ready(task_, window.records);
+    leave_out_known(window, records, lost);
+    Plan plan = planner_.plan(std::move(records));
+    // A record that is refused or cut has no answers that others could take.
+    std::vector<bool> kept(window.records.size(), true);
+    for (const auto& [index, _] : plan.refused) kept[static_cast<size_t>(index)] = false;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i] && plan.records[i].parts == 1 && plan.records[i].cut_tokens == 0) continue;
+      for (const AnswerKey& key : std::exchange(window.keys[i], {})) lost.insert(key);
+      window.known[i].clear();
+    }
+    bool missed = false;
+    for (size_t i = 0; i < kept.size() && !lost.empty(); ++i)
+      for (size_t q = 0; q < window.known[i].size(); ++q)
+        missed = missed || (window.known[i][q] && lost.contains(window.keys[i][q]));
+    if (!missed) return plan;
+  }
+}
+
 void Pipeline::plan_window(Window& window) {
   double seconds = 0;
+  int64_t complete = 0;  // records of which nothing has to be decoded
   {
     const Stopwatch watch(seconds);
-    Plan plan = planner_.plan(make_ready(task_, window.records));
+    Plan plan = make_plan(window);
     window.refused.assign(window.records.size(), false);
     for (auto& [index, reason] : plan.refused) {
       const auto i = static_cast<size_t>(index);
@@ -137,7 +187,8 @@ void Pipeline::plan_window(Window& window) {
       outcome.parts = planned.parts;
       outcome.document_tokens = planned.document_tokens;
       outcome.cut_tokens = planned.cut_tokens;
-      window.open_of_record.push_back(planned.slots);
+      window.open_of_record.push_back(planned.asked);
+      complete += planned.slots > 0 && planned.asked == 0;
     }
     for (Stack& stack : plan.stacks) {
       stack.window = window.number;
@@ -145,7 +196,11 @@ void Pipeline::plan_window(Window& window) {
     }
     window.stacks = std::move(plan.stacks);
   }
-  count([&](PipelineStats& stats) { stats.plan_seconds += seconds; });
+  count([&](PipelineStats& stats) {
+    stats.plan_seconds += seconds;
+    stats.decoded += complete;
+    for (const std::vector<AnswerKey>& keys : window.keys) to_come_.insert(keys.begin(), keys.end());
+  });
 }
 
 std::optional<Stack> Pipeline::next_stack() {
@@ -208,12 +263,34 @@ void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
   }
 }
 
-void Pipeline::emit_window(const Window& window, const Emit& emit, const Refuse& refuse) {
+/// Fills in the answers that were known, and keeps all of them for the records that follow.
+void Pipeline::take_known(Window& window, size_t record) {
+  const std::vector<AnswerKey>& keys = window.keys[record];
+  const std::vector<bool>& found = window.known[record];
+  std::vector<Answer>& answers = window.outcomes[record].answers;
+  int64_t reused = 0;
+  for (size_t q = 0; q < keys.size(); ++q) {
+    if (!found.empty() && found[q]) {
+      std::optional<Answer> answer = known->find(keys[q]);
+      if (!answer) fail("a known answer is gone");
+      answers[q] = *std::move(answer);
+      ++reused;
+    }
+    known->add(keys[q], answers[q]);
+  }
+  count([&](PipelineStats& stats) {
+    stats.reused += reused;
+    for (const AnswerKey& key : keys) to_come_.erase(key);
+  });
+}
+
+void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
   int64_t records = 0;
   for (size_t i = 0; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.refused[i]) continue;
+    if (known) take_known(window, i);
     emit(window.records[i], window.outcomes[i]);
     ++records;
   }

@@ -6,10 +6,12 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/bounded_queue.h"
 #include "core/engine/engine.h"
+#include "core/plan/known_answers.h"
 #include "core/plan/planner.h"
 #include "core/task/outcome.h"
 #include "core/task/record.h"
@@ -19,6 +21,7 @@ namespace sheaf {
 struct PipelineStats {
   int64_t records = 0;  ///< those that gave answers
   int64_t decoded = 0;  ///< those whose answers are complete, written or not yet
+  int64_t reused = 0;   ///< answers that were known
   int64_t rejects = 0;
   int64_t windows = 0;
   int64_t rows_read = 0;             ///< of the corpus, skipped ones counted
@@ -47,11 +50,13 @@ class Pipeline {
   /// Comes after the last row and reject of every window, with the number of the corpus record after it; on
   /// the thread of the rows.
   std::function<void(int64_t position)> on_window;
+  KnownAnswers* known = nullptr;  ///< null: every answer is decoded
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Record>& records)> on_stack;
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Keys = std::unordered_set<AnswerKey, AnswerKeyHash>;
   struct Window {
     int64_t number = 0;
     std::vector<Record> records;
@@ -60,7 +65,9 @@ class Pipeline {
     std::vector<int32_t> open_of_record;   ///< answers still to come, per record
     std::vector<Clock::time_point> begun;  ///< when the engine took it, per record
     std::vector<bool> refused;
-    int64_t open = 0;  ///< answers still to come
+    std::vector<std::vector<AnswerKey>> keys;  ///< of a record's answers; none where they are not kept
+    std::vector<std::vector<bool>> known;      ///< which of them were known before it was planned
+    int64_t open = 0;                          ///< answers still to come
     std::vector<std::pair<size_t, Reject>>
         rejects;      ///< with how many records come before each, in input order
     int64_t end = 0;  ///< the corpus record after it
@@ -69,11 +76,14 @@ class Pipeline {
   void read_ahead();
   std::optional<Window> read_window(bool& more);
   void plan_window(Window& window);
+  Plan make_plan(Window& window);
+  void leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost);
   std::optional<Stack> next_stack();
   void take_answers(Stack&& stack, std::vector<Answer>&& answers);
   void pass_on_finished();
   void emit_behind(const Emit& emit, const Refuse& refuse);
-  void emit_window(const Window& window, const Emit& emit, const Refuse& refuse);
+  void emit_window(Window& window, const Emit& emit, const Refuse& refuse);
+  void take_known(Window& window, size_t record);
   /// Runs the body of a thread; what it throws is kept for the caller of run.
   void guard(const std::function<void()>& body);
   void rethrow();
@@ -92,6 +102,7 @@ class Pipeline {
   mutable std::mutex mutex_;  ///< of what follows
   std::exception_ptr error_;
   PipelineStats stats_;
+  Keys to_come_;  ///< of answers that are planned and not yet passed on
 };
 
 }  // namespace sheaf

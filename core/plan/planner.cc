@@ -16,8 +16,10 @@ int64_t token_cost(const RecordParts& record, bool known_document) {
   int64_t cost = known_document && record.experts.empty()
                      ? 0
                      : static_cast<int64_t>(record.document_tokens() + record.bin->opening.size());
-  for (const QuestionParts& question : record.questions())
-    cost += static_cast<int64_t>(question.tokens.size()) + question.most_tokens();
+  for (size_t q = 0; q < record.questions().size(); ++q) {
+    const QuestionParts& question = record.questions()[q];
+    if (record.asks(q)) cost += static_cast<int64_t>(question.tokens.size()) + question.most_tokens();
+  }
   return cost;
 }
 
@@ -79,7 +81,8 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     parts.record = index;
     plan.records[i].slots = static_cast<int32_t>(parts.questions().size());
     plan.records[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
-    if (parts.questions().empty()) continue;
+    for (size_t q = 0; q < parts.questions().size(); ++q) plan.records[i].asked += parts.asks(q) ? 1 : 0;
+    if (plan.records[i].asked == 0) continue;
     auto& bin = bins[records[i].bin];
     if (bin.empty()) order.push_back(records[i].bin);
     bin.push_back(std::move(parts));
@@ -143,6 +146,7 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
 void Planner::stack_long(const RecordParts& record, const std::string& reason, Plan& plan, BinCount& count) {
   PlannedRecord& planned = plan.records[static_cast<size_t>(record.record)];
   RecordParts part = record;
+  part.known.clear();  // answers to a whole document are not those to its parts
   const auto cut = [&](size_t begin, size_t tokens) {
     const auto from = record.document.begin() + static_cast<ptrdiff_t>(begin);
     tokens = std::min(tokens, record.document.size() - begin);
@@ -159,7 +163,7 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
   }
   if (fitting < kShortestPart) {
     plan.refused.emplace_back(record.record, reason);
-    planned.slots = 0;
+    planned.slots = planned.asked = 0;
     return;
   }
   const size_t before = plan.stacks.size();
@@ -181,7 +185,7 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
     if (limits_.too_long == TooLong::truncate || begin + fitting >= record.document.size()) break;
   }
   planned.parts = number + 1;
-  planned.slots = planned.parts * questions;
+  planned.slots = planned.asked = planned.parts * questions;
   if (limits_.too_long == TooLong::truncate)
     planned.cut_tokens = static_cast<int32_t>(record.document.size() - fitting);
   count.stacks += static_cast<int64_t>(plan.stacks.size() - before);

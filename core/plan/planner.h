@@ -32,7 +32,8 @@ struct ReadyRecord {
 std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records);
 
 struct PlannedRecord {
-  int32_t slots = 0;  ///< answers to expect: the questions, times the parts
+  int32_t slots = 0;  ///< answers: the questions, times the parts
+  int32_t asked = 0;  ///< of them, those to decode
   int32_t parts = 1;
   int32_t document_tokens = 0;
   int32_t cut_tokens = 0;  ///< left out at the document's end
@@ -61,6 +62,7 @@ class Planner {
   Planner(Builder builder, PlanLimits limits) : builder_(std::move(builder)), limits_(std::move(limits)) {}
 
   Plan plan(std::vector<ReadyRecord> records);
+  AnswerScope scope() const { return builder_.scope; }
 
   const std::map<std::string, BinCount>& bins() const { return bins_; }
 

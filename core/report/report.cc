@@ -35,6 +35,7 @@ ordered_json report_json(const Report& r) {
                        {"rows", r.pipeline.records},
                        {"rejects", r.pipeline.rejects},
                        {"answers", r.engine.answers},
+                       {"reused", r.pipeline.reused},
                        {"rows_per_second", 0},
                        {"tokens",
                         {{"computed", r.engine.tokens()},
@@ -94,6 +95,9 @@ void set_rates(ordered_json& report) {
     predicted["ratio"] =
         ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
   cost["usd_per_1000_rows"] = ratio(cost.at("usd").get<double>(), get("rows")) * 1000;
+  // What the reused answers would have cost at this run's own price of an answer.
+  if (const double reused = report.value("reused", 0.0); reused > 0)
+    cost["usd_saved"] = ratio(cost.at("usd").get<double>(), get("answers")) * reused;
 }
 
 bool has_rows(const ordered_json& report) {
@@ -110,6 +114,13 @@ std::string report_text(const ordered_json& report) {
   std::string text =
       fmt::format("{} rows, {} answers, {} rejects in {:.1f} s: {:.2f} rows/s\n", whole("/rows"),
                   whole("/answers"), whole("/rejects"), number("/seconds/total"), number("/rows_per_second"));
+  if (const auto reused = report.value("reused", int64_t{0}); reused > 0) {
+    const double saved = report.at("cost").value("usd_saved", 0.0);
+    text +=
+        fmt::format("  reused   {} answers that were known ({:.1f} % of all){}\n", reused,
+                    100 * ratio(static_cast<double>(reused), static_cast<double>(reused + whole("/answers"))),
+                    saved > 0 ? fmt::format("; saved about ${:.4f}", saved) : "");
+  }
   if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
     text += fmt::format(

@@ -27,6 +27,7 @@ class ReportChecker {
     if (report.contains("chat")) texts(report, {"chat"});  // earlier reports have none
     counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers", "steps",
                     "split_steps"});
+    if (report.contains("reused")) counts(report, {"reused"});
     numbers(report, {"rows_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
     const ordered_json& tokens = object(report, "tokens");
     counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
@@ -36,6 +37,7 @@ class ReportChecker {
     numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
     const ordered_json& cost = object(report, "cost");
     numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_rows"});
+    if (cost.contains("usd_saved")) numbers(cost, {"usd_saved"});
     counts(cost, {"devices"});
     leave();
     if (report.contains("predicted") && !report["predicted"].is_null())

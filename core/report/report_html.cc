@@ -193,6 +193,8 @@ std::string tiles_html(const ordered_json& report) {
       tile(number_text(number(report, "rows_per_second")), "rows a second") +
       tile(time_text(number(report.at("seconds"), "total")), "from start to last row") +
       tile(fmt::format("{:.1f} %", 100 * number(report.at("stall"), "share")), "of decoding time stalled");
+  if (const double reused = report.value("reused", 0.0); reused > 0)
+    out += tile(number_text(reused), "answers reused");
   if (number(report.at("cost"), "usd_per_hour") > 0)
     out += tile(fmt::format("${:.4f}", number(report.at("cost"), "usd_per_1000_rows")), "per 1,000 rows");
   return out + "</div>\n";

@@ -70,6 +70,9 @@ struct RecordParts {
                                                       size_t end)>
       part_copies;
 
+  std::vector<bool> known = {};  ///< questions that need not be asked; empty: none
+
+  bool asks(size_t question) const { return known.empty() || !known[question]; }
   const std::vector<QuestionParts>& questions() const {
     return own_questions.empty() ? bin->questions : own_questions;
   }

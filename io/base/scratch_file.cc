@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -38,6 +39,7 @@ ScratchFile::ScratchFile(const std::string& near) : file_(open_unnamed(nearest_f
 }
 
 ScratchFile::~ScratchFile() {
+  if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
   ::close(file_);
 }
 
@@ -61,6 +63,19 @@ std::string ScratchFile::read(int64_t at, int64_t size) const {
     done += count;
   }
   return bytes;
+}
+
+std::span<std::byte> ScratchFile::map(int64_t size) {
+  if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
+  mapped_ = {};
+  // The disk is asked for the room now: a page without it would end the process when it is written.
+  const int error = ::posix_fallocate(file_, 0, size);
+  if (error != 0) fail("a temporary file of {} bytes cannot be made: {}", size, std::strerror(error));
+  void* at = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (at == MAP_FAILED) fail("a temporary file cannot be mapped: {}", std::strerror(errno));
+  size_ = size;
+  mapped_ = {static_cast<std::byte*>(at), static_cast<size_t>(size)};
+  return mapped_;
 }
 
 std::string ScratchFile::path() const {

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,12 +21,15 @@ class ScratchFile {
   void append(std::string_view bytes);
   int64_t size() const { return size_; }
   std::string read(int64_t at, int64_t size) const;
+  /// Makes it `size` bytes large, new ones zero, and maps it to be written; the mapping before is gone.
+  std::span<std::byte> map(int64_t size);
   /// A path under which this process can open it.
   std::string path() const;
 
  private:
   int file_ = -1;
   int64_t size_ = 0;
+  std::span<std::byte> mapped_;
 };
 
 }  // namespace sheaf

@@ -47,12 +47,16 @@ Sha256& Sha256::add(std::string_view bytes) {
   return *this;
 }
 
-std::string Sha256::hex() const {
+std::array<uint8_t, 32> Sha256::digest() const {
   const Sha256 end = *this;
-  std::array<unsigned char, 32> sum{};
+  std::array<uint8_t, 32> sum{};
   check(EVP_DigestFinal_ex(end.context_.get(), sum.data(), nullptr) == 1);
+  return sum;
+}
+
+std::string Sha256::hex() const {
   std::string text;
-  for (const unsigned char byte : sum) text += fmt::format("{:02x}", byte);
+  for (const uint8_t byte : digest()) text += fmt::format("{:02x}", byte);
   return text;
 }
 

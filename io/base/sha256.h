@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@ class Sha256 {
   Sha256& operator=(const Sha256& other);
 
   Sha256& add(std::string_view bytes);
+  std::array<uint8_t, 32> digest() const;
   /// 64 hex digits, as sha256sum prints them.
   std::string hex() const;
 

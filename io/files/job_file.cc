@@ -190,6 +190,7 @@ void read_confidence(YamlMap& map, Job& job, bool files) {
 void read_output(YamlMap map, Job& job, bool files) {
   Job::Output& output = job.output;
   map.file_path("path", output.path);
+  map.file_path("reuse", output.reuse);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);

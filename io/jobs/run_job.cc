@@ -2,15 +2,18 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
 #include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
 #include "core/report/report_html.h"
 #include "core/task/record_row.h"
+#include "io/answers/reuse.h"
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
 #include "io/corpus/corpus.h"
@@ -50,6 +53,12 @@ class JobRun {
   RunFolderOptions folder_options() const;
   Report describe_run(const EngineOptions& options) const;
   void count_step(const EngineStats& stats);
+  const std::string& reused_run() const {
+    return settings_.reuse.empty() ? job().output.reuse : settings_.reuse;
+  }
+  void check_reuse() const;
+  void check_limits();
+  void open_answers();
 
   const RunSettings& settings_;
   RunListener& listener_;
@@ -61,6 +70,10 @@ class JobRun {
   nlohmann::ordered_json fingerprint_;
   std::optional<RunFolder> folder_;
   int64_t position_before_ = 0;  ///< where earlier sessions came to
+
+  std::optional<AnswerLog> answers_;
+  std::optional<EarlierAnswers> earlier_;
+  std::optional<Reuse> reuse_;
 
   std::unique_ptr<Backend> backend_;
   std::optional<DeviceModel> device_;
@@ -75,6 +88,8 @@ class JobRun {
   std::optional<Planner> planner_;
   std::optional<Pipeline> pipeline_;
   std::optional<int64_t> records_to_come_;
+  const Clock::time_point begun_ = Clock::now();
+  std::string limit_;  ///< which of the session's limits was reached
 };
 
 RunFolderOptions JobRun::folder_options() const {
@@ -101,6 +116,9 @@ std::optional<RunEnd> JobRun::open() {
   if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
 
   check_output_apart(job());
+  check_reuse();
+  if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
+    refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
   folder_.emplace(real_files(), folder_options());
   if (folder_->finished()) {
@@ -155,7 +173,9 @@ void JobRun::wire() {
   planner_.emplace(make_builder(job().method), bench_.limits(*engine_));
   corpus_->skip_to(position_before_);
   pipeline_.emplace(*corpus_, *task_, *planner_, *engine_, job().engine.window);
+  open_answers();
   pipeline_->on_window = [this](int64_t position) {
+    if (reuse_) reuse_->commit(position);
     folder_->commit(position);
     count_->committed(pipeline_->stats());
     most_rejects_.check(folder_->rejects(), position - shard_.first, job().output.path);
@@ -165,8 +185,53 @@ void JobRun::wire() {
   if (records_to_come_) *records_to_come_ -= position_before_;
 }
 
+/// Before anything is written.
+void JobRun::check_reuse() const {
+  if (reused_run().empty()) return;
+  if (make_builder(job().method).scope == AnswerScope::prompt)
+    refuse(
+        "output.reuse: with method.stacking: joint an answer depends on the other records of its prompt; set "
+        "method.stacking: isolated, or leave output.reuse out");
+  if (settle_path(reused_run()) == settle_path(job().output.path))
+    refuse("output.reuse: {} is this run's own output.path; choose another output.path", reused_run());
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(reused_run(), ignored))
+    refuse("output.reuse: {}: there is no such folder; give the folder of an earlier run", reused_run());
+}
+
+/// Answers of an earlier run, and where those of this one go.
+void JobRun::open_answers() {
+  if (planner_->scope() == AnswerScope::prompt) return;
+  const nlohmann::ordered_json settings = answer_settings(fingerprint_);
+  if (!reused_run().empty()) {
+    std::string trouble;
+    earlier_.emplace(settle_path(reused_run()), settings, trouble);
+    if (!trouble.empty())
+      listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
+  }
+  answers_.emplace(real_files(), settle_path(job().output.path), position_before_);
+  reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
+                 earlier_ ? &*earlier_ : nullptr);
+  pipeline_->known = &*reuse_;
+}
+
+/// Stops the run as a signal would once a limit of the session is reached.
+void JobRun::check_limits() {
+  if (!limit_.empty()) return;
+  const double hours = std::chrono::duration<double, std::ratio<3600>>(Clock::now() - begun_).count();
+  const double usd = hours * job().cost.usd_per_hour * job().cost.devices;
+  if (settings_.max_hours > 0 && hours >= settings_.max_hours)
+    limit_ = fmt::format("stopped after {:.2g} hours (--max-hours)", hours);
+  else if (settings_.max_usd > 0 && usd >= settings_.max_usd)
+    limit_ = fmt::format("stopped after ${:.2f} (--max-usd)", usd);
+  else
+    return;
+  sheaf::interrupted = true;
+}
+
 void JobRun::count_step(const EngineStats& stats) {
   const PipelineStats done = pipeline_->stats();
+  check_limits();
   count_->step(stats, done, *backend_);
   if (predicted_) {
     // A busy machine takes longer than its calibration knows of.
@@ -211,8 +276,8 @@ bool JobRun::run() {
 RunEnd JobRun::interrupted() {
   count_->save();
   return {130, false, nullptr,
-          fmt::format("interrupted; {} rows are safe in {}; rerun the same command to resume",
-                      folder_->rows(), job().output.path)};
+          fmt::format("{}; {} rows are safe in {}; rerun the same command to resume",
+                      limit_.empty() ? "interrupted" : limit_, folder_->rows(), job().output.path)};
 }
 
 RunEnd JobRun::finish() {
@@ -224,6 +289,7 @@ RunEnd JobRun::finish() {
   if (folder_->rows() + folder_->rejects() == 0)
     listener_.note(fmt::format("{}: the corpus is empty", job().input.path));
   nlohmann::ordered_json report = count_->report(pipeline_->stats());
+  if (answers_) answers_->finish(answer_settings(fingerprint_));
   folder_->finish(report.dump(2) + "\n", report_html(report));
   return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
 }

@@ -12,6 +12,9 @@ struct RunSettings {
   bool restart = false;     ///< throw away what the output folder holds
   std::string shard;        ///< "0/4"; empty: all of the corpus
   std::string max_rejects;  ///< "100" or "2.5%"; empty: any number
+  double max_hours = 0;     ///< of this session, opening the model included; 0: any
+  double max_usd = 0;       ///< likewise, at the job's price; 0: any
+  std::string reuse;        ///< a run's folder in place of output.reuse; empty: as the job says
 };
 
 struct RunEnd {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <mutex>
+#include <random>
 #include <set>
 
 #include "core/base/error.h"
@@ -23,6 +25,7 @@ class CountTask : public Task {
       auto made = std::make_shared<BinParts>();
       made->instruction = Tokens(10, 1);
       made->opening = {2};
+      made->label = [](size_t) { return DocumentLabel{{5}, {6}, {7}, {8}}; };
       for (int i = 0; i < 3; ++i) made->questions.push_back({{3, 4}, 5, Stop::line, nullptr});
       bin = made;
     }
@@ -62,7 +65,40 @@ Record make_record(int id, const std::string& category, const std::string& docum
   return record;
 }
 
+/// Answers in memory, with keys that can be read.
+class Remembered : public KnownAnswers {
+ public:
+  std::vector<AnswerKey> keys(const Record& record, const RecordParts& parts, bool together) override {
+    std::vector<AnswerKey> made;
+    for (size_t q = 0; q < parts.questions().size(); ++q) {
+      AnswerKey& key = made.emplace_back();
+      key.fill(0);
+      key[0] = static_cast<uint8_t>(parts.document.empty() ? 0 : parts.document[0]);
+      key[1] = static_cast<uint8_t>(parts.document.size());
+      key[2] = static_cast<uint8_t>(q);
+      key[3] = static_cast<uint8_t>(record.category.size());
+      key[4] = together ? 1 : 0;
+    }
+    return made;
+  }
+  bool knows(const AnswerKey& key) override { return find(key).has_value(); }
+  std::optional<Answer> find(const AnswerKey& key) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = answers.find(key);
+    return found == answers.end() ? std::nullopt : std::optional(found->second);
+  }
+  void add(const AnswerKey& key, const Answer& answer) override {
+    const std::lock_guard lock(mutex_);
+    answers.try_emplace(key, answer);
+  }
+  std::map<AnswerKey, Answer> answers;
+
+ private:
+  std::mutex mutex_;
+};
+
 struct Seen {
+  int64_t asked = 0;  ///< answers that the engine decoded
   std::vector<int> ids;
   std::vector<std::string> events;  ///< rows, rejects and ends of windows as they came
   std::map<int, Outcome> decoded;   ///< without the answers
@@ -73,7 +109,7 @@ struct Seen {
 
 Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& method, int32_t window,
          int32_t context = 1000, int32_t pages = 1000, int64_t skipped = 0,
-         TooLong too_long = TooLong::refuse) {
+         TooLong too_long = TooLong::refuse, KnownAnswers* known = nullptr) {
   ModelConfig config;
   config.vocab = 10;
   CountingBackend backend(config, 1, 32);
@@ -85,6 +121,7 @@ Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& meth
   ListCorpus corpus(std::move(rows));
   corpus.skip_to(skipped);
   Pipeline pipeline(corpus, task, planner, engine, window);
+  pipeline.known = known;
   Seen outcome;
   pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
   EXPECT_TRUE(pipeline.run(
@@ -99,6 +136,7 @@ Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& meth
         outcome.rejects.insert(reject.id.get<int>());
         outcome.events.push_back("reject " + reject.id.dump());
       }));
+  outcome.asked = engine.stats().answers;
   outcome.stats = pipeline.stats();
   outcome.bins = planner.bins();
   return outcome;
@@ -120,6 +158,75 @@ TEST(Pipeline, KeepsInputOrderAcrossBinsAndWindows) {
       EXPECT_EQ(outcome.stats.records, 100);
       EXPECT_EQ(outcome.stats.decoded, 100);
       EXPECT_EQ(outcome.bins.at("tea").records, 66);
+    }
+  }
+}
+
+TEST(Pipeline, KnownAnswersAreNotDecoded) {
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 200; ++i)  // 10 × 7 different documents in two categories
+    rows.push_back(make_record(i, i % 3 ? "tea" : "shoes", std::to_string(1 + i % 7)));
+  rows.push_back(make_record(200, "tea", "bad"));
+  std::mt19937 random(9);
+  for (const bool positional : {false, true}) {
+    for (const int32_t window : {1, 16, 1000}) {
+      Job::Method method;
+      method.documents = 5;
+      if (positional) method.values = ValueSight::positional;
+      const Seen plain = run(rows, method, window);
+      EXPECT_EQ(plain.asked, 600);
+      Remembered known;
+      const Seen first = run(rows, method, window, 1000, 1000, 0, TooLong::refuse, &known);
+      EXPECT_EQ(first.events, plain.events);
+      EXPECT_EQ(first.asked, static_cast<int64_t>(known.answers.size())) << "equal ones are decoded once";
+      EXPECT_EQ(first.asked + first.stats.reused, 600);
+      EXPECT_EQ(first.stats.decoded, 200);
+      const Seen again = run(rows, method, window, 1000, 1000, 0, TooLong::refuse, &known);
+      EXPECT_EQ(again.events, plain.events);
+      EXPECT_EQ(again.asked, 0);
+      EXPECT_EQ(again.stats.decoded, 200);
+      const size_t all = known.answers.size();
+      std::erase_if(known.answers, [&](const auto&) { return random() % 5 == 0; });
+      const auto lost = static_cast<int64_t>(all - known.answers.size());
+      const Seen some = run(rows, method, window, 1000, 1000, 0, TooLong::refuse, &known);
+      EXPECT_EQ(some.events, plain.events);
+      if (positional)
+        EXPECT_GT(some.asked, lost) << "all of a record, or nothing";
+      else
+        EXPECT_EQ(some.asked, lost);
+      EXPECT_EQ(known.answers.size(), all);
+    }
+  }
+}
+
+TEST(Pipeline, AnswersThatDependOnNeighboursAreNotKnown) {
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back(make_record(i, "tea", "3"));
+  Job::Method method;
+  method.stacking = Stacking::joint;
+  method.documents = 1;
+  Remembered known;
+  EXPECT_EQ(run(rows, method, 8, 1000, 1000, 0, TooLong::refuse, &known).asked, 60);
+  EXPECT_TRUE(known.answers.empty());
+}
+
+TEST(Pipeline, DocumentsThatDoNotFitGiveNoKnownAnswers) {
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 12; ++i) rows.push_back(make_record(i * 10, "tea", i % 2 ? "90" : "4"));
+  Job::Method method;
+  method.documents = 3;
+  for (const TooLong too_long : {TooLong::refuse, TooLong::truncate, TooLong::split}) {
+    for (const int32_t window : {4, 100}) {
+      const Seen plain = run(rows, method, window, 60, 1000, 0, too_long);
+      Remembered known;
+      const Seen seen = run(rows, method, window, 60, 1000, 0, too_long, &known);
+      EXPECT_EQ(seen.events, plain.events);
+      EXPECT_EQ(known.answers.size(), 3u) << "of the short document";
+      EXPECT_EQ(seen.asked, plain.asked - 5 * 3);
+      for (const auto& [id, outcome] : plain.decoded) {
+        EXPECT_EQ(seen.decoded.at(id).parts, outcome.parts);
+        EXPECT_EQ(seen.decoded.at(id).cut_tokens, outcome.cut_tokens);
+      }
     }
   }
 }

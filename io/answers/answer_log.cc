@@ -1,0 +1,209 @@
+#include "io/answers/answer_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+#include "core/text/json_reader.h"
+#include "io/answers/answer_bytes.h"
+#include "io/base/list_changes.h"
+#include "io/base/mapped_file.h"
+#include "io/base/sha256.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr std::string_view kMark = "answers1";
+constexpr int64_t kHead = 8 + 8 + 8 + 32;
+constexpr size_t kChangesShown = 3;
+constexpr int64_t kUsualAnswer = 4096;
+
+struct Head {
+  int64_t position = 0, bytes = 0;
+};
+
+std::string numbers_of(const Head& head) {
+  std::string text(16, '\0');
+  std::memcpy(text.data(), &head.position, 8);
+  std::memcpy(text.data() + 8, &head.bytes, 8);
+  return text;
+}
+
+std::string group_text(const Head& head, std::string_view answers) {
+  const std::string numbers = numbers_of(head);
+  const auto sum = Sha256().add(numbers).add(answers).digest();
+  std::string text(kMark);
+  text += numbers;
+  text.append(reinterpret_cast<const char*>(sum.data()), sum.size());
+  return text.append(answers);
+}
+
+/// The answers of the group that a text begins with; nothing where no whole and undamaged one does.
+std::optional<std::string_view> read_group(std::string_view text, Head& head) {
+  if (static_cast<int64_t>(text.size()) < kHead || !text.starts_with(kMark)) return std::nullopt;
+  std::memcpy(&head.position, text.data() + 8, 8);
+  std::memcpy(&head.bytes, text.data() + 16, 8);
+  if (head.bytes < 0 || head.bytes > static_cast<int64_t>(text.size()) - kHead) return std::nullopt;
+  const std::string_view answers = text.substr(kHead, static_cast<size_t>(head.bytes));
+  const auto sum = Sha256().add(numbers_of(head)).add(answers).digest();
+  if (std::memcmp(sum.data(), text.data() + 24, sum.size()) != 0) return std::nullopt;
+  return answers;
+}
+
+ordered_json about_file(std::string_view bytes) {
+  return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
+}
+
+}  // namespace
+
+AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t position)
+    : files_(files), folder_(folder), table_(folder) {
+  const std::string staged = path("answers.log.part");
+  for (const char* later : {"answers.json", "answers.table"}) files_.remove(path(later));
+  if (!file_size(staged) && file_size(path("answers.log"))) files_.rename(path("answers.log"), staged);
+  if (file_size(staged).value_or(0) > 0) read_groups(position);
+  file_ = files_.open(staged);
+  file_->truncate(end_);
+  file_->sync();
+  files_.sync_folder(folder_);
+  reader_ = std::make_unique<Descriptor>(open_regular(staged, O_RDONLY));
+  if (reader_->number() < 0) refuse_unopened(staged);
+}
+
+void AnswerLog::read_groups(int64_t position) {
+  const auto file = MappedFile::open(path("answers.log.part"));
+  Head head;
+  while (const auto answers = read_group(file->text().substr(static_cast<size_t>(end_)), head)) {
+    if (head.position > position) return;
+    std::string_view rest = *answers;
+    while (rest.size() > sizeof(AnswerKey)) {
+      AnswerKey key;
+      std::memcpy(key.data(), rest.data(), sizeof key);
+      rest.remove_prefix(sizeof key);
+      const int64_t place = end_ + kHead + head.bytes - static_cast<int64_t>(rest.size());
+      if (!take_answer(rest)) return;
+      if (!has(key)) table_.add(key, place);
+    }
+    end_ += kHead + head.bytes;
+  }
+}
+
+std::string AnswerLog::read(int64_t at, int64_t size) const {
+  std::string bytes(static_cast<size_t>(size), '\0');
+  int64_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        ::pread(reader_->number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("{}: the file cannot be read: {}", path("answers.log.part"), std::strerror(errno));
+    if (count == 0) break;
+    done += count;
+  }
+  bytes.resize(static_cast<size_t>(done));
+  return bytes;
+}
+
+std::optional<Answer> AnswerLog::find(const AnswerKey& key) const {
+  const auto place = table_.find(key);
+  if (!place) return std::nullopt;
+  if (*place >= end_ + kHead) {
+    std::string_view rest = std::string_view(group_).substr(static_cast<size_t>(*place - end_ - kHead));
+    return take_answer(rest);
+  }
+  for (int64_t size = kUsualAnswer;; size *= 16) {
+    const std::string bytes = read(*place, std::min(size, end_ - *place));
+    std::string_view rest = bytes;
+    if (std::optional<Answer> answer = take_answer(rest)) return answer;
+    if (size >= end_ - *place) refuse("{}: another program changed this file", path("answers.log.part"));
+  }
+}
+
+void AnswerLog::add(const AnswerKey& key, const Answer& answer) {
+  if (has(key)) return;
+  group_.append(reinterpret_cast<const char*>(key.data()), key.size());
+  table_.add(key, end_ + kHead + static_cast<int64_t>(group_.size()));
+  append_answer(answer, group_);
+}
+
+void AnswerLog::commit(int64_t position) {
+  if (group_.empty()) return;
+  const std::string text = group_text({position, static_cast<int64_t>(group_.size())}, group_);
+  file_->append(text);
+  file_->sync();
+  end_ += static_cast<int64_t>(text.size());
+  group_.clear();
+}
+
+void AnswerLog::finish(const ordered_json& settings) {
+  file_.reset();
+  files_.rename(path("answers.log.part"), path("answers.log"));
+  ScratchFile file(folder_);
+  const std::span<const std::byte> packed = table_.packed(file);
+  const std::string_view table(reinterpret_cast<const char*>(packed.data()), packed.size());
+  write_whole(files_, folder_, "answers.table", table);
+  const auto log = MappedFile::open(path("answers.log"));
+  const ordered_json about{{"answers", kVersion},
+                           {"values", table_.size()},
+                           {"log", about_file(log->text())},
+                           {"table", about_file(table)},
+                           {"settings", settings}};
+  write_whole(files_, folder_, "answers.json", about.dump(2) + "\n");
+}
+
+EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& settings,
+                               std::string& trouble) {
+  const std::string path = folder + "/answers.json";
+  const auto text = read_whole(path);
+  if (!text) {
+    trouble = file_size(folder + "/answers.log.part")
+                  ? "that run is not finished"
+                  : "the folder has no answers.json: no finished run of this version of sheaf is there";
+    return;
+  }
+  try {
+    const ordered_json about = read_json<ordered_json>(*text);
+    if (about.at("answers") != kVersion) {
+      trouble = "its answers are of another version of sheaf";
+      return;
+    }
+    std::vector<std::string> changes = list_changes(about.at("settings"), settings);
+    if (!changes.empty()) {
+      const size_t all = changes.size();
+      changes.resize(std::min(all, kChangesShown));
+      if (all > kChangesShown) changes.push_back(fmt::format("{} more", all - kChangesShown));
+      trouble = fmt::format("its answers depend on other settings: {}", fmt::join(changes, ", "));
+      return;
+    }
+    log_ = MappedFile::open(folder + "/answers.log");
+    table_ = MappedFile::open(folder + "/answers.table");
+    for (const auto& [name, file] : {std::pair{"log", log_}, {"table", table_}})
+      if (about.at(name) != about_file(file->text())) trouble = fmt::format("answers.{} is damaged", name);
+  } catch (const ordered_json::exception&) {
+    trouble = "answers.json was not written by sheaf";
+  } catch (const Error& error) {
+    trouble = error.what();
+  }
+  if (!trouble.empty()) log_ = table_ = nullptr;
+}
+
+std::optional<Answer> EarlierAnswers::find(const AnswerKey& key) const {
+  if (!log_) return std::nullopt;
+  const std::string_view log = log_->text();
+  const auto holds = [&](int64_t place) {
+    const auto at = static_cast<size_t>(place);
+    return at >= key.size() && at <= log.size() &&
+           std::memcmp(log.data() + at - key.size(), key.data(), key.size()) == 0;
+  };
+  const auto place = find_packed(table_->bytes(), key, holds);
+  if (!place) return std::nullopt;
+  std::string_view rest = log.substr(static_cast<size_t>(*place));
+  return take_answer(rest);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "io/answers/key_table.h"
+#include "io/base/descriptor.h"
+#include "io/base/file_layer.h"
+
+namespace sheaf {
+
+/// The answers of a run, in its folder, so that a later run need not decode them again (docs/reuse.md).
+///
+/// answers.log: a group per window: "answers1", the corpus row after the window, the bytes that follow the
+/// sum, their SHA-256 with those two numbers; then for every answer its key and its bytes. answers.table: the
+/// place of every key's answer in the log. answers.json: the sums of both files, and what the answers depend
+/// on beside records and questions. The table and answers.json are there once the run is finished.
+class AnswerLog {
+ public:
+  /// Goes on after the groups of an earlier session that end at `position` or before.
+  AnswerLog(FileLayer& files, const std::string& folder, int64_t position);
+
+  bool has(const AnswerKey& key) const { return table_.find(key).has_value(); }
+  std::optional<Answer> find(const AnswerKey& key) const;
+  void add(const AnswerKey& key, const Answer& answer);
+  /// Ends a group and makes it durable; to be called before the run folder commits its rows.
+  void commit(int64_t position);
+  void finish(const nlohmann::ordered_json& settings);
+
+ private:
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  void read_groups(int64_t position);
+  std::string read(int64_t at, int64_t size) const;
+
+  FileLayer& files_;
+  std::string folder_;
+  std::unique_ptr<OutputFile> file_;
+  std::unique_ptr<Descriptor> reader_;
+  KeyTable table_;
+  int64_t end_ = 0;    ///< of the groups in the file
+  std::string group_;  ///< of answers that are not in the file yet
+};
+
+/// The answers of a finished run.
+class EarlierAnswers {
+ public:
+  /// `trouble` says why the folder's answers cannot be used; then there are none.
+  EarlierAnswers(const std::string& folder, const nlohmann::ordered_json& settings, std::string& trouble);
+
+  std::optional<Answer> find(const AnswerKey& key) const;
+
+ private:
+  std::shared_ptr<const class MappedFile> log_, table_;
+};
+
+}  // namespace sheaf

@@ -1,0 +1,45 @@
+#pragma once
+#include <mutex>
+
+#include "io/answers/answer_keys.h"
+#include "io/answers/answer_log.h"
+
+namespace sheaf {
+
+/// The answers that a run need not decode, and those it has decoded.
+class Reuse final : public KnownAnswers {
+ public:
+  Reuse(AnswerKeys keys, AnswerLog& log, const EarlierAnswers* earlier)
+      : keys_(std::move(keys)), log_(log), earlier_(earlier) {}
+
+  std::vector<AnswerKey> keys(const Record& record, const RecordParts& parts, bool together) override {
+    return keys_.of(record, parts, together);
+  }
+  bool knows(const AnswerKey& key) override {
+    if (earlier_ && earlier_->find(key)) return true;
+    const std::lock_guard lock(mutex_);
+    return log_.has(key);
+  }
+  std::optional<Answer> find(const AnswerKey& key) override {
+    if (earlier_)
+      if (std::optional<Answer> answer = earlier_->find(key)) return answer;
+    const std::lock_guard lock(mutex_);
+    return log_.find(key);
+  }
+  void add(const AnswerKey& key, const Answer& answer) override {
+    const std::lock_guard lock(mutex_);
+    log_.add(key, answer);
+  }
+  void commit(int64_t position) {
+    const std::lock_guard lock(mutex_);
+    log_.commit(position);
+  }
+
+ private:
+  AnswerKeys keys_;
+  AnswerLog& log_;
+  const EarlierAnswers* earlier_;
+  std::mutex mutex_;  ///< of the log
+};
+
+}  // namespace sheaf

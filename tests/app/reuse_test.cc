@@ -1,0 +1,204 @@
+// Night after night: answers of an earlier run are taken where nothing that decides them has changed, and the
+// rows are those of a run that decodes everything.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "tests/app/running.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::journal_lines;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+using test::Running;
+using test::Scratch;
+
+class Reused : public testing::Test {
+ protected:
+  void SetUp() override { model_ = test::make_tiny_model(scratch_); }
+
+  struct Product {
+    int id;
+    std::string category, title;
+    int price;
+  };
+  using Attributes = std::map<std::string, std::vector<std::string>>;  // by category
+
+  void write_corpus(const std::vector<Product>& products) {
+    std::string lines;
+    for (const Product& each : products)
+      lines += json{{"id", each.id}, {"kind", each.category}, {"title", each.title}, {"price", each.price}}
+                   .dump() +
+               "\n";
+    scratch_.write("corpus.jsonl", lines);
+  }
+  void write_schema(const Attributes& attributes) {
+    std::string text = "categories:\n";
+    for (const auto& [category, names] : attributes) {
+      text += "  " + category + ":\n";
+      for (const std::string& name : names) text += "    - {name: " + name + ", type: text}\n";
+    }
+    scratch_.write("schema.yaml", text);
+  }
+  std::string job(const std::string& method = "name: hpd, documents: 3") {
+    return scratch_.write("job.yaml",
+                          "model: {path: " + model_ +
+                              ", chat: plain}\ninput: {path: " + scratch_.file("corpus.jsonl") +
+                              ", id: id, category: kind, document: [title]}\ntask: {kind: extract, schema: " +
+                              scratch_.file("schema.yaml") + "}\nmethod: {" + method +
+                              ", max_value_tokens: 5}\nengine: {device: cpu, window: 8}\n"
+                              "output: {path: " +
+                              scratch_.file("out") + "}\n");
+  }
+  json run(const std::string& folder, const std::string& options = "") {
+    const Ran ran = run_sheaf(scratch_, "run " + scratch_.file("job.yaml") +
+                                            " --set output.path=" + scratch_.file(folder) + " " + options);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    note_ = ran.err;
+    return json::parse(read_text(scratch_.file(folder) + "/report.json"));
+  }
+  std::string rows(const std::string& folder) {
+    return read_text(scratch_.file(folder) + "/rows-00000.jsonl");
+  }
+
+  Scratch scratch_;
+  std::string model_, note_;
+};
+
+TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
+  int kinds = 0;
+  for (const std::string method : {"name: hpd, documents: 3", "name: hpd, values: positional, documents: 2",
+                                   "name: prefix", "name: hpd, temperature: 1, seed: 4"}) {
+    std::mt19937 random(11);
+    std::vector<Product> products;
+    Attributes attributes{{"tea", {"Brand", "Weight", "Flavor"}}, {"shoe", {"Brand", "Size"}}};
+    int next = 0;
+    const auto fresh = [&] {
+      const int number = static_cast<int>(random() % 40);  // some titles are equal
+      const int id = next++;
+      return Product{id, random() % 2 ? "tea" : "shoe", "Item " + std::to_string(number), id};
+    };
+    for (int i = 0; i < 30; ++i) products.push_back(fresh());
+    const int kind = kinds++;
+    std::string before;
+    for (int night = 0; night < 6; ++night) {
+      write_corpus(products);
+      write_schema(attributes);
+      job(method);
+      const std::string full = fmt::format("full-{}-{}", kind, night),
+                        part = fmt::format("part-{}-{}", kind, night);
+      run(full);
+      const json report = run(part, before.empty() ? "" : "--reuse " + scratch_.file(before));
+      EXPECT_EQ(rows(part), rows(full)) << method << ", night " << night;
+      if (night > 0 && night != 4) {
+        EXPECT_GT(report["reused"].get<int>(), report["answers"].get<int>()) << method << ", night " << night;
+      }
+      before = part;
+      switch (night) {  // what happens by day
+        case 0:
+          products.insert(products.begin() + 7, fresh());
+          products.erase(products.begin() + 20);
+          break;
+        case 1:
+          products[3].title += " new";
+          products[9].price += 100;  // no part of the prompt
+          products[12].category = products[12].category == "tea" ? "shoe" : "tea";
+          break;
+        case 2:
+          std::shuffle(products.begin(), products.end(), random);
+          break;
+        case 3:
+          attributes["shoe"].push_back("Color");
+          break;
+        default:
+          products.push_back(fresh());
+      }
+    }
+  }
+}
+
+TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
+  std::vector<Product> products;
+  for (int i = 0; i < 60; ++i) products.push_back({i, "tea", i % 3 ? "Green tea" : "Black tea", 0});
+  write_corpus(products);
+  write_schema({{"tea", {"Brand", "Weight"}}});
+  job();
+  const json report = run("out");
+  EXPECT_EQ(report["answers"], 4);
+  EXPECT_EQ(report["reused"], 116);
+}
+
+TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
+  write_corpus({{0, "tea", "Green tea", 1}, {1, "tea", "Black tea", 1}});
+  write_schema({{"tea", {"Brand", "Weight"}}});
+  job();
+  run("first");
+  EXPECT_EQ(run("packed", "--set method.documents=1 --reuse " + scratch_.file("first"))["answers"], 0);
+  EXPECT_EQ(note_.find("every answer"), std::string::npos) << note_;
+  EXPECT_EQ(run("longer", "--set method.max_value_tokens=6 --reuse " + scratch_.file("first"))["reused"], 0);
+  EXPECT_NE(note_.find("method.max_value_tokens was 5 and is now 6; every answer is decoded"),
+            std::string::npos)
+      << note_;
+  scratch_.write("first/answers.table", "nonsense");
+  EXPECT_EQ(run("damaged", "--reuse " + scratch_.file("first"))["reused"], 0);
+  EXPECT_NE(note_.find("answers.table is damaged; every answer is decoded"), std::string::npos) << note_;
+}
+
+TEST_F(Reused, WhatCannotBeReusedIsRefused) {
+  write_corpus({{0, "tea", "Green tea", 1}});
+  write_schema({{"tea", {"Brand"}}});
+  const std::string command = "run " + job() + " --quiet --reuse ";
+  const Ran absent = run_sheaf(scratch_, command + scratch_.file("nowhere"));
+  EXPECT_EQ(absent.exit_code, 2);
+  EXPECT_NE(absent.err.find("there is no such folder"), std::string::npos) << absent.err;
+  const Ran own = run_sheaf(scratch_, command + scratch_.file("out"));
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_NE(own.err.find("is this run's own output.path"), std::string::npos) << own.err;
+  const Ran joint = run_sheaf(scratch_, command + scratch_.file("model") + " --set method.stacking=joint");
+  EXPECT_EQ(joint.exit_code, 2);
+  EXPECT_NE(joint.err.find("method.stacking: isolated"), std::string::npos) << joint.err;
+}
+
+TEST_F(Reused, AKilledRunKeepsWhatItHadAndGoesOn) {
+  std::vector<Product> products;
+  for (int i = 0; i < 1500; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i % 1000), 0});
+  write_corpus(products);
+  write_schema({{"tea", {"Brand", "Weight"}}});
+  job();
+  run("full");
+  Running session("run " + scratch_.file("job.yaml") + " --quiet");
+  ASSERT_TRUE(session.wait_until([&] { return journal_lines(scratch_.file("out")) > 20; }));
+  session.send(SIGKILL);
+  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
+  ASSERT_EQ(run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --quiet").exit_code, 0);
+  EXPECT_EQ(rows("out"), rows("full"));
+  EXPECT_EQ(run("again", "--reuse " + scratch_.file("out"))["answers"], 0) << "nothing was lost";
+  EXPECT_EQ(rows("again"), rows("full"));
+}
+
+TEST_F(Reused, ASessionEndsAtItsLimitAndTheNextGoesOn) {
+  std::vector<Product> products;
+  for (int i = 0; i < 600; ++i) products.push_back({i, "tea", "Tea number " + std::to_string(i), 0});
+  write_corpus(products);
+  write_schema({{"tea", {"Brand", "Weight"}}});
+  const std::string command = "run " + job() + " --quiet ";
+  const Ran no_price = run_sheaf(scratch_, command + "--max-usd 1");
+  EXPECT_EQ(no_price.exit_code, 2);
+  EXPECT_NE(no_price.err.find("cost.usd_per_hour"), std::string::npos) << no_price.err;
+  const Ran hours = run_sheaf(scratch_, command + "--max-hours 1e-9");
+  EXPECT_EQ(hours.exit_code, 130);
+  EXPECT_NE(hours.err.find("(--max-hours); "), std::string::npos) << hours.err;
+  EXPECT_NE(hours.err.find("rerun the same command to resume"), std::string::npos) << hours.err;
+  const Ran usd = run_sheaf(scratch_, command + "--max-usd 0.0001 --set cost.usd_per_hour=100000");
+  EXPECT_EQ(usd.exit_code, 130);
+  EXPECT_NE(usd.err.find("(--max-usd); "), std::string::npos) << usd.err;
+  EXPECT_EQ(run_sheaf(scratch_, command + "--max-hours 1").exit_code, 0);
+  EXPECT_EQ(test::read_json_lines(rows("out")).size(), 600u);
+}
+
+}  // namespace
+}  // namespace sheaf
