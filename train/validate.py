@@ -1,5 +1,6 @@
 """F1 on a validation job, as sheaf itself decodes and scores it."""
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -32,7 +33,8 @@ class Validation:
             if text.startswith("input.path="):
                 return text.split("=", 1)[1]
         try:
-            return yaml.safe_load(Path(self.job).read_text())["input"]["path"]
+            path = yaml.safe_load(Path(self.job).read_text())["input"]["path"]
+            return str(Path(self.job).parent / os.path.expanduser(os.path.expandvars(path)))
         except (yaml.YAMLError, KeyError, TypeError):
             raise Trouble(f"{self.job}: it has no input.path; name the gold values with --gold") from None
 

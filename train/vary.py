@@ -2,6 +2,7 @@
 products and by schemas that it never saw. train/README.md explains it."""
 import argparse
 import json
+import os
 import random
 import re
 import sys
@@ -330,15 +331,15 @@ def write(folder, model, variants, seed):
                     print(json.dumps(line, ensure_ascii=False), file=out if index < GROUP else shown)
         categories = {variant.name: variant.attributes for variant in part}
         Path(f"{schema}.yaml").write_text(json.dumps({"categories": categories}, ensure_ascii=False) + "\n")
-        task = {"kind": "extract", "schema": f"{schema}.yaml"}
+        task = {"kind": "extract", "schema": f"{schema.name}.yaml"}
         if Path(f"{examples}.jsonl").stat().st_size:
-            task["examples"] = {"path": f"{examples}.jsonl", "per_category": max(EXAMPLES)}
+            task["examples"] = {"path": f"{examples.name}.jsonl", "per_category": max(EXAMPLES)}
         if instruction:
             task["instruction"] = instruction
         Path(f"{job}.yaml").write_text(json.dumps({
-            "model": {"path": model},
-            "input": {"path": f"{corpus}.jsonl", "id": "id", "category": "category", "document": ["document"]},
-            "task": task, "method": {"name": "hpd", "documents": GROUP}, "output": {"path": f"{folder}/out-{number}"},
+            "model": {"path": os.path.abspath(model)},
+            "input": {"path": f"{corpus.name}.jsonl", "id": "id", "category": "category", "document": ["document"]},
+            "task": task, "method": {"name": "hpd", "documents": GROUP}, "output": {"path": f"out-{number}"},
         }, ensure_ascii=False, indent=1) + "\n")
 
 

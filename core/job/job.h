@@ -10,7 +10,7 @@
 namespace sheaf {
 
 /// A job as its YAML file describes it. The defaults here are the only place where a default lives.
-/// Paths are as written, relative to the working directory.
+/// Paths are as the program opens them: those of the file are resolved against its folder.
 struct Job {
   std::string file;  ///< where it was read from
 
@@ -37,10 +37,11 @@ struct Job {
     ScoreKind scores_are = ScoreKind::probability;
     std::string rerank_scores;  ///< ask: a second such column, of a reranker
     ScoreKind rerank_scores_are = ScoreKind::probability;
-    int32_t top_documents = 0;  ///< ask: only so many documents, the most relevant ones; 0: all
-    std::string questions;      ///< ask: a list column of strings or of {id, question, options}
-    std::string question;       ///< ask: a text column, for one row per question
-    std::string options;        ///< ask: a list column with the choices of `question`
+    int32_t top_documents = 0;      ///< ask: only so many documents, the most relevant ones; 0: all
+    std::string questions;          ///< ask: a list column of strings or of {id, question, options}
+    std::string question;           ///< ask: a text column, for one row per question
+    std::string options;            ///< ask: a list column with the choices of `question`
+    std::vector<std::string> keep;  ///< columns that the rows repeat as they are
     std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
 

@@ -41,6 +41,7 @@ struct Record {
   std::vector<std::string> documents;  ///< ask only: several documents in place of one
   std::vector<Question> questions;     ///< ask only
   Dialog dialog;                       ///< chat only
+  nlohmann::ordered_json kept;         ///< columns that its row repeats, by name; null: none
   int32_t max_tokens = 0;              ///< chat only: the most tokens of the answer; 0: as the job says
 };
 

@@ -120,6 +120,7 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
   }
   if (output.timing) row.seconds = outcome.seconds;
   if (output.spans) add_spans(record, row);
+  row.kept = record.kept;
   return row;
 }
 

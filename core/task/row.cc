@@ -1,8 +1,18 @@
 #include "core/task/row.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 namespace sheaf {
+
+bool is_row_key(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> kKeys = {
+      "id",         "category",     "values",     "notes",           "logprobs",      "raw",    "spans",
+      "confidence", "null_margins", "answer",     "answers",         "option",        "note",   "finish",
+      "logprob",    "parts",        "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+  return std::ranges::find(kKeys, name) != kKeys.end();
+}
 
 const char* finish_name(Finish finish) {
   return finish == Finish::length ? "length" : "stop";

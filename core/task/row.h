@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -72,9 +73,13 @@ struct Row {
   int32_t cut_tokens = 0;  ///< that were left out at its document's end
   std::optional<int64_t> document_tokens = {}, answer_tokens = {};  ///< where the job asks for them
   std::optional<double> seconds = {};                               ///< where the job asks for it
+  nlohmann::ordered_json kept = {};  ///< columns of the corpus, by name; null: none
 
   bool operator==(const Row&) const = default;
 };
+
+/// Whether a row may have a key or a column of that name of its own, which no kept column can have.
+bool is_row_key(std::string_view name);
 
 /// "stop" or "length".
 const char* finish_name(Finish finish);

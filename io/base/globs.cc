@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "io/base/foreign_files.h"
 
 namespace sheaf {
 namespace {
@@ -78,6 +79,14 @@ std::vector<std::string> expand_corpus_path(const std::string& path) {
   return files;
 }
 
+std::string common_folder(const std::vector<std::string>& files) {
+  if (files.empty()) return {};
+  std::string_view common = files.front();
+  for (const std::string& file : files)
+    common = common.substr(0, static_cast<size_t>(std::ranges::mismatch(common, file).in1 - common.begin()));
+  return std::string(common.substr(0, common.rfind('/') + 1));
+}
+
 CorpusFormat corpus_format(const std::string& path) {
   std::string lower = path;
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -101,7 +110,7 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
     if (fs::is_directory(path, ignored))
       refuse("{}{}: no .jsonl or .parquet file in this folder", where, path);
     if (path.find_first_of("*?[") != std::string::npos) refuse("{}{}: no file matches", where, path);
-    refuse("{}{}: no such file", where, path);
+    refuse("{}{}", where, describe_missing(path));
   }
   if (format != "auto") {
     corpus.format = format == "parquet" ? CorpusFormat::parquet : CorpusFormat::jsonl;
@@ -110,9 +119,13 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   corpus.format = corpus_format(corpus.files.front());
   for (const std::string& file : corpus.files) {
     const CorpusFormat found = corpus_format(file);
-    if (found == CorpusFormat::unknown)
+    if (found == CorpusFormat::unknown) {
+      const std::string convert = convert_advice(file);
       refuse("{}{}: the name ends in neither .jsonl nor .parquet; {}", where, file,
-             where.empty() ? "name a file that does" : "set input.format");
+             !convert.empty() ? convert
+             : where.empty()  ? "name a file that does"
+                              : "set input.format");
+    }
     if (found != corpus.format)
       refuse("{}{} and {} have different formats; {}", where, corpus.files.front(), file,
              where.empty() ? "name one file" : "name files of one format in input.path, or set input.format");

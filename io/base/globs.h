@@ -17,6 +17,10 @@ bool is_passed_over(const std::string& name);
 /// The folder and those in it that are looked through for corpus files.
 std::vector<std::string> corpus_folders(const std::string& path);
 
+/// The folder, with a `/` at its end, that all files of a corpus are in; empty where there is none. What
+/// follows it names a file wherever the corpus is read from.
+std::string common_folder(const std::vector<std::string>& files);
+
 /// By the ending of the name: .parquet, .jsonl or .ndjson; text files may be compressed (.gz, .zst).
 CorpusFormat corpus_format(const std::string& path);
 

@@ -6,6 +6,7 @@
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
+#include <arrow/util/key_value_metadata.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
@@ -284,6 +285,11 @@ int64_t ParquetFile::rows() const {
   int64_t total = 0;
   for (int64_t count : reader_->group_rows) total += count;
   return total;
+}
+
+std::string ParquetFile::about() const {
+  const auto kept = reader_->file->parquet_reader()->metadata()->key_value_metadata();
+  return kept ? kept->Get("sheaf").ValueOr("") : std::string();
 }
 
 int ParquetFile::row_groups() const {

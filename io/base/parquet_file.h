@@ -25,6 +25,8 @@ class ParquetFile {
   };
   const std::vector<Column>& columns() const;
   int64_t rows() const;
+  /// The text that ParquetTable kept in the file's metadata; empty: none.
+  std::string about() const;
   int row_groups() const;
 
   /// Chooses the columns to read, by name, before the first batch.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <poll.h>
 #include <sstream>
 #include <unistd.h>
@@ -165,6 +166,16 @@ class Builder : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, YamlPtr> anchors_;
 };
 
+/// The line, from 0, that a tab indents, if it is line `at` or the one before it.
+std::optional<int> indenting_tab(const std::string& text, int at) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 0; number <= at && std::getline(lines, line); ++number)
+    if (number + 1 >= at && line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos)
+      return number;
+  return std::nullopt;
+}
+
 }  // namespace
 
 YamlPtr parse_yaml(const std::string& source, const std::string& text, int line) {
@@ -188,6 +199,9 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
       refuse("{}: a second YAML document begins here; keep only one",
              rest.root ? rest.root->place.text() : source);
   } catch (const YAML::Exception& error) {
+    if (!error.mark.is_null())
+      if (const auto tab = indenting_tab(text, error.mark.line))
+        refuse("{}: a tab indents this line; YAML allows only spaces there", where(*tab));
     refuse("{}: this is not valid YAML: {}", error.mark.is_null() ? source : where(error.mark.line),
            error.msg);
   }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/written_path.h"
 
 namespace sheaf {
 namespace {
@@ -87,6 +88,21 @@ std::string yaml_text(const YamlNode& node, std::string_view name) {
   return yaml_scalar(node, name);
 }
 
+std::string yaml_path(const YamlNode& node, std::string_view name) {
+  const std::string written = yaml_text(node, name);
+  const std::string folder = node.place.line > 0 ? folder_of_file(*node.place.source) : std::string();
+  return resolve_path(written, folder, fmt::format("{}: {}", node.place.text(), name));
+}
+
+YamlPtr option_text(const std::string& source, const std::string& text) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::scalar;
+  node->quoted = true;
+  node->place.source = std::make_shared<const std::string>(source);
+  node->text = text;
+  return node;
+}
+
 YamlMap::YamlMap(YamlPtr node, std::string name) : node_(std::move(node)), name_(std::move(name)) {
   if (node_->kind != YamlNode::Kind::map && node_->kind != YamlNode::Kind::null)
     refuse("{}: {} must be a map of keys and values, not {}", where(), name_.empty() ? "the file" : name_,
@@ -143,6 +159,10 @@ std::string YamlMap::path(std::string_view key) const {
 
 void YamlMap::text(std::string_view key, std::string& target) {
   if (const YamlNode* value = take(key)) target = yaml_text(*value, path(key));
+}
+
+void YamlMap::file_path(std::string_view key, std::string& target) {
+  if (const YamlNode* value = take(key)) target = yaml_path(*value, path(key));
 }
 
 void YamlMap::choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed) {

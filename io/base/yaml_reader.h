@@ -46,6 +46,9 @@ struct YamlNode {
 YamlPtr parse_yaml(const std::string& source, const std::string& text, int line = 1);
 YamlPtr read_yaml(const std::string& path, std::string_view what = "a YAML file");
 
+/// Text that an option gives; `source` names the option.
+YamlPtr option_text(const std::string& source, const std::string& text);
+
 /// `root` with the value at `path` ("method.documents") replaced or added. Refuses to go through what is not
 /// a map.
 YamlPtr replace_yaml(const YamlPtr& root, std::string_view path, const YamlPtr& value);
@@ -58,6 +61,9 @@ struct Range {
 
 /// Text of a scalar; refuses numbers and booleans that are not quoted. `name` is what messages call it.
 std::string yaml_text(const YamlNode& node, std::string_view name);
+/// Text that is a path: one in a file is relative to the folder of that file, one in an option to the working
+/// directory. written_path.h says what is replaced in it.
+std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);
 
@@ -72,6 +78,7 @@ class YamlMap {
   /// `old` is a spelling of `key` from earlier versions: accepted, but not beside `key`.
   void accept_old(std::string_view key, std::string_view old);
   void text(std::string_view key, std::string& target);
+  void file_path(std::string_view key, std::string& target);  ///< as yaml_path() reads it
   void choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed);
   void text_list(std::string_view key, std::vector<std::string>& target);  ///< a text or a list of texts
   void boolean(std::string_view key, bool& target);

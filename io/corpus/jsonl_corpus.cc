@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "io/base/foreign_files.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/corpus/corpus_formats.h"
@@ -125,6 +126,13 @@ std::vector<std::string> probe_columns(const std::string& file) {
   return columns;
 }
 
+/// Refuses a file without JSON lines whose beginning says what it is instead.
+void refuse_foreign(const std::string& path, const std::string& name) {
+  std::string first(1 << 12, '\0');
+  first.resize(open_bytes(path)->read(first.data(), first.size()));
+  if (const std::string found = describe_foreign(name, first); !found.empty()) refuse("{}: {}", name, found);
+}
+
 }  // namespace
 
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
@@ -133,7 +141,10 @@ std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, Record
   std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::vector<std::string> columns = probe_columns(paths[i]);
-    if (columns.empty()) continue;
+    if (columns.empty()) {
+      refuse_foreign(paths[i], files[i]);
+      continue;
+    }
     for (const MappedColumn& column : mapper.columns())
       if (!column.optional) check_column(column, columns, files[i]);
     break;

@@ -89,6 +89,10 @@ void check_columns(const ParquetFile& file, const std::string& path, const Recor
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
       refuse("{}: {}: {} has more than one column \"{}\"", wanted.place, wanted.key, path, wanted.name);
     for (const ParquetFile::Column& column : file.columns()) {
+      if (wanted.kept && column.name == wanted.name && column.shape == ParquetFile::Column::Shape::other)
+        refuse("{}: {}: column \"{}\" of {} is {}; sheaf keeps text, numbers and lists of them", wanted.place,
+               wanted.key, wanted.name, path, column.type);
+      if (wanted.kept) continue;
       const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
       if (column.name == wanted.name && column.shape != shape && column.type != "null")
         refuse("{}: {}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.key, wanted.name, path,

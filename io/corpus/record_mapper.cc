@@ -76,6 +76,10 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add(input_.questions, "input.questions", true);
   add(input_.question, "input.question");
   add(input_.options, "input.options", true);
+  for (const std::string& column : input_.keep) {
+    add(column, "input.keep");
+    columns_.back().kept = true;
+  }
   if (!schema_) return;
   for (const Category& category : schema_->categories) {
     category_names_.push_back(category.name);
@@ -112,6 +116,7 @@ Row RecordMapper::map(Place place, const json& cells, int64_t number) const {
       map_document(cells, record);
     if (!schema_) map_questions(cells, record);
     if (!input_.documents.empty()) map_documents(cells, input_, record);
+    for (const std::string& column : input_.keep) record.kept[column] = cells.value(column, json());
   } catch (const BadRow& bad) {
     return Reject{std::move(record.place), std::move(record.id), bad.reason};
   }
@@ -131,20 +136,20 @@ void RecordMapper::map_category(const json& cells, Record& record) const {
 
 void RecordMapper::map_document(const json& cells, Record& record) const {
   const auto append = [&](const std::string& column) {
-    const json& value = cell(cells, column);
-    if (value.is_null()) return;
-    const std::string text = text_of(value, fmt::format("column \"{}\"", column));
+    const auto value = cells.find(column);
+    if (value == cells.end() || value->is_null()) return;
+    const std::string text = text_of(*value, fmt::format("column \"{}\"", column));
     if (blank(text)) return;
     if (!record.document.empty()) record.document += '\n';
     record.columns.push_back({column, record.document.size()});
     record.document += text;
   };
-  if (schema_) {
-    for (const std::string& column : input_.document) append(column);
-  } else {
-    append(input_.context);
+  const std::vector<std::string> columns = schema_ ? input_.document : std::vector{input_.context};
+  for (const std::string& column : columns) append(column);
+  if (record.document.empty()) {
+    for (const std::string& column : columns) cell(cells, column);  // a missing one says more than "empty"
+    reject("the {} is empty", schema_ ? "document" : "context");
   }
-  if (record.document.empty()) reject("the {} is empty", schema_ ? "document" : "context");
   if (record.document.size() > kLongestDocument)
     reject("the document has {} bytes; at most {} are allowed", record.document.size(), kLongestDocument);
 }

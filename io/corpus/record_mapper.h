@@ -23,6 +23,7 @@ struct MappedColumn {
   std::string place;  ///< where that key is written: "configs/demo.yaml:9"
   bool list = false;
   bool optional = false;  ///< rows, or whole files, may be without it
+  bool kept = false;      ///< only repeated in the row: of any type, and rows may be without it
 };
 
 /// Turns the cells of a row into a record by the column map of the job, or says why it cannot.

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/foreign_files.h"
 #include "io/datasets/readers.h"
 #include "io/datasets/recognize.h"
 
@@ -51,17 +52,18 @@ std::unique_ptr<DatasetReader> open_reader(const std::string& format, const std:
 }  // namespace
 
 const std::vector<DatasetFormat>& dataset_formats() {
+  const char* const extractgpt = "github.com/wbsg-uni-mannheim/ExtractGPT, folder data/processed_datasets";
   static const std::vector<DatasetFormat> formats = {
-      {"squad", TaskKind::ask, "dev-v2.0.json"},
-      {"race", TaskKind::ask, "the folder RACE/test"},
-      {"narrativeqa", TaskKind::ask, "the folder with qaps.csv"},
-      {"longhealth", TaskKind::ask, "benchmark_v5.json"},
-      {"quac", TaskKind::ask, "val_v0.2.json"},
-      {"drop", TaskKind::ask, "drop_dataset_dev.json"},
-      {"hotpotqa", TaskKind::ask, "hotpot_dev_distractor_v1.json", true},
-      {"musique", TaskKind::ask, "musique_ans_v1.0_dev.jsonl", true},
-      {"oa-mine", TaskKind::extract, "test.jsonl of ExtractGPT"},
-      {"ae-110k", TaskKind::extract, "test.jsonl of ExtractGPT"},
+      {"squad", TaskKind::ask, "dev-v2.0.json", "rajpurkar.github.io/SQuAD-explorer"},
+      {"race", TaskKind::ask, "the folder RACE/test", "www.cs.cmu.edu/~glai1/data/race"},
+      {"narrativeqa", TaskKind::ask, "the folder with qaps.csv", "github.com/google-deepmind/narrativeqa"},
+      {"longhealth", TaskKind::ask, "benchmark_v5.json", "github.com/kbressem/LongHealth, folder data"},
+      {"quac", TaskKind::ask, "val_v0.2.json", "quac.ai"},
+      {"drop", TaskKind::ask, "drop_dataset_dev.json", "allenai.org/data/drop"},
+      {"hotpotqa", TaskKind::ask, "hotpot_dev_distractor_v1.json", "hotpotqa.github.io", true},
+      {"musique", TaskKind::ask, "musique_ans_v1.0_dev.jsonl", "github.com/StonyBrookNLP/musique", true},
+      {"oa-mine", TaskKind::extract, "test.jsonl of ExtractGPT", extractgpt},
+      {"ae-110k", TaskKind::extract, "test.jsonl of ExtractGPT", extractgpt},
   };
   return formats;
 }
@@ -109,7 +111,9 @@ std::vector<std::string> dataset_files(const std::string& format, const std::str
     refuse("{}unknown dataset format \"{}\"{}", where, shorten_text(format, 60),
            suggest_spelling(format, names));
   }
-  if (!is_there(path)) refuse("{}{}: no such file or folder", where, path);
+  if (!is_there(path))
+    refuse("{}{}; get {} from {} (docs/datasets.md)", where, describe_missing(path),
+           find_dataset_format(format)->input, find_dataset_format(format)->source);
   if (format == "narrativeqa") return narrativeqa_files(path, where);
   if (format == "race" && is_folder(path)) {
     std::vector<std::string> files = text_files_below(path);

@@ -15,6 +15,7 @@ struct DatasetFormat {
   std::string name;  ///< as jobs and `sheaf convert` call it
   TaskKind task;
   std::string input;       ///< what to point at, for people: "dev-v2.0.json"
+  std::string source;      ///< where people get it
   bool documents = false;  ///< whether its questions are about several documents
 };
 const std::vector<DatasetFormat>& dataset_formats();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
@@ -43,7 +42,7 @@ void choose_models(std::vector<Eval::Model>& models, const std::vector<std::stri
     if (own == paths.end() && all == paths.end()) continue;
     model.path = own != paths.end() ? own->second : all->second;
     model.replaced = true;
-    model.changes.push_back({"model.path=" + nlohmann::json(model.path).dump(), "--model " + model.name});
+    model.changes.push_back({"model.path", option_text("--model " + model.name, model.path)});
   }
 }
 

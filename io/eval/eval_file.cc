@@ -1,13 +1,12 @@
 #include "io/eval/eval_file.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/metrics/metric.h"
 #include "core/text/spelling.h"
+#include "io/base/written_path.h"
 #include "io/base/yaml_reader.h"
 #include "io/eval/choice.h"
 #include "io/eval/paper.h"
@@ -15,41 +14,17 @@
 namespace sheaf {
 namespace {
 
-/// A node as a line of YAML that reads as the same node.
-std::string yaml_line(const YamlNode& node) {
-  std::string line;
-  switch (node.kind) {
-    case YamlNode::Kind::null:
-      return "null";
-    case YamlNode::Kind::scalar:
-      return node.is_text() ? nlohmann::json(node.text).dump() : node.text;
-    case YamlNode::Kind::list:
-      for (const YamlPtr& item : node.items) line += (line.empty() ? "" : ", ") + yaml_line(*item);
-      return "[" + line + "]";
-    case YamlNode::Kind::map:
-      for (const YamlNode::Entry& entry : node.entries)
-        line +=
-            (line.empty() ? "" : ", ") + nlohmann::json(entry.key).dump() + ": " + yaml_line(*entry.value);
-      return "{" + line + "}";
-  }
-  return line;
-}
-
-JobChange change(const std::string& key, const YamlNode::Entry& entry) {
-  return {key + "=" + yaml_line(*entry.value), entry.place.text()};
-}
-
 /// The keys of `node` that are not `own`, as keys of the job's section.
 void take_section(const YamlNode& node, const std::string& section, const std::vector<std::string>& own,
                   std::vector<JobChange>& changes) {
   for (const YamlNode::Entry& entry : node.entries)
     if (std::find(own.begin(), own.end(), entry.key) == own.end())
-      changes.push_back(change(section + "." + entry.key, entry));
+      changes.push_back({section + "." + entry.key, entry.value});
 }
 
 void take_changes(const YamlPtr& set, const std::string& path, std::vector<JobChange>& changes) {
   const YamlMap checked(set, path);  // refuses what is not a map
-  for (const YamlNode::Entry& entry : set->entries) changes.push_back(change(entry.key, entry));
+  for (const YamlNode::Entry& entry : set->entries) changes.push_back({entry.key, entry.value});
 }
 
 void take_set(YamlMap& map, std::vector<JobChange>& changes) {
@@ -130,7 +105,7 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   std::string path, examples;
   int64_t limit = 0;
   map.text("name", dataset.name);
-  map.text("job", dataset.job);
+  map.file_path("job", dataset.job);
   map.text("metric", dataset.metric);
   map.text("value", dataset.value);
   map.text("gold", dataset.gold);
@@ -141,7 +116,7 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   map.text("path", path);
   map.text("shots_from", examples);
   YamlMap judge = map.map("judge");
-  judge.text("model", dataset.judge);
+  judge.file_path("model", dataset.judge);
   if (map.has("judge")) judge.require("model");
   judge.finish();
   take_set(map, dataset.changes);
@@ -158,16 +133,16 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
   }
   check_name(dataset.name, map.where("name"), "dataset's name", before);
   check_metric(map, dataset);
-  const auto in_data = [&](const std::string& name) {
-    return (std::filesystem::path(data) / name).string();  // an absolute one stays as it is
+  const auto in_data = [&](const std::string& name, const char* key) {
+    return resolve_path(name, data, fmt::format("{}: {}", map.where(key), map.path(key)));
   };
-  const auto add = [&](const char* key, const std::string& text, const char* written) {
-    dataset.changes.push_back({fmt::format("{}={}", key, text), map.where(written)});
-  };
-  if (!path.empty()) add("input.path", nlohmann::json(in_data(path)).dump(), "path");
-  if (!examples.empty()) add("input.shots_from", nlohmann::json(in_data(examples)).dump(), "shots_from");
-  if (limit > 0) add("input.limit", fmt::format("{}", limit), "limit");
-  if (!dataset.gold.empty()) dataset.gold = in_data(dataset.gold);
+  if (!path.empty())
+    dataset.changes.push_back({"input.path", option_text(map.where("path"), in_data(path, "path"))});
+  if (!examples.empty())
+    dataset.changes.push_back(
+        {"input.shots_from", option_text(map.where("shots_from"), in_data(examples, "shots_from"))});
+  if (limit > 0) dataset.changes.push_back({"input.limit", map.node("limit")});
+  if (!dataset.gold.empty()) dataset.gold = in_data(dataset.gold, "gold");
   return dataset;
 }
 
@@ -190,12 +165,14 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
 
 Eval read_eval(const std::string& path, const EvalChoice& choice) {
   YamlMap map(read_yaml(path, "an evaluation file"), "");
+  if (map.has("task") && map.has("input"))
+    refuse("{}: this is a job, not an evaluation; use `sheaf run {}`", path, path);
   Eval eval;
   eval.file = path;
-  std::string data;
+  std::string data = folder_of_file(path);
   map.text("name", eval.name);
   map.text("baseline", eval.baseline);
-  map.text("data", data);
+  map.file_path("data", data);
   YamlMap output = map.map("output");
   const YamlPtr cost_node = map.node("cost"), paper = map.node("paper");
   const std::vector<YamlPtr>& models = entries_of(map, "models");
@@ -203,7 +180,7 @@ Eval read_eval(const std::string& path, const EvalChoice& choice) {
   const std::vector<YamlPtr>& methods = entries_of(map, "methods");
   for (const char* key : {"name", "output"}) map.require(key);
   map.finish();
-  output.text("path", eval.output);
+  output.file_path("path", eval.output);
   output.require("path");
   output.finish();
   if (!choice.data.empty()) data = choice.data;

@@ -22,12 +22,12 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
     changes.insert(changes.end(), some->begin(), some->end());
   if (const auto here = model.set_on.find(dataset.name); here != model.set_on.end())
     changes.insert(changes.end(), here->second.begin(), here->second.end());
-  if (!options.device.empty()) changes.push_back({"engine.device=\"" + options.device + "\"", "--device"});
+  if (!options.device.empty()) changes.push_back({"engine.device", option_text("--device", options.device)});
   const std::vector<JobChange> set = set_options(options.overrides);
   changes.insert(changes.end(), set.begin(), set.end());
-  if (dataset.lengths) check_lengths_changes(dataset.place, names_of(changes, &JobChange::text));
+  if (dataset.lengths) check_lengths_changes(dataset.place, names_of(changes, &JobChange::key));
   const std::string output = fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label);
-  changes.push_back({"output.path=" + nlohmann::json(output).dump(), eval.file});
+  changes.push_back({"output.path", option_text(eval.file, output)});
   try {
     if (dataset.lengths) {
       Job job = lengths_job(eval.file, changes);

@@ -139,13 +139,11 @@ EvalLengths read_lengths(const YamlPtr& node) {
   return lengths;
 }
 
-void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes) {
-  for (const std::string& change : changes) {
-    const std::string key = change.substr(0, change.find('='));
+void check_lengths_changes(const std::string& place, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys)
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
       refuse("{}: {} has no effect on a dataset with lengths; the keys that have are {}", place, key,
              fmt::join(kKeys, ", "));
-  }
 }
 
 Job lengths_job(const std::string& file, const std::vector<JobChange>& changes) {

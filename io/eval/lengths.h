@@ -34,8 +34,8 @@ struct EvalLengths {
 /// Refuses unknown keys and lengths that are none.
 EvalLengths read_lengths(const YamlPtr& node);
 
-/// Refuses changes to a job that say nothing where only lengths are timed. `changes` are "key=value".
-void check_lengths_changes(const std::string& place, const std::vector<std::string>& changes);
+/// Refuses changes of keys that say nothing where only lengths are timed.
+void check_lengths_changes(const std::string& place, const std::vector<std::string>& keys);
 
 /// What a method and an engine are for records of lengths: a job without corpus and task of its own.
 Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
+#include "io/files/model_path.h"
 
 namespace sheaf {
 namespace {
@@ -23,13 +24,15 @@ void read_number(YamlMap& map, const char* key, std::optional<double>& target, R
   if (map.has(key)) target = value;
 }
 
-/// A value or a list of values; numbers need no quotes.
-std::vector<std::string> read_values(const YamlNode& node, const std::string& name) {
+/// A value or a list of values, each as `read_one` reads it; by default, numbers need no quotes.
+std::vector<std::string> read_values(const YamlNode& node, const std::string& name,
+                                     std::string (*read_one)(const YamlNode&,
+                                                             std::string_view) = yaml_scalar) {
   std::vector<std::string> values;
   if (node.kind == YamlNode::Kind::list)
-    for (const YamlPtr& item : node.items) values.push_back(yaml_scalar(*item, name));
+    for (const YamlPtr& item : node.items) values.push_back(read_one(*item, name));
   else
-    values.push_back(yaml_scalar(node, name));
+    values.push_back(read_one(node, name));
   if (values.empty()) refuse("{}: {} is an empty list; give at least one value", node.place.text(), name);
   return values;
 }
@@ -94,7 +97,7 @@ void EstimateWishes::take_missing(const EstimateWishes& section, const std::vect
 
 EstimateWishes read_estimate_section(YamlMap map) {
   EstimateWishes wishes;
-  map.text("model", wishes.model);
+  if (const YamlPtr model = map.node("model")) wishes.model = model_path(*model, map.path("model"));
   if (const YamlPtr hardware = map.node("hardware")) {
     wishes.hardware_from = map.where("hardware") + ": " + map.path("hardware");
     wishes.hardware = fmt::format("{}", fmt::join(read_values(*hardware, map.path("hardware")), ","));
@@ -128,7 +131,8 @@ EstimateWishes read_estimate_section(YamlMap map) {
   for (const std::string& key : sweep_keys())
     if (const YamlPtr values = sweep.node(key))
       wishes.sweep.push_back(
-          {key, read_values(*values, sweep.path(key)), sweep.where(key) + ": " + sweep.path(key)});
+          {key, read_values(*values, sweep.path(key), key == "model" ? model_path : yaml_scalar),
+           sweep.where(key) + ": " + sweep.path(key)});
   sweep.finish();
   return wishes;
 }

@@ -9,10 +9,12 @@
 #include "core/methods/method.h"
 #include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
+#include "io/base/foreign_files.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/chat_file.h"
 #include "io/files/confidence_file.h"
 #include "io/files/job_input.h"
+#include "io/files/model_path.h"
 
 namespace sheaf {
 namespace {
@@ -23,7 +25,7 @@ constexpr Range<double> kNotNegative{0, std::numeric_limits<double>::max()};
 /// A file, or the name of a known template.
 void read_chat(YamlMap& map, Job::ModelPart& model) {
   if (const YamlPtr given = map.node("chat"); given && given->is_text()) model.chat = given->text;
-  if (model.chat_is_file()) return;
+  if (model.chat_is_file()) return map.file_path("chat", model.chat);
   std::vector<std::string> chats = chat_template_names();
   chats.insert(chats.begin(), "auto");
   map.text("chat", model.chat);
@@ -33,15 +35,15 @@ void read_chat(YamlMap& map, Job::ModelPart& model) {
 }
 
 void read_model(YamlMap map, Job::ModelPart& model, bool files) {
-  map.text("path", model.path);
-  map.text("adapter", model.adapter);
+  if (const YamlPtr path = map.node("path")) model.path = model_path(*path, map.path("path"));
+  map.file_path("adapter", model.adapter);
   read_choice(map, "dtype", model.dtype);
   read_choice(map, "cpu_dtype", model.cpu_dtype);
   read_chat(map, model);
   map.require("path");
   map.finish();
   if (!files) return;
-  check_exists(map, "path", model.path);
+  check_exists(map, "path", model.path, download_advice(map.node("path")->text));
   check_exists(map, "adapter", model.adapter);
   if (!model.chat_is_file()) return;
   check_exists(map, "chat", model.chat);
@@ -51,12 +53,12 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
 /// A file, or a map with it.
 void read_task_examples(YamlMap& map, Job::Task::Examples& examples) {
   if (const YamlPtr given = map.node("examples"); given && given->kind == YamlNode::Kind::scalar) {
-    map.text("examples", examples.path);
+    map.file_path("examples", examples.path);
     check_exists(map, "examples", examples.path);
     return;
   }
   YamlMap own = map.map("examples");
-  own.text("path", examples.path);
+  own.file_path("path", examples.path);
   own.integer("per_category", examples.per_category, {0, 1000});
   own.integer("seed", examples.seed);
   own.boolean("unmentioned_absent", examples.unmentioned_absent);
@@ -67,7 +69,7 @@ void read_task_examples(YamlMap& map, Job::Task::Examples& examples) {
 
 void read_task(YamlMap& map, Job::Task& task) {
   read_choice(map, "kind", task.kind);
-  map.text("schema", task.schema);
+  map.file_path("schema", task.schema);
   map.text("instruction", task.instruction);
   read_task_examples(map, task.examples);
   map.require("kind");
@@ -174,7 +176,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
 void read_confidence(YamlMap& map, Job& job, bool files) {
   Job::Output& output = job.output;
   map.boolean("confidence", output.confidence);
-  map.text("calibration", output.calibration);
+  map.file_path("calibration", output.calibration);
   if (!output.confidence) return only_for(map, {"calibration"}, "output.confidence true");
   if (job.task.kind == TaskKind::chat)
     refuse("{}: output.confidence works only with task.kind extract and ask; for chat use output.logprobs",
@@ -187,8 +189,8 @@ void read_confidence(YamlMap& map, Job& job, bool files) {
 
 void read_output(YamlMap map, Job& job, bool files) {
   Job::Output& output = job.output;
-  map.text("path", output.path);
-  map.text("reuse", output.reuse);
+  map.file_path("path", output.path);
+  map.file_path("reuse", output.reuse);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
   map.boolean("logprobs", output.logprobs);
@@ -199,6 +201,9 @@ void read_output(YamlMap map, Job& job, bool files) {
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
+  if (output.path.find("://") != std::string::npos)
+    refuse("{}: output.path: {}: sheaf writes to local folders only; name one, and copy it after the run",
+           map.where("path"), output.path);
   if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
 }
 
@@ -208,21 +213,22 @@ void read_cost(YamlMap map, Job::Cost& cost) {
   map.finish();
 }
 
-YamlPtr apply_change(const YamlPtr& root, const JobChange& change) {
-  const size_t equals = change.text.find('=');
+JobChange set_option(const std::string& text) {
+  const std::string place = "--set " + shorten_text(text, 120);
+  const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    refuse("{}: write it as key.path=value, for example method.documents=4", change.place);
-  const std::string_view key = std::string_view(change.text).substr(0, equals);
-  const std::string text = change.text.substr(equals + 1);
-  const YamlPtr value =
-      parse_yaml(change.place, text == "-" ? "\"-\"" : text, 0);  // standard input, not a list
-  if (std::ranges::count(key, '.') > 8) refuse("{}: the key has too many parts", change.place);
-  return replace_yaml(root, key, value);
+    refuse("{}: write it as key.path=value, for example method.documents=4", place);
+  const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
+  if (value == "-") return {key, option_text(place, value)};  // standard input, not a list
+  return {key, parse_yaml(place, value, 0)};
 }
 
 YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
-  if (root->kind == YamlNode::Kind::map || root->kind == YamlNode::Kind::null)
-    for (const JobChange& change : changes) root = apply_change(root, change);
+  if (root->kind != YamlNode::Kind::map && root->kind != YamlNode::Kind::null) return root;
+  for (const auto& [key, value] : changes) {
+    if (std::ranges::count(key, '.') > 8) refuse("{}: the key has too many parts", value->place.text());
+    root = replace_yaml(root, key, value);
+  }
   return root;
 }
 
@@ -230,18 +236,21 @@ YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
 
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
   std::vector<JobChange> changes;
-  for (const std::string& text : overrides) changes.push_back({text, "--set " + shorten_text(text, 120)});
+  for (const std::string& text : overrides) changes.push_back(set_option(text));
   return changes;
 }
 
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  return read_job(path, read_yaml(path, "a job file"), set_options(overrides), files);
+  const YamlPtr root = read_yaml(path, "a job file");
+  return read_job(path, root, set_options(overrides), files);
 }
 
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
   Job job;
   job.file = path;
   YamlMap map(changed(std::move(root), changes), "");
+  if (map.has("datasets") && map.has("methods"))
+    refuse("{}: this is an evaluation, not a job; use `sheaf eval {}`", path, path);
   YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
           method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
           cost = map.map("cost"), estimate = map.map("estimate");

@@ -8,18 +8,19 @@
 
 namespace sheaf {
 
-/// A change to a job, and where it is written.
+/// A change to a job. Errors about it begin with the place of its value.
 struct JobChange {
-  std::string text;   ///< "method.documents=6"
-  std::string place;  ///< "eval.yaml:12", or the option; errors about the change begin with it
+  std::string key;  ///< "method.documents"
+  YamlPtr value;
 };
 
 /// The values of `--set` as changes.
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides);
 
-/// Reads a job file, applies `key.path=value` overrides and checks it: an unknown key, a wrong type, a value
-/// out of range or a missing file is an error with file, line and the nearest valid key. Without `files` the
-/// model and the corpus may be missing, and few-shot examples are not read.
+/// Reads a job file (paths in it are relative to its folder), applies `key.path=value` overrides and checks
+/// it: an unknown key, a wrong type, a value out of range or a missing file is an error with file, line and
+/// the nearest valid key. Without `files` the model and the corpus may be missing, and few-shot examples are
+/// not read.
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files = true);
 /// The same of a file that is read.
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files);

@@ -1,9 +1,13 @@
 #include "io/files/job_input.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/row.h"
+#include "core/text/spelling.h"
+#include "io/base/foreign_files.h"
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/examples.h"
@@ -25,20 +29,22 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   map.choice("split", dataset.split, {"train", "valid", "test"});
   map.integer("turns", dataset.turns, {0, 100});
   map.integer("shots", dataset.shots, {0, 100});
-  map.text("shots_from", dataset.shots_from);
+  map.file_path("shots_from", dataset.shots_from);
   const DatasetFormat* format = find_dataset_format(input.format);
   if (kind != TaskKind::ask) only_for(map, {"shots", "shots_from"}, "task.kind ask");
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
     refuse("{}: input.shots needs input.shots_from, a file with examples (not the file to answer)",
            map.where("shots"));
-  if (files) check_exists(map, "shots_from", dataset.shots_from);
+  if (files)
+    check_exists(map, "shots_from", dataset.shots_from,
+                 format ? fmt::format("get it from {} (docs/datasets.md)", format->source) : "");
   if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
   if (format->task != kind)
     refuse("{}: input.format {} works only with task.kind {}", map.where("format"), format->name,
            word_of(format->task));
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
-  only_for(map, {"context_id"}, "JSONL and Parquet");
+  only_for(map, {"context_id", "keep"}, "JSONL and Parquet");
   if (kind == TaskKind::extract) {
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
@@ -50,13 +56,27 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
   }
 }
 
+/// A kept column stands in the row beside what the row has of its own.
+void check_keep(const YamlMap& map, const std::vector<std::string>& keep) {
+  for (auto column = keep.begin(); column != keep.end(); ++column) {
+    if (is_row_key(*column))
+      refuse(
+          "{}: input.keep: rows may have a \"{}\" of their own; rename the column in the corpus, or leave it "
+          "out",
+          map.where("keep"), *column);
+    if (std::find(keep.begin(), column, *column) != column)
+      refuse("{}: input.keep: \"{}\" appears twice; remove one", map.where("keep"),
+             shorten_text(*column, 60));
+  }
+}
+
 /// Requests name everything by themselves.
 void check_batch(const YamlMap& map, Job::Input& input) {
-  only_for(
-      map,
-      {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
-       "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options", "too_long"},
-      "task.kind extract and ask");
+  only_for(map,
+           {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
+            "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options",
+            "too_long", "keep"},
+           "task.kind extract and ask");
   if (input.format != kBatchFormat)
     refuse("{}: task.kind chat reads requests; set input.format: {}", map.where("format"), kBatchFormat);
   input.id = "custom_id";
@@ -64,11 +84,13 @@ void check_batch(const YamlMap& map, Job::Input& input) {
 
 }  // namespace
 
-void check_exists(const YamlMap& map, std::string_view key, const std::string& path) {
+void check_exists(const YamlMap& map, std::string_view key, const std::string& path,
+                  const std::string& advice) {
   if (path.empty()) return;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    refuse("{}: {}: no such file or folder: {}", map.where(key), map.path(key), path);
+    refuse("{}: {}: {}{}{}", map.where(key), map.path(key), describe_missing(path),
+           advice.empty() ? "" : "; ", advice);
 }
 
 void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
@@ -82,6 +104,7 @@ void needs(const YamlMap& map, std::string_view key, std::string_view what) {
 
 void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.text("path", input.path);
+  if (input.path != "-") map.file_path("path", input.path);
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
   read_choice(map, "too_long", input.too_long);
@@ -99,12 +122,14 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.text("questions", input.questions);
   map.text("question", input.question);
   map.text("options", input.options);
+  map.text_list("keep", input.keep);
   read_dataset(map, input, kind, files);
   map.require("path");
   map.finish();
   for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
-                          "rerank_scores", "questions", "question", "options"})
+                          "rerank_scores", "questions", "question", "options", "keep"})
     input.places[map.path(key)] = map.where(key);
+  check_keep(map, input.keep);
   if (kind != TaskKind::chat && input.format == kBatchFormat)
     refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
   if (kind == TaskKind::chat) {

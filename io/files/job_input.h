@@ -27,7 +27,9 @@ void add_examples(Job& job);
 
 // What every section is checked for; each refuses with file, line and key.
 
-void check_exists(const YamlMap& map, std::string_view key, const std::string& path);
+/// `advice` ends the message.
+void check_exists(const YamlMap& map, std::string_view key, const std::string& path,
+                  const std::string& advice = {});
 /// A key that was given and means nothing in this job is a mistake, not a detail to pass over.
 void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what);
 void needs(const YamlMap& map, std::string_view key, std::string_view what);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/text/json_reader.h"
 #include "core/text/utf8.h"
 #include "io/base/globs.h"
 #include "io/base/json_file.h"
@@ -104,13 +105,25 @@ class PredictionReader {
                        [&](const ParquetFile::Column& column) { return column.name == name; });
   }
 
-  /// All but those that say something about a row (io/run_folder/row_columns.cc).
+  /// Columns of the corpus, which the file's metadata names (io/run_folder/parquet_rows.cc).
+  static std::vector<std::string> kept_columns(const ParquetFile& file) {
+    const json about = read_json(file.about());
+    std::vector<std::string> kept;
+    if (about.is_object() && about.contains("kept") && about["kept"].is_array())
+      for (const json& name : about["kept"])
+        if (name.is_string()) kept.push_back(name.get<std::string>());
+    return kept;
+  }
+
+  /// All but those and the ones that say something about a row (io/run_folder/row_columns.cc).
   static std::vector<std::string> value_columns(const ParquetFile& file) {
     constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "spans",  "parts",
                                           "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+    const std::vector<std::string> kept = kept_columns(file);
     std::vector<std::string> columns;
     for (const ParquetFile::Column& column : file.columns())
-      if (std::find(std::begin(about), std::end(about), column.name) == std::end(about))
+      if (std::find(std::begin(about), std::end(about), column.name) == std::end(about) &&
+          std::find(kept.begin(), kept.end(), column.name) == kept.end())
         columns.push_back(column.name);
     return columns;
   }

@@ -17,6 +17,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
 #include "io/corpus/corpus.h"
+#include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/run_count.h"
@@ -97,6 +98,7 @@ RunFolderOptions JobRun::folder_options() const {
   options.rows_per_file = job().output.rows_per_file;
   options.fingerprint = fingerprint_;
   options.sources = {job().input.path, job().task.schema};
+  options.corpus_folder = common_folder(find_corpus_files(job().input.path, job().input.format).files);
   options.first_row = shard_.first;
   options.restart = settings_.restart;
   if (job().output.format == OutputFormat::parquet) {

@@ -16,6 +16,7 @@
 #include "io/base/usable_cores.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
+#include "io/corpus/seen_categories.h"
 #include "io/corpus/standard_input.h"
 #include "io/jobs/choose_chat.h"
 #include "io/model/model_files.h"
@@ -83,7 +84,12 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
 }
 
 void Workbench::open_files() {
-  if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
+  if (!job_.task.schema.empty()) {
+    schema_ = read_schema(job_.task.schema);
+    if (job_.input.path != "-")
+      if (std::string notice = category_notice(job_, schema_); !notice.empty())
+        notices_.push_back(std::move(notice));
+  }
   model_ = load_model(job_.model.path, job_.model.adapter);
   LoadedTokenizer loaded = load_tokenizer(job_.model.path);
   tokenizer_ = std::move(loaded.tokenizer);

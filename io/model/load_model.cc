@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "io/base/foreign_files.h"
 #include "io/model/ggml_types.h"
 #include "io/model/gguf_config.h"
 #include "io/model/hf_config.h"
@@ -64,8 +65,11 @@ void load_hugging_face(const fs::path& config, const fs::path& weights, Adapter*
 
 Model load_model(const std::string& path, const std::string& adapter) {
   try {
-    if (!fs::exists(path))
-      refuse("{}: no such model; name a GGUF file, a safetensors file or a model folder", path);
+    if (!fs::exists(path)) {
+      const std::string advice = download_advice(path);
+      refuse("{}: no such model; name a GGUF file, a safetensors file or a model folder{}{}", path,
+             advice.empty() ? "" : "; ", advice);
+    }
     std::optional<Adapter> delta;
     if (!adapter.empty()) delta = Adapter::open(adapter);
     Adapter* merged = delta ? &*delta : nullptr;

@@ -6,6 +6,7 @@
 #include "core/tokenizer/sentencepiece_model.h"
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
+#include "io/base/foreign_files.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
 #include "io/model/gguf.h"
@@ -107,7 +108,7 @@ LoadedTokenizer load_file(const fs::path& path) {
 LoadedTokenizer load_tokenizer(const std::string& path) {
   std::error_code error;
   const fs::path given(path);
-  if (!fs::exists(given, error)) refuse("{}: no such file or folder", path);
+  if (!fs::exists(given, error)) refuse("{}", describe_missing(path));
   if (!fs::is_directory(given, error)) {
     // A weights file has its tokenizer beside it.
     if (given.extension() == ".safetensors")

@@ -74,7 +74,9 @@ ordered_json settings(const Job& job) {
   std::string dtype(word_of(job.model.dtype));
   if (job.model.cpu_dtype != Precision::automatic)
     dtype += fmt::format(", on a CPU {}", word_of(job.model.cpu_dtype));
-  return {{"model", {{"dtype", dtype}, {"chat", job.model.chat}}},
+  const std::string chat =
+      job.model.chat_is_file() ? fs::path(job.model.chat).filename().string() : job.model.chat;
+  return {{"model", {{"dtype", dtype}, {"chat", chat}}},
           {"input",
            {{"format", job.input.format},
             {"split", job.input.dataset.split},
@@ -155,33 +157,38 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
 ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
-  for (const std::string& file : find_corpus_files(input.path, input.format, "input.path: ").files)
-    corpus.emplace_back(printable_line(file), file == "-"
-                                                  ? ordered_json{{"bytes", input.standard_input.bytes},
-                                                                 {"sha256", input.standard_input.sha256}}
-                                                  : file_fingerprint(file, true));
+  const std::vector<std::string> files = find_corpus_files(input.path, input.format, "input.path: ").files;
+  const size_t folder = common_folder(files).size();
+  for (const std::string& file : files)
+    corpus.emplace_back(printable_line(file.substr(folder)),
+                        file == "-" ? ordered_json{{"bytes", input.standard_input.bytes},
+                                                   {"sha256", input.standard_input.sha256}}
+                                    : file_fingerprint(file, true));
   return corpus;
 }
 
 namespace {
 
 ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
-  ordered_json files = ordered_json::object();
+  ordered_json prints = ordered_json::object();
   std::error_code ignored;
-  const bool folder = fs::is_directory(examples.path, ignored);
-  for (const std::string& file :
-       folder ? find_table_files(examples.path, "auto").files : std::vector{examples.path})
-    files[printable_line(file)] = file_fingerprint(file, true);
+  const bool many = fs::is_directory(examples.path, ignored);
+  const std::vector<std::string> files =
+      many ? find_table_files(examples.path, "auto").files : std::vector{examples.path};
+  const size_t folder = common_folder(files).size();
+  for (const std::string& file : files)
+    prints[printable_line(file.substr(folder))] = file_fingerprint(file, true);
   return {{"per_category", examples.per_category},
           {"seed", examples.seed},
           {"unmentioned_absent", examples.unmentioned_absent},
-          {"files", std::move(files)}};
+          {"files", std::move(prints)}};
 }
 
 }  // namespace
 
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
+  if (!job.input.keep.empty()) print["job"]["input"]["keep"] = job.input.keep;
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print["model"] = model_files(job.model.path);

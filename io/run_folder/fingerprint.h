@@ -17,7 +17,8 @@ struct Shard {
 /// output folder), its files, the kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
-/// The part of it that tells the corpus: its files, by name.
+/// The part of it that tells the corpus: its files, by their names below their common_folder(), so that it is
+/// the same from every working directory.
 nlohmann::ordered_json corpus_fingerprint(const Job::Input& input);
 
 /// Size and SHA-256 of a file. Over 64 MiB the sum is taken over 1 MiB at each end and 64 KiB at 256 places

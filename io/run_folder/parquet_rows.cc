@@ -38,6 +38,22 @@ void append_note(arrow::ArrayBuilder& cell, const std::string& note) {
   note.empty() ? append_null(cell) : append_valid(cell, note);
 }
 
+/// Text takes anything, as JSON where it is not text. What a column of numbers cannot hold is null.
+void append_kept(arrow::ArrayBuilder& cell, const nlohmann::ordered_json& row, const std::string& name) {
+  const auto kept = row.find(name);
+  if (kept == row.end() || kept->is_null()) return append_null(cell);
+  switch (cell.type()->id()) {
+    case arrow::Type::INT64:
+      return kept->is_number_integer() ? append_integer(cell, kept->get<int64_t>()) : append_null(cell);
+    case arrow::Type::DOUBLE:
+      return kept->is_number() ? append_finite(cell, kept->get<double>()) : append_null(cell);
+    default:
+      append_valid(cell, kept->is_string()
+                             ? kept->get<std::string>()
+                             : kept->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+}
+
 /// What the column cannot hold is null; text takes anything.
 void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
   const auto type = cell.type()->id();
@@ -108,7 +124,7 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
 class ParquetRows : public RowsWriter {
  public:
   ParquetRows(const std::vector<RowColumn>& columns, OutputFile& target)
-      : columns_(columns), table_(table_columns(columns), target) {}
+      : columns_(columns), table_(table_columns(columns), target, about(columns)) {}
 
   void add(const Row& row, int64_t bytes) override {
     for (size_t i = 0; i < columns_.size(); ++i) append(table_.cell(i), columns_[i], row);
@@ -122,6 +138,14 @@ class ParquetRows : public RowsWriter {
     std::vector<TableColumn> tables;
     for (const RowColumn& column : columns) tables.push_back(column.table);
     return tables;
+  }
+
+  /// Which columns are kept, for who reads the others as attributes.
+  static std::string about(const std::vector<RowColumn>& columns) {
+    nlohmann::json kept = nlohmann::json::array();
+    for (const RowColumn& column : columns)
+      if (column.field == RowField::kept) kept.push_back(column.table.name);
+    return kept.empty() ? std::string() : nlohmann::json{{"kept", kept}}.dump();
   }
 
   static void append(arrow::ArrayBuilder& cell, const RowColumn& column, const Row& row) {
@@ -138,6 +162,8 @@ class ParquetRows : public RowsWriter {
         return append_optional(cell, row.answer_tokens, append_integer);
       case RowField::seconds:
         return append_optional(cell, row.seconds, append_finite);
+      case RowField::kept:
+        return append_kept(cell, row.kept, column.table.name);
       default:
         break;
     }

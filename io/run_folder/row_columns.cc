@@ -41,20 +41,40 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
   }
 }
 
+/// What a column of the corpus is in all files of a Parquet corpus: integer or number. Otherwise it is text.
+Type corpus_type(const Job::Input& input, const std::string& name) {
+  static const std::vector<std::string> integers = {"int8",  "int16",  "int32", "int64",
+                                                    "uint8", "uint16", "uint32"};
+  const CorpusFiles corpus = find_corpus_files(input.path, input.format);
+  if (corpus.format != CorpusFormat::parquet) return Type::text;
+  Type type = Type::integer;
+  for (const std::string& path : corpus.files) {
+    const ParquetFile file(path);
+    const auto column = std::ranges::find(file.columns(), name, &ParquetFile::Column::name);
+    if (column == file.columns().end()) return Type::text;
+    if (std::ranges::find(integers, column->type) != integers.end()) continue;
+    if (column->type != "float" && column->type != "double") return Type::text;
+    type = Type::number;
+  }
+  return type;
+}
+
+void add_kept(const Job::Input& input, std::vector<RowColumn>& columns) {
+  for (const std::string& name : input.keep) {
+    for (const RowColumn& column : columns)
+      if (column.table.name == name)
+        refuse(
+            "{}: input.keep: \"{}\" is also an attribute of the schema; leave one out, or use output.format "
+            "jsonl",
+            input.places.at("input.keep"), name);
+    columns.push_back({Field::kept, {name, corpus_type(input, name)}});
+  }
+}
+
 }  // namespace
 
 bool has_integer_ids(const Job::Input& input) {
-  if (input.id.empty()) return true;
-  const CorpusFiles corpus = find_corpus_files(input.path, input.format);
-  if (corpus.format != CorpusFormat::parquet) return false;
-  return std::all_of(corpus.files.begin(), corpus.files.end(), [&](const std::string& path) {
-    const ParquetFile file(path);
-    return std::any_of(file.columns().begin(), file.columns().end(), [&](const ParquetFile::Column& column) {
-      static const std::vector<std::string> types = {"int8",  "int16",  "int32", "int64",
-                                                     "uint8", "uint16", "uint32"};
-      return column.name == input.id && std::find(types.begin(), types.end(), column.type) != types.end();
-    });
-  });
+  return input.id.empty() || corpus_type(input, input.id) == Type::integer;
 }
 
 std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids) {
@@ -91,6 +111,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     // The values stand before what is said about them.
     std::rotate(columns.begin() + 2, columns.begin() + 2 + static_cast<ptrdiff_t>(after.size()),
                 columns.end());
+    add_kept(job.input, columns);
     return columns;
   }
   if (!chat && job.input.question.empty()) {
@@ -108,6 +129,7 @@ std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool in
     if (job.output.confidence) columns.push_back({Field::confidence, {"confidence", Type::number}});
   }
   columns.insert(columns.end(), facts.begin(), facts.end());
+  add_kept(job.input, columns);
   return columns;
 }
 

@@ -33,6 +33,7 @@ enum class RowField : uint8_t {
   document_tokens,
   answer_tokens,
   seconds,
+  kept,  ///< the column of the corpus that has the same name
 };
 
 /// A column of a rows file in Parquet.
@@ -43,7 +44,8 @@ struct RowColumn {
 
 /// The columns of a job's rows. extract: id, category, one per attribute of the schema's categories (null in
 /// rows of other categories), notes. ask: id and the answer, or a list of answers. `integer_ids`: the ids are
-/// whole numbers. Refuses a schema whose attributes clash with one another or with another column.
+/// whole numbers. Kept columns come last. Refuses a schema whose attributes clash with one another or with
+/// another column.
 std::vector<RowColumn> row_columns(const Job& job, const Schema& schema, bool integer_ids);
 
 /// Whether the ids of a job's rows are whole numbers throughout: the column of a Parquet corpus is of such a

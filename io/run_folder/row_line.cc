@@ -153,6 +153,8 @@ Row read_members(const ordered_json& from) {
   row.document_tokens = read_member<int64_t>(from, "document_tokens");
   row.answer_tokens = read_member<int64_t>(from, "answer_tokens");
   row.seconds = read_member<double>(from, "seconds");
+  for (const auto& [name, cell] : from.items())
+    if (!is_row_key(name)) row.kept[name] = cell;
   return row;
 }
 
@@ -176,6 +178,7 @@ std::string row_line(const Row& row) {
   if (row.document_tokens) out["document_tokens"] = *row.document_tokens;
   if (row.answer_tokens) out["answer_tokens"] = *row.answer_tokens;
   if (row.seconds) out["seconds"] = *row.seconds;
+  for (const auto& [name, cell] : row.kept.items()) out[name] = cell;
   return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

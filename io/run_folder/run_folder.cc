@@ -303,8 +303,10 @@ void RunFolder::row(const Row& row) {
 }
 
 void RunFolder::reject(const Reject& reject) {
-  group_rejects_ += dump_line(
-      {{"file", reject.place.file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}});
+  std::string_view file = reject.place.file;
+  if (file.starts_with(options_.corpus_folder)) file.remove_prefix(options_.corpus_folder.size());
+  group_rejects_ +=
+      dump_line({{"file", file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}});
   ++group_reject_count_;
 }
 

@@ -22,8 +22,9 @@ struct RunFolderOptions {
   /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
   nlohmann::ordered_json fingerprint;
   RunSources sources = {};
-  int64_t first_row = 0;  ///< of the corpus: where the run begins
-  bool restart = false;   ///< throw away what is there
+  std::string corpus_folder = {};  ///< common_folder() of the corpus; rejects name files below it
+  int64_t first_row = 0;           ///< of the corpus: where the run begins
+  bool restart = false;            ///< throw away what is there
 
   std::string ending = ".jsonl";  ///< of the rows files
   /// Makes the writer of a rows file of that ending; empty: the rows file is JSON lines.

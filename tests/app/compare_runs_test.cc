@@ -54,11 +54,11 @@ TEST(CompareRuns, ARowThatOneRunRejectsCountsAsDifferent) {
   const std::string corpus = scratch.write(
       "corpus.jsonl", json{{"context", "Tea is hot."}, {"question", "Is tea hot?"}}.dump() + "\n" +
                           json{{"context", words}, {"question", "Is it hot?"}}.dump() + "\n");
-  const std::string job =
-      scratch.write("job.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
-                                    ", context: context, question: question}\ntask: {kind: ask}\n"
-                                    "method: {name: standard, max_value_tokens: 3}\noutput: {path: " +
-                                    scratch.file("out") + "}\n");
+  const std::string job = scratch.write(
+      "job.yaml", "model: {path: " SHEAF_SOURCE_DIR "/build/models/smollm2.gguf}\ninput: {path: " + corpus +
+                      ", context: context, question: question}\ntask: {kind: ask}\n"
+                      "method: {name: standard, max_value_tokens: 3}\noutput: {path: " +
+                      scratch.file("out") + "}\n");
   const Ran ran = test::compare_runs(scratch, job + " --set engine.device=cpu --b engine.kv_memory_gb=0.01");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json result = json::parse(ran.out);

@@ -34,7 +34,7 @@ std::string squad_sample(const Scratch& scratch, size_t contexts) {
 
 std::string ask_job(const Scratch& scratch, const std::string& corpus, const std::string& method) {
   return scratch.write(
-      "ask.yaml", "model: {path: build/models/smollm2.gguf}\ninput: {path: " + corpus +
+      "ask.yaml", "model: {path: " SHEAF_SOURCE_DIR "/build/models/smollm2.gguf}\ninput: {path: " + corpus +
                       ", context: context, questions: questions}\ntask: {kind: ask}\nmethod: {" + method +
                       ", max_value_tokens: 8}\noutput: {path: " + scratch.file("out") + "}\n");
 }
@@ -57,12 +57,14 @@ TEST(ExactOnOaMine, IndependentIsolatedValuesEqualSeparatePrompts) {
   NEED_SHARED("../shared/datasets/oa-mine/test.jsonl");
   const Scratch scratch;
   const std::string job = scratch.write(
-      "job.yaml",
-      "model: {path: build/models/smollm2.gguf}\n"
-      "input: {path: ../shared/datasets/oa-mine/test.jsonl, category: category, document: input}\n"
-      "task: {kind: extract, schema: configs/schemas/oa-mine.yaml}\n"
-      "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " +
-          scratch.file("out") + "}\n");
+      "job.yaml", "model: {path: " SHEAF_SOURCE_DIR
+                  "/build/models/smollm2.gguf}\n"
+                  "input: {path: " SHEAF_SOURCE_DIR
+                  "/../shared/datasets/oa-mine/test.jsonl, category: category, document: input}\n"
+                  "task: {kind: extract, schema: " SHEAF_SOURCE_DIR
+                  "/configs/schemas/oa-mine.yaml}\n"
+                  "method: {name: hpd, documents: 3, max_value_tokens: 10}\noutput: {path: " +
+                      scratch.file("out") + "}\n");
   const json result = verify(scratch, job + " --limit 2");
   EXPECT_EQ(result["records"], 2);
   EXPECT_GT(result["answers"].get<int>(), 15);

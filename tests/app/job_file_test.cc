@@ -129,7 +129,7 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.engine.window, 10);
   EXPECT_EQ(job.engine.prompts, 5);
   EXPECT_TRUE(job.engine.reproducible);
-  EXPECT_EQ(job.output.path, "o");
+  EXPECT_EQ(job.output.path, folder_.path("o"));
   EXPECT_EQ(job.output.format, OutputFormat::jsonl);
   EXPECT_TRUE(job.output.logprobs);
   EXPECT_TRUE(job.output.raw);
@@ -243,6 +243,37 @@ TEST_F(JobFile, ChecksRanges) {
   message("model.path=7", "must be text, not the number 7; put it in quotes if it is text");
 }
 
+TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
+  EXPECT_EQ(
+      override_error("model.path=Qwen/Qwen3-1.7B"),
+      "--set model.path=Qwen/Qwen3-1.7B: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this is "
+      "the name of a model on Hugging Face, download it with `hf download Qwen/Qwen3-1.7B --local-dir "
+      "models/Qwen3-1.7B` and name that folder");
+  EXPECT_EQ(
+      override_error("input.path=s3://shop/items.jsonl"),
+      "--set input.path=s3://shop/items.jsonl: input.path: s3://shop/items.jsonl: sheaf reads local files "
+      "only; copy it to this machine first: aws s3 cp s3://shop/items.jsonl .");
+  EXPECT_EQ(override_error("model.path=https://host/m.gguf"),
+            "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf reads local files "
+            "only; copy it to this machine first: curl -LO https://host/m.gguf");
+  EXPECT_EQ(
+      override_error("output.path=gs://shop/out"),
+      "--set output.path=gs://shop/out: output.path: gs://shop/out: sheaf writes to local folders only; "
+      "name one, and copy it after the run");
+  std::string text = kExtract;
+  text.replace(text.find("'@model.gguf'"), 13, "Qwen/Qwen3-1.7B");
+  EXPECT_NE(error(text).find("job.yaml:1: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this"),
+            std::string::npos)
+      << "the name as it is written";
+}
+
+TEST_F(JobFile, IsNoEvaluation) {
+  const std::string eval =
+      folder_.write("eval.yaml", "name: x\ndatasets: [{name: a}]\nmethods: [{name: b}]\n");
+  EXPECT_EQ(error_of([&] { read_job(eval, {}); }),
+            eval + ": this is an evaluation, not a job; use `sheaf eval " + eval + "`");
+}
+
 TEST_F(JobFile, ChecksThatFilesExist) {
   EXPECT_EQ(override_error("model.path=none.gguf"),
             "--set model.path=none.gguf: model.path: no such file or folder: none.gguf");
@@ -254,7 +285,7 @@ TEST_F(JobFile, ChecksThatFilesExist) {
             "--set input.path=none*.jsonl: input.path: none*.jsonl: no file matches");
   std::string text = kExtract;
   text.replace(text.find("rows.jsonl"), 10, "raws.jsonl");
-  EXPECT_EQ(error(text), "job.yaml:3: input.path: raws.jsonl: no such file");
+  EXPECT_EQ(error(text), "job.yaml:3: input.path: no such file or folder: raws.jsonl");
 }
 
 TEST_F(JobFile, ChecksThatKeysFitTogether) {

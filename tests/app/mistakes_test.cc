@@ -1,5 +1,7 @@
 // Mistakes at the terminal: the message names the thing and the way out.
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/app/program.h"
 #include "tests/skip.h"
@@ -38,6 +40,19 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"eval " + scratch.file("no.yaml"), "no.yaml: no such file; name an evaluation file"},
       {"bench " + scratch.file("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
       {"inspect " + job, "the name ends in neither .jsonl nor .parquet; name a file that does"},
+      {run + "--set input.path=" + scratch.write("items.csv", "id,text\n1,Box\n"),
+       "items.csv: the name ends in neither .jsonl nor .parquet; convert it: python3 -c "},
+      {run + "--set input.path=" + scratch.write("list.jsonl", "[{\"c\": \"Box\", \"q\": \"What?\"}]"),
+       "list.jsonl: the file is one JSON array, not an object on each line; convert it: python3 -c "},
+      {run + "--set input.format=squad --set input.context=null --set input.question=null --set "
+             "input.path=dev.json",
+       "input.path: no such file or folder: dev.json; get dev-v2.0.json from "
+       "rajpurkar.github.io/SQuAD-explorer "
+       "(docs/datasets.md)"},
+      {"run configs/eval/squad-methods.yaml", "use `sheaf eval configs/eval/squad-methods.yaml`"},
+      {"eval " + job, "job.yaml: this is a job, not an evaluation; use `sheaf run "},
+      {"run " + scratch.write("tab.yaml", "input:\n\tpath: x\n"),
+       "tab.yaml:2: a tab indents this line; YAML allows only spaces there"},
       {"inspect datasets", "have different formats; name one file\n"},
       {"convert squad datasets/catalog/catalog.jsonl " + scratch.file("squad.jsonl"),
        "catalog.jsonl: this file is JSON lines, but one JSON value is needed"},
@@ -75,6 +90,53 @@ TEST(Mistakes, AreNamedWithTheFix) {
   }
 }
 
+TEST(Mistakes, AClosedFileSaysPermissionDenied) {
+  const Scratch scratch;
+  const std::string folder = scratch.file("shop"), corpus = folder + "/c.jsonl";
+  std::filesystem::create_directory(folder);
+  scratch.write("shop/c.jsonl", "{\"c\": \"Box\", \"q\": \"What?\"}\n");
+  const std::string job =
+      scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                                    "}\ninput: {path: shop/c.jsonl, context: c, question: q}\n"
+                                    "task: {kind: ask}\nmethod: {name: ippd}\n"
+                                    "engine: {device: cpu}\noutput: {path: out}\n");
+  const auto said = [&] {
+    // As root, nothing is closed.
+    const std::string as = ::geteuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : "";
+    const std::string command = as + SHEAF_BINARY + " plan " + job + " 2> " + scratch.file("stderr");
+    EXPECT_NE(std::system(command.c_str()), 0);
+    return test::read_text(scratch.file("stderr"));
+  };
+  using std::filesystem::perms;
+  std::filesystem::permissions(scratch.file("."), perms::all);
+  std::filesystem::permissions(corpus, perms::none);
+  EXPECT_NE(said().find("c.jsonl: the file cannot be read: Permission denied"), std::string::npos) << said();
+  std::filesystem::permissions(folder, perms::none);
+  EXPECT_NE(said().find("c.jsonl: permission denied; a folder on this path is closed to you"),
+            std::string::npos);
+  std::filesystem::permissions(folder, perms::all);
+}
+
+TEST(Mistakes, AWrongCategoryColumnSaysWhatItHas) {
+  const Scratch scratch;
+  scratch.write("corpus.jsonl",
+                "{\"kind\": \"Tea\", \"title\": \"Oak tea\"}\n{\"kind\": \"Tea\", \"title\": \"Rye tea\"}\n");
+  scratch.write("schema.yaml", "categories: {Tea: [{name: Brand}], Cup: [{name: Size}]}\n");
+  const std::string plan =
+      "plan " +
+      scratch.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch) +
+                                    "}\ninput: {path: corpus.jsonl, category: kind, document: title}\n"
+                                    "task: {kind: extract, schema: schema.yaml}\n"
+                                    "engine: {device: cpu}\noutput: {path: out}\n");
+  EXPECT_EQ(run_sheaf(scratch, plan).err.find("none of the first"), std::string::npos);
+  const Ran ran = run_sheaf(scratch, plan + " --set input.category=title");
+  EXPECT_NE(ran.err.find("none of the first 2 records has a category of " + scratch.file("schema.yaml") +
+                         ": column \"title\" has \"Oak tea\", \"Rye tea\", but the schema has \"Tea\", "
+                         "\"Cup\"; check input.category"),
+            std::string::npos)
+      << ran.err;
+}
+
 /// CLI11 finds these; the words are ours.
 TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
   const Scratch scratch;
@@ -102,6 +164,8 @@ TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
       {"eval configs/eval/squad-methods.yaml --count x",
        "--count must be a whole number of at least 0; got x"},
       {"score --metric squad --seed -1", "--seed must be a whole number of at least 0; got -1"},
+      {"estimate --rows 5m", "--records must be a whole number of at least 1; got 5m; write 5000000"},
+      {"estimate --rows 5,000", "--records must be a whole number of at least 1; got 5,000; write 5000;"},
       {"estimate --answer-tokens nan", "--answer-tokens must be a number from 1 to 10000000; got nan"},
       {"--nope", "unknown option --nope; use one of -h, --help, --version; see `sheaf --help`"},
   };

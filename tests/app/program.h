@@ -52,10 +52,10 @@ inline std::vector<nlohmann::json> read_json_lines(const std::string& text) {
   return lines;
 }
 
-/// Runs `sheaf ARGUMENTS` through the shell, from the project's root.
-inline Ran run_sheaf(const Scratch& scratch, const std::string& arguments) {
-  const std::string command = std::string(SHEAF_BINARY) + " " + arguments + " >" + scratch.file("stdout") +
-                              " 2>" + scratch.file("stderr") + " </dev/null";
+/// Runs `sheaf ARGUMENTS` through the shell, from the project's root or another `folder`.
+inline Ran run_sheaf(const Scratch& scratch, const std::string& arguments, const std::string& folder = ".") {
+  const std::string command = "cd " + folder + " && " + SHEAF_BINARY + " " + arguments + " >" +
+                              scratch.file("stdout") + " 2>" + scratch.file("stderr") + " </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(scratch.file("stdout")),
           read_text(scratch.file("stderr"))};

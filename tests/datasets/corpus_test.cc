@@ -10,7 +10,8 @@
 namespace sheaf {
 namespace {
 
-constexpr const char* kModel = "datasets/README.md";  // any file: the job's check asks only that it is there
+constexpr const char* kModel =
+    SHEAF_SOURCE_DIR "/datasets/README.md";  // any file: the job's check asks only that it is there
 
 Job job_of(const TempFolder& folder, const std::string& input, const std::string& rest = {}) {
   return read_job(

@@ -108,8 +108,8 @@ TEST_F(ExampleFile, RefusesWhatIsBroken) {
   EXPECT_EQ(error("\n"
                   R"({"category": "Tea", "document": " ", "gold": {}})"),
             "examples.jsonl:2: task.examples: the document is empty");
-  EXPECT_EQ(error(R"({"kind": "Tea", "title": "a", "gold": {}})"),
-            "examples.jsonl:1: task.examples: column \"text\" is missing");
+  EXPECT_EQ(error(R"({"kind": "Tea", "gold": {}})"),
+            "examples.jsonl:1: task.examples: column \"title\" is missing");
   EXPECT_EQ(error(R"({"category": "Mug", "document": "a", "gold": {"Brand": "Oak"}})"),
             "examples.jsonl: task.examples: no record has a category of schema.yaml: found \"Mug\", but the "
             "schema has Tea, Cup");

@@ -89,6 +89,20 @@ TEST(JsonlCorpus, MapsColumns) {
   EXPECT_EQ(rows.records[2].id, json(18446744073709551615ull));
 }
 
+TEST(JsonlCorpus, AMissingPartOfADocumentIsNull) {
+  TempFolder folder;
+  const std::string path = folder.write("c.jsonl", R"({"sku": 1, "category": "Tea", "title": "t"})"
+                                                   "\n"
+                                                   R"({"sku": 2, "category": "Tea", "text": "x"})"
+                                                   "\n");
+  const CorpusRecords rows = read_all(extract_job(path), &kSchema);
+  EXPECT_TRUE(rows.rejects.empty());
+  ASSERT_EQ(rows.records.size(), 2u);
+  EXPECT_EQ(rows.records[0].document, "t");
+  EXPECT_EQ(rows.records[1].document, "x");
+  EXPECT_EQ(rows.records[1].columns.at(0).name, "text");
+}
+
 TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
   EXPECT_TRUE(reason_of("{\"sku\": 1,").starts_with("not valid JSON: parse error"))
       << reason_of("{\"sku\": 1,");
@@ -99,7 +113,8 @@ TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
   EXPECT_EQ(reason_of("[1, 2]"), "not a JSON object");
   EXPECT_EQ(reason_of("5"), "not a JSON object");
   EXPECT_EQ(reason_of("null"), "not a JSON object");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": "t"})"), "column \"text\" is missing");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea"})"), "column \"title\" is missing");
+  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": " "})"), "column \"text\" is missing");
   EXPECT_EQ(reason_of(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
   EXPECT_EQ(reason_of(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
             "column \"sku\" is null, not text or a number");

@@ -1,0 +1,128 @@
+#include "io/base/foreign_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool fits_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+         c == '-';
+}
+
+/// A word of a shell command.
+std::string shell_word(const std::string& text) {
+  if (std::ranges::all_of(text, [](char c) { return fits_name(c) || c == '/' || c == ':'; })) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// The name of the converted file, which must not be that of the file itself.
+std::string converted_name(const std::string& path) {
+  const fs::path lines = fs::path(path).replace_extension(".jsonl");
+  return shell_word(lines == path ? fs::path(path).replace_extension(".new.jsonl").string() : lines.string());
+}
+
+std::string convert_csv(const std::string& path, char separator) {
+  const std::string more = separator == '\t'  ? ", delimiter='\\t'"
+                           : separator == ';' ? ", delimiter=';'"
+                                              : "";
+  return fmt::format(
+      "convert it: python3 -c \"import csv, json, sys; sys.stdin.reconfigure(encoding='utf-8-sig'); "
+      "[print(json.dumps(row)) for row in csv.DictReader(sys.stdin{})]\" < {} > {}",
+      more, shell_word(path), converted_name(path));
+}
+
+std::string convert_array(const std::string& path) {
+  return fmt::format(
+      "convert it: python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\" "
+      "< "
+      "{} > {}",
+      shell_word(path), converted_name(path));
+}
+
+std::string convert_excel(const std::string& path) {
+  return fmt::format(
+      "convert it (with pandas and openpyxl): python3 -c \"import pandas, sys; "
+      "pandas.read_excel(sys.argv[1]).to_json(sys.argv[2], orient='records', lines=True)\" {} {}",
+      shell_word(path), converted_name(path));
+}
+
+std::string convert_utf16(const std::string& path, std::string_view encoding) {
+  return fmt::format("convert it: iconv -f {} -t UTF-8 {} > {}", encoding, shell_word(path),
+                     converted_name(path));
+}
+
+std::string copy_advice(const std::string& url) {
+  const std::string word = shell_word(url);
+  if (url.starts_with("s3://")) return fmt::format("aws s3 cp {} .", word);
+  if (url.starts_with("gs://")) return fmt::format("gcloud storage cp {} .", word);
+  if (url.starts_with("http://") || url.starts_with("https://")) return fmt::format("curl -LO {}", word);
+  return "";
+}
+
+}  // namespace
+
+std::string describe_missing(const std::string& path) {
+  if (path.find("://") != std::string::npos) {
+    const std::string command = copy_advice(path);
+    return fmt::format("{}: sheaf reads local files only; copy it to this machine first{}{}", path,
+                       command.empty() ? "" : ": ", command);
+  }
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0 && errno == EACCES)
+    return path + ": permission denied; a folder on this path is closed to you";
+  return "no such file or folder: " + path;
+}
+
+std::string download_advice(std::string_view name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() || name.starts_with('.') ||
+      name.ends_with(".gguf") || name.ends_with(".safetensors") ||
+      !std::ranges::all_of(name, [&](const char& c) { return fits_name(c) || &c == &name[slash]; }))
+    return {};
+  return fmt::format(
+      "if this is the name of a model on Hugging Face, download it with `hf download {} "
+      "--local-dir models/{}` and name that folder",
+      name, name.substr(slash + 1));
+}
+
+std::string convert_advice(const std::string& path) {
+  std::string ending = fs::path(path).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  if (ending == ".csv") return convert_csv(path, ',');
+  if (ending == ".tsv") return convert_csv(path, '\t');
+  if (ending == ".xlsx" || ending == ".xls") return convert_excel(path);
+  if (ending == ".json")
+    return "if it has an object on each line, set input.format: jsonl; if it is one array, " +
+           convert_array(path);
+  return {};
+}
+
+std::string describe_foreign(const std::string& path, std::string_view first) {
+  const bool marked = first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff");
+  if (const size_t zero = first.substr(0, 2).find('\0'); marked || zero != first.npos)
+    return "the file is UTF-16, not UTF-8; " + convert_utf16(path, marked      ? "UTF-16"
+                                                                   : zero == 0 ? "UTF-16BE"
+                                                                               : "UTF-16LE");
+  if (first.starts_with("PAR1")) return "the file is Parquet; set input.format: parquet";
+  if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
+  first = first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));
+  if (first.starts_with('['))
+    return "the file is one JSON array, not an object on each line; " + convert_array(path);
+  if (first.starts_with('{')) return {};
+  const std::string_view line = first.substr(0, first.find('\n'));
+  for (const char separator : {'\t', ';', ','})
+    if (line.find(separator) != line.npos)
+      return "the file looks like CSV, not JSON lines; " + convert_csv(path, separator);
+  return {};
+}
+
+}  // namespace sheaf

@@ -1,0 +1,24 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace sheaf {
+
+// What to do about a path that leads to nothing sheaf reads. Commands are for a shell, in one line.
+
+/// Why nothing can be read at `path`, which does not exist or cannot be seen: a URL, no permission, no such
+/// file or folder.
+std::string describe_missing(const std::string& path);
+
+/// How to download a model, where `name` may be that of a Hugging Face repository; empty where it is not.
+std::string download_advice(std::string_view name);
+
+/// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.csv, .tsv, .xlsx,
+/// .json); empty for other endings.
+std::string convert_advice(const std::string& path);
+
+/// What a file of JSON lines is instead, by its `first` bytes, and how to convert it: UTF-16, a JSON array,
+/// Parquet, CSV. Empty where they do not tell. `first` must not be of a file that has JSON lines.
+std::string describe_foreign(const std::string& path, std::string_view first);
+
+}  // namespace sheaf

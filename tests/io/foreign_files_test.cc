@@ -1,0 +1,81 @@
+#include "io/base/foreign_files.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+#include "tests/io/fuzz.h"
+
+namespace sheaf {
+namespace {
+
+using namespace std::string_literals;
+
+/// Runs the command of an advice in the shell and gives back what it wrote into `target`.
+std::string converted(const std::string& advice, const std::string& target) {
+  constexpr std::string_view kBegin = "convert it: ";
+  const size_t at = advice.find(kBegin);
+  EXPECT_NE(at, std::string::npos) << advice;
+  if (at == std::string::npos) return {};
+  const std::string command = advice.substr(at + kBegin.size());
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return read_file(target);
+}
+
+TEST(ForeignFiles, CommandsConvert) {
+  const TempFolder folder;
+  const std::string lines =
+      "{\"id\": \"1\", \"name\": \"Oak, \\\"fine\\\"\"}\n{\"id\": \"2\", \"name\": \"Rye\"}\n";
+  const std::string csv =
+      folder.write("my items.csv", "\xEF\xBB\xBFid,name\r\n1,\"Oak, \"\"fine\"\"\"\r\n2,Rye\r\n");
+  EXPECT_EQ(converted(convert_advice(csv), folder.path("my items.jsonl")), lines);
+  EXPECT_EQ(converted(convert_advice(folder.write("t.tsv", "id\tname\n2\tRye\n")), folder.path("t.jsonl")),
+            "{\"id\": \"2\", \"name\": \"Rye\"}\n");
+  const std::string array = R"([{"id": "2", "name": "Rye"}])";
+  EXPECT_EQ(converted(convert_advice(folder.write("it's.json", array)), folder.path("it's.jsonl")),
+            "{\"id\": \"2\", \"name\": \"Rye\"}\n");
+  EXPECT_EQ(converted(describe_foreign(folder.write("a.jsonl", array), array), folder.path("a.new.jsonl")),
+            "{\"id\": \"2\", \"name\": \"Rye\"}\n");
+  const std::string wide = "\xff\xfe{\0}\0\n\0"s;
+  EXPECT_EQ(converted(describe_foreign(folder.write("w.jsonl", wide), wide), folder.path("w.new.jsonl")),
+            "{}\n");
+  const std::string semicolons = "id;name\n2;Rye\n";
+  EXPECT_EQ(converted(describe_foreign(folder.write("s.jsonl", semicolons), semicolons),
+                      folder.path("s.new.jsonl")),
+            "{\"id\": \"2\", \"name\": \"Rye\"}\n");
+}
+
+TEST(ForeignFiles, AreKnownByTheirBeginning) {
+  const auto begins = [](std::string_view first) { return describe_foreign("x.jsonl", first).substr(0, 22); };
+  EXPECT_EQ(begins("\xfe\xff\0{"s), "the file is UTF-16, no");
+  EXPECT_EQ(begins("{\0\"\0"s), "the file is UTF-16, no");
+  EXPECT_EQ(begins(" \n[{}]"), "the file is one JSON a");
+  EXPECT_EQ(begins("PAR1\x15"), "the file is Parquet; s");
+  EXPECT_EQ(begins("id,text\n"), "the file looks like CS");
+  for (const char* known : {"", "{\"a\": 1, ", "nonsense\n", "\xEF\xBB\xBF{\"a\": 1,"})
+    EXPECT_EQ(begins(known), "");
+}
+
+TEST(ForeignFiles, OtherNamesGetNoAdvice) {
+  for (const char* name : {"a.txt", "a", "a.jsonl", ""}) EXPECT_EQ(convert_advice(name), "");
+  for (const char* name :
+       {"model", "/models/Qwen3", "./a/b", "../a/b", "a/b/c", "models/x.gguf", "a/b c", "a/"})
+    EXPECT_EQ(download_advice(name), "") << name;
+  EXPECT_EQ(describe_missing("/no/such"), "no such file or folder: /no/such");
+  EXPECT_NE(describe_missing("gs://a/b").find("gcloud storage cp gs://a/b ."), std::string::npos);
+  EXPECT_NE(describe_missing("s3://a/b;rm x").find("aws s3 cp 's3://a/b;rm x' ."), std::string::npos);
+  EXPECT_EQ(describe_missing("hf://a/b"),
+            "hf://a/b: sheaf reads local files only; copy it to this machine first");
+}
+
+TEST(ForeignFiles, AnyBytesAreLookedAt) {
+  const std::vector<std::string_view> words = {"[", "{",    "\xff\xfe", "\xEF\xBB\xBF", ",", "\t",
+                                               "'", "PAR1", "\n"};
+  fuzz([&](std::mt19937_64& random) {
+    describe_foreign(mutate("a'b.csv", random, words), mutate("id,text\n1,Box\n", random, words));
+    convert_advice(mutate("a.csv", random, words));
+    download_advice(mutate("Qwen/Qwen3", random, words));
+  });
+}
+
+}  // namespace
+}  // namespace sheaf
