@@ -44,8 +44,8 @@ gpu-sanitize: build ## small CUDA tests under compute-sanitizer: memory and race
 gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
 	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' TORCH='$(TORCH)' bench/gpu_table
 
-cpu-bench: build ## the CPU in fp32, int16 and int8: products, steps, questions, the demo (SQUAD=dev-v2.0.json, THREADS=)
-	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_cpu_gemm bench_cpu_step
+cpu-bench: build ## the CPU in fp32, int16 and int8: products, other ops, steps, questions, the demo (SQUAD=dev-v2.0.json, THREADS=)
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_cpu_gemm bench_cpu_ops bench_cpu_step
 	@bench/cpu_table $(SQUAD)
 
 cpu-bench-peers: ## llama.cpp on the same model (built from its source package in build/llama, ten minutes; SQUAD=, THREADS=)

@@ -2,99 +2,16 @@
 //   ninja -C build/release bench_cpu_gemm && build/release/bench/bench_cpu_gemm [threads] [f32|int16|int8]
 // The limits it prints are measured beside: the multiply in the first cache, and reading memory.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <functional>
 #include <vector>
 
+#include "bench/cpu_limits.h"
 #include "bench/precision.h"
 #include "cpu/products.h"
 
 namespace sheaf {
 namespace {
-
-double best_seconds(const std::function<void()>& body) {
-  double best = 1e9;
-  double spent = 0;
-  for (int i = 0; i < 200 && (i < 5 || spent < 0.3); ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    body();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    best = std::min(best, seconds);
-    spent += seconds;
-  }
-  return best;
-}
-
-/// The multiply with everything in the first cache.
-double peak_gflops(const Kernels& kernels, ThreadPool& pool) {
-  constexpr int64_t kDepth = 128;
-  constexpr int64_t kRepeats = 20000;
-  std::vector<float> b(kDepth * kPanel * 4, 0.5f);
-  const double seconds = best_seconds([&] {
-    pool.run(pool.size(), [&](int64_t, int) {
-      std::vector<float> a(5 * kDepth, 0.25f);
-      std::vector<float> c(5 * 4 * kPanel);
-      const float* rows[5];
-      float* outs[5];
-      for (int i = 0; i < 5; ++i) {
-        rows[i] = a.data() + i * kDepth;
-        outs[i] = c.data() + i * 4 * kPanel;
-      }
-      for (int64_t i = 0; i < kRepeats; ++i)
-        kernels.multiply(rows, outs, 5, b.data(), kPanel, kPanel * kDepth, kDepth, 4, true);
-    });
-  });
-  return static_cast<double>(pool.size() * kRepeats * 2 * 5 * 4 * kPanel * kDepth) / seconds / 1e9;
-}
-
-/// The same in whole numbers, counting a multiply-add of the values once, however many planes it takes.
-double peak_gops(const IntKernels& kernels, int planes, ThreadPool& pool) {
-  constexpr int64_t kInputs = 512, kRows = 12, kRepeats = 20000;
-  const int64_t panel_bytes = kernels.panels.bytes(kInputs, planes);
-  const double seconds = best_seconds([&] {
-    pool.run(pool.size(), [&](int64_t, int) {
-      const std::vector<int8_t> a(static_cast<size_t>(kernels.rows.alone().bytes(kInputs, planes) * kRows),
-                                  3),
-          b(static_cast<size_t>(panel_bytes), 5);
-      const std::vector<float> scales(kPanel, 1.0f);
-      std::vector<float> c(kRows * kPanel);
-      float* rows[kRows];
-      for (int64_t i = 0; i < kRows; ++i) rows[i] = c.data() + i * kPanel;
-      const IntFactors factors{.a = a.data(),
-                               .rows = kRows,
-                               .b = b.data(),
-                               .panels = 1,
-                               .panel_stride = panel_bytes,
-                               .chunk_stride = kernels.panels.chunk_bytes(planes),
-                               .chunks = kernels.panels.chunks(kInputs),
-                               .planes = planes};
-      for (int64_t i = 0; i < kRepeats; ++i) kernels.multiply(factors, scales.data(), scales.data(), rows);
-    });
-  });
-  return static_cast<double>(pool.size() * kRepeats * 2 * kRows * kPanel * kInputs) / seconds / 1e9;
-}
-
-/// Reading a large array once, all threads together.
-double read_gbytes(const Kernels& kernels, ThreadPool& pool) {
-  constexpr int64_t kFloats = int64_t{64} << 20;
-  constexpr int64_t kChunk = 1 << 16;
-  FloatBuffer data(kFloats, "the array to read");
-  std::fill_n(data.data(), kFloats, 1.0f);
-  const double seconds = best_seconds([&] {
-    pool.run(kFloats / kChunk, [&](int64_t task, int) {
-      // One row is a read of b.
-      constexpr int64_t kDepth = kChunk / (4 * kPanel);
-      const std::vector<float> ones(kDepth, 1.0f);
-      const float* row = ones.data();
-      float sums[4 * kPanel];
-      float* out = sums;
-      kernels.multiply(&row, &out, 1, data.data() + task * kChunk, kPanel, kPanel * kDepth, kDepth, 4, false);
-    });
-  });
-  return static_cast<double>(kFloats) * sizeof(float) / seconds / 1e9;
-}
 
 void measure(int threads, CpuPrecision precision) {
   ThreadPool pool(threads);
@@ -102,10 +19,12 @@ void measure(int threads, CpuPrecision precision) {
   const Products products(precision, kernels, pool);
   const double peak = products.whole_numbers() ? peak_gops(products.int_kernels(), products.planes(), pool)
                                                : peak_gflops(kernels, pool);
+  const double bare = bare_gops(products, pool);
   const double value_bytes = products.whole_numbers() ? products.planes() : 4;
   const double bandwidth = read_gbytes(kernels, pool);
   fmt::print("{} thread(s), {}: {:.0f} GFLOP/s in the first cache, {:.1f} GB/s from memory\n", threads,
              products.describe(), peak, bandwidth);
+  if (bare > 0) fmt::print("the multiply instruction alone: {:.0f} GFLOP/s\n", bare);
   fmt::print("{:>14} {:>6} {:>6} {:>6} {:>9} {:>7} {:>12}\n", "shape", "N", "K", "rows", "GFLOP/s", "GB/s",
              "of limit");
   struct Shape {
@@ -132,7 +51,9 @@ void measure(int threads, CpuPrecision precision) {
       std::vector<float> y(static_cast<size_t>(rows * stride));
       const double seconds = best_seconds([&] {
                                for (const Linear& linear : linears)
-                                 x.multiply(linear, rows, y.data(), stride);
+                                 products.each_share(rows, [&](const RowShare& share) {
+                                   x.multiply(linear, share, y.data(), stride);
+                                 });
                              }) /
                              static_cast<double>(copies);
       const auto values = static_cast<double>(shape.outputs * shape.inputs);

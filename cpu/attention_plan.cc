@@ -67,9 +67,11 @@ std::vector<AttentionPlan::Run> cut_into_runs(const StepBatch& batch, const KeyS
     for (int32_t offset = 0; offset < in_page;) {
       const int64_t place = pool.place(page, offset);
       const bool joins = !runs.empty() && runs.back().place + runs.back().keys == place &&
-                         runs.back().keys % kPanel == 0 && runs.back().keys < AttentionPlan::kLongestRun;
-      const int32_t room = AttentionPlan::kLongestRun - (joins ? runs.back().keys : 0);
-      const int32_t taken = std::min(in_page - offset, room);
+                         runs.back().keys % kPanel == 0 && runs.back().keys < AttentionPlan::kLongestRun &&
+                         pool.left_in_stretch(place) < pool.left_in_stretch(runs.back().place);
+      const int64_t room = std::min<int64_t>(AttentionPlan::kLongestRun - (joins ? runs.back().keys : 0),
+                                             pool.left_in_stretch(place));
+      const auto taken = static_cast<int32_t>(std::min<int64_t>(in_page - offset, room));
       if (joins)
         runs.back().keys += taken;
       else
@@ -115,7 +117,7 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32
 
   // Enough blocks that all threads have work to the end.
   const int64_t rows = batch.rows();
-  const auto fair = static_cast<int32_t>(std::max<int64_t>(4, rows * kv_heads / (int64_t{4} * threads)));
+  const auto fair = static_cast<int32_t>(std::max<int64_t>(4, rows * kv_heads / (int64_t{8} * threads)));
   const int32_t most_rows = std::min(kMostRowsPerBlock, fair);
   struct BlockLook {
     int32_t tile;

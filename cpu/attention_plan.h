@@ -18,7 +18,7 @@ struct AttentionPlan {
     int32_t keys;
     int64_t place;
   };
-  static constexpr int32_t kLongestRun = 128;
+  static constexpr int32_t kLongestRun = 256;
 
   /// A row looking at the first `visible` keys of a span; they are keys offset, offset + 1 … of all that the
   /// row sees.
@@ -84,18 +84,20 @@ struct BlockView {
 int32_t looks_that_see(const AttentionPlan& plan, const AttentionPlan::Part& part, int32_t keys);
 
 /// Calls body(from, to, key, keys, place) for looks [from, to) of a part and the panels of keys [key, key +
-/// keys), which lie at `place`: first for those that see a whole run, then panel by panel for those that see
-/// the panel or some of it.
+/// keys), which lie at `place`: first for those that see a whole run, then for those that see as many of its
+/// panels, the last perhaps in part.
 template <class Body>
 void each_piece(const AttentionPlan& plan, const AttentionPlan::Part& part, Body&& body) {
   for (int32_t r = 0; r < part.runs; ++r) {
     const AttentionPlan::Run& run = plan.runs[static_cast<size_t>(part.first_run + r)];
     const int32_t whole = looks_that_see(plan, part, run.first_key + run.keys);
     if (whole > 0) body(0, whole, run.first_key, run.keys, run.place);
-    for (int32_t k = 0; k < run.keys; k += static_cast<int32_t>(kPanel)) {
-      const int32_t some = looks_that_see(plan, part, run.first_key + k + 1);
-      if (some <= whole) break;
-      body(whole, some, run.first_key + k, static_cast<int32_t>(kPanel), run.place + k);
+    const int32_t some = looks_that_see(plan, part, run.first_key + 1);
+    for (int32_t from = whole, to = 0; from < some; from = to) {
+      const int32_t seen = plan.looks[static_cast<size_t>(part.first_look + from)].visible - run.first_key;
+      const auto keys = static_cast<int32_t>(round_up_to_panel(seen));
+      to = looks_that_see(plan, part, run.first_key + keys - static_cast<int32_t>(kPanel) + 1);
+      body(from, to, run.first_key, keys, run.place);
     }
   }
 }

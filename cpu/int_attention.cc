@@ -86,11 +86,12 @@ struct BlockRun : BlockView {
     return scratch.gathered.data() + index / together * together * row_bytes +
            index % together * kernels.rows.step;
   }
-  void put_pieces(const int8_t* from, int64_t bytes, int8_t* to) const {
-    const int64_t step = kernels.rows.step, apart = kernels.rows.together * step;
-    if (apart == step)
+  /// `layout` is a copy, which no written byte can change.
+  static void put_pieces(IntLayout layout, const int8_t* from, int64_t bytes, int8_t* to) {
+    const int64_t apart = layout.together * layout.step;
+    if (apart == layout.step)
       std::memcpy(to, from, static_cast<size_t>(bytes));
-    else if (step == 8)
+    else if (layout.step == 8)
       for (int64_t i = 0; i < bytes; i += 8, to += apart) std::memcpy(to, from + i, 8);
     else
       for (int64_t i = 0; i < bytes; i += 4, to += apart) std::memcpy(to, from + i, 4);
@@ -102,7 +103,7 @@ struct BlockRun : BlockView {
     for (int32_t i = 0; i < part.looks; ++i)
       for (int64_t g = 0; g < group; ++g, ++count) {
         const int64_t query = look(part, i).row_in_block * group + g;
-        put_pieces(scratch.queries.data() + query * query_bytes(), query_bytes(),
+        put_pieces(kernels.rows, scratch.queries.data() + query * query_bytes(), query_bytes(),
                    gathered(count, query_bytes()));
         scratch.gathered_scales[static_cast<size_t>(count)] =
             scratch.query_scales[static_cast<size_t>(query)];
@@ -116,9 +117,11 @@ struct BlockRun : BlockView {
     // From the beginning of a group: the look before has these scores already and gets them again.
     const int64_t first = from * group / kernels.rows.together * kernels.rows.together;
     const int64_t count = to * group - first;
-    for (int64_t i = 0; i < count; ++i) {
-      const AttentionPlan::Look& l = look(part, static_cast<int32_t>((first + i) / group));
-      scratch.c[static_cast<size_t>(i)] = scores(l.row_in_block, (first + i) % group) + l.offset + key;
+    auto i = static_cast<int32_t>(first / group);
+    for (int64_t g = first % group, at = 0; at < count; ++i, g = 0) {
+      const AttentionPlan::Look& l = look(part, i);
+      for (; g < group; ++g, ++at)
+        scratch.c[static_cast<size_t>(at)] = scores(l.row_in_block, g) + l.offset + key;
     }
     kernels.multiply({.a = scratch.gathered.data() + first * query_bytes(),
                       .rows = count,
@@ -176,29 +179,31 @@ struct BlockRun : BlockView {
   /// Adds the values of keys [key, key + keys), as far as they see them, to looks [from, to).
   void mix(const AttentionPlan::Part& part, int32_t from, int32_t to, int32_t key, int32_t keys,
            int64_t place) const {
+    const IntLayout layout = kernels.rows;
     const int64_t chunks = kernels.panels.chunks(keys);
     const int64_t row_bytes = chunks * kChunk * kPlanes;
     int64_t count = 0;
     for (int32_t i = from; i < to; ++i) {
       const AttentionPlan::Look& l = look(part, i);
-      for (int64_t g = 0; g < group; ++g, ++count) {
-        int8_t* pieces = gathered(count, row_bytes);
-        for (int64_t chunk = 0; chunk < chunks; ++chunk)
-          for (int plane = 0; plane < kPlanes; ++plane, pieces += kChunk * kernels.rows.together) {
-            const int64_t first = key + chunk * kChunk;
-            const int8_t* from_weights = weights(l.row_in_block, g, plane) + l.offset + first;
-            if (l.visible - first >= kChunk) {
-              put_pieces(from_weights, kChunk, pieces);
-            } else {  // what follows is of the row's next span
-              int8_t some[kChunk];
-              std::fill_n(some, kChunk, static_cast<int8_t>(kernels.rows.flip));
-              std::copy_n(from_weights, std::max<int64_t>(l.visible - first, 0), some);
-              put_pieces(some, kChunk, pieces);
-            }
+      const int64_t seen = std::min<int64_t>(keys, l.visible - key);
+      for (int64_t g = 0; g < group; ++g, ++count)
+        for (int plane = 0; plane < kPlanes; ++plane) {
+          const int8_t* from_weights = weights(l.row_in_block, g, plane) + l.offset + key;
+          int8_t* pieces = gathered(count, row_bytes) + plane * kChunk * layout.together;
+          const int64_t apart = kPlanes * kChunk * layout.together;
+          int64_t first = 0;
+          for (; first + kChunk <= seen; first += kChunk, pieces += apart)
+            put_pieces(layout, from_weights + first, kChunk, pieces);
+          if (first < seen) {  // what follows is of the row's next span
+            int8_t some[kChunk];
+            std::fill_n(some, kChunk, static_cast<int8_t>(layout.flip));
+            std::copy_n(from_weights + first, seen - first, some);
+            put_pieces(layout, some, kChunk, pieces);
           }
-        scratch.sum_rows[static_cast<size_t>(count)] =
+        }
+      for (int64_t g = 0; g < group; ++g)
+        scratch.sum_rows[static_cast<size_t>(count - group + g)] =
             scratch.sums.data() + (l.row_in_block * group + g) * sum_count();
-      }
     }
     kernels.add({.a = scratch.gathered.data(),
                  .rows = count,

@@ -9,21 +9,16 @@
 namespace sheaf {
 
 IntKvPool::IntKvPool(const ModelConfig& config, const IntKernels& kernels, int32_t pages, int32_t page_size)
-    : KvPlaces(pages, page_size),
-      kv_heads_(config.kv_heads),
-      head_dim_(config.head_dim),
-      layout_(kernels.panels) {
-  const int64_t vectors = int64_t{config.layers} * kv_heads_;
+    : KvPlaces(config, pages, page_size), head_dim_(config.head_dim), layout_(kernels.panels) {
   const int64_t key_bytes = key_panel_bytes() / kPanel, value_bytes = value_chunk_bytes() / kPanel;
-  // The product may not fit 64 bits, so it is checked as a floating number first.
-  const double bytes = static_cast<double>(places()) * static_cast<double>(vectors) *
-                       static_cast<double>(key_bytes + value_bytes + int64_t{3 * sizeof(float)});
+  const double bytes =
+      vectors_as_double() * static_cast<double>(key_bytes + value_bytes + int64_t{3 * sizeof(float)});
   check_pool(bytes, false);
-  keys_ = LargeBuffer<int8_t>(places() * vectors * key_bytes, "the keys of the key/value pool");
-  values_ = LargeBuffer<int8_t>(places() * vectors * value_bytes, "the values of the key/value pool");
-  key_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
-  log_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
-  inverse_scales_ = FloatBuffer(places() * vectors, "the scales of the key/value pool");
+  keys_ = LargeBuffer<int8_t>(vectors() * key_bytes, "the keys of the key/value pool");
+  values_ = LargeBuffer<int8_t>(vectors() * value_bytes, "the values of the key/value pool");
+  key_scales_ = FloatBuffer(vectors(), "the scales of the key/value pool");
+  log_scales_ = FloatBuffer(vectors(), "the scales of the key/value pool");
+  inverse_scales_ = FloatBuffer(vectors(), "the scales of the key/value pool");
   check_pool(bytes, true);
 }
 

@@ -46,11 +46,6 @@ class IntKvPool : public KvPlaces {
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
 
  private:
-  int64_t index(int64_t layer, int64_t head, int64_t place) const {
-    return (layer * kv_heads_ + head) * places() + place;
-  }
-
-  int64_t kv_heads_ = 0;
   int64_t head_dim_ = 0;
   IntLayout layout_{};
   LargeBuffer<int8_t> keys_;

@@ -14,6 +14,7 @@ constexpr int64_t kRowBlock = 96;
 /// Few rows are bound by reading weights, which is fastest in long runs; many rows by work, shared out
 /// evenly.
 int64_t panels_per_task(const IntKernels& kernels, const ThreadPool& pool, int64_t panels, int64_t rows) {
+  if (pool.size() == 1) return panels;
   const int64_t runs = int64_t{2} * pool.size();
   if (rows >= 64) return std::clamp<int64_t>(panels / (2 * runs), 1, 3) * kernels.panels_at_once;
   if (rows >= 16) return 2 * kernels.panels_at_once;
@@ -75,39 +76,40 @@ void IntRows::set(int64_t row, const float* x) {
 }
 
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
-           int64_t rows, float* y, int64_t y_stride) {
+           int64_t first, int64_t rows, float* y, int64_t y_stride) {
   const int64_t panels = round_up_to_panel(linear.outputs) / kPanel;
   const int64_t per_task = panels_per_task(kernels, pool, panels, rows);
   pool.run((panels + per_task - 1) / per_task, [&](int64_t task, int) {
-    const int64_t first = task * per_task, count = std::min(per_task, panels - first);
+    const int64_t panel = task * per_task, count = std::min(per_task, panels - panel);
     std::array<float*, kRowBlock> c;
     for (int64_t row = 0; row < rows; row += kRowBlock) {
       const int64_t block = std::min(kRowBlock, rows - row);
       for (int64_t i = 0; i < block; ++i)
-        c[static_cast<size_t>(i)] = y + (row + i) * y_stride + first * kPanel;
-      kernels.multiply(factors_of(linear, kernels, x, row, block, first, count), x.scales() + row,
-                       linear.scales.data() + first * kPanel, c.data());
+        c[static_cast<size_t>(i)] = y + (row + i) * y_stride + panel * kPanel;
+      kernels.multiply(factors_of(linear, kernels, x, first + row, block, panel, count),
+                       x.scales() + first + row, linear.scales.data() + panel * kPanel, c.data());
     }
   });
 }
 
 void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kernels& float_kernels,
-                 ThreadPool& pool, const IntRows& x, int64_t rows, float* y, int64_t y_stride) {
+                 ThreadPool& pool, const IntRows& x, int64_t first, int64_t rows, float* y,
+                 int64_t y_stride) {
   constexpr int64_t kRoom = kRowBlock * 2 * kPanel;
   const int64_t pairs = linear.outputs / (2 * kPanel);
   const int64_t per_task = std::max<int64_t>(1, panels_per_task(kernels, pool, 2 * pairs, rows) / 2);
   pool.run((pairs + per_task - 1) / per_task, [&](int64_t task, int) {
-    const int64_t first = task * per_task, end = std::min(first + per_task, pairs);
+    const int64_t begin = task * per_task, end = std::min(begin + per_task, pairs);
     alignas(64) std::array<float, kRoom> both;
     std::array<float*, kRowBlock> c;
     for (int64_t row = 0; row < rows; row += kRowBlock) {
       const int64_t block = std::min(kRowBlock, rows - row);
       const int64_t most = kRoom / (block * 2 * kPanel);
-      for (int64_t pair = first; pair < end; pair += most) {
+      for (int64_t pair = begin; pair < end; pair += most) {
         const int64_t count = std::min(most, end - pair), width = count * 2 * kPanel;
         for (int64_t i = 0; i < block; ++i) c[static_cast<size_t>(i)] = both.data() + i * width;
-        kernels.multiply(factors_of(linear, kernels, x, row, block, 2 * pair, 2 * count), x.scales() + row,
-                         linear.scales.data() + 2 * pair * kPanel, c.data());
+        kernels.multiply(factors_of(linear, kernels, x, first + row, block, 2 * pair, 2 * count),
+                         x.scales() + first + row, linear.scales.data() + 2 * pair * kPanel, c.data());
         for (int64_t i = 0; i < count; ++i)
           float_kernels.gated_silu(both.data() + i * 2 * kPanel, width, block,
                                    y + row * y_stride + (pair + i) * kPanel, y_stride);

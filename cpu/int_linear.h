@@ -44,12 +44,12 @@ class IntRows {
   FloatBuffer scales_;
 };
 
-/// y[row][n] = Σₖ x[row][k] · W[n][k]; y has room for outputs rounded up to kPanel in every row.
+/// y[row][n] = Σₖ x[first + row][k] · W[n][k]; y has room for outputs rounded up to kPanel in every row.
 void apply(const IntLinear& linear, const IntKernels& kernels, ThreadPool& pool, const IntRows& x,
-           int64_t rows, float* y, int64_t y_stride);
+           int64_t first, int64_t rows, float* y, int64_t y_stride);
 
 /// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
 void apply_gated(const IntLinear& linear, const IntKernels& kernels, const Kernels& float_kernels,
-                 ThreadPool& pool, const IntRows& x, int64_t rows, float* y, int64_t y_stride);
+                 ThreadPool& pool, const IntRows& x, int64_t first, int64_t rows, float* y, int64_t y_stride);
 
 }  // namespace sheaf

@@ -8,24 +8,42 @@
 namespace sheaf {
 
 /// Where keys and values lie. A page takes a multiple of 16 places, so pages of 16, 32 … tokens waste
-/// nothing.
+/// nothing. Places are cut into stretches, which hold all layers and heads one after the other: tokens that
+/// come and go take few of the machine's large pages, and most keys of a head still lie in a row.
 class KvPlaces {
  public:
   KvPlaces() = default;
-  KvPlaces(int32_t pages, int32_t page_size);
+  KvPlaces(const ModelConfig& config, int32_t pages, int32_t page_size);
 
   int32_t pages() const { return pages_; }
   int32_t page_size() const { return page_size_; }
   int64_t places() const { return pages_ * page_places_; }
+  /// Keys of all layers and heads, the last stretch filled up. Their number may not fit 64 bits, so it is
+  /// first asked for as a floating number.
+  int64_t vectors() const { return stretches() * stretch_ * layers_ * kv_heads_; }
+  double vectors_as_double() const {
+    return static_cast<double>(stretches() * stretch_) * static_cast<double>(layers_ * kv_heads_);
+  }
+  /// Of a head's vector; those of a stretch lie in a row.
+  int64_t index(int64_t layer, int64_t head, int64_t place) const {
+    return ((place / stretch_ * layers_ + layer) * kv_heads_ + head) * stretch_ + place % stretch_;
+  }
+  /// Places from this one to the end of its stretch.
+  int64_t left_in_stretch(int64_t place) const { return stretch_ - place % stretch_; }
 
   /// The place of key `offset` of a page.
   int64_t place(int64_t page, int64_t offset) const { return page * page_places_ + offset; }
   int64_t place_of_slot(int64_t slot) const { return place(slot / page_size_, slot % page_size_); }
 
  private:
+  int64_t stretches() const { return (places() + stretch_ - 1) / stretch_; }
+
   int32_t pages_ = 0;
   int32_t page_size_ = 0;
   int64_t page_places_ = 0;
+  int64_t stretch_ = 1;
+  int64_t layers_ = 0;
+  int64_t kv_heads_ = 0;
 };
 
 /// The keys and values of all layers in fp32. Keys lie as panels of 16 slots, [slots / 16][head_dim][16], so
@@ -40,17 +58,16 @@ class KvPool : public KvPlaces {
 
   /// The panel that starts at `place`, a multiple of 16.
   const float* key_panel(int64_t layer, int64_t head, int64_t place) const {
-    return keys_.data() + ((layer * kv_heads_ + head) * places() + place) * head_dim_;
+    return keys_.data() + index(layer, head, place) * head_dim_;
   }
   const float* value(int64_t layer, int64_t head, int64_t place) const {
-    return values_.data() + ((layer * kv_heads_ + head) * places() + place) * value_stride_;
+    return values_.data() + index(layer, head, place) * value_stride_;
   }
   /// Stores head_dim floats each.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
 
  private:
-  int64_t kv_heads_ = 0;
   int64_t head_dim_ = 0;
   int64_t value_stride_ = 0;
   FloatBuffer keys_;

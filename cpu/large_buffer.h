@@ -17,6 +17,7 @@ void check_pool(double bytes, bool made);
 /// Zeroed memory from the system, which MappedBytes gives back.
 struct MappedBytes {
   int64_t bytes = 0;
+  std::shared_ptr<const void> chunk;  ///< that the memory is a part of, or null; it goes with its last part
   void operator()(void* data) const;
 };
 std::unique_ptr<void, MappedBytes> map_zeroed(int64_t bytes, const char* what);

@@ -24,19 +24,24 @@ void ProductRows::reserve(int64_t rows, int64_t inputs, int64_t stride, const ch
   if (products_.whole_numbers()) ints_.reserve(products_.int_kernels_, rows, inputs, products_.planes());
 }
 
-void ProductRows::multiply(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const {
+void ProductRows::multiply(const Linear& linear, const RowShare& share, float* y, int64_t y_stride) const {
+  const auto [first, count, threads] = share;
+  y += first * y_stride;
   if (products_.whole_numbers())
-    apply(linear.ints, products_.int_kernels_, products_.threads_, ints_, rows, y, y_stride);
+    apply(linear.ints, products_.int_kernels_, threads, ints_, first, count, y, y_stride);
   else
-    apply(linear.floats, products_.kernels_, products_.threads_, floats_.data(), stride_, rows, y, y_stride);
+    apply(linear.floats, products_.kernels_, threads, row(first), stride_, count, y, y_stride);
 }
 
-void ProductRows::multiply_gated(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const {
+void ProductRows::multiply_gated(const Linear& linear, const RowShare& share, float* y,
+                                 int64_t y_stride) const {
+  const auto [first, count, threads] = share;
   const Kernels& kernels = products_.kernels_;
+  y += first * y_stride;
   if (products_.whole_numbers())
-    apply_gated(linear.ints, products_.int_kernels_, kernels, products_.threads_, ints_, rows, y, y_stride);
+    apply_gated(linear.ints, products_.int_kernels_, kernels, threads, ints_, first, count, y, y_stride);
   else
-    apply_gated(linear.floats, kernels, products_.threads_, floats_.data(), stride_, rows, y, y_stride);
+    apply_gated(linear.floats, kernels, threads, row(first), stride_, count, y, y_stride);
 }
 
 }  // namespace sheaf

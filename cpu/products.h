@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <initializer_list>
 
 #include "core/model/footprint.h"
@@ -11,6 +12,14 @@ namespace sheaf {
 struct Linear {
   PackedLinear floats;
   IntLinear ints;
+};
+
+/// Rows [first, first + count) of a step, and the threads that work on them together. `first` is even, as
+/// IntKernels' groups of rows want it.
+struct RowShare {
+  int64_t first;
+  int64_t count;
+  ThreadPool& threads;
 };
 
 /// How a backend multiplies: everything in fp32, or everything in whole numbers.
@@ -28,6 +37,22 @@ class Products {
 
   Linear pack(std::initializer_list<const Matrix*> matrices, RowOrder order = RowOrder::stacked) const;
 
+  /// Calls body(share) until all rows are done. Few rows are one share, on which all threads work together.
+  /// Of many, a thread takes a block and keeps what it computes in its own cache; nobody waits for anybody
+  /// until the end. In fp32 every thread would read four times as many bytes of weights, which costs more
+  /// than that.
+  template <class Body>
+  void each_share(int64_t rows, Body&& body) const {
+    constexpr int64_t kFew = 24, kMost = 72;  // rows of a thread
+    const int64_t threads = threads_.size();
+    if (!whole_numbers() || rows < kFew * threads) return body(RowShare{0, rows, threads_});
+    const int64_t blocks = (rows + kMost * threads - 1) / (kMost * threads) * threads;  // as many for each
+    const int64_t block = (rows + 2 * blocks - 1) / (2 * blocks) * 2;
+    threads_.run((rows + block - 1) / block, [&](int64_t task, int) {
+      body(RowShare{task * block, std::min(block, rows - task * block), alone_});
+    });
+  }
+
  private:
   friend class ProductRows;
 
@@ -35,6 +60,7 @@ class Products {
   const Kernels& kernels_;
   const IntKernels& int_kernels_;
   ThreadPool& threads_;
+  mutable ThreadPool alone_{1};
 };
 
 /// The rows that go into products. Each is written as fp32 and then said to be ready.
@@ -51,11 +77,11 @@ class ProductRows {
     if (products_.whole_numbers()) ints_.set(index, row(index));
   }
 
-  /// y[row][n] = Σₖ x[row][k] · W[n][k] for the first `rows` rows; y has room for outputs rounded up to
-  /// kPanel in every row.
-  void multiply(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const;
+  /// y[row][n] = Σₖ x[row][k] · W[n][k] for the rows of a share; y has room for outputs rounded up to kPanel
+  /// in every row.
+  void multiply(const Linear& linear, const RowShare& share, float* y, int64_t y_stride) const;
   /// y[row][n] = silu(gate) · up, of a gate and an up matrix in turns; y likewise.
-  void multiply_gated(const Linear& linear, int64_t rows, float* y, int64_t y_stride) const;
+  void multiply_gated(const Linear& linear, const RowShare& share, float* y, int64_t y_stride) const;
 
  private:
   const Products& products_;

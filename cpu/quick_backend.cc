@@ -11,6 +11,7 @@
 #include "cpu/cpu_backend.h"
 #include "cpu/products.h"
 #include "cpu/reference/rope_angles.h"
+#include "cpu/rotate.h"
 
 namespace sheaf {
 namespace {
@@ -99,9 +100,13 @@ class QuickBackend final : public Backend {
     plan_ = plan_attention(batch, attention_->places(), config_.heads / config_.kv_heads, config_.kv_heads,
                            threads_.size());
     make_room();
-    each_row([&](int64_t row) {
-      embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
-      fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * config_.rotary_dim);
+    products_.each_share(rows_, [&](const RowShare& share) {
+      each_row(share, [&](int64_t row) {
+        embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
+        fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * config_.rotary_dim);
+        enter_row(row, layers_.front().attention_norm);
+      });
+      enter_layer(batch, 0, share);
     });
     for (size_t i = 0; i < layers_.size(); ++i) run_layer(batch, static_cast<int64_t>(i));
     pick_all(batch, picked, logits);
@@ -125,12 +130,12 @@ class QuickBackend final : public Backend {
   }
 
   template <class Body>
-  void each_row(Body&& body) {
+  static void each_row(const RowShare& share, Body&& body) {
     // Rows in bundles: one alone is too little to hand to a thread.
     constexpr int64_t kBundle = 4;
-    threads_.run((rows_ + kBundle - 1) / kBundle, [&](int64_t task, int) {
-      const int64_t end = std::min((task + 1) * kBundle, rows_);
-      for (int64_t row = task * kBundle; row < end; ++row) body(row);
+    share.threads.run((share.count + kBundle - 1) / kBundle, [&](int64_t task, int) {
+      const int64_t end = std::min((task + 1) * kBundle, share.count);
+      for (int64_t row = task * kBundle; row < end; ++row) body(share.first + row);
     });
   }
 
@@ -138,16 +143,6 @@ class QuickBackend final : public Backend {
     const int32_t half = config_.rotary_dim / 2;
     for (int32_t i = 0; i < half; ++i)
       std::tie(angles[i], angles[half + i]) = rope_angle(config_, position, i);
-  }
-
-  void rotate(const float* angles, float* head) const {
-    const int32_t half = config_.rotary_dim / 2;
-    for (int32_t i = 0; i < half; ++i) {
-      const float first = head[i];
-      const float second = head[i + half];
-      head[i] = first * angles[i] - second * angles[half + i];
-      head[i + half] = second * angles[i] + first * angles[half + i];
-    }
   }
 
   void normalize_heads(float* heads, int64_t size, const std::vector<float>& weight) const {
@@ -166,12 +161,12 @@ class QuickBackend final : public Backend {
     normalize_heads(queries, q_size(), layer.q_norm);
     normalize_heads(keys, kv_size(), layer.k_norm);
     const float* angles = angles_.data() + row * config_.rotary_dim;
-    for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, queries + i);
+    for (int64_t i = 0; i < q_size(); i += config_.head_dim) rotate(angles, config_.rotary_dim, queries + i);
     const float scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
     for (int64_t i = 0; i < q_size(); ++i) queries[i] *= scale;
     const int64_t place = attention_->places().place_of_slot(slot);
     for (int64_t head = 0; head < config_.kv_heads; ++head) {
-      rotate(angles, keys + head * config_.head_dim);
+      rotate(angles, config_.rotary_dim, keys + head * config_.head_dim);
       attention_->write(index, head, place, keys + head * config_.head_dim, values + head * config_.head_dim);
     }
   }
@@ -193,29 +188,43 @@ class QuickBackend final : public Backend {
     normed_.ready(row);
   }
 
-  void run_layer(const StepBatch& batch, int64_t index) {
+  /// What comes before a layer's attention, of rows that are entered.
+  void enter_layer(const StepBatch& batch, int64_t index, const RowShare& share) {
     const Layer& layer = layers_[static_cast<size_t>(index)];
-    if (index == 0) each_row([&](int64_t row) { enter_row(row, layer.attention_norm); });
-    normed_.multiply(layer.qkv, rows_, qkv_.data(), qkv_stride());
-    each_row([&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
+    normed_.multiply(layer.qkv, share, qkv_.data(), qkv_stride());
+    each_row(share,
+             [&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
+  }
+
+  /// What comes after it.
+  void leave_layer(int64_t index, const RowShare& share) {
+    const Layer& layer = layers_[static_cast<size_t>(index)];
+    if (products_.whole_numbers()) each_row(share, [&](int64_t row) { mixed_.ready(row); });
+    mixed_.multiply(layer.o, share, y_.data(), hidden_stride());
+    each_row(share, [&](int64_t row) {
+      add_residual(row, layer.attention_norm);
+      enter_row(row, layer.mlp_norm);
+    });
+    normed_.multiply_gated(layer.gate_up, share, gated_.data(), gated_stride());
+    if (products_.whole_numbers()) each_row(share, [&](int64_t row) { gated_.ready(row); });
+    gated_.multiply(layer.down, share, y_.data(), hidden_stride());
+    const bool last = static_cast<size_t>(index) + 1 == layers_.size();
+    each_row(share, [&](int64_t row) {
+      add_residual(row, layer.mlp_norm);
+      if (!last) enter_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
+    });
+  }
+
+  /// A layer's attention and everything up to the next.
+  void run_layer(const StepBatch& batch, int64_t index) {
     for (const KeyCopy& copy : batch.copies)
       for (int64_t head = 0; head < config_.kv_heads; ++head)
         attention_->copy(index, head, attention_->places().place_of_slot(copy.from),
                          attention_->places().place_of_slot(copy.to));
     attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
-    if (products_.whole_numbers()) each_row([&](int64_t row) { mixed_.ready(row); });
-    mixed_.multiply(layer.o, rows_, y_.data(), hidden_stride());
-    each_row([&](int64_t row) {
-      add_residual(row, layer.attention_norm);
-      enter_row(row, layer.mlp_norm);
-    });
-    normed_.multiply_gated(layer.gate_up, rows_, gated_.data(), gated_stride());
-    if (products_.whole_numbers()) each_row([&](int64_t row) { gated_.ready(row); });
-    gated_.multiply(layer.down, rows_, y_.data(), hidden_stride());
-    const bool last = static_cast<size_t>(index) + 1 == layers_.size();
-    each_row([&](int64_t row) {
-      add_residual(row, layer.mlp_norm);
-      if (!last) enter_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
+    products_.each_share(rows_, [&](const RowShare& share) {
+      leave_layer(index, share);
+      if (static_cast<size_t>(index) + 1 < layers_.size()) enter_layer(batch, index + 1, share);
     });
   }
 
@@ -236,7 +245,7 @@ class QuickBackend final : public Backend {
                           final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.row(i));
         normed_picks_.ready(i);
       }
-      normed_picks_.multiply(output_, count, logits_.data(), stride);
+      normed_picks_.multiply(output_, {0, count, threads_}, logits_.data(), stride);
       threads_.run(count, [&](int64_t i, int) {
         const auto index = first + static_cast<size_t>(i);
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));

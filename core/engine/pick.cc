@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -75,24 +76,47 @@ Pair exp_of_negative(Pair x) {
   return p * std::bit_cast<Pair>((std::bit_cast<IntPair>(shifted) + 1023) << 52);
 }
 
-double exp_of_negative(double x) {
-  return exp_of_negative(Pair{x, x})[0];
+// Four floats, likewise.
+using Quad = float __attribute__((vector_size(16)));
+using IntQuad = int32_t __attribute__((vector_size(16)));
+
+/// e^x for x <= 0 to about 3e-7 of itself; NaN and all below -87 count as -87, next to nothing.
+[[gnu::always_inline]] inline Quad exp_of_negative(Quad x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23, as above
+  const Quad lowest = Quad{} - 87.0f;
+  x = x > lowest ? x : lowest;
+  x *= 1.44269504f;
+  const Quad shifted = x + kRound;
+  const Quad f = x - (shifted - kRound), square = f * f;
+  const Quad p =
+      ((f * 1.3276472e-3f + 9.67554133e-3f) * square + (f * 5.55071327e-2f + 2.40221197e-1f)) * square +
+      (f * 6.93146967e-1f + 1.0f);
+  return p * std::bit_cast<Quad>((std::bit_cast<IntQuad>(shifted) + 127) << 23);
+}
+
+/// Of a multiple of kLanes logits, few enough for a float.
+float sum_stretch(const float* logits, size_t count, float top) {
+  Quad lanes[kLanes / 4] = {};
+  for (size_t i = 0; i < count; i += kLanes) {
+    Quad quads[kLanes / 4];
+    std::memcpy(quads, logits + i, sizeof quads);
+#pragma GCC unroll 4
+    for (size_t lane = 0; lane < kLanes / 4; ++lane) lanes[lane] += exp_of_negative(quads[lane] - top);
+  }
+  const Quad all = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  return (all[0] + all[1]) + (all[2] + all[3]);
 }
 
 double sum_of_exp(std::span<const float> logits, float top) {
-  Pair lanes[kLanes / 2] = {};
-  size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes)
-#pragma GCC unroll 8
-    for (size_t lane = 0; lane < kLanes; lane += 2) {
-      const Pair pair = {static_cast<double>(logits[i + lane]), static_cast<double>(logits[i + lane + 1])};
-      lanes[lane / 2] += exp_of_negative(pair - static_cast<double>(top));
-    }
+  constexpr size_t kStretch = 16 * kLanes;
+  const size_t whole = logits.size() / kLanes * kLanes;
   double sum = 0;
-  for (const Pair& lane : lanes) sum += lane[0] + lane[1];
-  for (; i < logits.size(); ++i)
-    sum += exp_of_negative(static_cast<double>(logits[i]) - static_cast<double>(top));
-  return sum;
+  for (size_t i = 0; i < whole; i += kStretch)
+    sum += static_cast<double>(sum_stretch(logits.data() + i, std::min(kStretch, whole - i), top));
+  float rest[kLanes];
+  std::fill(rest, rest + kLanes, kNever);
+  std::copy(logits.begin() + static_cast<std::ptrdiff_t>(whole), logits.end(), rest);
+  return sum + static_cast<double>(sum_stretch(rest, kLanes, top));
 }
 
 /// Log-probabilities over the whole vocabulary, whose highest logit is `top`.

@@ -11,18 +11,24 @@ using Ints __attribute__((vector_size(16))) = int32_t;
 using Shorts __attribute__((vector_size(16))) = int16_t;
 using Bytes __attribute__((vector_size(16))) = int8_t;
 
-/// The low bytes of sixteen numbers.
-[[gnu::always_inline]] inline Bytes low_bytes(Ints a, Ints b, Ints c, Ints d) {
-  constexpr Shorts kEven = {0, 2, 4, 6, 8, 10, 12, 14};
-  const Shorts left = __builtin_shuffle(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b), kEven);
-  const Shorts right = __builtin_shuffle(reinterpret_cast<Shorts>(c), reinterpret_cast<Shorts>(d), kEven);
-  return __builtin_shuffle(reinterpret_cast<Bytes>(left), reinterpret_cast<Bytes>(right),
+/// The lower halves of eight numbers.
+[[gnu::always_inline]] inline Shorts low_halves(Ints a, Ints b) {
+  return __builtin_shuffle(reinterpret_cast<Shorts>(a), reinterpret_cast<Shorts>(b),
+                           Shorts{0, 2, 4, 6, 8, 10, 12, 14});
+}
+[[gnu::always_inline]] inline Bytes low_halves(Shorts a, Shorts b) {
+  return __builtin_shuffle(reinterpret_cast<Bytes>(a), reinterpret_cast<Bytes>(b),
                            Bytes{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30});
 }
 
-/// The bytes above them, after rounding to the nearest.
+/// The low bytes of sixteen numbers.
+[[gnu::always_inline]] inline Bytes low_bytes(Ints a, Ints b, Ints c, Ints d) {
+  return low_halves(low_halves(a, b), low_halves(c, d));
+}
+
+/// The bytes above them, after rounding to the nearest; numbers of up to ±32,639.
 [[gnu::always_inline]] inline Bytes high_bytes(Ints a, Ints b, Ints c, Ints d) {
-  return low_bytes((a + 128) >> 8, (b + 128) >> 8, (c + 128) >> 8, (d + 128) >> 8);
+  return low_halves((low_halves(a, b) + 128) >> 8, (low_halves(c, d) + 128) >> 8);
 }
 
 /// values · by, rounded to the nearest whole number: adding 1.5 · 2²³ leaves it in the low 22 bits.

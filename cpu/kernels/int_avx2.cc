@@ -26,12 +26,9 @@ template <int Planes>
 [[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, __m128i high,
                                        __m128i low) {
   __m128 sum = _mm_cvtepi32_ps(high);
-  if constexpr (Planes == 2) {
-    const __m128 plane = _mm_set1_ps(256.0f);
-    sum = _mm_mul_ps(_mm_add_ps(_mm_mul_ps(sum, plane), _mm_cvtepi32_ps(low)), plane);
-  }
-  const __m128 scales =
-      _mm_mul_ps(_mm_loadu_ps(out.column_scales + column), _mm_set1_ps(out.row_scales[row]));
+  if constexpr (Planes == 2) sum = _mm_add_ps(_mm_mul_ps(sum, _mm_set1_ps(256.0f)), _mm_cvtepi32_ps(low));
+  const float row_scale = out.row_scales[row] * (Planes == 2 ? 256.0f : 1.0f);
+  const __m128 scales = _mm_mul_ps(_mm_loadu_ps(out.column_scales + column), _mm_set1_ps(row_scale));
   _mm_storeu_ps(out.c[row] + column, _mm_mul_ps(sum, scales));
 }
 
@@ -56,7 +53,7 @@ struct Avx2Tiles {
   template <int Planes, int Rows, class Out>
   [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, int64_t /*rows*/,
                                           const int8_t* b, int64_t chunk_stride, int64_t chunks,
-                                          int64_t column, const Out& out) {
+                                          int64_t column, Ahead /*ahead*/, const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
     __m256i high[Rows * kQuads], low[Planes == 2 ? Rows * kQuads : 1] = {};
     unroll<Rows * kQuads>([&](auto i) __attribute__((always_inline)) {

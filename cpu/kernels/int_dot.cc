@@ -18,7 +18,7 @@ struct DotTiles {
   template <int Planes, int Rows, class Out>
   [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, int64_t /*rows*/,
                                           const int8_t* b, int64_t chunk_stride, int64_t chunks,
-                                          int64_t column, const Out& out) {
+                                          int64_t column, Ahead /*ahead*/, const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
     int32x4_t high[Rows * kQuads];
     int32x4_t low[Planes == 2 ? Rows * kQuads : 1] = {};

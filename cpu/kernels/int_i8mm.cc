@@ -1,5 +1,6 @@
 #include <arm_neon.h>
 #include <cstddef>
+#include <type_traits>
 
 #include "cpu/kernels/int_neon.h"
 
@@ -7,7 +8,7 @@
 ///
 /// Work: 2 · rows · inputs · 16 · panels operations with one plane, three times that with two. A tile of 6
 /// rows × 16 columns (one plane) or 6 × 8 (two) holds its 24 sums in registers over the whole depth and loads
-/// 11 (14) vectors for 24 (36) SMMLAs, so loads do not bind.
+/// 11 (18) vectors for 24 (36) SMMLAs, so loads do not bind.
 namespace sheaf {
 namespace {
 
@@ -24,38 +25,67 @@ struct Sums {
     });
   }
 
-  /// Eight inputs; the planes of a chunk are 32 bytes apart in a pair of rows and 256 in a panel.
-  [[gnu::always_inline]] void add(const int8_t* a, int64_t pair_bytes, const int8_t* b) {
-    int8x16_t rows[Pairs];
-    int8x16_t low_rows[Planes == 2 ? Pairs : 1];
-    unroll<Pairs>([&](auto p) __attribute__((always_inline)) {
-      rows[p] = vld1q_s8(a + p * pair_bytes);
-      if constexpr (Planes == 2) low_rows[p] = vld1q_s8(a + p * pair_bytes + 32);
-    });
+  /// Adds rows × weights, eight inputs of one plane each.
+  [[gnu::always_inline]] static void add_plane(int32x4_t* sums, const int8x16_t (&rows)[Pairs],
+                                               const int8_t* weights) {
     unroll<Columns>([&](auto c) __attribute__((always_inline)) {
-      const int8x16_t weights = vld1q_s8(b + 16 * c);
+      const int8x16_t columns = vld1q_s8(weights + 16 * c);
       unroll<Pairs>([&](auto p) __attribute__((always_inline)) {
-        high[p * Columns + c] = vmmlaq_s32(high[p * Columns + c], rows[p], weights);
+        sums[p * Columns + c] = vmmlaq_s32(sums[p * Columns + c], rows[p], columns);
       });
-      if constexpr (Planes == 2) {
-        unroll<Pairs>([&](auto p) __attribute__((always_inline)) {
-          low[p * Columns + c] = vmmlaq_s32(low[p * Columns + c], low_rows[p], weights);
-        });
-        const int8x16_t low_weights = vld1q_s8(b + 256 + 16 * c);
-        unroll<Pairs>([&](auto p) __attribute__((always_inline)) {
-          low[p * Columns + c] = vmmlaq_s32(low[p * Columns + c], rows[p], low_weights);
-        });
-      }
     });
   }
 
-  /// Row `Row` of pair `Pair`, four columns from 4 · Quad on.
-  template <int Pair, int Row, int Quad>
-  [[gnu::always_inline]] static int32x4_t row(const int32x4_t* sums) {
-    constexpr int kFirst = Pair * Columns + 2 * Quad;
-    const int64x2_t left = vreinterpretq_s64_s32(sums[kFirst]),
-                    right = vreinterpretq_s64_s32(sums[kFirst + 1]);
-    return vreinterpretq_s32_s64(Row == 0 ? vtrn1q_s64(left, right) : vtrn2q_s64(left, right));
+  /// Eight inputs; the planes of a chunk are 32 bytes apart in a pair of rows and 256 in a panel.
+  [[gnu::always_inline]] void add(const int8_t* a, int64_t pair_bytes, const int8_t* b) {
+    int8x16_t rows[Pairs];
+    unroll<Pairs>([&](auto p) __attribute__((always_inline)) { rows[p] = vld1q_s8(a + p * pair_bytes); });
+    add_plane(high, rows, b);
+    if constexpr (Planes == 2) {
+      add_plane(low, rows, b + 256);
+      // Large tiles load the weights again: kept, they would drive sums out of the registers.
+      if constexpr (Pairs > 2) asm("" : "+r"(b));
+      unroll<Pairs>([&](auto p)
+                        __attribute__((always_inline)) { rows[p] = vld1q_s8(a + p * pair_bytes + 32); });
+      add_plane(low, rows, b);
+    }
+  }
+
+  /// Hands the sums of the first `rows` rows to Out.
+  [[gnu::always_inline]] void put_rows(const Scaled& out, int64_t rows, int64_t column) const {
+    float32x4_t floats[Pairs * Columns];
+    unroll<Pairs * Columns>([&](auto i) __attribute__((always_inline)) {
+      floats[i] = to_floats<Planes>(high[i], low[Planes == 2 ? i : 0]);
+    });
+    each_quad(
+        rows, [&](auto r, auto q, auto first) __attribute__((always_inline)) {
+          const float64x2_t left = vreinterpretq_f64_f32(floats[first]),
+                            right = vreinterpretq_f64_f32(floats[first + 1]);
+          put<Planes>(out, r, column + 4 * q,
+                      vreinterpretq_f32_f64(r % 2 == 0 ? vtrn1q_f64(left, right) : vtrn2q_f64(left, right)));
+        });
+  }
+  [[gnu::always_inline]] void put_rows(const Added& out, int64_t rows, int64_t column) const {
+    each_quad(
+        rows, [&](auto r, auto q, auto first) __attribute__((always_inline)) {
+          const auto row = [&](const int32x4_t* sums) __attribute__((always_inline)) {
+            const int64x2_t left = vreinterpretq_s64_s32(sums[first]),
+                            right = vreinterpretq_s64_s32(sums[first + 1]);
+            return vreinterpretq_s32_s64(r % 2 == 0 ? vtrn1q_s64(left, right) : vtrn2q_s64(left, right));
+          };
+          put<Planes>(out, r, column + 4 * q, row(high), row(low));
+        });
+  }
+
+  /// Body(row, quad, first): columns 4 · quad … of a row are halves of sums `first` and `first` + 1.
+  template <class Body>
+  [[gnu::always_inline]] static void each_quad(int64_t rows, Body&& body) {
+    unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
+      if (r >= rows) return;
+      unroll<Columns / 2>([&](auto q) __attribute__((always_inline)) {
+        body(r, q, std::integral_constant<int, r / 2 * Columns + 2 * q>{});
+      });
+    });
   }
 };
 
@@ -68,27 +98,20 @@ struct I8mmTiles {
 
   template <int Planes, int Pairs, class Out>
   [[gnu::always_inline]] static void tile(const int8_t* a, int64_t pair_bytes, int64_t rows, const int8_t* b,
-                                          int64_t chunk_stride, int64_t chunks, int64_t column,
+                                          int64_t chunk_stride, int64_t chunks, int64_t column, Ahead ahead,
                                           const Out& out) {
     constexpr int kQuads = kColumns[Planes] / 4;
     Sums<Planes, Pairs, 2 * kQuads> sums;
     sums.clear();
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      if (ahead.step != 0) __builtin_prefetch(ahead.from);
+      ahead.from += ahead.step;
       sums.add(a, pair_bytes, b);
       sums.add(a + 16, pair_bytes, b + 128);
       a += 32 * Planes;
       b += chunk_stride;
     }
-    unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
-      if (r >= rows) return;
-      unroll<kQuads>([&](auto q) __attribute__((always_inline)) {
-        constexpr int kPair = r / 2, kRow = r % 2, kQuad = q;
-        const int32x4_t high = sums.template row<kPair, kRow, kQuad>(sums.high);
-        int32x4_t low = high;
-        if constexpr (Planes == 2) low = sums.template row<kPair, kRow, kQuad>(sums.low);
-        put<Planes>(out, r, column + 4 * q, high, low);
-      });
-    });
+    sums.put_rows(out, rows, column);
   }
 };
 

@@ -52,12 +52,12 @@ float largest(const float* x, int64_t count) {
   return std::bit_cast<float>(most);
 }
 
-/// Writes the chunks of a vector, Step bytes at a time.
+/// Writes the chunks of a vector, Step bytes at a time. The layout is a copy, which no written byte can
+/// change.
 template <int Step>
-void write_chunks(const float* x, int64_t inputs, float inverse, int planes, const IntLayout& layout,
-                  int8_t* to) {
+void write_chunks(const float* x, int64_t inputs, float inverse, int planes, IntLayout layout, int8_t* to) {
   const int64_t plane_bytes = layout.chunk * layout.together;
-  int64_t written = 0;
+  int64_t left = layout.chunk;  // of a chunk
   const auto write = [&](int plane, Bytes bytes) __attribute__((always_inline)) {
     bytes ^= static_cast<int8_t>(layout.flip);
     int8_t* at = to + plane * plane_bytes;
@@ -65,9 +65,11 @@ void write_chunks(const float* x, int64_t inputs, float inverse, int planes, con
       std::memcpy(at, reinterpret_cast<const char*>(&bytes) + i, Step);
   };
   const auto go_on = [&]() __attribute__((always_inline)) {
-    written += kStretch;
     to += kStretch * layout.together;
-    if (written % layout.chunk == 0) to += (planes - 1) * plane_bytes;
+    left -= kStretch;
+    if (left > 0) return;
+    left = layout.chunk;
+    to += (planes - 1) * plane_bytes;
   };
   each_stretch(
       x, inputs, [&](const Floats* stretch) __attribute__((always_inline)) {
@@ -77,7 +79,7 @@ void write_chunks(const float* x, int64_t inputs, float inverse, int planes, con
         write(planes - 1, low_bytes(a, b, c, d));
         go_on();
       });
-  while (written % layout.chunk != 0) {
+  while (left < layout.chunk) {
     for (int plane = 0; plane < planes; ++plane) write(plane, Bytes{});
     go_on();
   }

@@ -3,18 +3,27 @@
 
 #include "cpu/kernels/int_tiles.h"
 
-/// Where four sums of a row go, for all NEON kernels.
+/// From four sums to where they go, for all NEON kernels.
 namespace sheaf {
 namespace {
 
 template <int Planes>
+[[gnu::always_inline]] inline float32x4_t to_floats(int32x4_t high, int32x4_t low) {
+  if constexpr (Planes == 1) return vcvtq_f32_s32(high);
+  return vfmaq_n_f32(vcvtq_f32_s32(low), vcvtq_f32_s32(high), 256.0f);
+}
+
+template <int Planes>
+[[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, float32x4_t sums) {
+  const float row_scale = out.row_scales[row] * (Planes == 2 ? 256.0f : 1.0f);
+  const float32x4_t scales = vmulq_n_f32(vld1q_f32(out.column_scales + column), row_scale);
+  vst1q_f32(out.c[row] + column, vmulq_f32(sums, scales));
+}
+
+template <int Planes>
 [[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, int32x4_t high,
                                        int32x4_t low) {
-  float32x4_t sum = vcvtq_f32_s32(high);
-  if constexpr (Planes == 2)
-    sum = vmulq_n_f32(vaddq_f32(vmulq_n_f32(sum, 256.0f), vcvtq_f32_s32(low)), 256.0f);
-  const float32x4_t scales = vmulq_n_f32(vld1q_f32(out.column_scales + column), out.row_scales[row]);
-  vst1q_f32(out.c[row] + column, vmulq_f32(sum, scales));
+  put<Planes>(out, row, column, to_floats<Planes>(high, low));
 }
 
 template <int Planes>

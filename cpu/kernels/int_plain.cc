@@ -42,8 +42,9 @@ void multiply(const IntFactors& factors, const float* row_scales, const float* c
     for (int64_t j = 0; j < kPanel; ++j) {
       const float sum = factors.planes == 1
                             ? static_cast<float>(high[j])
-                            : (static_cast<float>(high[j]) * 256.0f + static_cast<float>(low[j])) * 256.0f;
-      c[row][panel * kPanel + j] = sum * (column_scales[panel * kPanel + j] * row_scales[row]);
+                            : static_cast<float>(high[j]) * 256.0f + static_cast<float>(low[j]);
+      const float row_scale = row_scales[row] * (factors.planes == 1 ? 1.0f : 256.0f);
+      c[row][panel * kPanel + j] = sum * (column_scales[panel * kPanel + j] * row_scale);
     }
   });
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -16,6 +17,7 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kChunk = 16;
+constexpr int64_t kLine = 64;  // of a cache, in bytes
 
 /// Where the sums of a tile go: as floats with their scales, or added to sums in memory.
 struct Scaled {
@@ -35,18 +37,27 @@ struct Added {
   }
 };
 
-/// `count` times Groups groups; a panel stays in the first cache while all of them pass over it.
+/// What a tile fetches while it multiplies, `step` bytes further with each chunk: the n-th tile of a panel
+/// the n-th part of the next panel.
+struct Ahead {
+  const int8_t* from;
+  int64_t step;
+};
+
+/// Rows [first, end) in tiles of Groups groups times a panel.
 template <class Tiles, int Planes, int Groups, class Out>
-void multiply_tiles(const IntFactors& factors, int64_t first, int64_t count, const Out& out) {
+void multiply_tiles(const IntFactors& factors, int64_t panel, int64_t first, int64_t end, Ahead ahead,
+                    const Out& out) {
   constexpr int64_t kRows = int64_t{Groups} * Tiles::kTogether;
   const int64_t row_bytes = factors.chunks * kChunk * Planes;
-  for (int64_t panel = 0; panel < factors.panels; ++panel)
-    for (int64_t row = first; row < first + count * kRows; row += kRows)
-      for (int64_t part = 0; part < kPanel; part += Tiles::kColumns[Planes])
-        Tiles::template tile<Planes, Groups>(
-            factors.a + row * row_bytes, row_bytes * Tiles::kTogether, factors.rows - row,
-            factors.b + panel * factors.panel_stride + part * Tiles::kColumnBytes, factors.chunk_stride,
-            factors.chunks, panel * kPanel + part, out.at(row));
+  const int8_t* b = factors.b + panel * factors.panel_stride;
+  for (int64_t row = first; row < end; row += kRows)
+    for (int64_t part = 0; part < kPanel;
+         part += Tiles::kColumns[Planes], ahead.from += factors.chunks * ahead.step)
+      Tiles::template tile<Planes, Groups>(factors.a + row * row_bytes, row_bytes * Tiles::kTogether,
+                                           factors.rows - row, b + part * Tiles::kColumnBytes,
+                                           factors.chunk_stride, factors.chunks, panel * kPanel + part, ahead,
+                                           out.at(row));
 }
 
 template <class Tiles, int Planes, class Out>
@@ -62,9 +73,17 @@ void multiply_planes(const IntFactors& factors, const Out& out) {
   const int64_t count = (groups + kMost - 1) / kMost;
   const int64_t small = groups / count;
   const int64_t larger = groups % count;
-  if (larger > 0) kMultiply[static_cast<size_t>(small)](factors, 0, larger, out);
-  kMultiply[static_cast<size_t>(small - 1)](factors, larger * (small + 1) * Tiles::kTogether, count - larger,
-                                            out);
+  const int64_t middle = larger * (small + 1) * Tiles::kTogether, end = groups * Tiles::kTogether;
+  // Few tiles wait for the weights themselves; fetching far ahead of a stream would halve its rate.
+  const bool fetch = count >= 4;
+  const int64_t step = fetch ? std::min(kLine, factors.panel_stride / (factors.chunks * count)) : 0;
+  // A panel stays in the first cache while all rows pass over it.
+  for (int64_t panel = 0; panel < factors.panels; ++panel) {
+    Ahead ahead{factors.b + (panel + (fetch ? 1 : 0)) * factors.panel_stride, step};
+    if (larger > 0) kMultiply[static_cast<size_t>(small)](factors, panel, 0, middle, ahead, out);
+    ahead.from += larger * factors.chunks * step;
+    kMultiply[static_cast<size_t>(small - 1)](factors, panel, middle, end, ahead, out);
+  }
 }
 
 template <class Tiles>

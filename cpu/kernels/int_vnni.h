@@ -46,7 +46,7 @@ struct VnniTiles {
   template <int Planes, int Rows, class Out>
   [[gnu::always_inline]] static void tile(const int8_t* a, int64_t row_bytes, int64_t /*rows*/,
                                           const int8_t* b, int64_t chunk_stride, int64_t chunks,
-                                          int64_t column, const Out& out) {
+                                          int64_t column, Ahead /*ahead*/, const Out& out) {
     constexpr int kVecs = kColumns[Planes] / kLanes;
     const Ints offset = Ints{} + static_cast<int32_t>(0x80808080);
     Ints high[Rows * kVecs], low[Planes == 2 ? Rows * kVecs : 1], high_sum[kVecs], low_sum[kVecs];

@@ -23,9 +23,10 @@ using StoredFloats __attribute__((vector_size(sizeof(Native)), aligned(1), may_a
 template <int Planes>
 [[gnu::always_inline]] inline void put(const Scaled& out, int64_t row, int64_t column, Ints high, Ints low) {
   Floats sum = __builtin_convertvector(high, Floats);
-  if constexpr (Planes == 2) sum = (sum * 256.0f + __builtin_convertvector(low, Floats)) * 256.0f;
+  if constexpr (Planes == 2) sum = sum * 256.0f + __builtin_convertvector(low, Floats);
+  const float row_scale = out.row_scales[row] * (Planes == 2 ? 256.0f : 1.0f);
   const Floats scales = *reinterpret_cast<const StoredFloats*>(out.column_scales + column);
-  *reinterpret_cast<StoredFloats*>(out.c[row] + column) = sum * (scales * out.row_scales[row]);
+  *reinterpret_cast<StoredFloats*>(out.c[row] + column) = sum * (scales * row_scale);
 }
 
 template <int Planes>

@@ -82,6 +82,22 @@ using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)),
   return a > b ? a : b;
 }
 
+/// x, but at least `low` or at most `high`. NaN stays.
+[[gnu::always_inline]] inline Vec at_least(Vec low, Vec x) {
+#if defined(__aarch64__)
+  return vmaxq_f32(low, x);
+#else
+  return x < low ? low : x;
+#endif
+}
+[[gnu::always_inline]] inline Vec at_most(Vec high, Vec x) {
+#if defined(__aarch64__)
+  return vminq_f32(high, x);
+#else
+  return x > high ? high : x;
+#endif
+}
+
 /// The sum of a panel's 16 lanes, always in the same order.
 [[gnu::always_inline]] inline float sum_lanes(const float (&lanes)[kPanel]) {
   float sums[kPanel];
@@ -89,6 +105,32 @@ using InMemory __attribute__((vector_size(sizeof(Vec)), aligned(alignof(float)),
   for (int width = kPanel / 2; width > 0; width /= 2)
     for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
   return sums[0];
+}
+
+/// 2^x for |x| <= 126, to 3e-6 of itself with degree 4 and 2e-7 with degree 5. The coefficients are those
+/// whose largest error is least; in pairs, so that few steps wait for each other.
+template <int Degree>
+[[gnu::always_inline]] inline Vec exp2(Vec x) {
+  static_assert(Degree == 4 || Degree == 5);
+  constexpr float kFour[] = {0.999999261f, 0.693121815f, 0.240247448f, 0.0559178603f, 0.00957010191f};
+  constexpr float kFive[] = {1.00000007f,   0.693146967f,   0.240221197f,
+                             0.0555071327f, 0.00967554133f, 0.0013276472f};
+  const auto c = [&](int i) __attribute__((always_inline)) {
+    return broadcast(Degree == 4 ? kFour[i] : kFive[i]);
+  };
+  const Vec round =
+      broadcast(12582912.0f);  // 1.5 · 2²³: adding it rounds to an integer, left in the low bits
+  const Vec shifted = x + round;
+  const Vec f = x - (shifted - round), square = f * f;
+  Vec fourth = c(4);
+  if constexpr (Degree == 5) fourth = fma(f, c(5), fourth);
+  const Vec p = fma(fma(fourth, square, fma(f, c(3), c(2))), square, fma(f, c(1), c(0)));
+  IntVec bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits + 127) << 23;
+  Vec power;
+  std::memcpy(&power, &bits, sizeof power);
+  return p * power;
 }
 
 /// e^x to about 2 ulp, 0 below -87.3, capped at x = 88.

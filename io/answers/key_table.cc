@@ -9,7 +9,8 @@
 namespace sheaf {
 namespace {
 
-constexpr int64_t kFirstEntries = 4096;
+constexpr int64_t kFirstEntries = 1024;
+constexpr int64_t kSmall = 1 << 20;               // bytes
 constexpr double kFullest = 0.7, kPacked = 0.85;  // shares of the entries that are taken
 constexpr uint64_t kPlaceBits = 40;
 
@@ -98,12 +99,21 @@ void KeyTable::put(const AnswerKey& key, uint64_t stored) {
 }
 
 void KeyTable::grow(int64_t entries) {
-  auto larger = std::make_unique<ScratchFile>(near_);
+  const int64_t bytes = entries * int64_t{sizeof(Entry)};
   const auto before = entries_in<Entry>(bytes_);
-  bytes_ = larger->map(entries * int64_t{sizeof(Entry)});
+  std::vector<std::byte> small;
+  std::unique_ptr<ScratchFile> file;
+  if (bytes <= kSmall) {
+    small.resize(static_cast<size_t>(bytes));
+    bytes_ = small;
+  } else {
+    file = std::make_unique<ScratchFile>(near_);
+    bytes_ = file->map(bytes);
+  }
   for (const Entry& entry : before)
     if (const uint64_t stored = stored_place(entry); stored != 0) put(entry.key, stored);
-  file_ = std::move(larger);
+  small_ = std::move(small);  // the bytes stay where they are
+  file_ = std::move(file);
 }
 
 std::span<const std::byte> KeyTable::packed(ScratchFile& file) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/plan/known_answers.h"
 #include "io/base/scratch_file.h"
@@ -20,7 +21,7 @@ std::optional<int64_t> find_packed(std::span<const std::byte> table, const Answe
 
 constexpr int64_t kLargestPlace = (int64_t{1} << 40) - 2;
 
-/// A table that grows, in a file without a name, so that it takes no memory of its own.
+/// A table that grows. A large one lies in a file without a name, so that it takes no memory of its own.
 class KeyTable {
  public:
   /// `near`: where there should be room for the file.
@@ -38,6 +39,7 @@ class KeyTable {
   void grow(int64_t entries);
 
   std::string near_;
+  std::vector<std::byte> small_;
   std::unique_ptr<ScratchFile> file_;
   std::span<std::byte> bytes_;
   int64_t size_ = 0;

@@ -70,7 +70,9 @@ std::span<std::byte> ScratchFile::map(int64_t size) {
   mapped_ = {};
   // The disk is asked for the room now: a page without it would end the process when it is written.
   const int error = ::posix_fallocate(file_, 0, size);
-  if (error != 0) fail("a temporary file of {} bytes cannot be made: {}", size, std::strerror(error));
+  if (error != 0)
+    fail("a temporary file of {} bytes cannot be made: {}; make room for it, then rerun the same command",
+         size, std::strerror(error));
   void* at = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (at == MAP_FAILED) fail("a temporary file cannot be mapped: {}", std::strerror(errno));
   size_ = size;

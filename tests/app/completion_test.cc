@@ -49,7 +49,7 @@ class Completion : public testing::Test {
 TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
   EXPECT_EQ(output_of(scratch_, "bash -n sheaf.bash"), "");
   EXPECT_EQ(offered({"ru"}), "run");
-  EXPECT_EQ(offered({"run", "--re"}), "--reproducible|--restart");
+  EXPECT_EQ(offered({"run", "--re"}), "--reproducible|--restart|--reuse");
   EXPECT_EQ(offered({"completion", ""}), "bash|zsh");
   EXPECT_EQ(offered({"bench", "--method", "i"}), "ippd");
   EXPECT_EQ(offered({"bench", "--method", "=", "h"}), "hpd");

@@ -76,7 +76,8 @@ class Resume : public testing::Test {
 TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
   const auto expected = files("whole");
-  ASSERT_EQ(expected.size(), 7u) << "three rows files, rejects, journal, manifest, _SUCCESS";
+  ASSERT_EQ(expected.size(), 10u)
+      << "three rows files, rejects, journal, manifest, three of answers, _SUCCESS";
   std::mt19937 random(7);
   for (int round = 0; round < 3; ++round) {
     const std::string folder = "killed" + std::to_string(round);
