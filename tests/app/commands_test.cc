@@ -42,7 +42,8 @@ TEST(Program, PointsAtTheLineOfAMistake) {
   text.replace(at, 11, "  staking: ");
   const auto line =
       std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(at), '\n'));
-  const Ran ran = run_sheaf(scratch, "run " + scratch.write("job.yaml", text));
+  const Ran ran = run_sheaf(
+      scratch, "run " + scratch.write("job.yaml", text) + " --set task.schema=configs/schemas/catalog.yaml");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_NE(ran.err.find("job.yaml:" + line), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("stacking"), std::string::npos) << ran.err;

@@ -83,9 +83,10 @@ TEST_F(Keep, ParquetRowsRepeatThemToo) {
 
 TEST_F(Keep, AttributesAreScoredWithoutThem) {
   ASSERT_EQ(run_sheaf(scratch_, "run " + job_ + " --quiet --set output.format=parquet").exit_code, 0);
-  const std::string gold = scratch_.write(
-      "gold.jsonl",
-      "{\"id\": \"a\", \"gold\": {\"Brand\": \"Oak\"}}\n{\"id\": \"b\", \"gold\": {\"Brand\": \"Rye\"}}\n");
+  const std::string gold =
+      scratch_.write("gold.jsonl",
+                     "{\"id\": \"a\", \"category\": \"Tea\", \"gold\": {\"Brand\": \"Oak\"}}\n{\"id\": "
+                     "\"b\", \"category\": \"Tea\", \"gold\": {\"Brand\": \"Rye\"}}\n");
   const auto score = [&](const std::string& run) {
     const Ran ran =
         run_sheaf(scratch_, "score --metric attributes --json --quiet --gold " + gold + " --pred " + run);

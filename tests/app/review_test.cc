@@ -1,6 +1,7 @@
 // `sheaf review` through the program: what it reads, what the page holds, what it refuses.
 #include <gtest/gtest.h>
 
+#include "io/corpus/corpus_files.h"
 #include "io/files/job_file.h"
 #include "io/files/schema_file.h"
 #include "io/run_folder/fingerprint.h"
@@ -48,6 +49,7 @@ class ReviewCommand : public testing::Test {
     options.path = scratch_.file(name);
     options.fingerprint = job_fingerprint(job, false, shard);
     options.sources = {job.input.path, job.task.schema};
+    options.corpus_folder = common_folder(find_corpus_files(job.input.path, job.input.format).files);
     options.first_row = shard.first;
     if (job.output.format == OutputFormat::parquet) {
       options.ending = ".parquet";
