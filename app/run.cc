@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "app/checks.h"
 #include "app/commands.h"
 #include "app/job_options.h"
 #include "app/progress.h"
@@ -64,13 +65,14 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->type_name("N|P%")
       ->check([](const std::string& text) { return text.empty() ? "must not be empty" : ""; });
   command
-      ->add_option("--max-hours", options->settings.max_hours,
-                   "Stop after this time with exit code 130; rerun the same command to resume")
-      ->check(CLI::PositiveNumber);
+      ->add_option(
+          "--max-hours", options->settings.max_hours,
+          "Stop after this many hours with exit code 130 (0: never); rerun the same command to resume")
+      ->check(number_from(0, 1e6));
   command
       ->add_option("--max-usd", options->settings.max_usd,
-                   "The same after so many dollars at the job's cost.usd_per_hour")
-      ->check(CLI::PositiveNumber);
+                   "Stop likewise after this many dollars, at the job's cost.usd_per_hour (0: never)")
+      ->check(number_from(0, 1e6));
   command
       ->add_option("--reuse", options->settings.reuse,
                    "Take answers from this finished run where nothing that decides them has changed "

@@ -96,16 +96,9 @@ void AnswerLog::read_groups(int64_t position) {
 
 std::string AnswerLog::read(int64_t at, int64_t size) const {
   std::string bytes(static_cast<size_t>(size), '\0');
-  int64_t done = 0;
-  while (done < size) {
-    const ssize_t count =
-        ::pread(reader_->number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("{}: the file cannot be read: {}", path("answers.log.part"), std::strerror(errno));
-    if (count == 0) break;
-    done += count;
-  }
-  bytes.resize(static_cast<size_t>(done));
+  const int64_t count = read_at(reader_->number(), at, bytes.data(), size);
+  if (count < 0) fail("{}: the file cannot be read: {}", path("answers.log.part"), std::strerror(errno));
+  bytes.resize(static_cast<size_t>(count));
   return bytes;
 }
 
@@ -192,17 +185,20 @@ EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& se
   if (!trouble.empty()) log_ = table_ = nullptr;
 }
 
-std::optional<Answer> EarlierAnswers::find(const AnswerKey& key) const {
+std::optional<int64_t> EarlierAnswers::place_of(const AnswerKey& key) const {
   if (!log_) return std::nullopt;
   const std::string_view log = log_->text();
-  const auto holds = [&](int64_t place) {
+  return find_packed(table_->bytes(), key, [&](int64_t place) {
     const auto at = static_cast<size_t>(place);
     return at >= key.size() && at <= log.size() &&
            std::memcmp(log.data() + at - key.size(), key.data(), key.size()) == 0;
-  };
-  const auto place = find_packed(table_->bytes(), key, holds);
+  });
+}
+
+std::optional<Answer> EarlierAnswers::find(const AnswerKey& key) const {
+  const auto place = place_of(key);
   if (!place) return std::nullopt;
-  std::string_view rest = log.substr(static_cast<size_t>(*place));
+  std::string_view rest = log_->text().substr(static_cast<size_t>(*place));
   return take_answer(rest);
 }
 

@@ -49,9 +49,12 @@ class EarlierAnswers {
   /// `trouble` says why the folder's answers cannot be used; then there are none.
   EarlierAnswers(const std::string& folder, const nlohmann::ordered_json& settings, std::string& trouble);
 
+  bool has(const AnswerKey& key) const { return place_of(key).has_value(); }
   std::optional<Answer> find(const AnswerKey& key) const;
 
  private:
+  std::optional<int64_t> place_of(const AnswerKey& key) const;  ///< in the log
+
   std::shared_ptr<const class MappedFile> log_, table_;
 };
 

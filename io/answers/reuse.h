@@ -16,7 +16,7 @@ class Reuse final : public KnownAnswers {
     return keys_.of(record, parts, together);
   }
   bool knows(const AnswerKey& key) override {
-    if (earlier_ && earlier_->find(key)) return true;
+    if (earlier_ && earlier_->has(key)) return true;
     const std::lock_guard lock(mutex_);
     return log_.has(key);
   }

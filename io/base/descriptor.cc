@@ -45,6 +45,18 @@ Descriptor open_regular(const std::string& path, int flags) {
   return file;
 }
 
+int64_t read_at(int file, int64_t at, char* to, int64_t size) {
+  int64_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::pread(file, to + done, static_cast<size_t>(size - done), at + done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
 void refuse_unopened(const std::string& path, std::string_view wanted) {
   if (errno != ENOENT) refuse("{}: the file cannot be read: {}", path, std::strerror(errno));
   refuse("{}: no such file{}{}", path, wanted.empty() ? "" : "; ", wanted);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,10 @@ class Descriptor {
 /// Opens a file with open(2)'s `flags`. Never waits, as the open of a named pipe would, and refuses whatever
 /// is not a regular file. Where nothing can be opened the number is negative and errno says why.
 Descriptor open_regular(const std::string& path, int flags);
+
+/// Reads `size` bytes at a place of a file; fewer where it ends before. Negative on an error, of which errno
+/// says why.
+int64_t read_at(int file, int64_t at, char* to, int64_t size);
 
 /// Refuses a file that could not be opened, as errno says why. `wanted`, such as "name a job file", says what
 /// to do where there is no such file.

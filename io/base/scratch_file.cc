@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "io/base/descriptor.h"
 
 namespace sheaf {
 namespace {
@@ -55,13 +56,9 @@ void ScratchFile::append(std::string_view bytes) {
 
 std::string ScratchFile::read(int64_t at, int64_t size) const {
   std::string bytes(static_cast<size_t>(size), '\0');
-  for (int64_t done = 0; done < size;) {
-    const ssize_t count = ::pread(file_, bytes.data() + done, static_cast<size_t>(size - done), at + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      fail("a temporary file cannot be read: {}", count < 0 ? std::strerror(errno) : "too short");
-    done += count;
-  }
+  const int64_t count = read_at(file_, at, bytes.data(), size);
+  if (count < size)
+    fail("a temporary file cannot be read: {}", count < 0 ? std::strerror(errno) : "too short");
   return bytes;
 }
 

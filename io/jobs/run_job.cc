@@ -196,7 +196,8 @@ void JobRun::check_reuse() const {
     refuse("output.reuse: {} is this run's own output.path; choose another output.path", reused_run());
   std::error_code ignored;
   if (!std::filesystem::is_directory(reused_run(), ignored))
-    refuse("output.reuse: {}: there is no such folder; give the folder of an earlier run", reused_run());
+    refuse("output.reuse: {}: there is no such folder; name the output folder of a finished run",
+           reused_run());
 }
 
 /// Answers of an earlier run, and where those of this one go.

@@ -30,15 +30,10 @@ constexpr int64_t kSamples = 256;
 
 void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int64_t at, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
-  for (int64_t done = 0; done < size;) {
-    const ssize_t count =
-        ::pread(file.number(), bytes.data() + done, static_cast<size_t>(size - done), at + done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0)
-      refuse("{}: the file cannot be read: {}", path,
-             count < 0 ? std::strerror(errno) : "the file became shorter");
-    done += count;
-  }
+  const int64_t count = read_at(file.number(), at, bytes.data(), size);
+  if (count < size)
+    refuse("{}: the file cannot be read: {}", path,
+           count < 0 ? std::strerror(errno) : "the file became shorter");
   sum.add(bytes);
 }
 

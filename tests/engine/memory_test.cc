@@ -35,14 +35,10 @@ class Around : public Backend {
   Backend& inner_;
 };
 
-/// A device whose memory holds fewer and fewer rows: the limit falls to `later` after some steps.
-class Tight : public Around {
+/// Looks at every step before it runs, and knows how many are in flight.
+class Looking : public Around {
  public:
-  Tight(Backend& inner, int32_t first, int32_t later) : Around(inner), limit_(first), later_(later) {}
-  void allocate_kv(int32_t pages, int32_t page_size) override {
-    if (pages > most_pages) throw OutOfMemory("no room for the pool");
-    Around::allocate_kv(pages, page_size);
-  }
+  using Around::Around;
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     check(batch);
     inner_.step(batch, picked, logits);
@@ -56,11 +52,25 @@ class Tight : public Around {
     --in_flight_;
     inner_.finish();
   }
+
+ protected:
+  virtual void check(const StepBatch& batch) = 0;
+  int64_t in_flight_ = 0;
+};
+
+/// A device whose memory holds fewer and fewer rows: the limit falls to `later` after some steps.
+class Tight : public Looking {
+ public:
+  Tight(Backend& inner, int32_t first, int32_t later) : Looking(inner), limit_(first), later_(later) {}
+  void allocate_kv(int32_t pages, int32_t page_size) override {
+    if (pages > most_pages) throw OutOfMemory("no room for the pool");
+    Around::allocate_kv(pages, page_size);
+  }
   int32_t most_pages = INT32_MAX;
   int64_t refused = 0, refused_in_flight = 0;
 
  private:
-  void check(const StepBatch& batch) {
+  void check(const StepBatch& batch) override {
     if (++steps_ == 4) limit_ = later_;
     if (batch.rows() <= limit_) return;
     ++refused;
@@ -68,7 +78,7 @@ class Tight : public Around {
     throw OutOfMemory("9 MB of device memory cannot be allocated");
   }
   int32_t limit_, later_;
-  int64_t steps_ = 0, in_flight_ = 0;
+  int64_t steps_ = 0;
 };
 
 TEST(Memory, ShrinkingStepsChangeNoAnswer) {
@@ -134,9 +144,9 @@ TEST(Memory, ThePoolIsAsLargeAsMemoryAllows) {
 }
 
 /// Takes time to make a pool, so the engine begins with a small one.
-class Growing : public Around {
+class Growing : public Looking {
  public:
-  Growing(Backend& inner, int32_t most) : Around(inner), most_(most) {}
+  Growing(Backend& inner, int32_t most) : Looking(inner), most_(most) {}
   void allocate_kv(int32_t pages, int32_t page_size) override {
     pages_ = pages;
     Around::allocate_kv(most_, page_size);
@@ -149,29 +159,15 @@ class Growing : public Around {
     pages_ = pages;
     ++grown;
   }
-  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
-    check(batch);
-    inner_.step(batch, picked, logits);
-  }
-  void start(const StepBatch& batch, std::span<Picked> picked) override {
-    check(batch);
-    inner_.start(batch, picked);
-    ++in_flight_;
-  }
-  void finish() override {
-    --in_flight_;
-    inner_.finish();
-  }
   int32_t room = INT32_MAX;
   int64_t grown = 0, steps_before = 0;
 
  private:
-  void check(const StepBatch& batch) {
+  void check(const StepBatch& batch) override {
     steps_before += grown == 0;
     for (const int32_t page : batch.pages) EXPECT_LT(page, pages_);
   }
   int32_t most_, pages_ = 0;
-  int64_t in_flight_ = 0;
 };
 
 TEST(Memory, AGrowingPoolChangesNoAnswer) {
