@@ -23,7 +23,7 @@ struct BenchCommand : BenchOptions {
   bool random_weights = false;      ///< said aloud: without a model path it is so anyhow
   std::string calibration;          ///< a file to write; then there is no workload
   std::vector<std::string> shapes;  ///< to calibrate with
-  std::string dtype = "f32";
+  std::string dtype = "auto";
 };
 
 /// A workload's records have one document each.
@@ -39,7 +39,7 @@ void write_calibration(const BenchCommand& options) {
   const NamedOutput file(options.calibration);
   const auto left_out = [](const std::string& text) { print_line(text, Stream::err); };
   file.write(calibration_text(
-      calibrate(options.model.device, options.model.precision, options.shapes, left_out, rewrite_line)));
+      calibrate(options.model.device, options.model.dtype, options.shapes, left_out, rewrite_line)));
 }
 
 }  // namespace
@@ -87,8 +87,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--device", options->device, "Where to compute (cpu: for small shapes)")
       ->type_name("{auto,cpu,cuda,cuda:N}")
       ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "What the CPU computes in")
-      ->check(one_of({"f32", "int16", "int8"}))
+  command->add_option("--dtype", options->dtype, "What to compute in: f32, int16 or int8 on the CPU, bf16 or fp8 on a GPU (auto: f32, bf16)")
+      ->check(one_of({"auto", "f32", "int16", "int8", "bf16", "fp8"}))
       ->capture_default_str();
   command->add_flag("--reproducible", options->model.reproducible,
                     "Make answers independent, to the bit, of the batch and of how prompts are packed");
@@ -114,7 +114,7 @@ void add_bench_command(CLI::App& app) {
   command->callback([options] {
     options->model.device = parse_device(options->device, "--device");
     for (const Word<Precision>& each : words_of<Precision>())
-      if (each.word == options->dtype) options->model.precision = cpu_precision(each.value);
+      if (each.word == options->dtype) options->model.dtype = each.value;
     if (!options->calibration.empty()) return write_calibration(*options);
     if (options->workload.empty()) refuse("bench: give a workload to time, or --calibrate FILE");
     print_json(bench_workload(*options), -1);

@@ -95,15 +95,20 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            word_of(job.input.too_long), job.file);
 }
 
-/// A run refuses such a dtype on a GPU. `hardware`: what was asked for by name.
+/// Refuses what a run would refuse. `hardware`: what was asked for by name.
 void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& list) {
   if (job.model.dtype == Precision::automatic) return;
+  if (job.model.dtype == Precision::fp8)
+    refuse("model.dtype: fp8 was not measured for estimates; add --set model.dtype=bf16 for an upper bound");
   const bool gpu = hardware.values.empty()
                        ? job.engine.device.kind == Device::Kind::cuda
                        : std::ranges::any_of(hardware.values, [&](const std::string& name) {
                            return list.find(name, hardware.from).gpu;
                          });
-  if (gpu)
+  if (only_on_gpu(job.model.dtype)) {
+    if (hardware.values.empty() ? job.engine.device.kind == Device::Kind::cpu : !gpu)
+      refuse("model.dtype: {} works only on a GPU; leave it out for the CPU", word_of(job.model.dtype));
+  } else if (gpu)
     refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu{}",
            word_of(job.model.dtype), hardware.values.empty() ? "" : " and name no GPU");
 }
@@ -127,7 +132,7 @@ void run(const EstimateOptions& given) {
     hardware.from = options.hardware_from;
     check_dtype(inputs.job(), hardware, list);
     const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu &&
-                      inputs.job().model.dtype == Precision::automatic;
+                      (inputs.job().model.dtype == Precision::automatic || only_on_gpu(inputs.job().model.dtype));
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
         if (each.gpu == gpus) hardware.values.push_back(each.name);

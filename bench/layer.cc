@@ -2,12 +2,14 @@
 //   cmake --build build/release --target bench_layer && build/release/bench/bench_layer [rows...]
 // L2 is flushed before every run; median of 15 runs.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cublas_v2.h>
 #include <functional>
 #include <vector>
 
+#include "core/model/e4m3.h"
 #include "core/model/shapes.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
@@ -56,6 +58,20 @@ class Bench {
     if (status != CUBLAS_STATUS_SUCCESS) fail("cuBLAS: {}", cublasGetStatusString(status));
   }
 
+  template <class T>
+  static std::vector<T> fetched(const DeviceMemory<T>& memory) {
+    std::vector<T> values(static_cast<size_t>(memory.size()));
+    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost), "fetch");
+    return values;
+  }
+  static DeviceMemory<bf16> widened(const DeviceMemory<e4m3>& narrow) {
+    std::vector<bf16> wide;
+    for (const e4m3 value : fetched(narrow)) wide.push_back(__float2bfloat16(from_e4m3(value.__x)));
+    DeviceMemory<bf16> memory(narrow.size());
+    check(cudaMemcpy(memory.data(), wide.data(), wide.size() * 2, cudaMemcpyHostToDevice), "send");
+    return memory;
+  }
+
   DeviceMemory<bf16> random(int64_t count, float spread) {
     DeviceMemory<bf16> memory(count);
     fill_random(memory.data(), count, spread, seed_++, nullptr);
@@ -78,11 +94,61 @@ class Bench {
     const double ours = seconds([&] {
       can = can && multiply_hopper(epilogue, in.data(), weight.data(), m, n, k, out.data(), nullptr);
     });
+    const double narrow = fp8_seconds(epilogue, in, weight, m, n, k, out);
     std::printf(
         "| %-8s %6ld x %6ld x %6ld | cuBLAS %7.1f us %4.0f TFLOP/s | ours %7.1f us %4.0f TFLOP/s | %.3f x "
-        "|\n",
+        "| ours in FP8 %7.1f us %4.0f TFLOP/s | %.3f x |\n",
         name, static_cast<long>(m), static_cast<long>(n), static_cast<long>(k), theirs * 1e6,
-        flops / theirs / 1e12, can ? ours * 1e6 : 0.0, can ? flops / ours / 1e12 : 0.0, theirs / ours);
+        flops / theirs / 1e12, can ? ours * 1e6 : 0.0, can ? flops / ours / 1e12 : 0.0, theirs / ours,
+        narrow * 1e6, flops / narrow / 1e12, std::min(theirs, ours) / narrow);
+  }
+
+  /// The same product of the same numbers in e4m3.
+  double fp8_seconds(Epilogue epilogue, const DeviceMemory<bf16>& in, const DeviceMemory<bf16>& weight, int64_t m,
+                     int64_t n, int64_t k, const DeviceMemory<float>& out) {
+    const DeviceMemory<e4m3> values(m * k), weights(n * k), gated(m * n / 2);
+    const DeviceMemory<float> scales(m), weight_scales(n), gated_scales(m), blocks(m * fp8_blocks(n / 2));
+    const Fp8Rows rows{values.data(), scales.data()};
+    round_rows(in.data(), static_cast<int32_t>(m), static_cast<int32_t>(k), rows, nullptr);
+    round_weights(weight.data(), n, k, weights.data(), weight_scales.data(), nullptr);
+    const Fp8Weight narrow{weights.data(), weight_scales.data()};
+    return seconds([&] {
+      if (epilogue == Epilogue::swiglu) {
+        const Fp8Rows to{gated.data(), gated_scales.data(), blocks.data()};
+        if (!multiply_gated_hopper(rows, narrow, m, n / 2, k, to, nullptr)) fail("no FP8 product");
+        align_rows(to, static_cast<int32_t>(m), static_cast<int32_t>(n / 2), nullptr);
+      } else if (!multiply_hopper(epilogue, rows, narrow, m, n, k, out.data(), nullptr)) {
+        fail("no FP8 product");
+      }
+    });
+  }
+
+  /// What FP8 costs in accuracy: the sums in the matrix unit against fp32 sums of the same e4m3 values, and those against
+  /// the sums of the numbers before they were rounded.
+  void fp8_errors(int64_t k) {
+    constexpr int64_t m = 256, n = 512;
+    const auto in = random(m * k, 1), weight = random(n * k, 0.02f);
+    const DeviceMemory<e4m3> values(m * k), weights(n * k);
+    const DeviceMemory<float> scales(m), weight_scales(n), exact(m * n), same(m * n), sums(m * n);
+    const Fp8Rows rows{values.data(), scales.data()};
+    round_rows(in.data(), static_cast<int32_t>(m), static_cast<int32_t>(k), rows, nullptr);
+    round_weights(weight.data(), n, k, weights.data(), weight_scales.data(), nullptr);
+    multiply_hopper(Epilogue::store_floats, rows, {weights.data(), weight_scales.data()}, m, n, k, sums.data(), nullptr);
+    blas(weight.data(), in.data(), m, n, k, exact.data(), true, false);
+    // E4M3 values are bf16 values.
+    const auto a = widened(values), b = widened(weights);
+    blas(b.data(), a.data(), m, n, k, same.data(), true, false);
+    const auto right = fetched(exact), close = fetched(same), got = fetched(sums), by_row = fetched(scales),
+               by_col = fetched(weight_scales);
+    double rounding = 0, summing = 0, square = 0;
+    for (size_t i = 0; i < right.size(); ++i) {
+      const double scaled = static_cast<double>(close[i]) * static_cast<double>(by_row[i / n]) * static_cast<double>(by_col[i % n]);
+      rounding += (scaled - static_cast<double>(right[i])) * (scaled - static_cast<double>(right[i]));
+      summing += (scaled - static_cast<double>(got[i])) * (scaled - static_cast<double>(got[i]));
+      square += static_cast<double>(right[i]) * static_cast<double>(right[i]);
+    }
+    std::printf("| FP8 errors, %5ld summed | rounding values %.5f | summing in the matrix unit %.5f |\n", static_cast<long>(k),
+                std::sqrt(rounding / square), std::sqrt(summing / square));
   }
 
   void between(const ModelConfig& config, int32_t rows) {
@@ -153,6 +219,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) rows.push_back(std::atoi(argv[i]));
   if (rows.empty()) rows = {512, 2048, 8192};
   Bench bench;
+  for (const int64_t k : {2048, 4096, 12288}) bench.fp8_errors(k);
   for (const char* shape : {"qwen3-8b", "qwen3-1.7b"}) {
     const ModelConfig config = shape_by_name(shape);
     std::printf("%s\n", shape);

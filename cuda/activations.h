@@ -10,6 +10,19 @@
 
 namespace sheaf::cuda {
 
+/// Room for rows of e4m3 values.
+struct Fp8Memory {
+  DeviceMemory<e4m3> values;
+  DeviceMemory<float> scales, blocks;
+
+  void grow(int64_t rows, int64_t cols) {
+    values.grow(rows * cols);
+    scales.grow(rows);
+    blocks.grow(rows * fp8_blocks(cols));
+  }
+  Fp8Rows rows() const { return {values.data(), scales.data(), blocks.data()}; }
+};
+
 /// Device memory that every step uses anew.
 struct Activations {
   DeviceMemory<float> x;             ///< [rows, hidden], the residual stream
@@ -21,6 +34,7 @@ struct Activations {
   DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
   DeviceMemory<bf16> gate_up;        ///< Scratch of [rows, 2 ffn]
   DeviceMemory<bf16> mlp;            ///< [rows, ffn]
+  Fp8Memory normed8, mixed8, mlp8;   ///< the same where products are in FP8
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
   DeviceMemory<float> logits;        ///< [picks at once, vocab]
@@ -38,7 +52,7 @@ struct Activations {
   }
 
   /// Makes room; what was there is lost.
-  void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout) {
+  void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout, bool fp8) {
     size.rows = std::max(size.rows, wanted.rows);
     // These vary from step to step, so the next power of two saves growing again and again.
     size.partial_rows = std::max(size.partial_rows, ceil(wanted.partial_rows));
@@ -48,13 +62,19 @@ struct Activations {
     x.grow(size.rows * config.hidden);
     rope.grow(size.rows * config.rotary_dim);
     // Picked rows pass through it too, and a row may be picked twice.
-    normed.grow(std::max(size.rows, size.picks_at_once) * config.hidden);
+    normed.grow(std::max(fp8 ? 0 : size.rows, size.picks_at_once) * config.hidden);
     if (config.post_norm) y.grow(size.rows * config.hidden);
     qkv.grow(Scratch::size(size.rows, q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
     mixed.grow(size.rows * q_size);
-    gate_up.grow(Scratch::size(size.rows, int64_t{2} * config.ffn));
-    mlp.grow(size.rows * config.ffn);
+    if (fp8) {
+      normed8.grow(size.rows, config.hidden);
+      mixed8.grow(size.rows, q_size);
+      mlp8.grow(size.rows, config.ffn);
+    } else {
+      gate_up.grow(Scratch::size(size.rows, int64_t{2} * config.ffn));
+      mlp.grow(size.rows * config.ffn);
+    }
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);

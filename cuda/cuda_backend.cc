@@ -43,6 +43,10 @@ ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
   return weight_bytes < small ? ProductKernels::ours : ProductKernels::fastest;
 }
 
+WeightNumbers numbers_for(const CudaOptions& options) {
+  return options.fp8 ? WeightNumbers::narrow : WeightNumbers::wide;
+}
+
 /// Has cuBLAS load what the first matrix product would load.
 void load_cublas(int device) {
   check(cudaSetDevice(device), "choosing the device");
@@ -87,7 +91,7 @@ class CudaBackend final : public Backend {
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
   std::string describe() const override {
-    return fmt::format("{} (cuda:{}), bf16{}", name_, options_.device,
+    return fmt::format("{} (cuda:{}), {}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
                        options_.reproducible ? ", reproducible" : "");
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
@@ -199,7 +203,7 @@ class CudaBackend final : public Backend {
                                  together};
     if (!model_.room.holds(size)) {
       let_go_of_memory();
-      model_.room.grow(size, config(), model_.layout);
+      model_.room.grow(size, config(), model_.layout, model_.fp8);
     }
     step.chosen.grow(model_.room.size.picks);
   }
@@ -278,7 +282,7 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
   check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(model.config, options);
-  const int64_t needed = weight_bytes(model), there = cuda_free_bytes(options.device);
+  const int64_t needed = weight_bytes(model, numbers_for(options)), there = cuda_free_bytes(options.device);
   if (needed > there)
     refuse(
         "{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; set engine.device: cpu, or use a "
@@ -289,7 +293,7 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
   std::future<void> beside;  // the upload
   if (kernels == ProductKernels::fastest)
     beside = std::async(std::launch::async, load_cublas, options.device);
-  return std::make_unique<CudaBackend>(model.config, upload_weights(model), options, kernels);
+  return std::make_unique<CudaBackend>(model.config, upload_weights(model, numbers_for(options)), options, kernels);
 }
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
@@ -297,7 +301,7 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
   check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(config, options);
-  DeviceWeights weights = random_weights(config, seed);
+  DeviceWeights weights = random_weights(config, numbers_for(options), seed);
   const ProductKernels kernels = kernels_for(weights.bytes(), options);
   return std::make_unique<CudaBackend>(config, std::move(weights), options, kernels);
 }

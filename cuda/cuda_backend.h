@@ -8,12 +8,13 @@ namespace sheaf {
 
 struct CudaOptions {
   int device = 0;
+  bool fp8 = false;             ///< the layers' products in FP8; else bf16
   bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with
   bool graphs = true;           ///< replay steps that are like one before
   int64_t* replayed = nullptr;  ///< counts them
 };
 
-/// bf16 weights, fp16 keys and values, fp32 sums and residual stream.
+/// bf16 or FP8 weights in the layers, fp16 keys and values, fp32 sums and residual stream.
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options);
 
 /// The same with random weights made on the device, for benchmarks.

@@ -29,6 +29,7 @@ HeadLayout head_layout(const ModelConfig& config) {
 LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, ProductKernels kernels)
     : config(std::move(the_config)),
       weights(std::move(the_weights)),
+      fp8(!weights.layers.empty() && weights.layers.front().qkv.narrow.size() > 0),
       layout(head_layout(config)),
       products(kernels) {
   products.set_stream(stream.get());

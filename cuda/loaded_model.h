@@ -18,6 +18,7 @@ struct LoadedModel {
 
   ModelConfig config;
   DeviceWeights weights;
+  bool fp8;  ///< whether the layers' products are in FP8
   HeadLayout layout;
   Stream stream;
   Products products;       ///< on the stream

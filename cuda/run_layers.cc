@@ -3,7 +3,26 @@
 namespace sheaf::cuda {
 namespace {
 
+/// What products read, in bf16.
+struct Bf16 {
+  static const bf16* weight(const DeviceMatrix& matrix) { return matrix.wide.data(); }
+  static bf16* normed(const Activations& room) { return room.normed.data(); }
+  static bf16* mlp(const Activations& room) { return room.mlp.data(); }
+  static bf16* mixed(const Activations& room, int32_t, int64_t, cudaStream_t) { return room.mixed.data(); }
+};
+/// The same in FP8.
+struct Fp8 {
+  static Fp8Weight weight(const DeviceMatrix& matrix) { return matrix.fp8(); }
+  static Fp8Rows normed(const Activations& room) { return room.normed8.rows(); }
+  static Fp8Rows mlp(const Activations& room) { return room.mlp8.rows(); }
+  static Fp8Rows mixed(const Activations& room, int32_t rows, int64_t cols, cudaStream_t stream) {
+    round_rows(room.mixed.data(), rows, static_cast<int32_t>(cols), room.mixed8.rows(), stream);
+    return room.mixed8.rows();
+  }
+};
+
 /// Norm (unless it comes after), heads, attention, its output, and the norm that follows.
+template <class Numbers>
 void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const ModelConfig& config = model.config;
   const DeviceLayer& layer = model.weights.layers[static_cast<size_t>(index)];
@@ -15,9 +34,9 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
 
   if (!config.post_norm)
     rms_norm(room.x.data(), nullptr, layer.attention_norm.data(), rows, hidden, config.norm_eps,
-             room.normed.data(), stream);
+             Numbers::normed(room), stream);
   step.clock.mark(Stage::norms);
-  model.products.heads(layer.qkv.data(), room.normed.data(), rows, hidden,
+  model.products.heads(Numbers::weight(layer.qkv), Numbers::normed(room), rows, hidden,
                        {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room.rope.data(),
                         step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
                        Scratch(room.qkv));
@@ -27,37 +46,39 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   attend(step.arrays.attention, step.arrays.attention_on_device, model.layout,
          {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data()},
          stream);
+  const auto mixed = Numbers::mixed(room, rows, q_size, stream);
   step.clock.mark(Stage::attention);
   if (config.post_norm) {
-    model.products.multiply(layer.o.data(), room.mixed.data(), rows, hidden, q_size, room.y.data());
+    model.products.multiply(Numbers::weight(layer.o), mixed, rows, hidden, q_size, room.y.data());
     step.clock.mark(Stage::attention_output);
     add_rms_norm(room.y.data(), layer.attention_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
-                 room.normed.data(), stream);
+                 Numbers::normed(room), stream);
   } else {
-    model.products.add(layer.o.data(), room.mixed.data(), rows, hidden, q_size, room.x.data());
+    model.products.add(Numbers::weight(layer.o), mixed, rows, hidden, q_size, room.x.data());
     step.clock.mark(Stage::attention_output);
-    rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.normed.data(),
+    rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps, Numbers::normed(room),
              stream);
   }
   step.clock.mark(Stage::norms);
 }
 
 /// Gate, up and down, and the norm that follows where it comes after.
+template <class Numbers>
 void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   const ModelConfig& config = model.config;
   const Activations& room = model.room;
   const int32_t rows = step.rows(), hidden = config.hidden;
 
-  model.products.gated(layer.gate_up.data(), room.normed.data(), rows, config.ffn, hidden,
-                       Scratch(room.gate_up), room.mlp.data());
+  model.products.gated(Numbers::weight(layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
+                       Scratch(room.gate_up), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
   if (config.post_norm) {
-    model.products.multiply(layer.down.data(), room.mlp.data(), rows, hidden, config.ffn, room.y.data());
+    model.products.multiply(Numbers::weight(layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.y.data());
     step.clock.mark(Stage::mlp_down);
     add_rms_norm(room.y.data(), layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
-                 room.normed.data(), model.stream.get());
+                 Numbers::normed(room), model.stream.get());
   } else {
-    model.products.add(layer.down.data(), room.mlp.data(), rows, hidden, config.ffn, room.x.data());
+    model.products.add(Numbers::weight(layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.x.data());
     step.clock.mark(Stage::mlp_down);
   }
 }
@@ -72,14 +93,23 @@ void start_rows(LoadedModel& model, const Step& step) {
   rope_table(model.weights.rope_freqs.data(), step.arrays.positions, rows, model.layout, room.rope.data(),
              stream);
   embed(model.weights.embedding.data(), step.arrays.tokens, rows, config.hidden, room.x.data(), stream);
-  if (config.post_norm)
-    round_to_bf16(room.x.data(), int64_t{rows} * config.hidden, room.normed.data(), stream);
+  if (!config.post_norm) return;
+  if (model.fp8)
+    round_rows(room.x.data(), rows, config.hidden, Fp8::normed(room), stream);
+  else
+    round_rows(room.x.data(), rows, config.hidden, Bf16::normed(room), stream);
 }
 
 void run_layers(LoadedModel& model, Step& step, int32_t layers) {
   for (int32_t i = 0; i < layers; ++i) {
-    run_attention(model, step, i);
-    run_mlp(model, step, model.weights.layers[static_cast<size_t>(i)]);
+    const DeviceLayer& layer = model.weights.layers[static_cast<size_t>(i)];
+    if (model.fp8) {
+      run_attention<Fp8>(model, step, i);
+      run_mlp<Fp8>(model, step, layer);
+    } else {
+      run_attention<Bf16>(model, step, i);
+      run_mlp<Bf16>(model, step, layer);
+    }
   }
 }
 

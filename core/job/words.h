@@ -59,8 +59,11 @@ enum class OptionChoice : uint8_t {
 /// How the documents of a prompt stand beside each other.
 enum class Stacking : uint8_t { isolated, joint };
 
-/// What weights are computed as; whole numbers on the CPU only.
-enum class Precision : uint8_t { automatic, f32, int16, int8 };
+/// What weights are computed as: fp32 and whole numbers on the CPU only, bf16 and FP8 on a GPU only.
+enum class Precision : uint8_t { automatic, f32, int16, int8, bf16, fp8 };
+constexpr bool only_on_gpu(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::fp8;
+}
 
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };

@@ -2,8 +2,10 @@
 #include <cstdint>
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <type_traits>
 
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8.h"
 
 namespace sheaf::cuda {
 
@@ -21,14 +23,18 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
   return function;
 }
 
-/// Boxes of 64 columns (128 bytes, swizzled) and `box_rows` rows of a bf16 matrix [rows, cols].
-inline bool matrix_map(const bf16* matrix, int64_t rows, int64_t cols, uint32_t box_rows, CUtensorMap& map) {
+/// Boxes of 128 bytes (swizzled) of each of `box_rows` rows of a matrix [rows, cols] of bf16 or e4m3.
+template <class T>
+bool matrix_map(const T* matrix, int64_t rows, int64_t cols, uint32_t box_rows, CUtensorMap& map) {
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, e4m3>);
+  constexpr auto type =
+      std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_UINT8;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * sizeof(bf16)};
-  const cuuint32_t box[2] = {64, box_rows};
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * sizeof(T)};
+  const cuuint32_t box[2] = {128 / sizeof(T), box_rows};
   const cuuint32_t steps[2] = {1, 1};
-  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), sizes,
-                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  return tensor_map_encoder()(&map, type, 2, const_cast<T*>(matrix), sizes, strides, box, steps,
+                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
@@ -28,6 +29,16 @@ bool multiply_hopper(Epilogue epilogue, const bf16* in, const bf16* weight, int6
 /// heads go straight to where attention reads them, as place_heads() puts them. Only for heads of 64 or 128
 /// that rotate as a whole and have a norm per head or none.
 bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_t k,
+                           const HeadTargets& targets, cudaStream_t stream);
+
+/// The same in e4m3; `out` is as the epilogue says. Not for the epilogues swiglu and heads.
+bool hopper_fp8_products();
+bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
+                     int64_t k, void* out, cudaStream_t stream);
+/// out [m, ffn] = silu(gate) × up, with a scale for each block: align_rows() must follow. The rows of `weight` [2 ffn, k] are as interleave_rows() puts them for e4m3.
+bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
+                           const Fp8Rows& out, cudaStream_t stream);
+bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

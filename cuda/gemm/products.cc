@@ -18,6 +18,11 @@ void check_blas(cublasStatus_t status, const char* what) {
   refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
 }
 
+/// check_model() has refused what our kernels cannot do.
+void must(bool done, int64_t n, int64_t k) {
+  if (!done) fail("no FP8 product for a weight of {} x {}", n, k);
+}
+
 }  // namespace
 
 Products::Products(ProductKernels kernels) : kernels_(kernels) {
@@ -103,6 +108,31 @@ void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k
     place_heads(static_cast<const float*>(scratch.data()), count, targets, stream_);
   else
     place_heads(static_cast<const bf16*>(scratch.data()), count, targets, stream_);
+}
+
+void Products::multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k,
+                        float* out) {
+  must(multiply_hopper(Epilogue::store_floats, in, weight, rows, n, k, out, stream_), n, k);
+}
+
+void Products::add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x) {
+  must(multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_), n, k);
+}
+
+void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k, Scratch,
+                     const Fp8Rows& out) {
+  must(multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_), 2 * ffn, k);
+  align_rows(out, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), stream_);
+}
+
+void Products::heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k,
+                     const HeadTargets& targets, Scratch scratch) {
+  if (multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
+  const HeadLayout& layout = targets.layout;
+  const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
+  auto* qkv = static_cast<bf16*>(scratch.data());
+  must(multiply_hopper(Epilogue::store, in, weight, rows, n, k, qkv, stream_), n, k);
+  place_heads(qkv, static_cast<int32_t>(rows), targets, stream_);
 }
 
 }  // namespace sheaf::cuda

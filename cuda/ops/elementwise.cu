@@ -1,6 +1,4 @@
-// The memory-bound steps between the matrix products: each reads its input once and writes its output once,
-// 16 bytes a thread where the layout allows. At 8,192 rows of hidden 4,096 a norm moves 200 MB, about 50 us
-// at 4.2 TB/s, against 190 ms for the step's matrix products.
+// Embeddings, the gate where no product applies it, and the order and filling of weights.
 #include "cuda/base/device_math.h"
 #include "cuda/ops/ops.h"
 
@@ -9,90 +7,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-/// The sum over the block, in every thread.
-__device__ float block_sum(float value) {
-  __shared__ float parts[32];
-  value = warp_sum(value);
-  __syncthreads();  // parts may still be read from a call before
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : 0.0f;
-  return warp_sum(value);
-}
-
 /// `table` [vocab, hidden], `tokens` [rows], `x` [rows, hidden]: a block a row.
 __global__ void embed_kernel(const bf16* table, const int32_t* tokens, int32_t hidden, float* x) {
   const bf16* in = table + int64_t{tokens[blockIdx.x]} * hidden;
   float* out = x + int64_t{blockIdx.x} * hidden;
   for (int i = threadIdx.x; i < hidden; i += blockDim.x) out[i] = __bfloat162float(in[i]);
-}
-
-/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a
-/// row.
-__global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden,
-                                float eps, bf16* out) {
-  const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
-  const float* in = x + row * hidden;
-  float square = 0;
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) square += in[i] * in[i];
-  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
-  bf16* to = out + int64_t{blockIdx.x} * hidden;
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) to[i] = __float2bfloat16(in[i] * scale * weight[i]);
-}
-
-/// The same shapes, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 ×
-/// kMost.
-template <int kMost>
-__global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, const int32_t* row_index,
-                                                               const float* weight, int32_t rows,
-                                                               int32_t hidden, float eps, bf16* out) {
-  const int lane = threadIdx.x % 32;
-  const int64_t at = int64_t{blockIdx.x} * (kThreads / 32) + threadIdx.x / 32;
-  if (at >= rows) return;
-  const int64_t row = row_index ? row_index[at] : at;
-  const auto* in = reinterpret_cast<const float4*>(x + row * hidden);
-  float4 values[kMost];
-  float square = 0;
-#pragma unroll
-  for (int j = 0; j < kMost; ++j) {
-    const int i = lane + j * 32;
-    values[j] = i * 4 < hidden ? in[i] : make_float4(0, 0, 0, 0);
-  }
-#pragma unroll
-  for (int j = 0; j < kMost; ++j)
-    square += values[j].x * values[j].x + values[j].y * values[j].y + values[j].z * values[j].z +
-              values[j].w * values[j].w;
-  const float scale = rsqrtf(warp_sum(square) / static_cast<float>(hidden) + eps);
-  auto* to = reinterpret_cast<uint2*>(out + at * hidden);
-#pragma unroll
-  for (int j = 0; j < kMost; ++j) {
-    const int i = lane + j * 32;
-    if (i * 4 >= hidden) break;
-    const float4 v = values[j], w = reinterpret_cast<const float4*>(weight)[i];
-    const __nv_bfloat162 low = __floats2bfloat162_rn(v.x * scale * w.x, v.y * scale * w.y);
-    const __nv_bfloat162 high = __floats2bfloat162_rn(v.z * scale * w.z, v.w * scale * w.w);
-    to[i] = make_uint2(*reinterpret_cast<const uint32_t*>(&low), *reinterpret_cast<const uint32_t*>(&high));
-  }
-}
-
-/// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
-__global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x,
-                                    bf16* out) {
-  const int64_t at = int64_t{blockIdx.x} * hidden;
-  float square = 0;
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) square += y[at + i] * y[at + i];
-  const float scale = rsqrtf(block_sum(square) / static_cast<float>(hidden) + eps);
-  for (int i = threadIdx.x; i < hidden; i += blockDim.x) {
-    const float sum = x[at + i] + y[at + i] * scale * weight[i];
-    x[at + i] = sum;
-    out[at + i] = __float2bfloat16(sum);
-  }
-}
-
-/// `x` and `out` [count].
-__global__ void round_kernel(const float* x, int64_t count, bf16* out) {
-  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < count) out[i] = __float2bfloat16(x[i]);
 }
 
 __device__ void eight_at(const bf16* at, float (&values)[8]) {
@@ -129,12 +48,41 @@ __global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
   *reinterpret_cast<uint4*>(out + at) = bits;
 }
 
-/// `halves` [2, rows, cols], `out` [2 rows, cols]. Row r of one half goes to 2 r - r % 8 (+ 8 for the
-/// second): a block a row.
-__global__ void interleave_kernel(const bf16* halves, int64_t rows, int64_t cols, bf16* out) {
-  const int64_t row = blockIdx.x, inside = row % rows;
-  const int64_t to = 2 * inside - inside % 8 + (row < rows ? 0 : 8);
+/// Where row `row` of the first of two matrices goes; that of the second goes 8 further.
+__device__ int64_t interleaved(int64_t row, const bf16*) {
+  return 2 * row - row % 8;
+}
+/// A thread of a product has two neighbouring columns of 8. Of e4m3 it shall write four: so a group of 8 has columns 0,
+/// 1, 4, 5, 8, 9, 12, 13 of 16, the next one the others.
+template <class T>
+__device__ int64_t interleaved(int64_t row, const T*) {
+  const int64_t inside = row % 16;
+  return 2 * (row - inside) + inside / 2 % 2 * 16 + inside / 4 * 2 + inside % 2;
+}
+
+/// `halves` [2, rows, cols], `out` [2 rows, cols]: a block a row.
+template <class T>
+__global__ void interleave_kernel(const T* halves, int64_t rows, int64_t cols, T* out) {
+  const int64_t row = blockIdx.x;
+  const int64_t to = interleaved(row % rows, halves) + (row < rows ? 0 : 8);
   for (int64_t i = threadIdx.x; i < cols; i += blockDim.x) out[to * cols + i] = halves[row * cols + i];
+}
+
+/// `in` and `values` [rows, cols], `scales` [rows]: a block a row.
+__global__ void round_weights_kernel(const bf16* in, int64_t cols, e4m3* values, float* scales) {
+  const bf16* row = in + blockIdx.x * cols;
+  __shared__ unsigned int most;  // positive floats sort as their bits do
+  if (threadIdx.x == 0) most = 0;
+  __syncthreads();
+  float own = 0;
+  for (int64_t i = threadIdx.x; i < cols; i += blockDim.x) own = fmaxf(own, fabsf(__bfloat162float(row[i])));
+  atomicMax(&most, __float_as_uint(own));
+  __syncthreads();
+  const Fp8Scale scale = Fp8Scale::fine(__uint_as_float(most));
+  for (int64_t i = threadIdx.x; i < cols; i += blockDim.x)
+    values[blockIdx.x * cols + i].__x =
+        static_cast<uint8_t>(pack_e4m3(__bfloat162float(row[i]) * scale.inverse, 0));
+  if (threadIdx.x == 0) scales[blockIdx.x] = scale.scale;
 }
 
 __device__ uint64_t scramble(uint64_t x) {
@@ -164,26 +112,6 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
   embed_kernel<<<rows, kThreads, 0, stream>>>(table, tokens, hidden, x);
 }
 
-void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
-              float eps, bf16* out, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((rows + kThreads / 32 - 1) / (kThreads / 32));
-  if (hidden % 4 == 0 && hidden <= 2048)
-    rms_norm_registers<16><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
-  else if (hidden % 4 == 0 && hidden <= 5120)
-    rms_norm_registers<40><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
-  else
-    rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
-}
-
-void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
-                  bf16* out, cudaStream_t stream) {
-  add_rms_norm_kernel<<<rows, kThreads, 0, stream>>>(y, weight, hidden, eps, x, out);
-}
-
-void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream) {
-  round_kernel<<<blocks_for(count), kThreads, 0, stream>>>(x, count, out);
-}
-
 template <class In>
 void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStream_t stream) {
   const int64_t count = int64_t{rows} * ffn;
@@ -192,8 +120,16 @@ void gated_silu(const In* gate_up, int32_t rows, int32_t ffn, bf16* out, cudaStr
 template void gated_silu(const bf16*, int32_t, int32_t, bf16*, cudaStream_t);
 template void gated_silu(const float*, int32_t, int32_t, bf16*, cudaStream_t);
 
-void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream) {
+template <class T>
+void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream) {
   interleave_kernel<<<static_cast<unsigned>(2 * rows), kThreads, 0, stream>>>(halves, rows, cols, out);
+}
+template void interleave_rows(const bf16*, int64_t, int64_t, bf16*, cudaStream_t);
+template void interleave_rows(const e4m3*, int64_t, int64_t, e4m3*, cudaStream_t);
+template void interleave_rows(const float*, int64_t, int64_t, float*, cudaStream_t);
+
+void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales, cudaStream_t stream) {
+  round_weights_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(in, cols, values, scales);
 }
 
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
@@ -16,16 +17,22 @@ void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidde
 
 /// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
 /// [hidden], `row_index` [rows], or null: row i.
+template <class Out>  // bf16* or Fp8Rows
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
-              float eps, bf16* out, cudaStream_t stream);
+              float eps, Out out, cudaStream_t stream);
 
-/// x += rms_norm(y) * weight, and out = bf16(x): the post-norm families. `y`, `x` and `out` [rows, hidden],
+/// x += rms_norm(y) * weight, and out = x, rounded: the post-norm families. `y`, `x` and `out` [rows, hidden],
 /// `weight` [hidden].
+template <class Out>  // bf16* or Fp8Rows
 void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
-                  bf16* out, cudaStream_t stream);
+                  Out out, cudaStream_t stream);
 
-/// out [count] = bf16(x [count]).
-void round_to_bf16(const float* x, int64_t count, bf16* out, cudaStream_t stream);
+/// out [rows, cols] = in [rows, cols], rounded.
+template <class In, class Out>  // float to bf16*, float or bf16 to Fp8Rows
+void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream);
+
+/// Brings the blocks of `count` rows of `cols` columns to the scale of their row, the largest of its blocks' scales.
+void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream);
 
 /// table [rows, rotary_dim]: cosines and sines of every row's position, times rope_scale, the cosines first.
 /// `rope_freqs` [rotary_dim / 2], `positions` [rows].
@@ -37,8 +44,10 @@ template <class In>  // bf16 or float
 void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaStream_t stream);
 
 /// out [2 rows, cols] = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on;
-/// `halves` [2, rows, cols] holds one after the other. rows is a multiple of 8.
-void interleave_rows(const bf16* halves, int64_t rows, int64_t cols, bf16* out, cudaStream_t stream);
+/// `halves` [2, rows, cols] holds one after the other. rows is a multiple of 8. Of e4m3 they are 8 of 16 rows, in the
+/// order that multiply_gated_hopper() wants, and rows is a multiple of 16.
+template <class T>  // bf16, e4m3, or float (the scales of e4m3 rows)
+void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream);
 
 /// out [rows, ffn] = silu(gate) * up, where a row of `gate_up` [rows, 2 ffn] is 8 of gate, 8 of up, and so
 /// on.
@@ -90,6 +99,9 @@ struct ExpertInputs {
 /// vocab] and `out` [rows] are of the picks from `first` on.
 void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
                   GreedyResult* out, cudaStream_t stream);
+
+/// values [rows, cols] × scales [rows] = in [rows, cols], rounded to e4m3.
+void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales, cudaStream_t stream);
 
 /// out [count]: normally distributed weights for benchmarks.
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream);

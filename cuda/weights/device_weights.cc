@@ -1,6 +1,7 @@
 #include "cuda/weights/device_weights.h"
 
 #include <cmath>
+#include <deque>
 
 #include "cuda/ops/ops.h"
 #include "cuda/weights/weight_stream.h"
@@ -57,15 +58,37 @@ DeviceMemory<float> upload_vector(const std::vector<float>& values) {
 /// Makes room on the device for every weight first, then streams all of them.
 class Upload {
  public:
+  explicit Upload(WeightNumbers numbers) : numbers_(numbers) {}
+
   /// Matrices one above the other, as bf16.
   DeviceMemory<bf16> stack(std::initializer_list<const Matrix*> matrices) {
-    int64_t values = 0;
-    for (const Matrix* matrix : matrices) values += matrix->rows * matrix->cols;
-    DeviceMemory<bf16> device(values);
+    DeviceMemory<bf16> device(count_values(matrices));
     bf16* to = device.data();
     for (const Matrix* matrix : matrices) {
       add(*matrix, WeightForm::rounded, to);
       to += matrix->rows * matrix->cols;
+    }
+    return device;
+  }
+
+  /// The same as the layers have them.
+  DeviceMatrix matrix(std::initializer_list<const Matrix*> matrices) {
+    DeviceMatrix device;
+    if (numbers_ == WeightNumbers::wide) {
+      device.wide = stack(matrices);
+      return device;
+    }
+    int64_t rows = 0;
+    for (const Matrix* matrix : matrices) rows += matrix->rows;
+    device.narrow.grow(count_values(matrices));
+    device.scales.grow(rows);
+    auto& [host, to_scales] = scales_.emplace_back(static_cast<size_t>(rows), device.scales.data());
+    e4m3* to = device.narrow.data();
+    float* scales = host.data();
+    for (const Matrix* matrix : matrices) {
+      add(*matrix, WeightForm::narrow, to, scales);
+      to += matrix->rows * matrix->cols;
+      scales += matrix->rows;
     }
     return device;
   }
@@ -99,11 +122,19 @@ class Upload {
     ring.memory = memory.data();
     DeviceSink sink(ring.buffers);
     stream_weights(cut_to_slices(wholes_, ring.buffer_bytes), ring, threads, sink);
+    for (const auto& [host, to] : scales_)
+      check(cudaMemcpy(to, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice), "sending scales");
   }
 
  private:
-  void add(const Matrix& matrix, WeightForm form, void* to) {
-    wholes_.push_back({&matrix, 0, matrix.rows, form, static_cast<std::byte*>(to)});
+  static int64_t count_values(std::initializer_list<const Matrix*> matrices) {
+    int64_t values = 0;
+    for (const Matrix* matrix : matrices) values += matrix->rows * matrix->cols;
+    return values;
+  }
+
+  void add(const Matrix& matrix, WeightForm form, void* to, float* scales = nullptr) {
+    wholes_.push_back({&matrix, 0, matrix.rows, form, static_cast<std::byte*>(to), scales});
   }
 
   /// Fewer buffers where so much cannot be pinned.
@@ -117,20 +148,37 @@ class Upload {
     }
   }
 
+  struct Scales {
+    Scales(size_t count, float* device) : host(count), to(device) {}
+    std::vector<float> host;
+    float* to;
+  };
+
+  WeightNumbers numbers_;
   std::vector<WeightSlice> wholes_;
+  std::deque<Scales> scales_;
 };
+
+/// Puts the rows of gate and up side by side. `halves` is memory to work in.
+template <class T>
+void interleave(const DeviceMemory<T>& both, int64_t cols, DeviceMemory<T>& halves) {
+  if (both.size() == 0) return;
+  halves.grow(both.size());
+  check(cudaMemcpyAsync(halves.data(), both.data(), static_cast<size_t>(both.size()) * sizeof(T),
+                        cudaMemcpyDeviceToDevice, nullptr),
+        "interleaving gate and up");
+  interleave_rows(halves.data(), both.size() / 2 / cols, cols, both.data(), nullptr);
+}
 
 /// The products' kernels want gate and up of the same values side by side.
 void interleave_gate_up(const Model& model, DeviceWeights& weights) {
-  DeviceMemory<bf16> halves;
-  for (size_t i = 0; i < model.layers.size(); ++i) {
-    const Matrix& gate = model.layers[i].gate;
-    const DeviceMemory<bf16>& both = weights.layers[i].gate_up;
-    halves.grow(both.size());
-    check(cudaMemcpyAsync(halves.data(), both.data(), static_cast<size_t>(both.size()) * sizeof(bf16),
-                          cudaMemcpyDeviceToDevice, nullptr),
-          "interleaving gate and up");
-    interleave_rows(halves.data(), gate.rows, gate.cols, both.data(), nullptr);
+  DeviceMemory<bf16> wide;
+  DeviceMemory<e4m3> narrow;
+  DeviceMemory<float> scales;
+  for (const DeviceLayer& layer : weights.layers) {
+    interleave(layer.gate_up.wide, model.config.hidden, wide);
+    interleave(layer.gate_up.narrow, model.config.hidden, narrow);
+    interleave(layer.gate_up.scales, 1, scales);
   }
   check(cudaDeviceSynchronize(), "interleaving gate and up");
 }
@@ -138,27 +186,27 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
 }  // namespace
 
 int64_t DeviceWeights::bytes() const {
-  int64_t values = embedding.size() + output.size();
+  int64_t total = (embedding.size() + output.size()) * int64_t{sizeof(bf16)};
   for (const DeviceLayer& layer : layers)
-    values += layer.qkv.size() + layer.o.size() + layer.gate_up.size() + layer.down.size();
-  return values * int64_t{sizeof(bf16)};
+    total += layer.qkv.bytes() + layer.o.bytes() + layer.gate_up.bytes() + layer.down.bytes();
+  return total;
 }
 
-int64_t weight_bytes(const Model& model) {
-  int64_t values = model.embedding.rows * model.embedding.cols;
-  if (!model.config.tied_output) values += model.output.rows * model.output.cols;
+int64_t weight_bytes(const Model& model, WeightNumbers numbers) {
+  int64_t wide = model.embedding.rows * model.embedding.cols, values = 0;
+  if (!model.config.tied_output) wide += model.output.rows * model.output.cols;
   int64_t most = 0;  // a second copy of gate and up while their rows are interleaved
   for (const LayerWeights& layer : model.layers) {
     for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
       values += matrix->rows * matrix->cols;
     most = std::max(most, 2 * layer.gate.rows * layer.gate.cols);
   }
-  return (values + most) * int64_t{sizeof(bf16)};
+  return wide * int64_t{sizeof(bf16)} + (values + most) * (numbers == WeightNumbers::narrow ? 1 : 2);
 }
 
-DeviceWeights upload_weights(const Model& model) {
+DeviceWeights upload_weights(const Model& model, WeightNumbers numbers) {
   DeviceWeights weights;
-  Upload upload;
+  Upload upload(numbers);
   weights.embedding = upload.stack({&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
@@ -167,10 +215,10 @@ DeviceWeights upload_weights(const Model& model) {
     device.q_norm = upload.vector(layer.q_norm);
     device.k_norm = upload.vector(layer.k_norm);
     device.qkv_bias = upload.joined_bias(layer);
-    device.qkv = upload.stack({&layer.q, &layer.k, &layer.v});
-    device.o = upload.stack({&layer.o});
-    device.gate_up = upload.stack({&layer.gate, &layer.up});
-    device.down = upload.stack({&layer.down});
+    device.qkv = upload.matrix({&layer.q, &layer.k, &layer.v});
+    device.o = upload.matrix({&layer.o});
+    device.gate_up = upload.matrix({&layer.gate, &layer.up});
+    device.down = upload.matrix({&layer.down});
     weights.layers.push_back(std::move(device));
   }
   weights.final_norm = upload.vector(model.final_norm);
@@ -181,10 +229,21 @@ DeviceWeights upload_weights(const Model& model) {
   return weights;
 }
 
-DeviceWeights random_weights(const ModelConfig& config, uint64_t seed) {
-  auto matrix = [&](int64_t rows, int64_t cols) {
+DeviceWeights random_weights(const ModelConfig& config, WeightNumbers numbers, uint64_t seed) {
+  auto values = [&](int64_t rows, int64_t cols) {
     DeviceMemory<bf16> device(rows * cols);
     fill_random(device.data(), rows * cols, 1.0f / std::sqrt(static_cast<float>(cols)), seed++, nullptr);
+    return device;
+  };
+  auto matrix = [&](int64_t rows, int64_t cols) {
+    DeviceMatrix device;
+    device.wide = values(rows, cols);
+    if (numbers == WeightNumbers::wide) return device;
+    device.narrow.grow(rows * cols);
+    device.scales.grow(rows);
+    round_weights(device.wide.data(), rows, cols, device.narrow.data(), device.scales.data(), nullptr);
+    check(cudaDeviceSynchronize(), "rounding random weights");
+    device.wide = {};
     return device;
   };
   auto ones = [](int64_t count) {
@@ -193,7 +252,7 @@ DeviceWeights random_weights(const ModelConfig& config, uint64_t seed) {
   const int64_t q_size = int64_t{config.heads} * config.head_dim,
                 kv_size = int64_t{config.kv_heads} * config.head_dim;
   DeviceWeights weights;
-  weights.embedding = matrix(config.vocab, config.hidden);
+  weights.embedding = values(config.vocab, config.hidden);
   for (int32_t i = 0; i < config.layers; ++i) {
     DeviceLayer layer;
     layer.attention_norm = ones(config.hidden);
@@ -209,7 +268,7 @@ DeviceWeights random_weights(const ModelConfig& config, uint64_t seed) {
     weights.layers.push_back(std::move(layer));
   }
   weights.final_norm = ones(config.hidden);
-  if (!config.tied_output) weights.output = matrix(config.vocab, config.hidden);
+  if (!config.tied_output) weights.output = values(config.vocab, config.hidden);
   weights.rope_freqs = upload_vector(config.rope_freqs);
   check(cudaDeviceSynchronize(), "making random weights");
   return weights;

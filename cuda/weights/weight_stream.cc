@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/model/e4m3.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -32,10 +33,18 @@ constexpr int64_t kFewestSlices = 512;
 void fill(const WeightSlice& slice, std::byte* buffer) {
   const Matrix& matrix = *slice.matrix;
   matrix.page_in(slice.first_row, slice.rows);
-  if (slice.form == WeightForm::rounded)
-    matrix.read_bf16(slice.first_row, slice.rows, reinterpret_cast<uint16_t*>(buffer));
-  else
-    matrix.read(slice.first_row, slice.rows, reinterpret_cast<float*>(buffer));
+  switch (slice.form) {
+    case WeightForm::rounded:
+      return matrix.read_bf16(slice.first_row, slice.rows, reinterpret_cast<uint16_t*>(buffer));
+    case WeightForm::exact:
+      return matrix.read(slice.first_row, slice.rows, reinterpret_cast<float*>(buffer));
+    case WeightForm::narrow:
+      std::vector<float> row(static_cast<size_t>(matrix.cols));
+      for (int64_t i = 0; i < slice.rows; ++i) {
+        matrix.read(slice.first_row + i, 1, row.data());
+        slice.scales[i] = to_e4m3(row, reinterpret_cast<uint8_t*>(buffer) + i * matrix.cols);
+      }
+  }
 }
 
 class Stream {
@@ -138,7 +147,7 @@ std::vector<WeightSlice> cut_to_slices(std::span<const WeightSlice> wholes, int6
       fail("{}: a row of {} bytes does not fit a buffer of {}", whole.matrix->name, row_bytes, buffer_bytes);
     for (int64_t done = 0; done < whole.rows; done += most)
       slices.push_back({whole.matrix, whole.first_row + done, std::min(most, whole.rows - done), whole.form,
-                        whole.to + done * row_bytes});
+                        whole.to + done * row_bytes, whole.scales ? whole.scales + done : nullptr});
   }
   const auto place = [](const WeightSlice& slice) {
     return slice.matrix->data + slice.first_row * slice.matrix->row_bytes();

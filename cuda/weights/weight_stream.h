@@ -11,7 +11,11 @@ namespace sheaf::cuda {
 enum class WeightForm : uint8_t {
   rounded,  ///< to bf16: matrices
   exact,    ///< fp32: norms and biases
+  narrow,   ///< e4m3 with a scale for each row: matrices of FP8 products
 };
+constexpr int64_t value_bytes(WeightForm form) {
+  return form == WeightForm::exact ? 4 : form == WeightForm::rounded ? 2 : 1;
+}
 
 /// Rows of a matrix on their way to the device.
 struct WeightSlice {
@@ -20,8 +24,9 @@ struct WeightSlice {
   int64_t rows = 0;
   WeightForm form = WeightForm::rounded;
   std::byte* to = nullptr;  ///< [rows, matrix->cols] in that form; handed to the sink, not looked at here
+  float* scales = nullptr;  ///< [rows] on the host, written where the form is narrow
 
-  int64_t bytes() const { return rows * matrix->cols * (form == WeightForm::rounded ? 2 : 4); }
+  int64_t bytes() const { return rows * matrix->cols * value_bytes(form); }
 };
 
 /// Takes filled buffers away.

@@ -6,6 +6,7 @@
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "io/base/usable_cores.h"
+#include "io/jobs/workbench.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"
 #ifdef SHEAF_WITH_CUDA
@@ -70,20 +71,22 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
     if (device_ >= 0) free_at_first_ = cuda_free_bytes(device_);
 #endif
   }
-  if (device_ >= 0 && wanted.precision != CpuPrecision::f32)
-    refuse("--dtype: a GPU computes in bf16; use --device cpu with int16 and int8");
+  if (wanted.dtype != Precision::automatic && only_on_gpu(wanted.dtype) != (device_ >= 0))
+    refuse("--dtype {}: {}", word_of(wanted.dtype),
+           device_ >= 0 ? "a GPU computes in bf16 or fp8; or use --device cpu"
+                        : "the CPU computes in f32, int16 or int8; or use a GPU");
   const Stopwatch watch(weights_seconds_);
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
-    const CudaOptions options{device_, wanted.reproducible};
+    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.reproducible};
     backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
                                    : make_cuda_backend(model_, options);
     return;
   }
 #endif
   if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, usable_cores().threads(), wanted.precision);
+  backend_ = make_quick_backend(model_, usable_cores().threads(), cpu_precision(wanted.dtype));
 }
 
 int64_t BenchBackend::kv_room() const {

@@ -4,6 +4,7 @@
 
 #include "core/engine/backend.h"
 #include "core/job/device.h"
+#include "core/job/words.h"
 #include "core/model/footprint.h"
 #include "core/model/model.h"
 
@@ -15,8 +16,8 @@ struct BenchModel {
   std::string path;   ///< of real weights; empty: random ones
   Device device = {};
   bool reproducible = false;
-  int32_t layers = 0;                          ///< of random weights, where not as the shape has them
-  CpuPrecision precision = CpuPrecision::f32;  ///< on the CPU
+  int32_t layers = 0;  ///< of random weights, where not as the shape has them
+  Precision dtype = Precision::automatic;
 };
 
 /// A backend made ready for timing.

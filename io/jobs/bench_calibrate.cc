@@ -12,6 +12,7 @@
 #include "io/base/processor_name.h"
 #include "io/base/usable_cores.h"
 #include "io/jobs/bench_backend.h"
+#include "io/jobs/workbench.h"
 
 namespace sheaf {
 namespace {
@@ -146,7 +147,7 @@ std::string today() {
 
 }  // namespace
 
-Calibration calibrate(const Device& device, CpuPrecision precision, std::vector<std::string> shapes,
+Calibration calibrate(const Device& device, Precision dtype, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress) {
   const bool cpu = device.kind == Device::Kind::cpu;
@@ -160,10 +161,12 @@ Calibration calibrate(const Device& device, CpuPrecision precision, std::vector<
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
   if (cpu) calibration.machine = processor_and_cores();
-  calibration.precision = precision;
+  if (dtype == Precision::fp8)
+    refuse("--dtype fp8: `sheaf estimate` knows GPUs in bf16 only; leave --dtype out");
+  calibration.precision = cpu_precision(dtype);
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
-    const BenchModel model{.shape = shape, .path = "", .device = device, .precision = precision};
+    const BenchModel model{.shape = shape, .path = "", .device = device, .dtype = dtype};
     const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
     std::unique_ptr<ProbeTimer> timer;
     std::unique_ptr<StagesByDifference> differences;

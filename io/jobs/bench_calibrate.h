@@ -10,7 +10,7 @@ namespace sheaf {
 
 /// Times made-up steps of the given shapes with random weights on a device; none given: shapes that suit it.
 /// Takes a minute or two. `left_out` is told of a shape that does not fit, `progress` how far it is with one.
-Calibration calibrate(const Device& device, CpuPrecision precision, std::vector<std::string> shapes,
+Calibration calibrate(const Device& device, Precision dtype, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress);
 

@@ -33,18 +33,27 @@ struct DeviceChoice {
 
 DeviceChoice choose_device(const Device& asked, Precision dtype) {
   DeviceChoice choice;
-  if (asked.kind == Device::Kind::cpu) return choice;
+  const bool gpu_only = only_on_gpu(dtype);
+  const auto needs_gpu = [&](const std::string& why) {
+    refuse("model.dtype: {} works only on a GPU, but {}; leave it out to compute on the CPU", word_of(dtype), why);
+  };
+  if (asked.kind == Device::Kind::cpu) {
+    if (gpu_only) needs_gpu("engine.device is cpu");
+    return choice;
+  }
   const bool automatic = asked.kind == Device::Kind::automatic;
 #ifdef SHEAF_WITH_CUDA
-  if (dtype != Precision::automatic) {
+  if (dtype != Precision::automatic && !gpu_only) {
     if (automatic) return choice;
     refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu", word_of(dtype));
   }
   if (const std::string trouble = cuda_driver_trouble(); !trouble.empty()) {
     if (!automatic) refuse("engine.device: {}; or set it to cpu", trouble);
+    if (gpu_only) needs_gpu(trouble);
     choice.notice = trouble + "; computing on the CPU";
   }
   const auto devices = static_cast<int>(cuda_devices().size());
+  if (automatic && devices == 0 && gpu_only) needs_gpu("this machine has none");
   if (automatic && devices == 0) return choice;
   const int number = asked.index.value_or(0);
   if (number >= devices)
@@ -55,7 +64,7 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
   choice.device = number;
   return choice;
 #else
-  static_cast<void>(dtype);
+  if (gpu_only) needs_gpu("this program was built without CUDA");
   if (automatic) return choice;
   refuse("engine.device: {} cannot be used: this program was built without CUDA; use cpu or auto",
          device_text(asked));
@@ -123,7 +132,8 @@ int Workbench::threads() const {
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return make_cuda_backend(model_, {device_, job_.engine.reproducible});
+  if (device_ >= 0) return make_cuda_backend(
+        model_, {device_, job_.model.dtype == Precision::fp8, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));

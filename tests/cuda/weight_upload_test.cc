@@ -66,7 +66,7 @@ std::vector<float> joined_bias(const LayerWeights& layer) {
 }
 
 void compare(const Model& model) {
-  const DeviceWeights device = upload_weights(model);
+  const DeviceWeights device = upload_weights(model, WeightNumbers::wide);
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
@@ -84,11 +84,11 @@ void compare(const Model& model) {
     EXPECT_TRUE(same(downloaded(layer.q_norm), plain(host.q_norm)));
     EXPECT_TRUE(same(downloaded(layer.k_norm), plain(host.k_norm)));
     EXPECT_TRUE(same(downloaded(layer.qkv_bias), joined_bias(host)));
-    EXPECT_TRUE(same(downloaded(layer.qkv), stacked({&host.q, &host.k, &host.v})));
-    EXPECT_TRUE(same(downloaded(layer.o), stacked({&host.o})));
+    EXPECT_TRUE(same(downloaded(layer.qkv.wide), stacked({&host.q, &host.k, &host.v})));
+    EXPECT_TRUE(same(downloaded(layer.o.wide), stacked({&host.o})));
     EXPECT_TRUE(
-        same(downloaded(layer.gate_up), interleaved(stacked({&host.gate, &host.up}), host.gate.cols)));
-    EXPECT_TRUE(same(downloaded(layer.down), stacked({&host.down})));
+        same(downloaded(layer.gate_up.wide), interleaved(stacked({&host.gate, &host.up}), host.gate.cols)));
+    EXPECT_TRUE(same(downloaded(layer.down.wide), stacked({&host.down})));
   }
 }
 

@@ -1,0 +1,269 @@
+// Norms, and the rounding of rows that products read: to bf16, or to e4m3 with a scale for each row. At 8,192 rows of
+// hidden 4,096 a norm moves 200 MB (to e4m3 170), about 50 us at 4.2 TB/s, against 4 ms for the layer's matrix products.
+//
+// Everywhere a warp has 128 columns at a time, a lane four of them.
+#include <type_traits>
+
+#include "cuda/base/device_math.h"
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr int kBlock = 128;
+
+__device__ float warp_most(float value) {
+  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+  return value;
+}
+
+struct Reduced {
+  float sum, most;
+};
+/// Over the block, in every thread.
+__device__ Reduced reduce_block(float sum, float most) {
+  __shared__ float sums[kWarps], mosts[kWarps];
+  sum = warp_sum(sum);
+  most = warp_most(most);
+  if (threadIdx.x % 32 == 0) {
+    sums[threadIdx.x / 32] = sum;
+    mosts[threadIdx.x / 32] = most;
+  }
+  __syncthreads();
+  const bool there = threadIdx.x % 32 < kWarps;
+  return {warp_sum(there ? sums[threadIdx.x % 32] : 0), warp_most(there ? mosts[threadIdx.x % 32] : 0)};
+}
+
+/// Four columns of a row; those beyond the last are zero.
+__device__ float4 four_at(const float* row, int col, int cols) {
+  if (cols % 4 == 0) return col < cols ? *reinterpret_cast<const float4*>(row + col) : make_float4(0, 0, 0, 0);
+  const auto at = [&](int i) { return col + i < cols ? row[col + i] : 0.0f; };
+  return make_float4(at(0), at(1), at(2), at(3));
+}
+__device__ float4 four_at(const bf16* row, int col, int cols) {
+  if (cols % 4 == 0) {
+    if (col >= cols) return make_float4(0, 0, 0, 0);
+    const uint2 bits = *reinterpret_cast<const uint2*>(row + col);
+    const float2 low = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.x));
+    const float2 high = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.y));
+    return make_float4(low.x, low.y, high.x, high.y);
+  }
+  const auto at = [&](int i) { return col + i < cols ? __bfloat162float(row[col + i]) : 0.0f; };
+  return make_float4(at(0), at(1), at(2), at(3));
+}
+
+__device__ float square(float4 v) {
+  return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+}
+__device__ float4 times(float4 a, float4 b) {
+  return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+__device__ float4 times(float4 v, float scale) {
+  return make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
+}
+__device__ float most_of(float4 v) {
+  return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+}
+
+/// Where a row goes whose largest value is known.
+struct WideRow {
+  bf16* values;
+  int32_t cols;
+
+  __device__ WideRow(bf16* out, int64_t row, int32_t the_cols, float) : values(out + row * the_cols), cols(the_cols) {}
+  __device__ void put(int col, float4 v) const {
+    if (cols % 4 == 0) {
+      if (col < cols) *reinterpret_cast<uint2*>(values + col) = make_uint2(pack(v.x, v.y), pack(v.z, v.w));
+      return;
+    }
+    const float four[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (col + i < cols) values[col + i] = __float2bfloat16(four[i]);
+  }
+};
+/// Its number of columns is a multiple of 4.
+struct NarrowRow {
+  e4m3* values;
+  int32_t cols;
+  float inverse;
+
+  /// All threads of a row have the same `most`, and one of them has column 0.
+  __device__ NarrowRow(const Fp8Rows& out, int64_t row, int32_t the_cols, float most)
+      : values(out.values + row * the_cols), cols(the_cols) {
+    const Fp8Scale scale = Fp8Scale::fine(most);
+    inverse = scale.inverse;
+    out.scales[row] = scale.scale;
+  }
+  __device__ void put(int col, float4 v) const {
+    if (col >= cols) return;
+    const float4 s = times(v, inverse);
+    *reinterpret_cast<uint32_t*>(values + col) = pack_e4m3(s.x, s.y) | pack_e4m3(s.z, s.w) << 16;
+  }
+};
+template <class Out>
+struct RowOf;
+template <>
+struct RowOf<bf16*> {
+  using Type = WideRow;
+};
+template <>
+struct RowOf<Fp8Rows> {
+  using Type = NarrowRow;
+};
+
+/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a row.
+template <class Out>
+__global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden,
+                                float eps, Out out) {
+  const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
+  const float* in = x + row * hidden;
+  float sum = 0, most = 0;
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
+    const float4 v = four_at(in, col, hidden);
+    sum += square(v);
+    most = fmaxf(most, most_of(times(v, four_at(weight, col, hidden))));
+  }
+  const Reduced reduced = reduce_block(sum, most);
+  const float scale = rsqrtf(reduced.sum / static_cast<float>(hidden) + eps);
+  const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * scale);
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4)
+    to.put(col, times(times(four_at(in, col, hidden), scale), four_at(weight, col, hidden)));
+}
+
+/// The same shapes, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 × kMost.
+template <int kMost, class Out>
+__global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, const int32_t* row_index,
+                                                               const float* weight, int32_t rows, int32_t hidden,
+                                                               float eps, Out out) {
+  const int inside = threadIdx.x % 32 * 4;
+  const int64_t at = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  if (at >= rows) return;
+  const int64_t row = row_index ? row_index[at] : at;
+  const float* in = x + row * hidden;
+  float4 values[kMost];
+  float sum = 0, most = 0;
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) {
+    const int col = j * kBlock + inside;
+    values[j] = col < hidden ? *reinterpret_cast<const float4*>(in + col) : make_float4(0, 0, 0, 0);
+  }
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) sum += square(values[j]);
+  const float scale = rsqrtf(warp_sum(sum) / static_cast<float>(hidden) + eps);
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) {
+    const int col = j * kBlock + inside;
+    if (col >= hidden) break;
+    values[j] = times(times(values[j], scale), *reinterpret_cast<const float4*>(weight + col));
+    most = fmaxf(most, most_of(values[j]));
+  }
+  const typename RowOf<Out>::Type to(out, at, hidden, std::is_same_v<Out, Fp8Rows> ? warp_most(most) : 0.0f);
+#pragma unroll
+  for (int j = 0; j < kMost; ++j) {
+    if (j * kBlock >= hidden) break;
+    to.put(j * kBlock + inside, values[j]);
+  }
+}
+
+/// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
+template <class Out>
+__global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t hidden, float eps, float* x,
+                                    Out out) {
+  const float* in = y + int64_t{blockIdx.x} * hidden;
+  float* sums = x + int64_t{blockIdx.x} * hidden;
+  float sum = 0;
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) sum += square(four_at(in, col, hidden));
+  const float scale = rsqrtf(reduce_block(sum, 0).sum / static_cast<float>(hidden) + eps);
+  float most = 0;
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
+    const float4 normed = times(times(four_at(in, col, hidden), scale), four_at(weight, col, hidden));
+    const float values[4] = {normed.x, normed.y, normed.z, normed.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (col + i >= hidden) break;
+      sums[col + i] += values[i];
+      most = fmaxf(most, fabsf(sums[col + i]));
+    }
+  }
+  __syncthreads();  // the shared memory of the first sum is read
+  const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduce_block(0, most).most);
+  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) to.put(col, four_at(sums, col, hidden));
+}
+
+/// `in` and `out` [rows, cols]: a block a row.
+template <class In, class Out>
+__global__ void round_kernel(const In* in, int32_t cols, Out out) {
+  const In* row = in + int64_t{blockIdx.x} * cols;
+  float most = 0;
+  if constexpr (std::is_same_v<Out, Fp8Rows>) {
+    for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4) most = fmaxf(most, most_of(four_at(row, col, cols)));
+    most = reduce_block(0, most).most;
+  }
+  const typename RowOf<Out>::Type to(out, blockIdx.x, cols, most);
+  for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4) to.put(col, four_at(row, col, cols));
+}
+
+/// `rows` [any, cols]: a warp a row. Reads and writes only the blocks whose scale is not the largest of their row.
+__global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
+  const int lane = threadIdx.x % 32;
+  const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  if (row >= rows) return;
+  const int blocks = (cols + kFp8Block - 1) / kFp8Block;
+  const float* scales = out.blocks + row * blocks;
+  float most = 0;
+  for (int i = lane; i < blocks; i += 32) most = fmaxf(most, scales[i]);
+  most = warp_most(most);
+  if (lane == 0) out.scales[row] = most;
+  for (int first = 0; first < blocks; first += 32) {
+    const float own = first + lane < blocks ? scales[first + lane] : most;
+    for (unsigned other = __ballot_sync(0xffffffffu, own != most); other != 0; other &= other - 1) {
+      const int block = __ffs(static_cast<int>(other)) - 1;
+      const float factor = __shfl_sync(0xffffffffu, own, block) / most;
+      const int col = (first + block) * kFp8Block + lane * 4;
+      if (col >= cols) continue;
+      auto* at = reinterpret_cast<uint32_t*>(out.values + row * cols + col);
+      const float2 low = unpack_e4m3(*at & 0xffff), high = unpack_e4m3(*at >> 16);
+      *at = pack_e4m3(low.x * factor, low.y * factor) | pack_e4m3(high.x * factor, high.y * factor) << 16;
+    }
+  }
+}
+
+}  // namespace
+
+template <class Out>
+void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden, float eps,
+              Out out, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((rows + kWarps - 1) / kWarps);
+  if (hidden % 4 == 0 && hidden <= 16 * kBlock)
+    rms_norm_registers<16><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
+  else if (hidden % 4 == 0 && hidden <= 40 * kBlock)
+    rms_norm_registers<40><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
+  else
+    rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+}
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, bf16*, cudaStream_t);
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows, cudaStream_t);
+
+template <class Out>
+void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x, Out out,
+                  cudaStream_t stream) {
+  add_rms_norm_kernel<<<rows, kThreads, 0, stream>>>(y, weight, hidden, eps, x, out);
+}
+template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, bf16*, cudaStream_t);
+template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, Fp8Rows, cudaStream_t);
+
+template <class In, class Out>
+void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream) {
+  round_kernel<<<rows, kThreads, 0, stream>>>(in, cols, out);
+}
+template void round_rows(const float*, int32_t, int32_t, bf16*, cudaStream_t);
+template void round_rows(const float*, int32_t, int32_t, Fp8Rows, cudaStream_t);
+template void round_rows(const bf16*, int32_t, int32_t, Fp8Rows, cudaStream_t);
+
+void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream) {
+  align_kernel<<<static_cast<unsigned>((count + kWarps - 1) / kWarps), kThreads, 0, stream>>>(rows, count, cols);
+}
+
+}  // namespace sheaf::cuda

@@ -1,0 +1,318 @@
+// FP8 products with their epilogues against fp64 sums of the same e4m3 values, and what rounds rows to e4m3.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "core/model/e4m3.h"
+#include "cuda/base/device_memory.h"
+#include "cuda/base/devices.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/ops/ops.h"
+#include "tests/cuda/need_gpu.h"
+
+namespace sheaf {
+namespace {
+
+using namespace cuda;
+
+/// FP8 products must run on every GPU of capability 9.0.
+#define NEED_FP8() \
+  NEED_HOPPER();   \
+  ASSERT_TRUE(hopper_fp8_products())
+
+template <class T>
+DeviceMemory<T> send(const std::vector<T>& values) {
+  DeviceMemory<T> device(static_cast<int64_t>(values.size()));
+  check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "send");
+  return device;
+}
+template <class T>
+std::vector<T> fetch(const DeviceMemory<T>& device) {
+  check(cudaDeviceSynchronize(), "kernels");
+  std::vector<T> values(static_cast<size_t>(device.size()));
+  check(cudaMemcpy(values.data(), device.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost), "fetch");
+  return values;
+}
+
+/// Rows of e4m3 on the device, and what they stand for.
+struct Rows {
+  Rows(int64_t rows, int64_t the_cols)
+      : values(rows * the_cols), scales(rows), blocks(rows * fp8_blocks(the_cols)), cols(the_cols) {
+    check(cudaMemset(values.data(), 0x7f, static_cast<size_t>(values.size())), "poison");
+    for (const auto* memory : {&scales, &blocks})
+      check(cudaMemset(memory->data(), 0xff, static_cast<size_t>(memory->size()) * 4), "poison");
+  }
+  Fp8Rows view() const { return {values.data(), scales.data(), blocks.data()}; }
+  std::vector<double> numbers() const {
+    const auto bits = fetch(values);
+    const auto factors = fetch(scales);
+    std::vector<double> out(bits.size());
+    for (size_t i = 0; i < bits.size(); ++i)
+      out[i] = static_cast<double>(from_e4m3(bits[i].__x)) *
+               static_cast<double>(factors[i / static_cast<size_t>(cols)]);
+    return out;
+  }
+
+  DeviceMemory<e4m3> values;
+  DeviceMemory<float> scales, blocks;
+  int64_t cols;
+};
+
+struct Weight {
+  Weight(const std::vector<float>& numbers, int64_t rows, int64_t the_cols)
+      : values(rows * the_cols), scales(rows), cols(the_cols) {
+    std::vector<bf16> rounded;
+    for (const float number : numbers) rounded.push_back(__float2bfloat16(number));
+    round_weights(send(rounded).data(), rows, cols, values.data(), scales.data(), nullptr);
+    check(cudaDeviceSynchronize(), "weights");
+  }
+  Fp8Weight view() const { return {values.data(), scales.data()}; }
+  std::vector<double> numbers() const {
+    const auto bits = fetch(values);
+    const auto factors = fetch(scales);
+    std::vector<double> out(bits.size());
+    for (size_t i = 0; i < bits.size(); ++i)
+      out[i] = static_cast<double>(from_e4m3(bits[i].__x)) *
+               static_cast<double>(factors[i / static_cast<size_t>(cols)]);
+    return out;
+  }
+
+  DeviceMemory<e4m3> values;
+  DeviceMemory<float> scales;
+  int64_t cols;
+};
+
+/// Numbers whose size varies from row to row and from block to block.
+std::vector<float> uneven(int64_t rows, int64_t cols, std::mt19937& random) {
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> numbers(static_cast<size_t>(rows * cols));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col)
+      numbers[static_cast<size_t>(row * cols + col)] =
+          normal(random) * std::exp2(static_cast<float>((row * 7 + col / kFp8Block * 3) % 5 - 2));
+  return numbers;
+}
+
+double relative_error(const std::vector<double>& got, const std::vector<double>& right) {
+  double error = 0, square = 0;
+  for (size_t i = 0; i < right.size(); ++i) {
+    error += (got[i] - right[i]) * (got[i] - right[i]);
+    square += right[i] * right[i];
+  }
+  return std::sqrt(error / square);
+}
+
+TEST(Fp8, RowsRoundToTheNearest) {
+  NEED_FP8();
+  std::mt19937 random(3);
+  for (const int64_t cols : {16, 128, 576, 1040, 6144}) {
+    constexpr int64_t rows = 37;
+    std::vector<float> numbers = uneven(rows, cols, random);
+    std::fill_n(numbers.begin(), cols, 0.0f);  // a row of zeros
+    const Rows out(rows, cols);
+    round_rows(send(numbers).data(), static_cast<int32_t>(rows), static_cast<int32_t>(cols), out.view(), nullptr);
+    const auto got = out.numbers();
+    const auto bits = fetch(out.values);
+    const auto scales = fetch(out.scales);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* in = numbers.data() + row * cols;
+      float most = 1e-20f;
+      for (int64_t col = 0; col < cols; ++col) most = std::max(most, std::fabs(in[col]));
+      ASSERT_EQ(scales[static_cast<size_t>(row)], most / kLargestE4m3);
+      for (int64_t col = 0; col < cols; ++col)
+        ASSERT_EQ(bits[static_cast<size_t>(row * cols + col)].__x, to_e4m3(in[col] * (kLargestE4m3 / most)))
+            << row << ", " << col;
+    }
+    std::vector<double> right(numbers.begin(), numbers.end());
+    EXPECT_LT(relative_error(got, right), 0.03);
+  }
+}
+
+TEST(Fp8, NormsRoundWhatTheyWouldWrite) {
+  NEED_FP8();
+  std::mt19937 random(4);
+  for (const int64_t cols : {576, 2048, 4096, 8192}) {
+    constexpr int64_t rows = 19;
+    const auto x = send(uneven(rows, cols, random)), weight = send(uneven(1, cols, random));
+    const DeviceMemory<bf16> wide(rows * cols);
+    const Rows narrow(rows, cols);
+    const auto count = static_cast<int32_t>(rows), hidden = static_cast<int32_t>(cols);
+    rms_norm(x.data(), nullptr, weight.data(), count, hidden, 1e-6f, wide.data(), nullptr);
+    rms_norm(x.data(), nullptr, weight.data(), count, hidden, 1e-6f, narrow.view(), nullptr);
+    std::vector<double> right;
+    for (const bf16 value : fetch(wide)) right.push_back(static_cast<double>(__bfloat162float(value)));
+    EXPECT_LT(relative_error(narrow.numbers(), right), 0.03) << cols;
+    const auto y = send(uneven(rows, cols, random));
+    const auto again = send(fetch(x));
+    add_rms_norm(y.data(), weight.data(), count, hidden, 1e-6f, x.data(), wide.data(), nullptr);
+    add_rms_norm(y.data(), weight.data(), count, hidden, 1e-6f, again.data(), narrow.view(), nullptr);
+    EXPECT_EQ(fetch(x), fetch(again));
+    right.clear();
+    for (const bf16 value : fetch(wide)) right.push_back(static_cast<double>(__bfloat162float(value)));
+    EXPECT_LT(relative_error(narrow.numbers(), right), 0.03) << cols;
+  }
+}
+
+struct Size {
+  int64_t m, n, k;
+};
+class Fp8Products : public testing::TestWithParam<Size> {};
+
+TEST_P(Fp8Products, EqualPlainSums) {
+  NEED_FP8();
+  const auto [m, n, k] = GetParam();
+  std::mt19937 random(5);
+  const Rows in(m, k);
+  round_rows(send(uneven(m, k, random)).data(), static_cast<int32_t>(m), static_cast<int32_t>(k), in.view(), nullptr);
+  const Weight weight(uneven(n, k, random), n, k);
+  const auto a = in.numbers(), w = weight.numbers();
+  // A sample of rows, all columns.
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < m; row += std::max<int64_t>(1, m / 29)) rows.push_back(row);
+  rows.push_back(m - 1);
+  std::vector<double> sums;
+  for (const int64_t row : rows)
+    for (int64_t col = 0; col < n; ++col) {
+      double sum = 0;
+      for (int64_t i = 0; i < k; ++i) sum += a[static_cast<size_t>(row * k + i)] * w[static_cast<size_t>(col * k + i)];
+      sums.push_back(sum);
+    }
+  const auto sampled = [&](const auto& all, int64_t cols, auto&& number) {
+    std::vector<double> sample;
+    for (const int64_t row : rows)
+      for (int64_t col = 0; col < cols; ++col) sample.push_back(number(all[static_cast<size_t>(row * cols + col)]));
+    return sample;
+  };
+  const auto poisoned = [](int64_t count) {
+    DeviceMemory<float> out(count);
+    check(cudaMemset(out.data(), 0xff, static_cast<size_t>(count) * 4), "poison");
+    return out;
+  };
+  const auto plain = [](float value) { return static_cast<double>(value); };
+
+  const auto floats = poisoned(m * n);
+  ASSERT_TRUE(multiply_hopper(Epilogue::store_floats, in.view(), weight.view(), m, n, k, floats.data(), nullptr));
+  EXPECT_LT(relative_error(sampled(fetch(floats), n, plain), sums), 5e-3);
+
+  const auto added = send(std::vector<float>(static_cast<size_t>(m * n), 3.0f));
+  ASSERT_TRUE(multiply_hopper(Epilogue::add, in.view(), weight.view(), m, n, k, added.data(), nullptr));
+  EXPECT_LT(relative_error(sampled(fetch(added), n, [](float v) { return static_cast<double>(v) - 3; }), sums), 5e-3);
+
+  const DeviceMemory<bf16> stored(m * n);
+  ASSERT_TRUE(multiply_hopper(Epilogue::store, in.view(), weight.view(), m, n, k, stored.data(), nullptr));
+  EXPECT_LT(relative_error(
+                sampled(fetch(stored), n, [](bf16 v) { return static_cast<double>(__bfloat162float(v)); }), sums),
+            4e-3);
+
+  if (n % 32 != 0) return;
+  // The same weight's rows as gate and up.
+  const int64_t ffn = n / 2;
+  const DeviceMemory<e4m3> both(n * k);
+  const DeviceMemory<float> both_scales(n);
+  interleave_rows(weight.values.data(), ffn, k, both.data(), nullptr);
+  interleave_rows(weight.scales.data(), ffn, 1, both_scales.data(), nullptr);
+  const Rows out(m, ffn);
+  ASSERT_TRUE(
+      multiply_gated_hopper(in.view(), {both.data(), both_scales.data()}, m, ffn, k, out.view(), nullptr));
+  align_rows(out.view(), static_cast<int32_t>(m), static_cast<int32_t>(ffn), nullptr);
+  std::vector<double> gated;
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (int64_t col = 0; col < ffn; ++col) {
+      const double gate = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col)],
+                   up = sums[i * static_cast<size_t>(n) + static_cast<size_t>(col + ffn)];
+      gated.push_back(gate / (1 + std::exp(-gate)) * up);
+    }
+  EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.03);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Fp8Products,
+                         testing::Values(Size{1, 32, 16}, Size{128, 256, 128}, Size{129, 272, 144}, Size{300, 512, 576},
+                                         Size{513, 784, 1008}, Size{2500, 1056, 2048}));
+
+TEST(Fp8, BlocksComeToTheScaleOfTheirRow) {
+  NEED_FP8();
+  constexpr int64_t rows = 70, cols = 1040, blocks = 9;  // the last block has 16 columns
+  std::mt19937 random(8);
+  std::vector<e4m3> values(rows * cols);
+  std::vector<float> scales(rows * blocks);
+  std::vector<double> right;
+  for (float& scale : scales) scale = std::exp2(4.0f * static_cast<float>(random() % 3) - 4);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i].__x = to_e4m3(static_cast<float>(random() % 800) - 400);
+    right.push_back(static_cast<double>(from_e4m3(values[i].__x)) *
+                    static_cast<double>(scales[i / cols * blocks + i % cols / kFp8Block]));
+  }
+  Rows out(rows, cols);
+  out.values = send(values);
+  out.blocks = send(scales);
+  align_rows(out.view(), rows, cols, nullptr);
+  EXPECT_EQ(fetch(out.blocks), scales);
+  const auto got = out.numbers();
+  const auto factors = fetch(out.scales);
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto* first = scales.data() + row * blocks;
+    const float most = *std::max_element(first, first + blocks);
+    ASSERT_EQ(factors[static_cast<size_t>(row)], most);
+    for (int64_t col = 0; col < cols; ++col) {
+      const auto at = static_cast<size_t>(row * cols + col);
+      // Exact, but where the row's scale leaves fewer than three bits.
+      const double step = static_cast<double>(most) * 0x1p-9;
+      if (std::fabs(right[at]) >= 8 * step)
+        ASSERT_EQ(got[at], right[at]) << row << ", " << col;
+      else
+        ASSERT_LE(std::fabs(got[at] - right[at]), step / 2) << row << ", " << col;
+    }
+  }
+}
+
+/// Against the product and place_heads one after the other.
+TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
+  NEED_FP8();
+  std::mt19937 random(6);
+  for (const int32_t dim : {128, 64}) {
+    HeadLayout layout{};
+    layout.heads = 3;
+    layout.kv_heads = 1;
+    layout.head_dim = layout.padded_dim = layout.rotary_dim = dim;
+    layout.norm = 1;
+    layout.eps = 1e-6f;
+    layout.rope_scale = 1;
+    layout.query_scale = 0.1f;
+    layout.slots = 400;
+    constexpr int32_t rows = 333, hidden = 192;
+    const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * dim;
+    const Rows in(rows, hidden);
+    round_rows(send(uneven(rows, hidden, random)).data(), rows, hidden, in.view(), nullptr);
+    const Weight weight(uneven(n, hidden, random), n, hidden);
+    const auto bias = send(uneven(1, n, random)), norm = send(uneven(1, dim, random)),
+               rope = send(uneven(rows, dim, random));
+    std::vector<int32_t> slots(rows);
+    for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int32_t>(i + 20);
+    const auto kv_slots = send(slots);
+    std::vector<std::vector<f16>> results;
+    for (const bool fused : {false, true}) {
+      const DeviceMemory<f16> q(int64_t{rows} * layout.heads * dim), keys(layout.slots * dim), values(layout.slots * dim);
+      for (const auto* memory : {&q, &keys, &values})
+        check(cudaMemset(memory->data(), 0, static_cast<size_t>(memory->size()) * 2), "clear");
+      const HeadTargets targets{bias.data(), norm.data(), norm.data(), rope.data(),  kv_slots.data(),
+                                layout,      q.data(),    keys.data(), values.data()};
+      const DeviceMemory<bf16> qkv(rows * n);
+      if (fused) {
+        ASSERT_TRUE(multiply_heads_hopper(in.view(), weight.view(), rows, hidden, targets, nullptr));
+      } else {
+        ASSERT_TRUE(multiply_hopper(Epilogue::store, in.view(), weight.view(), rows, n, hidden, qkv.data(), nullptr));
+        place_heads(qkv.data(), rows, targets, nullptr);
+      }
+      for (const auto* memory : {&q, &keys, &values}) results.push_back(fetch(*memory));
+    }
+    for (size_t part = 0; part < 3; ++part) {
+      std::vector<double> right, got;
+      for (const f16 value : results[part]) right.push_back(static_cast<double>(__half2float(value)));
+      for (const f16 value : results[part + 3]) got.push_back(static_cast<double>(__half2float(value)));
+      EXPECT_LT(relative_error(got, right), 6e-3) << dim << ", part " << part;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
