@@ -189,6 +189,21 @@ class Bench {
         [&] { multiply_heads_hopper(normed.data(), weight.data(), rows, config.hidden, targets, nullptr); });
     std::printf("| qkv with heads           | %7.1f us | %.0f TFLOP/s |\n", fused * 1e6,
                 2.0 * rows * static_cast<double>(heads) * config.head_dim * config.hidden / fused / 1e12);
+    const DeviceMemory<e4m3> narrow(normed.size()), narrow_weight(weight.size());
+    const DeviceMemory<float> scales(rows), weight_scales(heads * config.head_dim);
+    const Fp8Rows narrow_rows{narrow.data(), scales.data()};
+    print("norm in FP8", 5.0 * rows * config.hidden, seconds([&] {
+            rms_norm(x.data(), nullptr, ones.data(), rows, config.hidden, 1e-6f, narrow_rows, nullptr);
+          }));
+    round_rows(qkv.data(), rows, config.hidden, narrow_rows, nullptr);  // any numbers but zeros
+    round_weights(weight.data(), heads * config.head_dim, config.hidden, narrow_weight.data(), weight_scales.data(),
+                  nullptr);
+    const double narrow_fused = seconds([&] {
+      multiply_heads_hopper(narrow_rows, {narrow_weight.data(), weight_scales.data()}, rows, config.hidden, targets,
+                            nullptr);
+    });
+    std::printf("| qkv with heads, FP8      | %7.1f us | %.0f TFLOP/s |\n", narrow_fused * 1e6,
+                2.0 * rows * static_cast<double>(heads) * config.head_dim * config.hidden / narrow_fused / 1e12);
     const auto logits_weight = random(int64_t{config.vocab} * config.hidden, 0.02f);
     const DeviceMemory<float> logits(int64_t{1024} * config.vocab);
     const DeviceMemory<GreedyResult> results(1024);

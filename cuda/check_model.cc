@@ -4,6 +4,7 @@
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
 
@@ -17,6 +18,8 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
     cannot(fmt::format("{} query heads per key/value head are more than the CUDA engine supports{} ({})",
                        group, options.reproducible ? " with engine.reproducible" : "", most));
   if (config.ffn % 8 != 0) cannot(fmt::format("an MLP of width {} is not a multiple of 8", config.ffn));
+  if (config.hidden > kMostHidden)
+    cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden, kMostHidden));
   if (options.fp8) {
     if (!hopper_fp8_products())
       refuse("model.dtype: fp8 needs a Hopper GPU and a program built for sm_90a; use bf16");

@@ -107,6 +107,7 @@ class CudaBackend final : public Backend {
     make_pool(int64_t{pages} * page_size);
     pages_ = pages;
     page_size_ = page_size;
+    model_.attention_rounds = model_.fp8 && rounds_to_fp8(model_.layout, page_size);
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
     graphs_.forget();
     planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,

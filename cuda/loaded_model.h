@@ -18,7 +18,8 @@ struct LoadedModel {
 
   ModelConfig config;
   DeviceWeights weights;
-  bool fp8;  ///< whether the layers' products are in FP8
+  bool fp8;                       ///< whether the layers' products are in FP8
+  bool attention_rounds = false;  ///< whether attention writes e4m3 itself
   HeadLayout layout;
   Stream stream;
   Products products;       ///< on the stream

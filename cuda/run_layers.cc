@@ -8,16 +8,25 @@ struct Bf16 {
   static const bf16* weight(const DeviceMatrix& matrix) { return matrix.wide.data(); }
   static bf16* normed(const Activations& room) { return room.normed.data(); }
   static bf16* mlp(const Activations& room) { return room.mlp.data(); }
-  static bf16* mixed(const Activations& room, int32_t, int64_t, cudaStream_t) { return room.mixed.data(); }
+  static Fp8Rows attended(const LoadedModel&) { return {}; }
+  static bf16* mixed(const LoadedModel& model, int32_t) { return model.room.mixed.data(); }
 };
 /// The same in FP8.
 struct Fp8 {
   static Fp8Weight weight(const DeviceMatrix& matrix) { return matrix.fp8(); }
   static Fp8Rows normed(const Activations& room) { return room.normed8.rows(); }
   static Fp8Rows mlp(const Activations& room) { return room.mlp8.rows(); }
-  static Fp8Rows mixed(const Activations& room, int32_t rows, int64_t cols, cudaStream_t stream) {
-    round_rows(room.mixed.data(), rows, static_cast<int32_t>(cols), room.mixed8.rows(), stream);
-    return room.mixed8.rows();
+  static Fp8Rows attended(const LoadedModel& model) {
+    return model.attention_rounds ? model.room.mixed8.rows() : Fp8Rows{};
+  }
+  static Fp8Rows mixed(const LoadedModel& model, int32_t rows) {
+    const int32_t cols = model.config.heads * model.config.head_dim;
+    const Fp8Rows out = model.room.mixed8.rows();
+    if (model.attention_rounds)
+      align_rows(out, rows, cols, model.stream.get());
+    else
+      round_rows(model.room.mixed.data(), rows, cols, out, model.stream.get());
+    return out;
   }
 };
 
@@ -44,9 +53,10 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     copy_keys(step.arrays.attention_on_device, model.layout, keys, values, stream);
   step.clock.mark(Stage::heads);
   attend(step.arrays.attention, step.arrays.attention_on_device, model.layout,
-         {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data()},
+         {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data(),
+          Numbers::attended(model)},
          stream);
-  const auto mixed = Numbers::mixed(room, rows, q_size, stream);
+  const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
   if (config.post_norm) {
     model.products.multiply(Numbers::weight(layer.o), mixed, rows, hidden, q_size, room.y.data());

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
 
 namespace sheaf::cuda {
@@ -64,6 +65,7 @@ struct AttentionTensors {
   float* partial_out;  ///< [kv_heads, partial_rows × group, padded_dim]
   float* partial_lse;  ///< [kv_heads, partial_rows × group]
   bf16* out;           ///< [rows, heads × head_dim]
+  Fp8Rows narrow;      ///< instead of `out`, each head a block with its scale; only where rounds_to_fp8()
 };
 
 /// out = softmax(q k) v over everything each row sees. `on_device` [1] is a copy of `inputs` there.
@@ -80,6 +82,8 @@ int attention_shared_bytes(int32_t padded_dim);
 /// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
 /// that a graph of them can be replayed for any step that has the same kinds of blocks.
 bool hopper_attention(const HeadLayout& layout, int32_t page_size);
+/// Whether attend() can write e4m3.
+bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size);
 /// The blocks' part of attend() on Hopper; false where this device or layout is not for it.
 bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
                    const AttentionTensors& tensors, cudaStream_t stream);

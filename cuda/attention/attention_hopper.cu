@@ -209,6 +209,10 @@ bool hopper_attention(const HeadLayout& layout, int32_t page_size) {
   return multiprocessors_for(layout, page_size) > 0;
 }
 
+bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size) {
+  return layout.head_dim == kFp8Block && hopper_attention(layout, page_size);
+}
+
 bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_device, const HeadLayout& layout,
                    const AttentionTensors& tensors, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_for(layout, inputs.page_size);

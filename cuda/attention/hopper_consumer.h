@@ -386,6 +386,37 @@ struct Consumer {
     write(item, kv_head, m);
   }
 
+  /// One of a thread's two results as e4m3.
+  __device__ void write_narrow(int i, float scale, int head) {
+    float most = 0;
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n)
+      most = fmaxf(most, fmaxf(fabsf(out[n * 4 + 2 * i]), fabsf(out[n * 4 + 2 * i + 1])));
+    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
+    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
+    const Fp8Scale block = Fp8Scale::coarse(most * scale);
+    const float factor = scale * block.inverse;
+    const int64_t row = to_row[i];
+    if (row >= 0 && lane % 4 == 0) tensors.narrow.blocks[row * layout.heads + head] = block.scale;
+    e4m3* to = tensors.narrow.values + (row * layout.heads + head) * D;
+#pragma unroll
+    for (int n = 0; n < D / 8; n += 8) {
+      // Two neighbouring chunks of 8 columns in the halves of each piece.
+      uint32_t piece[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const int at = (n + 2 * j) * 4 + 2 * i;
+        piece[j] = pack_e4m3(out[at] * factor, out[at + 1] * factor) |
+                   pack_e4m3(out[at + 4] * factor, out[at + 5] * factor) << 16;
+      }
+      transpose4(piece, lane);
+      if (row >= 0)
+        *reinterpret_cast<uint4*>(to + (n + lane % 4 * 2) * 8) =
+            make_uint4(__byte_perm(piece[0], piece[1], 0x5410), __byte_perm(piece[2], piece[3], 0x5410),
+                       __byte_perm(piece[0], piece[1], 0x7632), __byte_perm(piece[2], piece[3], 0x7632));
+    }
+  }
+
   __device__ void write(const AttentionItem& item, int kv_head, int m0) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -395,6 +426,10 @@ struct Consumer {
       const float scale = total > 0 ? 1.0f / total : 0.0f;
       const int m = m0 + 8 * i;
       const bool valid = to_row[i] >= 0;
+      if (item.first_partial < 0 && tensors.narrow.values != nullptr) {
+        if constexpr (D == kFp8Block) write_narrow(i, scale, kv_head * group + m % group);
+        continue;
+      }
       if (item.first_partial < 0) {
         bf16* to =
             tensors.out + (int64_t{to_row[i]} * layout.heads + kv_head * group + m % group) * layout.head_dim;

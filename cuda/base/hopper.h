@@ -83,18 +83,40 @@ __device__ inline void copy_box_to_all(void* to, const CUtensorMap* map, int32_t
       "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "h"(blocks)
       : "memory");
 }
+/// `bytes` bytes as they lie, a multiple of 16, both ends aligned to 16.
+__device__ inline void copy_bytes(void* to, const void* from, uint32_t bytes, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
 /// From shared memory; rows and columns outside of the tensor are not written.
 __device__ inline void store_box(const CUtensorMap* map, const void* from, int32_t x, int32_t y) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
                "r"(shared_address(from)), "r"(x), "r"(y)
                : "memory");
 }
+/// `bytes` bytes as they lie, a multiple of 16, both ends aligned to 16.
+__device__ inline void store_bytes(void* to, const void* from, uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
+               "r"(bytes)
+               : "memory");
+}
+/// A box from shared memory, added to what is there.
+__device__ inline void add_box(const CUtensorMap* map, const void* from, int32_t x, int32_t y) {
+  asm volatile(
+      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "r"(shared_address(from)), "r"(x), "r"(y)
+      : "memory");
+}
 __device__ inline void stores_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-/// Waits until the stores of this thread have read their shared memory.
+/// Waits until the stores of this thread but the last `pending` groups have read their shared memory.
+template <int pending = 0>
 __device__ inline void stores_wait_read() {
-  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 __device__ inline void stores_wait() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");

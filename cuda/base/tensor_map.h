@@ -23,12 +23,14 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
   return function;
 }
 
-/// Boxes of 128 bytes (swizzled) of each of `box_rows` rows of a matrix [rows, cols] of bf16 or e4m3.
+/// Boxes of 128 bytes (swizzled) of each of `box_rows` rows of a matrix [rows, cols] of bf16, e4m3 or
+/// fp32.
 template <class T>
 bool matrix_map(const T* matrix, int64_t rows, int64_t cols, uint32_t box_rows, CUtensorMap& map) {
-  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, e4m3>);
-  constexpr auto type =
-      std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, e4m3> || std::is_same_v<T, float>);
+  constexpr auto type = std::is_same_v<T, bf16>   ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                        : std::is_same_v<T, e4m3> ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
   const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * sizeof(T)};
   const cuuint32_t box[2] = {128 / sizeof(T), box_rows};

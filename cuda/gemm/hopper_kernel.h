@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kRows = 128, kCols = 256;  // of a tile
 constexpr int kLine = 128;               // bytes of a stage's rows
+constexpr int kHeadLine = kCols * 2 + 16;  // bytes of a row of heads; 16 more spread rows over the banks
 template <class Element>
 constexpr int kDepth = kLine / static_cast<int>(sizeof(Element));  // summed columns of a stage
 template <class Element>
@@ -29,17 +30,22 @@ static_assert(kCols / 2 == kFp8Block, "gated values of a tile share a scale");
 
 template <class Element, Epilogue epilogue>
 struct Shared {
-  /// Columns that leave by way of shared memory, and as what.
-  static constexpr int kOut = epilogue == Epilogue::store    ? kCols
-                              : epilogue == Epilogue::swiglu ? kCols / 2
-                                                             : 0;
-  using Out = std::conditional_t<epilogue == Epilogue::swiglu, Element, bf16>;
-  static constexpr int kOutBlocks = kOut / kDepth<Out>;
-  static constexpr int kStages = epilogue == Epilogue::store ? 3 : 4;
+  /// Columns of a tile that leave, and as what.
+  static constexpr int kOut = epilogue == Epilogue::swiglu ? kCols / 2 : kCols;
+  using Out = std::conditional_t<epilogue == Epilogue::add, float,
+                                 std::conditional_t<epilogue == Epilogue::swiglu, Element, bf16>>;
+  /// Blocks of 64 rows and one line that a warpgroup has in shared memory on their way out.
+  static constexpr int kOutBlocks = epilogue == Epilogue::add                                       ? 2
+                                    : epilogue == Epilogue::store || epilogue == Epilogue::swiglu ? kOut / kDepth<Out>
+                                                                                                  : 0;
+  static constexpr bool kHeads = epilogue == Epilogue::heads;
+  static constexpr int kStages = epilogue == Epilogue::store || kHeads ? 3 : 4;
   alignas(1024) uint8_t in[kStages][kRows][kLine];
   alignas(1024) uint8_t weight[kStages][kCols][kLine];
-  alignas(1024) uint8_t out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][kLine];  // of a warpgroup
-  uint64_t full[kStages], empty[kStages];
+  alignas(1024) uint8_t out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][kLine];  // by warpgroup
+  alignas(16) uint8_t heads[kHeads ? 8 : 1][kHeads ? 16 : 1][kHeadLine];  // by warp, likewise on their way out
+  alignas(16) float weight_scales[kScaled<Element> ? kCols : 4];  // of the tile that ends next
+  uint64_t full[kStages], empty[kStages], scales_read;
 };
 
 /// What e4m3 values are multiplied by.
@@ -65,8 +71,17 @@ struct TileOrder {
   }
 };
 
-__device__ float gated(float gate, float up) {
-  return __fdividef(gate, 1.0f + __expf(-gate)) * up;
+/// silu(gate) × up of four, in the gates' place. One division for all four: the unit for quotients and exponentials is what
+/// this waits for. Below -20 the sigmoid stays what it is there, 2e-9.
+__device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c, float up_d) {
+  const auto below = [](float gate) { return 1.0f + fast_exp2(fminf(gate * -1.4426950f, 28.8539f)); };
+  const float p = below(a), q = below(b), r = below(c), s = below(d);
+  const float pq = p * q, rs = r * s, all = __fdividef(1.0f, pq * rs);
+  const float by_pq = all * rs, by_rs = all * pq;
+  a *= up_a * (by_pq * q);
+  b *= up_b * (by_pq * p);
+  c *= up_c * (by_rs * s);
+  d *= up_d * (by_rs * r);
 }
 /// Four 8 × 8 matrices; each lane gives the address of one row.
 __device__ void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
@@ -75,103 +90,112 @@ __device__ void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
                : "memory");
 }
 
-/// How a thread's part of a row is rotated, and where its key goes.
+/// How a thread's part of a row is rotated.
 template <int D>
 struct Turn {
   static constexpr int kChunks = D / 8, kHalf = kChunks / 2;  // of 8 values each
   float2 cosine[kHalf], sine[kHalf];
-  int64_t slot;
 
   __device__ void load(const HeadTargets& to, int row, int lane, int m) {
-    const int at = row < m ? row : 0;
-    const float* angles = to.rope + static_cast<int64_t>(at) * D + lane % 4 * 2;
+    const float* angles = to.rope + static_cast<int64_t>(row < m ? row : 0) * D + lane % 4 * 2;
 #pragma unroll
     for (int j = 0; j < kHalf; ++j) {
       cosine[j] = *reinterpret_cast<const float2*>(angles + j * 8);
       sine[j] = *reinterpret_cast<const float2*>(angles + D / 2 + j * 8);
     }
-    slot = to.kv_slots[at];
   }
 };
 
-/// The heads of a tile, two rows of a thread, as they come out of the product: norm, rotate, and write.
-/// `turn` is the first row's: it was loaded while the product ran.
+/// What a head of a tile is: 0 query, 1 key, 2 value, 3 nothing.
+__device__ inline int kind_of(int head, const HeadLayout& layout) {
+  if (head < layout.heads) return 0;
+  if (head < layout.heads + layout.kv_heads) return 1;
+  return head < layout.heads + 2 * layout.kv_heads ? 2 : 3;
+}
+
+/// Bias, norm and rotation of one of a thread's two rows of a tile's heads.
 template <int D>
-__device__ void place(const HeadTargets& to, float (&sum)[kCols / 2], Turn<D>& turn, int first_head, int row,
-                      int lane, int m) {
+__device__ void turn_row(const HeadTargets& to, float (&sum)[kCols / 2], const Turn<D>& turn, int first_head, int i,
+                         int lane) {
   constexpr int kChunks = Turn<D>::kChunks, kHalf = Turn<D>::kHalf;
   const HeadLayout& layout = to.layout;
   const int column = lane % 4 * 2;
 #pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int at_row = row + 8 * i;
-    const bool valid = at_row < m;
-    const int64_t slot = turn.slot;
+  for (int h = 0; h < kCols / D; ++h) {
+    const int head = first_head + h, kind = kind_of(head, layout);
+    if (kind == 3) continue;
+    auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
+    if (to.bias) {
 #pragma unroll
-    for (int h = 0; h < kCols / D; ++h) {
-      const int head = first_head + h;
-      const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
-      if (head >= layout.heads + 2 * layout.kv_heads) continue;
-      auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
-      if (to.bias) {
-#pragma unroll
-        for (int j = 0; j < kChunks; ++j) {
-          const float2 b = *reinterpret_cast<const float2*>(to.bias + head * D + j * 8 + column);
-          value(j, 0) += b.x;
-          value(j, 1) += b.y;
-        }
-      }
-      if ((is_q || is_k) && layout.norm != 0) {
-        float square = 0;
-#pragma unroll
-        for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
-        square += __shfl_xor_sync(0xffffffffu, square, 1);
-        square += __shfl_xor_sync(0xffffffffu, square, 2);
-        const float scale = rsqrtf(square / D + layout.eps);
-        const float* weight = (is_q ? to.q_norm : to.k_norm) + column;
-#pragma unroll
-        for (int j = 0; j < kChunks; ++j) {
-          const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
-          value(j, 0) *= scale * w.x;
-          value(j, 1) *= scale * w.y;
-        }
-      }
-      if (is_q || is_k) {
-        const float scale = is_q ? layout.query_scale : 1.0f;
-#pragma unroll
-        for (int j = 0; j < kHalf; ++j) {
-          const float2 a = make_float2(value(j, 0), value(j, 1)),
-                       b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
-          const float2 cosine = turn.cosine[j], sine = turn.sine[j];
-          value(j, 0) = (a.x * cosine.x - b.x * sine.x) * scale;
-          value(j, 1) = (a.y * cosine.y - b.y * sine.y) * scale;
-          value(j + kHalf, 0) = (b.x * cosine.x + a.x * sine.x) * scale;
-          value(j + kHalf, 1) = (b.y * cosine.y + a.y * sine.y) * scale;
-        }
+      for (int j = 0; j < kChunks; ++j) {
+        const float2 b = *reinterpret_cast<const float2*>(to.bias + head * D + j * 8 + column);
+        value(j, 0) += b.x;
+        value(j, 1) += b.y;
       }
     }
-    if (i == 0) turn.load(to, row + 8, lane, m);
+    if (kind == 2) continue;
+    if (layout.norm != 0) {
+      float square = 0;
 #pragma unroll
-    for (int h = 0; h < kCols / D; ++h) {
-      const int head = first_head + h;
-      const bool is_q = head < layout.heads, is_k = !is_q && head < layout.heads + layout.kv_heads;
-      if (head >= layout.heads + 2 * layout.kv_heads) continue;
-      auto value = [&](int j, int e) -> float& { return sum[(h * kChunks + j) * 4 + 2 * i + e]; };
-      const int own = (head - layout.heads) % layout.kv_heads;
-      f16* out = is_q ? to.q + (static_cast<int64_t>(at_row) * layout.heads + head) * D
-                      : (is_k ? to.keys : to.values) + (own * layout.slots + slot) * D;
+      for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
+      square += __shfl_xor_sync(0xffffffffu, square, 1);
+      square += __shfl_xor_sync(0xffffffffu, square, 2);
+      const float scale = rsqrtf(square / D + layout.eps);
+      const float* weight = (kind == 0 ? to.q_norm : to.k_norm) + column;
 #pragma unroll
-      for (int j = 0; j < kChunks; j += 4) {
-        uint32_t chunk[4];
-#pragma unroll
-        for (int c = 0; c < 4; ++c) chunk[c] = pack_half(value(j + c, 0), value(j + c, 1));
-        transpose4(chunk, lane);
-        if (valid)
-          *reinterpret_cast<uint4*>(out + (j + lane % 4) * 8) =
-              make_uint4(chunk[0], chunk[1], chunk[2], chunk[3]);
+      for (int j = 0; j < kChunks; ++j) {
+        const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
+        value(j, 0) *= scale * w.x;
+        value(j, 1) *= scale * w.y;
       }
+    }
+    const float scale = kind == 0 ? layout.query_scale : 1.0f;
+#pragma unroll
+    for (int j = 0; j < kHalf; ++j) {
+      const float2 a = make_float2(value(j, 0), value(j, 1)),
+                   b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
+      const float2 cosine = turn.cosine[j], sine = turn.sine[j];
+      value(j, 0) = (a.x * cosine.x - b.x * sine.x) * scale;
+      value(j, 1) = (a.y * cosine.y - b.y * sine.y) * scale;
+      value(j + kHalf, 0) = (b.x * cosine.x + a.x * sine.x) * scale;
+      value(j + kHalf, 1) = (b.y * cosine.y + a.y * sine.y) * scale;
     }
   }
+}
+
+/// Has the copy engine take a warp's 16 rows of a tile's heads to their places, while the next tile is computed. Each lane
+/// sends the heads of one row. `buffer` is the warp's own.
+template <int D>
+__device__ void send_heads(const HeadTargets& to, const float (&sum)[kCols / 2], uint8_t (*buffer)[kHeadLine],
+                           int first_head, int first_row, int64_t slot, int lane, int m) {
+  stores_wait_read();
+  __syncwarp();
+#pragma unroll
+  for (int j = 0; j < kCols / 8; j += 2) {
+    uint32_t r[4];
+#pragma unroll
+    for (int h = 0; h < 4; ++h) {
+      const int g = (j + h / 2) * 4 + h % 2 * 2;
+      r[h] = pack_half(sum[g], sum[g + 1]);
+    }
+    store4(&buffer[lane % 16][(j + lane / 16) * 16], r[0], r[1], r[2], r[3]);
+  }
+  fence_shared_writes();
+  __syncwarp();
+  const HeadLayout& layout = to.layout;
+  const int row = first_row + lane % 16;
+  if (row < m) {
+#pragma unroll
+    for (int h = lane / 16; h < kCols / D; h += 2) {
+      const int head = first_head + h, kind = kind_of(head, layout);
+      if (kind == 3) continue;
+      const int own = (head - layout.heads) % layout.kv_heads;
+      f16* out = kind == 0 ? to.q + (static_cast<int64_t>(row) * layout.heads + head) * D
+                           : (kind == 1 ? to.keys : to.values) + (own * layout.slots + slot) * D;
+      store_bytes(out, &buffer[lane % 16][h * D * 2], D * 2);
+    }
+  }
+  stores_commit();
 }
 
 /// What a block has to do.
@@ -184,9 +208,8 @@ struct BlockWork {
   uint32_t rank;  ///< of the block in its cluster
 };
 
-/// Writes a warpgroup's 64 × 256 sums, or adds them to what is there.
-template <bool add>
-__device__ void write_floats(const BlockWork& work, const float (&sum)[kCols / 2], int first_row,
+/// Writes a warpgroup's 64 × 256 sums.
+__device__ inline void write_floats(const BlockWork& work, const float (&sum)[kCols / 2], int first_row,
                              int first_col, int warp, int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -196,12 +219,38 @@ __device__ void write_floats(const BlockWork& work, const float (&sum)[kCols / 2
 #pragma unroll
     for (int j = 0; j < kCols / 8; ++j) {
       if (first_col + j * 8 >= work.n) break;
-      const float a = sum[j * 4 + 2 * i], b = sum[j * 4 + 2 * i + 1];
-      if constexpr (add)
-        asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to + j * 8), "f"(a), "f"(b)
-                     : "memory");
-      else
-        *reinterpret_cast<float2*>(to + j * 8) = make_float2(a, b);
+      *reinterpret_cast<float2*>(to + j * 8) = make_float2(sum[j * 4 + 2 * i], sum[j * 4 + 2 * i + 1]);
+    }
+  }
+}
+
+/// Has the copy engine add a warpgroup's sums to what is there, 32 columns at a time, while the next tile is computed. Each
+/// warp sends its own 16 rows.
+template <class Memory>
+__device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float (&sum)[kCols / 2], const BlockWork& work,
+                         int first_row, int first_col, int group, int warp, int lane) {
+  constexpr int kChunk = kDepth<float>;
+#pragma unroll
+  for (int chunk = 0; chunk < kCols / kChunk; ++chunk) {
+    if (first_col + chunk * kChunk >= work.n) break;
+    uint8_t(*to)[kLine] = &memory.out[group][chunk % 2][warp * 16];
+    if (lane == 0) stores_wait_read<1>();
+    __syncwarp();
+#pragma unroll
+    for (int j = 0; j < kChunk / 8; ++j) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = lane / 4 + 8 * i, piece = j * 2 + lane % 4 / 2;
+        const int from = (chunk * (kChunk / 8) + j) * 4 + 2 * i;
+        *reinterpret_cast<float2*>(&to[row][(piece ^ (row % 8)) * 16 + lane % 2 * 8]) =
+            make_float2(sum[from], sum[from + 1]);
+      }
+    }
+    fence_shared_writes();
+    __syncwarp();
+    if (lane == 0) {
+      add_box(out_map, to, first_col + chunk * kChunk, first_row + warp * 16);
+      stores_commit();
     }
   }
 }
@@ -213,12 +262,10 @@ __device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& 
   for (int i = 0; i < 2; ++i) {
     float most = 0;
 #pragma unroll
-    for (int g = 2 * i; g < kCols / 2; g += 8) {
+    for (int g = 2 * i; g < kCols / 2; g += 16) {
+      gate4(sum[g], sum[g + 1], sum[g + 8], sum[g + 9], sum[g + 4], sum[g + 5], sum[g + 12], sum[g + 13]);
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        sum[g + e] = gated(sum[g + e], sum[g + e + 4]);
-        most = fmaxf(most, fabsf(sum[g + e]));
-      }
+      for (const int at : {g, g + 1, g + 8, g + 9}) most = fmaxf(most, fabsf(sum[at]));
     }
     most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
     most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
@@ -256,9 +303,11 @@ __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&s
       }
     } else if constexpr (epilogue == Epilogue::swiglu) {
 #pragma unroll
-      for (int h = 0; h < 4; ++h) {
-        const int g = (j + h / 2) * 8 + h % 2 * 2;  // gates, then four further the ups
-        r[h] = pack(gated(sum[g], sum[g + 4]), gated(sum[g + 1], sum[g + 5]));
+      for (int h = 0; h < 4; h += 2) {
+        const int g = (j + h / 2) * 8;  // gates, then four further the ups
+        gate4(sum[g], sum[g + 1], sum[g + 2], sum[g + 3], sum[g + 4], sum[g + 5], sum[g + 6], sum[g + 7]);
+        r[h] = pack(sum[g], sum[g + 1]);
+        r[h + 1] = pack(sum[g + 2], sum[g + 3]);
       }
     } else {
 #pragma unroll
@@ -281,12 +330,11 @@ __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&s
 }
 
 /// Times the scales of a thread's two rows and of the weight's columns.
-__device__ inline void scale_sums(float (&sum)[kCols / 2], const BlockWork& work, int row, int first_col, int lane) {
-  const float rows[2] = {row < work.m ? work.scales.in[row] : 0, row + 8 < work.m ? work.scales.in[row + 8] : 0};
+__device__ inline void scale_sums(float (&sum)[kCols / 2], float2 by_row, const float* by_col, int lane) {
+  const float rows[2] = {by_row.x, by_row.y};
 #pragma unroll
   for (int j = 0; j < kCols / 8; ++j) {
-    if (first_col + j * 8 >= work.n) break;
-    const float2 cols = *reinterpret_cast<const float2*>(work.scales.weight + first_col + j * 8 + lane % 4 * 2);
+    const float2 cols = *reinterpret_cast<const float2*>(by_col + j * 8 + lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       sum[j * 4 + 2 * i] *= rows[i] * cols.x;
@@ -339,34 +387,53 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
     }
     const int2 at_tile = work.order.at(tile);
     const int first_row = (at_tile.x * 2 + static_cast<int>(work.rank)) * kRows + group * 64;
+    float2 by_row{};
+    if constexpr (kScaled<Element>) {
+      const int row = first_row + warp * 16 + lane / 4;
+      by_row.x = row < work.m ? work.scales.in[row] : 0;
+      by_row.y = row + 8 < work.m ? work.scales.in[row + 8] : 0;
+    }
     const auto end_products = [&] {
       products_wait<0>();
       pin(sum);
       give_back();
       held = -1;
-      if constexpr (kScaled<Element>)
-        scale_sums(sum, work, first_row + warp * 16 + lane / 4, at_tile.y * kCols, lane);
+      if constexpr (kScaled<Element>) {
+        scale_sums(sum, by_row, memory.weight_scales, lane);
+        __syncwarp();
+        if (lane == 0) barrier_arrive(&memory.scales_read);
+      }
     };
     if constexpr (epilogue == Epilogue::heads) {
-      const int row = first_row + warp * 16 + lane / 4;
+      const int row = first_row + warp * 16;
       const auto place_all = [&](auto turn, int first_head) {
-        turn.load(targets, row, lane, work.m);  // while the last products run
+        // While the last products run.
+        turn.load(targets, row + lane / 4, lane, work.m);
+        auto second = turn;
+        second.load(targets, row + 8 + lane / 4, lane, work.m);
+        const int64_t slot = targets.kv_slots[min(row + lane % 16, work.m - 1)];
         end_products();
-        place(targets, sum, turn, first_head, row, lane, work.m);
+        turn_row(targets, sum, turn, first_head, 0, lane);
+        turn_row(targets, sum, second, first_head, 1, lane);
+        send_heads<16 * decltype(turn)::kHalf>(targets, sum, memory.heads[group * 4 + warp], first_head, row, slot, lane,
+                                               work.m);
       };
       if (targets.layout.head_dim == 128)
         place_all(Turn<128>{}, at_tile.y * 2);
       else
         place_all(Turn<64>{}, at_tile.y * 4);
-    } else if constexpr (epilogue == Epilogue::add || epilogue == Epilogue::store_floats) {
+    } else if constexpr (epilogue == Epilogue::add) {
       end_products();
-      write_floats<epilogue == Epilogue::add>(work, sum, first_row, at_tile.y * kCols, warp, lane);
+      add_sums(memory, out_map, sum, work, first_row, at_tile.y * kCols, group, warp, lane);
+    } else if constexpr (epilogue == Epilogue::store_floats) {
+      end_products();
+      write_floats(work, sum, first_row, at_tile.y * kCols, warp, lane);
     } else {
       end_products();
       store_sums<Memory, epilogue>(memory, out_map, sum, work, first_row, at_tile.y, group, warp, lane);
     }
   }
-  if (threadIdx.x % 128 == 0) stores_wait();
+  stores_wait();
 }
 
 /// One thread: keeps the ring of stages full.
@@ -375,14 +442,20 @@ __device__ void bring(Shared<Element, epilogue>& memory, const CUtensorMap* in_m
                       const BlockWork& work) {
   using Memory = Shared<Element, epilogue>;
   int at = 0;
-  uint32_t round = 0;
-  for (int tile = blockIdx.x / 2; tile < work.order.count(); tile += gridDim.x / 2) {
+  uint32_t round = 0, tiles = 0;
+  for (int tile = blockIdx.x / 2; tile < work.order.count(); tile += gridDim.x / 2, ++tiles) {
     const int2 place = work.order.at(tile);
     const int row = (place.x * 2 + static_cast<int>(work.rank)) * kRows;
     const int col = place.y * kCols + static_cast<int>(work.rank) * (kCols / 2);
     for (int stage = 0; stage < work.stages; ++stage) {
       barrier_wait(&memory.empty[at], round ^ 1);
-      barrier_expect(&memory.full[at], (kRows + kCols) * kLine);
+      // The weight's scales come with the last stage: those of the tile before are read by then.
+      const bool with_scales = kScaled<Element> && stage == work.stages - 1;
+      const auto scale_bytes = static_cast<uint32_t>(min(kCols, work.n - place.y * kCols) * sizeof(float));
+      if (with_scales) barrier_wait(&memory.scales_read, (tiles & 1) ^ 1);
+      barrier_expect(&memory.full[at], (kRows + kCols) * kLine + (with_scales ? scale_bytes : 0));
+      if (with_scales)
+        copy_bytes(memory.weight_scales, work.scales.weight + place.y * kCols, scale_bytes, &memory.full[at]);
       copy_box(&memory.in[at][0][0], in_map, stage * kDepth<Element>, row, &memory.full[at]);
       copy_box_to_all(&memory.weight[at][work.rank * (kCols / 2)][0], weight_map, stage * kDepth<Element>, col,
                       &memory.full[at], 3);
@@ -425,6 +498,7 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
       barrier_init(&memory.full[i], 1);
       barrier_init(&memory.empty[i], 16);  // every computing warp of both blocks
     }
+    barrier_init(&memory.scales_read, 8);
     fence_barrier_init();
   }
   cluster_sync();
@@ -457,9 +531,10 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   const auto [in, weight, m, n, k, out, scales, targets] = product;
   CUtensorMap in_map, weight_map, out_map{};
   bool mapped = matrix_map(in, m, k, kRows, in_map) && matrix_map(weight, n, k, kCols / 2, weight_map);
-  if (Memory::kOut > 0)
+  if (Memory::kOutBlocks > 0)
     mapped = mapped && matrix_map(static_cast<const typename Memory::Out*>(out), m,
-                                  epilogue == Epilogue::swiglu ? n / 2 : n, 64, out_map);
+                                  epilogue == Epilogue::swiglu ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64,
+                                  out_map);
   if (!mapped) throw std::runtime_error("CUDA: the driver refuses a map of a matrix");
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;

@@ -1,7 +1,5 @@
 // Norms, and the rounding of rows that products read: to bf16, or to e4m3 with a scale for each row. At 8,192 rows of
 // hidden 4,096 a norm moves 200 MB (to e4m3 170), about 50 us at 4.2 TB/s, against 4 ms for the layer's matrix products.
-//
-// Everywhere a warp has 128 columns at a time, a lane four of them.
 #include <type_traits>
 
 #include "cuda/base/device_math.h"
@@ -11,7 +9,6 @@ namespace sheaf::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kBlock = 128;
 
 __device__ float warp_most(float value) {
   for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
@@ -23,7 +20,7 @@ struct Reduced {
 };
 /// Over the block, in every thread.
 __device__ Reduced reduce_block(float sum, float most) {
-  __shared__ float sums[kWarps], mosts[kWarps];
+  __shared__ float sums[32], mosts[32];
   sum = warp_sum(sum);
   most = warp_most(most);
   if (threadIdx.x % 32 == 0) {
@@ -31,7 +28,7 @@ __device__ Reduced reduce_block(float sum, float most) {
     mosts[threadIdx.x / 32] = most;
   }
   __syncthreads();
-  const bool there = threadIdx.x % 32 < kWarps;
+  const bool there = threadIdx.x % 32 < blockDim.x / 32;
   return {warp_sum(there ? sums[threadIdx.x % 32] : 0), warp_most(there ? mosts[threadIdx.x % 32] : 0)};
 }
 
@@ -113,58 +110,30 @@ struct RowOf<Fp8Rows> {
   using Type = NarrowRow;
 };
 
-/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a row.
+/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a row, of
+/// which a thread has up to 16 values in its registers.
 template <class Out>
 __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden,
                                 float eps, Out out) {
+  constexpr int kPieces = 4;
   const int64_t row = row_index ? row_index[blockIdx.x] : static_cast<int64_t>(blockIdx.x);
   const float* in = x + row * hidden;
+  const int step = static_cast<int>(blockDim.x) * 4;
+  float4 values[kPieces];
+#pragma unroll
+  for (int j = 0; j < kPieces; ++j) values[j] = four_at(in, static_cast<int>(threadIdx.x) * 4 + j * step, hidden);
   float sum = 0, most = 0;
-  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
-    const float4 v = four_at(in, col, hidden);
-    sum += square(v);
-    most = fmaxf(most, most_of(times(v, four_at(weight, col, hidden))));
+#pragma unroll
+  for (int j = 0; j < kPieces; ++j) {
+    sum += square(values[j]);
+    values[j] = times(values[j], four_at(weight, static_cast<int>(threadIdx.x) * 4 + j * step, hidden));
+    most = fmaxf(most, most_of(values[j]));
   }
   const Reduced reduced = reduce_block(sum, most);
   const float scale = rsqrtf(reduced.sum / static_cast<float>(hidden) + eps);
   const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * scale);
-  for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4)
-    to.put(col, times(times(four_at(in, col, hidden), scale), four_at(weight, col, hidden)));
-}
-
-/// The same shapes, a warp a row, the row in its registers: hidden is a multiple of 4 and at most 128 × kMost.
-template <int kMost, class Out>
-__global__ __launch_bounds__(kThreads) void rms_norm_registers(const float* x, const int32_t* row_index,
-                                                               const float* weight, int32_t rows, int32_t hidden,
-                                                               float eps, Out out) {
-  const int inside = threadIdx.x % 32 * 4;
-  const int64_t at = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  if (at >= rows) return;
-  const int64_t row = row_index ? row_index[at] : at;
-  const float* in = x + row * hidden;
-  float4 values[kMost];
-  float sum = 0, most = 0;
 #pragma unroll
-  for (int j = 0; j < kMost; ++j) {
-    const int col = j * kBlock + inside;
-    values[j] = col < hidden ? *reinterpret_cast<const float4*>(in + col) : make_float4(0, 0, 0, 0);
-  }
-#pragma unroll
-  for (int j = 0; j < kMost; ++j) sum += square(values[j]);
-  const float scale = rsqrtf(warp_sum(sum) / static_cast<float>(hidden) + eps);
-#pragma unroll
-  for (int j = 0; j < kMost; ++j) {
-    const int col = j * kBlock + inside;
-    if (col >= hidden) break;
-    values[j] = times(times(values[j], scale), *reinterpret_cast<const float4*>(weight + col));
-    most = fmaxf(most, most_of(values[j]));
-  }
-  const typename RowOf<Out>::Type to(out, at, hidden, std::is_same_v<Out, Fp8Rows> ? warp_most(most) : 0.0f);
-#pragma unroll
-  for (int j = 0; j < kMost; ++j) {
-    if (j * kBlock >= hidden) break;
-    to.put(j * kBlock + inside, values[j]);
-  }
+  for (int j = 0; j < kPieces; ++j) to.put(static_cast<int>(threadIdx.x) * 4 + j * step, times(values[j], scale));
 }
 
 /// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
@@ -235,13 +204,8 @@ __global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
 template <class Out>
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden, float eps,
               Out out, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((rows + kWarps - 1) / kWarps);
-  if (hidden % 4 == 0 && hidden <= 16 * kBlock)
-    rms_norm_registers<16><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
-  else if (hidden % 4 == 0 && hidden <= 40 * kBlock)
-    rms_norm_registers<40><<<blocks, kThreads, 0, stream>>>(x, row_index, weight, rows, hidden, eps, out);
-  else
-    rms_norm_kernel<<<rows, kThreads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
+  const int threads = (hidden + 16 * 32 - 1) / (16 * 32) * 32;
+  rms_norm_kernel<<<rows, threads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
 }
 template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, bf16*, cudaStream_t);
 template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows, cudaStream_t);

@@ -15,6 +15,8 @@ namespace sheaf::cuda {
 void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x,
            cudaStream_t stream);
 
+constexpr int32_t kMostHidden = 16384;  ///< that norms can have
+
 /// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
 /// [hidden], `row_index` [rows], or null: row i.
 template <class Out>  // bf16* or Fp8Rows

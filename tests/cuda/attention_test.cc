@@ -2,9 +2,11 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "core/model/e4m3.h"
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
+#include "cuda/ops/ops.h"
 #include "tests/cuda/need_gpu.h"
 #include "tests/cuda/random_looks.h"
 
@@ -24,6 +26,32 @@ DeviceMemory<T> send(const std::vector<T>& values) {
     check(cudaMemcpy(device.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
           "send");
   return device;
+}
+
+/// Attends again, with e4m3 results.
+void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_device, const HeadLayout& layout,
+                        AttentionTensors tensors, const std::vector<float>& right) {
+  const auto cols = int64_t{layout.heads} * layout.head_dim, rows = static_cast<int64_t>(right.size()) / cols;
+  const DeviceMemory<e4m3> values(rows * cols);
+  const DeviceMemory<float> scales(rows), blocks(rows * layout.heads);
+  check(cudaMemset(values.data(), 0x7f, static_cast<size_t>(values.size())), "poison");
+  check(cudaMemset(blocks.data(), 0xff, static_cast<size_t>(blocks.size()) * 4), "poison");
+  tensors.out = nullptr;
+  tensors.narrow = {values.data(), scales.data(), blocks.data()};
+  attend(in, on_device, layout, tensors, nullptr);
+  align_rows(tensors.narrow, static_cast<int32_t>(rows), static_cast<int32_t>(cols), nullptr);
+  check(cudaDeviceSynchronize(), "attention");
+  std::vector<e4m3> got(right.size());
+  std::vector<float> by(static_cast<size_t>(rows));
+  check(cudaMemcpy(got.data(), values.data(), got.size(), cudaMemcpyDeviceToHost), "result");
+  check(cudaMemcpy(by.data(), scales.data(), by.size() * 4, cudaMemcpyDeviceToHost), "result");
+  double error = 0, square = 0;
+  for (size_t i = 0; i < right.size(); ++i) {
+    const auto value = static_cast<double>(from_e4m3(got[i].__x) * by[i / static_cast<size_t>(cols)]);
+    error += (value - static_cast<double>(right[i])) * (value - static_cast<double>(right[i]));
+    square += static_cast<double>(right[i]) * static_cast<double>(right[i]);
+  }
+  EXPECT_LT(std::sqrt(error / square), 0.03);
 }
 
 /// Runs the plan on the device and returns out [rows, heads, head_dim].
@@ -58,14 +86,16 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                            plan.partial_rows,
                            fixed};
   const auto on_device = send(std::vector{in});
-  attend(in, on_device.data(), layout,
-         {dq.data(), dk.data(), dv.data(), partial_out.data(), partial_lse.data(), out.data()}, nullptr);
+  const AttentionTensors tensors{dq.data(),          dk.data(),          dv.data(), partial_out.data(),
+                                 partial_lse.data(), out.data(),         {}};
+  attend(in, on_device.data(), layout, tensors, nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));
   check(cudaMemcpy(result.data(), out.data(), result.size() * sizeof(bf16), cudaMemcpyDeviceToHost),
         "result");
   std::vector<float> values(result.size());
   for (size_t i = 0; i < result.size(); ++i) values[i] = __bfloat162float(result[i]);
+  if (rounds_to_fp8(layout, page_size)) expect_same_in_fp8(in, on_device.data(), layout, tensors, values);
   return values;
 }
 

@@ -1,14 +1,20 @@
 // FP8 products with their epilogues against fp64 sums of the same e4m3 values, and what rounds rows to e4m3.
 #include <cmath>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
 #include "core/model/e4m3.h"
+#include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/ops/ops.h"
 #include "tests/cuda/need_gpu.h"
+#include "tests/cuda/side_by_side.h"
+#include "tests/engine/decode.h"
+#include "tests/random_model.h"
+#include "tests/random_parts.h"
 
 namespace sheaf {
 namespace {
@@ -311,6 +317,36 @@ TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
       for (const f16 value : results[part + 3]) got.push_back(static_cast<double>(__half2float(value)));
       EXPECT_LT(relative_error(got, right), 6e-3) << dim << ", part " << part;
     }
+  }
+}
+
+/// Every step of a decode loop against the CPU in fp32: e4m3 has three bits, and a tiny model little to average over.
+TEST(Fp8, ModelsAgreeWithTheCpu) {
+  NEED_FP8();
+  const std::pair<const char*, test::RandomModelShape> shapes[] = {
+      {"heads of 64", {.hidden = 576, .ffn = 1536, .heads = 9, .kv_heads = 3, .head_dim = 64}},
+      {"heads of 128, norm",
+       {.hidden = 512, .ffn = 1040, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
+      {"norms after",
+       {.hidden = 256, .ffn = 512, .heads = 8, .kv_heads = 8, .head_dim = 32, .qk_norm = QkNorm::whole, .post_norm = true}},
+  };
+  for (const auto& [name, shape] : shapes) {
+    const Model model = test::make_random_model(shape, 31);
+    const auto records = test::make_random_records(
+        {.records = 6, .questions = 5, .vocab = model.config.vocab, .max_tokens = 6, .own_questions = true, .longest = 200}, 31);
+    std::vector<Stack> stacks;
+    build_tree(records, stacks);
+    const auto cpu = make_quick_backend(model, 2);
+    const auto wide = make_cuda_backend(model, {}), narrow = make_cuda_backend(model, {.fp8 = true});
+    double errors[2] = {};
+    for (const bool fp8 : {false, true}) {
+      test::SideBySide both(*cpu, fp8 ? *narrow : *wide);
+      test::decode(both, stacks, {.tokens_per_step = 500, .pages = 2000});
+      both.errors.print(fmt::format("{}, {}", name, fp8 ? "fp8" : "bf16"));
+      both.errors.expect_below(fp8 ? 0.15 : 0.03, fp8 ? 0.4 : 0.12, name);
+      errors[fp8 ? 1 : 0] = both.errors.mean();
+    }
+    EXPECT_GT(errors[1], 2 * errors[0]) << name << ": this cannot be FP8";
   }
 }
 

@@ -32,8 +32,7 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
       {"separate", [](auto records, auto& out) { build_separate(records, out); }},
       {"prefix", [](auto records, auto& out) { build_prefix(records, out); }},
       {"tree", [](auto records, auto& out) { build_tree(records, out); }}};
-  for (const RandomModelShape& shape : kShapes)
-    for (const int32_t longest : {40, 700, 5000}) {
+  const auto expect_same = [&](const RandomModelShape& shape, int32_t longest, bool fp8) {
       const Model model = make_random_model(shape, 22);
       const auto records = make_random_records({.records = longest > 1000 ? 3 : 12,
                                                 .questions = 6,
@@ -47,13 +46,18 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
         for (const int32_t rows : {3000, name == kinds[2].first ? 37 : 500}) {
           std::vector<Stack> stacks;
           build(records, stacks);
-          const auto backend = make_cuda_backend(model, {.reproducible = true});
+          const auto backend = make_cuda_backend(model, {.fp8 = fp8, .reproducible = true});
           const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000});
           if (alone.empty()) alone = answers;
           test::expect_same(alone, answers,
-                            fmt::format("{}, {} rows a step, records of {}", name, rows, longest));
+                            fmt::format("{}, {} rows a step, records of {}{}", name, rows, longest,
+                                        fp8 ? ", in FP8" : ""));
         }
-    }
+  };
+  for (const RandomModelShape& shape : kShapes) {
+    for (const int32_t longest : {40, 700, 5000}) expect_same(shape, longest, false);
+    expect_same(shape, 700, true);
+  }
 }
 
 TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
