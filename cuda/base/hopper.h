@@ -97,12 +97,6 @@ __device__ inline void store_box(const CUtensorMap* map, const void* from, int32
                "r"(shared_address(from)), "r"(x), "r"(y)
                : "memory");
 }
-/// `bytes` bytes as they lie, a multiple of 16, both ends aligned to 16.
-__device__ inline void store_bytes(void* to, const void* from, uint32_t bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
-               "r"(bytes)
-               : "memory");
-}
 /// A box from shared memory, added to what is there.
 __device__ inline void add_box(const CUtensorMap* map, const void* from, int32_t x, int32_t y) {
   asm volatile(

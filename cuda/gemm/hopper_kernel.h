@@ -43,7 +43,8 @@ struct Shared {
   alignas(1024) uint8_t in[kStages][kRows][kLine];
   alignas(1024) uint8_t weight[kStages][kCols][kLine];
   alignas(1024) uint8_t out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][kLine];  // by warpgroup
-  alignas(16) uint8_t heads[kHeads ? 8 : 1][kHeads ? 16 : 1][kHeadLine];  // by warp, likewise on their way out
+  alignas(16) uint8_t heads[kHeads ? 8 : 1][kHeads ? 16 : 1][kHeads ? kHeadLine : 16];  // by warp, likewise
+  float norms[2][kHeads ? 128 : 1];  // weights of the queries' and the keys' norm
   alignas(16) float weight_scales[kScaled<Element> ? kCols : 4];  // of the tile that ends next
   uint64_t full[kStages], empty[kStages], scales_read;
 };
@@ -113,10 +114,10 @@ __device__ inline int kind_of(int head, const HeadLayout& layout) {
   return head < layout.heads + 2 * layout.kv_heads ? 2 : 3;
 }
 
-/// Bias, norm and rotation of one of a thread's two rows of a tile's heads.
+/// Bias, norm and rotation of one of a thread's two rows of a tile's heads. `norms` are the weights of queries and keys.
 template <int D>
-__device__ void turn_row(const HeadTargets& to, float (&sum)[kCols / 2], const Turn<D>& turn, int first_head, int i,
-                         int lane) {
+__device__ void turn_row(const HeadTargets& to, const float (&norms)[2][128], float (&sum)[kCols / 2],
+                         const Turn<D>& turn, int first_head, int i, int lane) {
   constexpr int kChunks = Turn<D>::kChunks, kHalf = Turn<D>::kHalf;
   const HeadLayout& layout = to.layout;
   const int column = lane % 4 * 2;
@@ -134,41 +135,47 @@ __device__ void turn_row(const HeadTargets& to, float (&sum)[kCols / 2], const T
       }
     }
     if (kind == 2) continue;
+    // The queries' scale goes with the norm's, or with the values.
+    const float query_scale = kind == 0 ? layout.query_scale : 1.0f;
     if (layout.norm != 0) {
       float square = 0;
 #pragma unroll
       for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
       square += __shfl_xor_sync(0xffffffffu, square, 1);
       square += __shfl_xor_sync(0xffffffffu, square, 2);
-      const float scale = rsqrtf(square / D + layout.eps);
-      const float* weight = (kind == 0 ? to.q_norm : to.k_norm) + column;
+      const float scale = rsqrtf(square / D + layout.eps) * query_scale;
+      const float* weight = norms[kind] + column;
 #pragma unroll
       for (int j = 0; j < kChunks; ++j) {
-        const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
+        const float2 w = shared_pair(weight + j * 8);
         value(j, 0) *= scale * w.x;
         value(j, 1) *= scale * w.y;
       }
+    } else if (kind == 0) {
+#pragma unroll
+      for (int j = 0; j < kChunks; ++j) {
+        value(j, 0) *= query_scale;
+        value(j, 1) *= query_scale;
+      }
     }
-    const float scale = kind == 0 ? layout.query_scale : 1.0f;
 #pragma unroll
     for (int j = 0; j < kHalf; ++j) {
       const float2 a = make_float2(value(j, 0), value(j, 1)),
                    b = make_float2(value(j + kHalf, 0), value(j + kHalf, 1));
       const float2 cosine = turn.cosine[j], sine = turn.sine[j];
-      value(j, 0) = (a.x * cosine.x - b.x * sine.x) * scale;
-      value(j, 1) = (a.y * cosine.y - b.y * sine.y) * scale;
-      value(j + kHalf, 0) = (b.x * cosine.x + a.x * sine.x) * scale;
-      value(j + kHalf, 1) = (b.y * cosine.y + a.y * sine.y) * scale;
+      value(j, 0) = a.x * cosine.x - b.x * sine.x;
+      value(j, 1) = a.y * cosine.y - b.y * sine.y;
+      value(j + kHalf, 0) = b.x * cosine.x + a.x * sine.x;
+      value(j + kHalf, 1) = b.y * cosine.y + a.y * sine.y;
     }
   }
 }
 
-/// Has the copy engine take a warp's 16 rows of a tile's heads to their places, while the next tile is computed. Each lane
-/// sends the heads of one row. `buffer` is the warp's own.
+/// Takes a warp's 16 rows of a tile's heads to their places, by way of shared memory so that whole rows leave. Lane l
+/// knows the slot of row l % 16. `buffer` is the warp's own.
 template <int D>
 __device__ void send_heads(const HeadTargets& to, const float (&sum)[kCols / 2], uint8_t (*buffer)[kHeadLine],
-                           int first_head, int first_row, int64_t slot, int lane, int m) {
-  stores_wait_read();
+                           int first_head, int first_row, int32_t slot, int lane, int m) {
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < kCols / 8; j += 2) {
@@ -180,22 +187,23 @@ __device__ void send_heads(const HeadTargets& to, const float (&sum)[kCols / 2],
     }
     store4(&buffer[lane % 16][(j + lane / 16) * 16], r[0], r[1], r[2], r[3]);
   }
-  fence_shared_writes();
   __syncwarp();
+  // Each lane has the same 8 columns of all rows.
   const HeadLayout& layout = to.layout;
-  const int row = first_row + lane % 16;
-  if (row < m) {
+  const int head = first_head + lane * 8 / D, kind = kind_of(head, layout);
+  const int own = (head - layout.heads) % layout.kv_heads;
+  f16* out = (kind == 0   ? to.q + head * D
+              : kind == 1 ? to.keys + own * layout.slots * D
+                          : to.values + own * layout.slots * D) +
+             lane * 8 % D;
+  const int64_t stride = kind == 0 ? layout.heads * D : D;
 #pragma unroll
-    for (int h = lane / 16; h < kCols / D; h += 2) {
-      const int head = first_head + h, kind = kind_of(head, layout);
-      if (kind == 3) continue;
-      const int own = (head - layout.heads) % layout.kv_heads;
-      f16* out = kind == 0 ? to.q + (static_cast<int64_t>(row) * layout.heads + head) * D
-                           : (kind == 1 ? to.keys : to.values) + (own * layout.slots + slot) * D;
-      store_bytes(out, &buffer[lane % 16][h * D * 2], D * 2);
-    }
+  for (int i = 0; i < 16; ++i) {
+    const int32_t its_slot = __shfl_sync(0xffffffffu, slot, i);
+    if (first_row + i < m && kind != 3)
+      *reinterpret_cast<uint4*>(out + (kind == 0 ? first_row + i : its_slot) * stride) =
+          *reinterpret_cast<const uint4*>(&buffer[i][lane * 16]);
   }
-  stores_commit();
 }
 
 /// What a block has to do.
@@ -242,8 +250,7 @@ __device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float
       for (int i = 0; i < 2; ++i) {
         const int row = lane / 4 + 8 * i, piece = j * 2 + lane % 4 / 2;
         const int from = (chunk * (kChunk / 8) + j) * 4 + 2 * i;
-        *reinterpret_cast<float2*>(&to[row][(piece ^ (row % 8)) * 16 + lane % 2 * 8]) =
-            make_float2(sum[from], sum[from + 1]);
+        put_shared_pair(&to[row][(piece ^ (row % 8)) * 16 + lane % 2 * 8], sum[from], sum[from + 1]);
       }
     }
     fence_shared_writes();
@@ -334,7 +341,7 @@ __device__ inline void scale_sums(float (&sum)[kCols / 2], float2 by_row, const 
   const float rows[2] = {by_row.x, by_row.y};
 #pragma unroll
   for (int j = 0; j < kCols / 8; ++j) {
-    const float2 cols = *reinterpret_cast<const float2*>(by_col + j * 8 + lane % 4 * 2);
+    const float2 cols = shared_pair(by_col + j * 8 + lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       sum[j * 4 + 2 * i] *= rows[i] * cols.x;
@@ -411,10 +418,10 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
         turn.load(targets, row + lane / 4, lane, work.m);
         auto second = turn;
         second.load(targets, row + 8 + lane / 4, lane, work.m);
-        const int64_t slot = targets.kv_slots[min(row + lane % 16, work.m - 1)];
+        const int32_t slot = targets.kv_slots[min(row + lane % 16, work.m - 1)];
         end_products();
-        turn_row(targets, sum, turn, first_head, 0, lane);
-        turn_row(targets, sum, second, first_head, 1, lane);
+        turn_row(targets, memory.norms, sum, turn, first_head, 0, lane);
+        turn_row(targets, memory.norms, sum, second, first_head, 1, lane);
         send_heads<16 * decltype(turn)::kHalf>(targets, sum, memory.heads[group * 4 + warp], first_head, row, slot, lane,
                                                work.m);
       };
@@ -433,7 +440,7 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
       store_sums<Memory, epilogue>(memory, out_map, sum, work, first_row, at_tile.y, group, warp, lane);
     }
   }
-  stores_wait();
+  if (lane == 0) stores_wait();
 }
 
 /// One thread: keeps the ring of stages full.
@@ -500,6 +507,13 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
     }
     barrier_init(&memory.scales_read, 8);
     fence_barrier_init();
+  }
+  if constexpr (epilogue == Epilogue::heads) {
+    const int at = static_cast<int>(threadIdx.x);
+    if (targets.layout.norm != 0 && at < targets.layout.head_dim) {
+      memory.norms[0][at] = targets.q_norm[at];
+      memory.norms[1][at] = targets.k_norm[at];
+    }
   }
   cluster_sync();
   const int warpgroup = this_warpgroup();
