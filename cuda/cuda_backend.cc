@@ -43,8 +43,26 @@ ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
   return weight_bytes < small ? ProductKernels::ours : ProductKernels::fastest;
 }
 
-WeightNumbers numbers_for(const CudaOptions& options) {
-  return options.fp8 ? WeightNumbers::narrow : WeightNumbers::wide;
+/// Refuses what does not fit.
+WeightKind kind_for(const Model& model, const CudaOptions& options) {
+  const int64_t there = cuda_free_bytes(options.device);
+  const auto fits = [&](bool packed) { return weight_bytes(model, {options.fp8, packed}) <= there; };
+  const bool can_pack = can_stay_packed(model);
+  if (options.weights == WeightStorage::packed && !can_pack)
+    refuse(
+        "model.weights: packed works neither with an adapter, which is merged into the weights, nor with rows that are "
+        "no multiples of 8; use expanded");
+  if (options.weights == WeightStorage::packed || (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
+    if (fits(true)) return {options.fp8, true};
+  } else if (fits(false)) {
+    return {options.fp8, false};
+  }
+  const bool packed = options.weights != WeightStorage::expanded && can_pack;
+  const bool other = !packed && can_pack && fits(true);
+  refuse("{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; {}", model.path,
+         static_cast<double>(weight_bytes(model, {options.fp8, packed})) / 1e9, options.device,
+         static_cast<double>(there) / 1e9,
+         other ? "set model.weights: packed" : "set engine.device: cpu, or use a smaller model");
 }
 
 /// Has cuBLAS load what the first matrix product would load.
@@ -79,7 +97,7 @@ StepBatch one_prompt(int32_t rows, int32_t page_size) {
 class CudaBackend final : public Backend {
  public:
   CudaBackend(ModelConfig config, DeviceWeights weights, const CudaOptions& options, ProductKernels kernels)
-      : options_(options), model_(std::move(config), std::move(weights), kernels) {
+      : options_(options), model_(std::move(config), std::move(weights), options.fp8, kernels) {
     layers_to_run_ = model_.config.layers;
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options_.device), "reading the device's properties");
@@ -91,8 +109,8 @@ class CudaBackend final : public Backend {
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
   std::string describe() const override {
-    return fmt::format("{} (cuda:{}), {}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
-                       options_.reproducible ? ", reproducible" : "");
+    return fmt::format("{} (cuda:{}), {}{}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
+                       model_.packed() ? ", weights packed" : "", options_.reproducible ? ", reproducible" : "");
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
   int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
@@ -283,18 +301,12 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
   check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(model.config, options);
-  const int64_t needed = weight_bytes(model, numbers_for(options)), there = cuda_free_bytes(options.device);
-  if (needed > there)
-    refuse(
-        "{}: its weights need {:.1f} GB, but cuda:{} has {:.1f} GB free; set engine.device: cpu, or use a "
-        "smaller "
-        "model",
-        model.path, static_cast<double>(needed) / 1e9, options.device, static_cast<double>(there) / 1e9);
-  const ProductKernels kernels = kernels_for(needed, options);
+  const WeightKind kind = kind_for(model, options);
+  const ProductKernels kernels = kernels_for(weight_bytes(model, kind), options);
   std::future<void> beside;  // the upload
   if (kernels == ProductKernels::fastest)
     beside = std::async(std::launch::async, load_cublas, options.device);
-  return std::make_unique<CudaBackend>(model.config, upload_weights(model, numbers_for(options)), options, kernels);
+  return std::make_unique<CudaBackend>(model.config, upload_weights(model, kind), options, kernels);
 }
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
@@ -302,7 +314,8 @@ std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, con
   check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(config, options);
-  DeviceWeights weights = random_weights(config, numbers_for(options), seed);
+  DeviceWeights weights =
+      random_weights(config, {options.fp8, options.weights == WeightStorage::packed}, seed);
   const ProductKernels kernels = kernels_for(weights.bytes(), options);
   return std::make_unique<CudaBackend>(config, std::move(weights), options, kernels);
 }

@@ -1,5 +1,6 @@
 #include "cuda/loaded_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,13 +27,22 @@ HeadLayout head_layout(const ModelConfig& config) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, ProductKernels kernels)
+LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool in_fp8, ProductKernels kernels)
     : config(std::move(the_config)),
       weights(std::move(the_weights)),
-      fp8(!weights.layers.empty() && weights.layers.front().qkv.narrow.size() > 0),
+      fp8(in_fp8),
       layout(head_layout(config)),
       products(kernels) {
   products.set_stream(stream.get());
+  if (!packed()) return;
+  int64_t most = 0;
+  for (const DeviceLayer& layer : weights.layers)
+    for (const DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
+      most = std::max(most, matrix->values());
+  if (fp8)
+    expanded8.grow(most);
+  else
+    expanded.grow(most);
 }
 
 }  // namespace sheaf::cuda

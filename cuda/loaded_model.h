@@ -14,7 +14,7 @@ namespace sheaf::cuda {
 
 /// A model on its device, and what its steps use there, one after the other on one stream.
 struct LoadedModel {
-  LoadedModel(ModelConfig config, DeviceWeights weights, ProductKernels kernels);
+  LoadedModel(ModelConfig config, DeviceWeights weights, bool fp8, ProductKernels kernels);
 
   ModelConfig config;
   DeviceWeights weights;
@@ -25,8 +25,11 @@ struct LoadedModel {
   Products products;       ///< on the stream
   DeviceMemory<f16> pool;  ///< [layers, keys and values, kv_heads, slots, padded_dim]
   Activations room;
+  DeviceMemory<bf16> expanded;   ///< the packed matrix that a product reads
+  DeviceMemory<e4m3> expanded8;  ///< the same in FP8
   std::vector<float> host_logits;  ///< [picks at once, vocab], for tokens that are drawn on the host
 
+  bool packed() const { return !weights.layers.empty() && !weights.layers.front().qkv.packed.empty(); }
   int32_t group() const { return config.heads / config.kv_heads; }
   f16* keys(int32_t layer) const { return pool.data() + int64_t{2} * layer * layer_pool(); }
   f16* values(int32_t layer) const { return keys(layer) + layer_pool(); }

@@ -3,9 +3,15 @@
 namespace sheaf::cuda {
 namespace {
 
-/// What products read, in bf16.
+/// What products read, in bf16. A packed matrix is expanded into memory that the next one will take: the stream keeps the
+/// order.
 struct Bf16 {
-  static const bf16* weight(const DeviceMatrix& matrix) { return matrix.wide.data(); }
+  static const bf16* weight(const LoadedModel& model, const DeviceMatrix& matrix) {
+    if (matrix.packed.empty()) return matrix.wide.data();
+    for (const PackedPart& part : matrix.packed)
+      expand_rows(part.rows, part.place, model.expanded.data(), model.stream.get());
+    return model.expanded.data();
+  }
   static bf16* normed(const Activations& room) { return room.normed.data(); }
   static bf16* mlp(const Activations& room) { return room.mlp.data(); }
   static Fp8Rows attended(const LoadedModel&) { return {}; }
@@ -13,7 +19,12 @@ struct Bf16 {
 };
 /// The same in FP8.
 struct Fp8 {
-  static Fp8Weight weight(const DeviceMatrix& matrix) { return matrix.fp8(); }
+  static Fp8Weight weight(const LoadedModel& model, const DeviceMatrix& matrix) {
+    if (matrix.packed.empty()) return matrix.fp8();
+    for (const PackedPart& part : matrix.packed)
+      expand_rows(part.rows, part.place, matrix.peaks.data(), model.expanded8.data(), model.stream.get());
+    return {model.expanded8.data(), matrix.scales.data()};
+  }
   static Fp8Rows normed(const Activations& room) { return room.normed8.rows(); }
   static Fp8Rows mlp(const Activations& room) { return room.mlp8.rows(); }
   static Fp8Rows attended(const LoadedModel& model) {
@@ -45,7 +56,7 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     rms_norm(room.x.data(), nullptr, layer.attention_norm.data(), rows, hidden, config.norm_eps,
              Numbers::normed(room), stream);
   step.clock.mark(Stage::norms);
-  model.products.heads(Numbers::weight(layer.qkv), Numbers::normed(room), rows, hidden,
+  model.products.heads(Numbers::weight(model, layer.qkv), Numbers::normed(room), rows, hidden,
                        {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room.rope.data(),
                         step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
                        Scratch(room.qkv));
@@ -59,12 +70,12 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
   if (config.post_norm) {
-    model.products.multiply(Numbers::weight(layer.o), mixed, rows, hidden, q_size, room.y.data());
+    model.products.multiply(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size, room.y.data());
     step.clock.mark(Stage::attention_output);
     add_rms_norm(room.y.data(), layer.attention_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
                  Numbers::normed(room), stream);
   } else {
-    model.products.add(Numbers::weight(layer.o), mixed, rows, hidden, q_size, room.x.data());
+    model.products.add(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size, room.x.data());
     step.clock.mark(Stage::attention_output);
     rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps, Numbers::normed(room),
              stream);
@@ -79,16 +90,16 @@ void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
   const Activations& room = model.room;
   const int32_t rows = step.rows(), hidden = config.hidden;
 
-  model.products.gated(Numbers::weight(layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
+  model.products.gated(Numbers::weight(model, layer.gate_up), Numbers::normed(room), rows, config.ffn, hidden,
                        Scratch(room.gate_up), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
   if (config.post_norm) {
-    model.products.multiply(Numbers::weight(layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.y.data());
+    model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.y.data());
     step.clock.mark(Stage::mlp_down);
     add_rms_norm(room.y.data(), layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
                  Numbers::normed(room), model.stream.get());
   } else {
-    model.products.add(Numbers::weight(layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.x.data());
+    model.products.add(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.x.data());
     step.clock.mark(Stage::mlp_down);
   }
 }
@@ -102,7 +113,11 @@ void start_rows(LoadedModel& model, const Step& step) {
   const int32_t rows = step.rows();
   rope_table(model.weights.rope_freqs.data(), step.arrays.positions, rows, model.layout, room.rope.data(),
              stream);
-  embed(model.weights.embedding.data(), step.arrays.tokens, rows, config.hidden, room.x.data(), stream);
+  const DeviceWeights& weights = model.weights;
+  if (weights.embedding.size() > 0)
+    embed(weights.embedding.data(), step.arrays.tokens, rows, config.hidden, room.x.data(), stream);
+  else
+    embed(weights.packed_embedding.rows, step.arrays.tokens, rows, room.x.data(), stream);
   if (!config.post_norm) return;
   if (model.fp8)
     round_rows(room.x.data(), rows, config.hidden, Fp8::normed(room), stream);

@@ -246,7 +246,8 @@ def dtypes():
     """Random blocks of every quantized type, and the floats that gguf-py makes of them."""
     rng = np.random.default_rng(20)
     T = gguf.GGMLQuantizationType
-    scales = {T.Q8_0: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208]}
+    scales = {T.Q8_0: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208],
+              T.Q5_0: [0]}
     out = {}
     for kind, places in scales.items():
         values, size = gguf.GGML_QUANT_SIZES[kind]

@@ -69,6 +69,13 @@ std::span<const Word<Precision>> words_of() {
 }
 
 template <>
+std::span<const Word<WeightStorage>> words_of() {
+  static constexpr Word<WeightStorage> words[] = {{WeightStorage::automatic, "auto"},
+                                                  {WeightStorage::expanded, "expanded"},
+                                                  {WeightStorage::packed, "packed"}};
+  return words;
+}
+template <>
 std::span<const Word<CpuKernels>> words_of() {
   static constexpr Word<CpuKernels> words[] = {{CpuKernels::automatic, "auto"},
                                                {CpuKernels::reference, "reference"}};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/weight_storage.h"
 #include "core/segments/aggregate.h"
 
 namespace sheaf {
@@ -97,6 +98,8 @@ template <>
 std::span<const Word<Stacking>> words_of();
 template <>
 std::span<const Word<Precision>> words_of();
+template <>
+std::span<const Word<WeightStorage>> words_of();
 template <>
 std::span<const Word<CpuKernels>> words_of();
 template <>

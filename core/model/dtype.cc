@@ -17,13 +17,14 @@ struct Layout {
   int32_t bytes;
 };
 
-constexpr std::array<Layout, 9> layouts{{
+constexpr std::array<Layout, 10> layouts{{
     {"F32", 1, 4},
     {"F16", 1, 2},
     {"BF16", 1, 2},
     {"Q8_0", 32, 34},
     {"Q4_0", 32, 18},
     {"Q4_1", 32, 20},
+    {"Q5_0", 32, 22},
     {"Q4_K", 256, 144},
     {"Q5_K", 256, 176},
     {"Q6_K", 256, 210},
@@ -77,6 +78,16 @@ void q4_1_block(const std::byte* block, float* out) {
     const int pair = byte_at(block + 4, i);
     out[i] = d * static_cast<float>(pair & 15) + m;
     out[i + 16] = d * static_cast<float>(pair >> 4) + m;
+  }
+}
+
+void q5_0_block(const std::byte* block, float* out) {
+  const float d = half_at(block);
+  for (int i = 0; i < 16; ++i) {
+    const int pair = byte_at(block + 6, i);
+    const int low = byte_at(block + 2, i / 8) >> i % 8 & 1, high = byte_at(block + 4, i / 8) >> i % 8 & 1;
+    out[i] = d * static_cast<float>(((pair & 15) | low << 4) - 16);
+    out[i + 16] = d * static_cast<float>(((pair >> 4) | high << 4) - 16);
   }
 }
 
@@ -178,6 +189,8 @@ void to_f32(DType dtype, const std::byte* data, int64_t count, float* out) {
       return each_block(dtype, data, count, out, q4_0_block);
     case DType::q4_1:
       return each_block(dtype, data, count, out, q4_1_block);
+    case DType::q5_0:
+      return each_block(dtype, data, count, out, q5_0_block);
     case DType::q4_k:
       return each_block(dtype, data, count, out, q4_k_block);
     case DType::q5_k:

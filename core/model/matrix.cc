@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/error.h"
 #include "core/model/model.h"
@@ -55,6 +56,17 @@ void Matrix::read(int64_t first, int64_t count, float* out) const {
     const int64_t stored = rope_head_dim == 0 ? row : paired_row(row, rope_head_dim);
     to_f32(dtype, data + stored * row_bytes(), cols, out + i * cols);
     if (adapter) add_adapter(*adapter, row, cols, out + i * cols);
+  }
+}
+
+void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
+  if (first < 0 || count < 0 || first > rows || count > rows - first)
+    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
+  if (adapter) fail("{}: rows with an adapter are stored nowhere", name);
+  const auto bytes = static_cast<size_t>(row_bytes());
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t row = rope_head_dim == 0 ? first + i : paired_row(first + i, rope_head_dim);
+    std::memcpy(out + i * row_bytes(), data + row * row_bytes(), bytes);
   }
 }
 

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "core/model/config.h"
+#include "core/model/dtype.h"
 
 namespace sheaf {
-
-enum class DType : uint8_t { f32, f16, bf16, q8_0, q4_0, q4_1, q4_k, q5_k, q6_k };
 
 const char* dtype_name(DType dtype);
 /// Values in one block and bytes of one block (1 and the element size for plain types).
@@ -49,6 +48,9 @@ struct Matrix {
   std::vector<float> read_all() const;
   /// The same rows as the bits of bf16.
   void read_bf16(int64_t first, int64_t count, uint16_t* out) const;
+  /// The same rows as they are stored, row_bytes() each, in the order in which read() gives them. Refuses a matrix with an
+  /// adapter.
+  void read_stored(int64_t first, int64_t count, std::byte* out) const;
   /// Brings the same rows into memory at once rather than page by page. Where their file cannot be read (cut
   /// short, a disk error) it fails with the file's name; a plain access would end the program.
   void page_in(int64_t first, int64_t count) const;

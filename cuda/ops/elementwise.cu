@@ -1,4 +1,6 @@
 // Embeddings, the gate where no product applies it, and the order and filling of weights.
+#include <type_traits>
+
 #include "cuda/base/device_math.h"
 #include "cuda/ops/ops.h"
 
@@ -48,23 +50,12 @@ __global__ void gated_silu_kernel(const In* gate_up, int64_t count, bf16* out) {
   *reinterpret_cast<uint4*>(out + at) = bits;
 }
 
-/// Where row `row` of the first of two matrices goes; that of the second goes 8 further.
-__device__ int64_t interleaved(int64_t row, const bf16*) {
-  return 2 * row - row % 8;
-}
-/// A thread of a product has two neighbouring columns of 8. Of e4m3 it shall write four: so a group of 8 has columns 0,
-/// 1, 4, 5, 8, 9, 12, 13 of 16, the next one the others.
-template <class T>
-__device__ int64_t interleaved(int64_t row, const T*) {
-  const int64_t inside = row % 16;
-  return 2 * (row - inside) + inside / 2 % 2 * 16 + inside / 4 * 2 + inside % 2;
-}
-
 /// `halves` [2, rows, cols], `out` [2 rows, cols]: a block a row.
 template <class T>
 __global__ void interleave_kernel(const T* halves, int64_t rows, int64_t cols, T* out) {
+  constexpr RowOrder order = std::is_same_v<T, bf16> ? RowOrder::by_eights : RowOrder::by_sixteens;
   const int64_t row = blockIdx.x;
-  const int64_t to = interleaved(row % rows, halves) + (row < rows ? 0 : 8);
+  const int64_t to = interleaved(order, row % rows) + (row < rows ? 0 : 8);
   for (int64_t i = threadIdx.x; i < cols; i += blockDim.x) out[to * cols + i] = halves[row * cols + i];
 }
 

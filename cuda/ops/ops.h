@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+#include "core/model/dtype.h"
 #include "cuda/base/floats.h"
 #include "cuda/base/fp8.h"
 #include "cuda/base/heads.h"
@@ -11,11 +12,22 @@ namespace sheaf::cuda {
 /// The kernels of the CUDA backend, one launch each, in the order a layer runs them. Pointers are device
 /// pointers, matrices row-major.
 
+/// Rows of blocks as model files store them.
+struct PackedRows {
+  DType type = DType::f32;
+  const uint8_t* data = nullptr;
+  int64_t rows = 0, row_bytes = 0;
+  int32_t cols = 0;  ///< a multiple of 8
+};
+
 /// x [rows, hidden] = the rows of `table` [vocab, hidden] that `tokens` [rows] name.
 void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x,
            cudaStream_t stream);
 
 constexpr int32_t kMostHidden = 16384;  ///< that norms can have
+
+/// The same where the table is packed.
+void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* x, cudaStream_t stream);
 
 /// out [rows, hidden]: out[i] = rms_norm(x[row_index[i]]) * weight. `x` [any rows, hidden], `weight`
 /// [hidden], `row_index` [rows], or null: row i.
@@ -45,9 +57,39 @@ void rope_table(const float* rope_freqs, const int32_t* positions, int32_t rows,
 template <class In>  // bf16 or float
 void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaStream_t stream);
 
+/// How the rows of two matrices, gate and up, lie in one.
+enum class RowOrder : uint8_t {
+  plain,        ///< as they are
+  by_eights,    ///< 8 of the first, 8 of the second, and so on
+  by_sixteens,  ///< the same, the first 8 of 16 being rows 0, 1, 4, 5, 8, 9, 12, 13: a thread of a product has two
+                ///< neighbouring columns of 8, and so writes four of e4m3 together
+};
+/// Where a row of the first goes; that of the second goes 8 further.
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+constexpr int64_t interleaved(RowOrder order, int64_t row) {
+  if (order == RowOrder::by_eights) return 2 * row - row % 8;
+  const int64_t inside = row % 16;
+  return 2 * (row - inside) + inside / 2 % 2 * 16 + inside / 4 * 2 + inside % 2;
+}
+
+/// Where they go in a matrix of all: row r to first + r, or to first + interleaved(r).
+struct RowPlace {
+  int64_t first = 0;
+  RowOrder order = RowOrder::plain;
+};
+/// Writes them to their places in `out` [any rows, cols], in e4m3 by the rows' `peaks` [any rows].
+void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream);
+void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out, cudaStream_t stream);
+/// peaks [any rows] = the largest absolute values of the rows; scales [any rows] = what their e4m3 values are multiplied by.
+void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales, cudaStream_t stream);
+/// Blocks of Q4_K with about normal values, for benchmarks.
+void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream);
+
 /// out [2 rows, cols] = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on;
-/// `halves` [2, rows, cols] holds one after the other. rows is a multiple of 8. Of e4m3 they are 8 of 16 rows, in the
-/// order that multiply_gated_hopper() wants, and rows is a multiple of 16.
+/// `halves` [2, rows, cols] holds one after the other. bf16 goes by eights, and rows is a multiple of 8; else by sixteens,
+/// and it is a multiple of 16.
 template <class T>  // bf16, e4m3, or float (the scales of e4m3 rows)
 void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream);
 

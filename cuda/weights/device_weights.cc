@@ -1,9 +1,9 @@
 #include "cuda/weights/device_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 
-#include "cuda/ops/ops.h"
 #include "cuda/weights/weight_stream.h"
 
 namespace sheaf::cuda {
@@ -55,10 +55,30 @@ DeviceMemory<float> upload_vector(const std::vector<float>& values) {
   return device;
 }
 
+PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& place) {
+  const int64_t row_bytes = cols / block_values(type) * block_bytes(type);
+  PackedPart part{DeviceMemory<uint8_t>(rows * row_bytes), {}, place};
+  part.rows = {type, part.memory.data(), rows, row_bytes, static_cast<int32_t>(cols)};
+  return part;
+}
+
+/// Finds the scales of packed weights that become e4m3.
+void find_scales(DeviceMatrix& matrix) {
+  int64_t rows = 0;
+  for (const PackedPart& part : matrix.packed) rows += part.rows.rows;
+  matrix.peaks.grow(rows);
+  matrix.scales.grow(rows);
+  for (const PackedPart& part : matrix.packed)
+    find_peaks(part.rows, part.place, matrix.peaks.data(), matrix.scales.data(), nullptr);
+}
+void find_scales(DeviceLayer& layer) {
+  for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
+}
+
 /// Makes room on the device for every weight first, then streams all of them.
 class Upload {
  public:
-  explicit Upload(WeightNumbers numbers) : numbers_(numbers) {}
+  explicit Upload(WeightKind kind) : kind_(kind) {}
 
   /// Matrices one above the other, as bf16.
   DeviceMemory<bf16> stack(std::initializer_list<const Matrix*> matrices) {
@@ -71,10 +91,19 @@ class Upload {
     return device;
   }
 
-  /// The same as the layers have them.
-  DeviceMatrix matrix(std::initializer_list<const Matrix*> matrices) {
+  /// The same as the layers have them. `gated`: they are gate and up.
+  DeviceMatrix matrix(std::initializer_list<const Matrix*> matrices, bool gated = false) {
     DeviceMatrix device;
-    if (numbers_ == WeightNumbers::wide) {
+    if (kind_.packed) {
+      int64_t first = 0;
+      for (const Matrix* matrix : matrices) {
+        const RowOrder order = !gated ? RowOrder::plain : kind_.fp8 ? RowOrder::by_sixteens : RowOrder::by_eights;
+        device.packed.push_back(stored(*matrix, {first, order}));
+        first += gated ? 8 : matrix->rows;
+      }
+      return device;
+    }
+    if (!kind_.fp8) {
       device.wide = stack(matrices);
       return device;
     }
@@ -91,6 +120,12 @@ class Upload {
       scales += matrix->rows;
     }
     return device;
+  }
+
+  PackedPart stored(const Matrix& matrix, const RowPlace& place) {
+    PackedPart part = make_part(matrix.dtype, matrix.rows, matrix.cols, place);
+    add(matrix, WeightForm::stored, part.memory.data());
+    return part;
   }
 
   DeviceMemory<float> vector(const Matrix& matrix) {
@@ -154,7 +189,7 @@ class Upload {
     float* to;
   };
 
-  WeightNumbers numbers_;
+  WeightKind kind_;
   std::vector<WeightSlice> wholes_;
   std::deque<Scales> scales_;
 };
@@ -185,29 +220,59 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
 
 }  // namespace
 
+int64_t DeviceMatrix::bytes() const {
+  int64_t total = wide.size() * 2 + narrow.size() + (scales.size() + peaks.size()) * 4;
+  for (const PackedPart& part : packed) total += part.memory.size();
+  return total;
+}
+int64_t DeviceMatrix::values() const {
+  int64_t total = wide.size() + narrow.size();
+  for (const PackedPart& part : packed) total += part.rows.rows * part.rows.cols;
+  return total;
+}
+
 int64_t DeviceWeights::bytes() const {
-  int64_t total = (embedding.size() + output.size()) * int64_t{sizeof(bf16)};
+  int64_t total = (embedding.size() + output.size()) * int64_t{sizeof(bf16)} + packed_embedding.memory.size();
   for (const DeviceLayer& layer : layers)
     total += layer.qkv.bytes() + layer.o.bytes() + layer.gate_up.bytes() + layer.down.bytes();
   return total;
 }
 
-int64_t weight_bytes(const Model& model, WeightNumbers numbers) {
-  int64_t wide = model.embedding.rows * model.embedding.cols, values = 0;
-  if (!model.config.tied_output) wide += model.output.rows * model.output.cols;
-  int64_t most = 0;  // a second copy of gate and up while their rows are interleaved
-  for (const LayerWeights& layer : model.layers) {
+bool can_stay_packed(const Model& model) {
+  const auto fits = [](const Matrix& matrix) { return !matrix.adapter && matrix.cols % 8 == 0; };
+  for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
-      values += matrix->rows * matrix->cols;
-    most = std::max(most, 2 * layer.gate.rows * layer.gate.cols);
-  }
-  return wide * int64_t{sizeof(bf16)} + (values + most) * (numbers == WeightNumbers::narrow ? 1 : 2);
+      if (!fits(*matrix)) return false;
+  return fits(model.embedding);
 }
 
-DeviceWeights upload_weights(const Model& model, WeightNumbers numbers) {
+int64_t weight_bytes(const Model& model, WeightKind kind) {
+  const auto values = [](const Matrix& matrix) { return matrix.rows * matrix.cols; };
+  const int64_t value_bytes = kind.fp8 ? 1 : 2;
+  int64_t total = 0, most = 0;
+  for (const LayerWeights& layer : model.layers) {
+    for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+      total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
+      if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
+    }
+    // Room for the rows of gate and up while they are interleaved, or for any matrix expanded.
+    most = std::max({most, values(layer.gate) + values(layer.up),
+                     kind.packed ? values(layer.q) + values(layer.k) + values(layer.v) : 0,
+                     kind.packed ? std::max(values(layer.o), values(layer.down)) : 0});
+  }
+  const bool tied = model.config.tied_output;
+  total += kind.packed && !tied ? model.embedding.rows * model.embedding.row_bytes() : values(model.embedding) * 2;
+  if (!tied) total += values(model.output) * 2;
+  return total + most * value_bytes;
+}
+
+DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   DeviceWeights weights;
-  Upload upload(numbers);
-  weights.embedding = upload.stack({&model.embedding});
+  Upload upload(kind);
+  if (kind.packed && !model.config.tied_output)
+    weights.packed_embedding = upload.stored(model.embedding, {});
+  else
+    weights.embedding = upload.stack({&model.embedding});
   for (const LayerWeights& layer : model.layers) {
     DeviceLayer device;
     device.attention_norm = upload.vector(layer.attention_norm);
@@ -217,7 +282,7 @@ DeviceWeights upload_weights(const Model& model, WeightNumbers numbers) {
     device.qkv_bias = upload.joined_bias(layer);
     device.qkv = upload.matrix({&layer.q, &layer.k, &layer.v});
     device.o = upload.matrix({&layer.o});
-    device.gate_up = upload.matrix({&layer.gate, &layer.up});
+    device.gate_up = upload.matrix({&layer.gate, &layer.up}, true);
     device.down = upload.matrix({&layer.down});
     weights.layers.push_back(std::move(device));
   }
@@ -225,20 +290,35 @@ DeviceWeights upload_weights(const Model& model, WeightNumbers numbers) {
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
   weights.rope_freqs = upload_vector(model.config.rope_freqs);
   upload.run();
-  interleave_gate_up(model, weights);
+  if (!kind.packed) interleave_gate_up(model, weights);
+  if (kind.packed && kind.fp8)
+    for (DeviceLayer& layer : weights.layers) find_scales(layer);
+  check(cudaDeviceSynchronize(), "loading weights");
   return weights;
 }
 
-DeviceWeights random_weights(const ModelConfig& config, WeightNumbers numbers, uint64_t seed) {
+DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_t seed) {
   auto values = [&](int64_t rows, int64_t cols) {
     DeviceMemory<bf16> device(rows * cols);
     fill_random(device.data(), rows * cols, 1.0f / std::sqrt(static_cast<float>(cols)), seed++, nullptr);
     return device;
   };
+  auto part = [&](int64_t rows, int64_t cols, const RowPlace& place) {
+    if (cols % block_values(DType::q4_k) != 0) refuse("{} columns are not whole blocks of Q4_K", cols);
+    PackedPart made = make_part(DType::q4_k, rows, cols, place);
+    fill_random_q4_k(made.memory.data(), made.memory.size() / block_bytes(DType::q4_k),
+                     1.0f / std::sqrt(static_cast<float>(cols)), seed++ * 0x9e3779b9u, nullptr);
+    return made;
+  };
   auto matrix = [&](int64_t rows, int64_t cols) {
     DeviceMatrix device;
+    if (kind.packed) {
+      device.packed.push_back(part(rows, cols, {}));
+      if (kind.fp8) find_scales(device);
+      return device;
+    }
     device.wide = values(rows, cols);
-    if (numbers == WeightNumbers::wide) return device;
+    if (!kind.fp8) return device;
     device.narrow.grow(rows * cols);
     device.scales.grow(rows);
     round_weights(device.wide.data(), rows, cols, device.narrow.data(), device.scales.data(), nullptr);
@@ -252,7 +332,10 @@ DeviceWeights random_weights(const ModelConfig& config, WeightNumbers numbers, u
   const int64_t q_size = int64_t{config.heads} * config.head_dim,
                 kv_size = int64_t{config.kv_heads} * config.head_dim;
   DeviceWeights weights;
-  weights.embedding = values(config.vocab, config.hidden);
+  if (kind.packed && !config.tied_output)
+    weights.packed_embedding = part(config.vocab, config.hidden, {});
+  else
+    weights.embedding = values(config.vocab, config.hidden);
   for (int32_t i = 0; i < config.layers; ++i) {
     DeviceLayer layer;
     layer.attention_norm = ones(config.hidden);

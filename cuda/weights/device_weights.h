@@ -6,17 +6,29 @@
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
 #include "cuda/base/fp8.h"
+#include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
 
-/// A matrix of weights [rows, cols]: bf16, or e4m3 with a scale for each row.
+/// Rows of a matrix as the file has them, and where they go in it.
+struct PackedPart {
+  DeviceMemory<uint8_t> memory;
+  PackedRows rows;
+  RowPlace place;
+};
+
+/// A matrix of weights [rows, cols]: bf16; or e4m3 with a scale for each row; or packed, to be made one of the two whenever
+/// a product wants it.
 struct DeviceMatrix {
   DeviceMemory<bf16> wide;
   DeviceMemory<e4m3> narrow;
-  DeviceMemory<float> scales;  ///< [rows]
+  std::vector<PackedPart> packed;
+  DeviceMemory<float> scales;  ///< [rows], of e4m3
+  DeviceMemory<float> peaks;   ///< [rows], what packed rows are divided by on the way to e4m3
 
   Fp8Weight fp8() const { return {narrow.data(), scales.data()}; }
-  int64_t bytes() const { return wide.size() * 2 + narrow.size() + scales.size() * 4; }
+  int64_t bytes() const;
+  int64_t values() const;
 };
 
 struct DeviceLayer {
@@ -34,6 +46,7 @@ struct DeviceLayer {
 /// A model's weights on the device.
 struct DeviceWeights {
   DeviceMemory<bf16> embedding;  ///< [vocab, hidden]
+  PackedPart packed_embedding;   ///< instead of it
   std::vector<DeviceLayer> layers;
   DeviceMemory<float> final_norm;  ///< [hidden]
   DeviceMemory<bf16> output;       ///< [vocab, hidden]; empty when tied to the embedding
@@ -43,15 +56,19 @@ struct DeviceWeights {
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }
 };
 
-/// What the matrices of the layers are on the device. Embedding and output projection are bf16 always.
-enum class WeightNumbers : uint8_t {
-  wide,    ///< bf16
-  narrow,  ///< e4m3
+/// What the matrices of the layers are on the device. The output projection is bf16 always, and so is an embedding that
+/// it is tied to.
+struct WeightKind {
+  bool fp8 = false;     ///< e4m3; else bf16
+  bool packed = false;  ///< as the file has them, until a product wants them
 };
 
-/// Device memory that a model's weights take.
-int64_t weight_bytes(const Model& model, WeightNumbers numbers);
-DeviceWeights upload_weights(const Model& model, WeightNumbers numbers);
-DeviceWeights random_weights(const ModelConfig& config, WeightNumbers numbers, uint64_t seed);
+/// Whether they can stay packed: not with an adapter, which is merged into them.
+bool can_stay_packed(const Model& model);
+/// Device memory that a model's weights take, and one matrix of packed ones expanded.
+int64_t weight_bytes(const Model& model, WeightKind kind);
+DeviceWeights upload_weights(const Model& model, WeightKind kind);
+/// Packed ones are Q4_K.
+DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_t seed);
 
 }  // namespace sheaf::cuda

@@ -38,6 +38,8 @@ void fill(const WeightSlice& slice, std::byte* buffer) {
       return matrix.read_bf16(slice.first_row, slice.rows, reinterpret_cast<uint16_t*>(buffer));
     case WeightForm::exact:
       return matrix.read(slice.first_row, slice.rows, reinterpret_cast<float*>(buffer));
+    case WeightForm::stored:
+      return matrix.read_stored(slice.first_row, slice.rows, buffer);
     case WeightForm::narrow:
       std::vector<float> row(static_cast<size_t>(matrix.cols));
       for (int64_t i = 0; i < slice.rows; ++i) {
@@ -134,14 +136,14 @@ int64_t ring_buffer_bytes(std::span<const WeightSlice> wholes) {
   int64_t total = 0;
   for (const WeightSlice& whole : wholes) total += whole.bytes();
   int64_t bytes = std::clamp((total / kFewestSlices + 4095) / 4096 * 4096, kSmallestBuffer, kLargestBuffer);
-  for (const WeightSlice& whole : wholes) bytes = std::max(bytes, whole.bytes() / whole.rows);
+  for (const WeightSlice& whole : wholes) bytes = std::max(bytes, whole.row_bytes());
   return bytes;
 }
 
 std::vector<WeightSlice> cut_to_slices(std::span<const WeightSlice> wholes, int64_t buffer_bytes) {
   std::vector<WeightSlice> slices;
   for (const WeightSlice& whole : wholes) {
-    const int64_t row_bytes = whole.bytes() / whole.rows;
+    const int64_t row_bytes = whole.row_bytes();
     const int64_t most = buffer_bytes / row_bytes;
     if (most == 0)
       fail("{}: a row of {} bytes does not fit a buffer of {}", whole.matrix->name, row_bytes, buffer_bytes);

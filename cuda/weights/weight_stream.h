@@ -12,10 +12,8 @@ enum class WeightForm : uint8_t {
   rounded,  ///< to bf16: matrices
   exact,    ///< fp32: norms and biases
   narrow,   ///< e4m3 with a scale for each row: matrices of FP8 products
+  stored,   ///< as the file has them
 };
-constexpr int64_t value_bytes(WeightForm form) {
-  return form == WeightForm::exact ? 4 : form == WeightForm::rounded ? 2 : 1;
-}
 
 /// Rows of a matrix on their way to the device.
 struct WeightSlice {
@@ -26,7 +24,11 @@ struct WeightSlice {
   std::byte* to = nullptr;  ///< [rows, matrix->cols] in that form; handed to the sink, not looked at here
   float* scales = nullptr;  ///< [rows] on the host, written where the form is narrow
 
-  int64_t bytes() const { return rows * matrix->cols * value_bytes(form); }
+  int64_t row_bytes() const {
+    if (form == WeightForm::stored) return matrix->row_bytes();
+    return matrix->cols * (form == WeightForm::exact ? 4 : form == WeightForm::rounded ? 2 : 1);
+  }
+  int64_t bytes() const { return rows * row_bytes(); }
 };
 
 /// Takes filled buffers away.

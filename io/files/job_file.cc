@@ -39,6 +39,10 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   map.file_path("adapter", model.adapter);
   read_choice(map, "dtype", model.dtype);
   read_choice(map, "cpu_dtype", model.cpu_dtype);
+  if (only_on_gpu(model.cpu_dtype))
+    refuse("{}: a CPU does not compute in {}; use f32, int16 or int8", map.where("cpu_dtype"),
+           word_of(model.cpu_dtype));
+  read_choice(map, "weights", model.weights);
   read_chat(map, model);
   map.require("path");
   map.finish();

@@ -75,11 +75,12 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
     refuse("--dtype {}: {}", word_of(wanted.dtype),
            device_ >= 0 ? "a GPU computes in bf16 or fp8; or use --device cpu"
                         : "the CPU computes in f32, int16 or int8; or use a GPU");
+  if (device_ < 0 && wanted.weights == WeightStorage::packed) refuse("--packed: weights stay packed on a GPU only");
   const Stopwatch watch(weights_seconds_);
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
-    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.reproducible};
+    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.weights, wanted.reproducible};
     backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
                                    : make_cuda_backend(model_, options);
     return;

@@ -18,6 +18,7 @@ struct BenchModel {
   bool reproducible = false;
   int32_t layers = 0;  ///< of random weights, where not as the shape has them
   Precision dtype = Precision::automatic;
+  WeightStorage weights = WeightStorage::automatic;
 };
 
 /// A backend made ready for timing.

@@ -85,6 +85,8 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   open_files();
   const DeviceChoice chosen = choice_of_device.get();
   device_ = chosen.device;
+  if (device_ < 0 && job_.model.weights == WeightStorage::packed)
+    refuse("model.weights: packed works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
   if (device_ < 0 && job_.engine.kernels == CpuKernels::reference &&
       cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
@@ -132,8 +134,9 @@ int Workbench::threads() const {
 
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return make_cuda_backend(
-        model_, {device_, job_.model.dtype == Precision::fp8, job_.engine.reproducible});
+  if (device_ >= 0)
+    return make_cuda_backend(model_, {device_, job_.model.dtype == Precision::fp8, job_.model.weights,
+                                      job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));

@@ -66,7 +66,7 @@ std::vector<float> joined_bias(const LayerWeights& layer) {
 }
 
 void compare(const Model& model) {
-  const DeviceWeights device = upload_weights(model, WeightNumbers::wide);
+  const DeviceWeights device = upload_weights(model, {});
   ASSERT_EQ(device.layers.size(), model.layers.size());
   EXPECT_TRUE(same(downloaded(device.embedding), stacked({&model.embedding})));
   EXPECT_TRUE(same(downloaded(device.final_norm), plain(model.final_norm)));
@@ -125,7 +125,8 @@ TEST(WeightUpload, EveryGoldenModelArrivesBitForBit) {
 }
 
 /// A model of one layer whose matrices are larger than a buffer of the ring, of random blocks of one type.
-Model large_model(DType dtype, bool paired, bool adapted) {
+/// `mask` takes bits out of its words.
+Model large_model(DType dtype, bool paired, bool adapted, uint64_t mask = ~uint64_t{0}) {
   std::mt19937_64 random(static_cast<uint64_t>(dtype) + 1);
   Model model;
   const auto matrix = [&](const char* name, int64_t rows, int64_t cols) {
@@ -136,7 +137,7 @@ Model large_model(DType dtype, bool paired, bool adapted) {
     made.cols = cols;
     auto blocks =
         std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(rows * made.row_bytes() / 8 + 1));
-    for (uint64_t& word : *blocks) word = random();
+    for (uint64_t& word : *blocks) word = random() & mask;
     made.data = reinterpret_cast<const std::byte*>(blocks->data());
     model.files.push_back(blocks);
     if (adapted && rows > 1) {
@@ -172,10 +173,58 @@ Model large_model(DType dtype, bool paired, bool adapted) {
 
 TEST(WeightUpload, EveryTypeArrivesBitForBitInManySlices) {
   NEED_GPU();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
                             DType::q4_k, DType::q5_k, DType::q6_k}) {
     SCOPED_TRACE(dtype_name(dtype));
     compare(large_model(dtype, dtype != DType::bf16, dtype == DType::q4_k));
+  }
+}
+
+/// A packed matrix as a product would read it.
+template <class T, class Expand>
+std::vector<T> expanded(const DeviceMatrix& matrix, const Expand& expand) {
+  const DeviceMemory<T> out(matrix.values());
+  for (const PackedPart& part : matrix.packed) expand(part, out.data());
+  return downloaded(out);
+}
+
+TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
+  NEED_GPU();
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
+                            DType::q4_k, DType::q5_k, DType::q6_k}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    // Without the highest bit of their exponents, halves and floats are finite.
+    Model model = large_model(dtype, dtype != DType::bf16, false, 0xbfffbfffbfffbfff);
+    LayerWeights& layer = model.layers[0];
+    layer.gate.rows = layer.up.rows = 4992;  // e4m3 goes by sixteens
+    ASSERT_TRUE(can_stay_packed(model));
+    for (const bool fp8 : {false, true}) {
+      const DeviceWeights right = upload_weights(model, {fp8, false}), packed = upload_weights(model, {fp8, true});
+      EXPECT_LT(packed.bytes(), dtype == DType::f32 ? INT64_MAX : right.bytes() + 100000);
+      const DeviceLayer &a = right.layers[0], &b = packed.layers[0];
+      for (const auto& [whole, parts] : {std::pair{&a.qkv, &b.qkv}, {&a.o, &b.o}, {&a.gate_up, &b.gate_up}, {&a.down, &b.down}}) {
+        EXPECT_EQ(whole->values(), parts->values());
+        if (fp8) {
+          EXPECT_TRUE(same(downloaded(whole->scales), downloaded(parts->scales)));
+          const auto bytes = expanded<e4m3>(*parts, [&](const PackedPart& part, e4m3* out) {
+            expand_rows(part.rows, part.place, parts->peaks.data(), out, nullptr);
+          });
+          EXPECT_TRUE(same(downloaded(whole->narrow), bytes));
+        } else {
+          const auto values = expanded<bf16>(
+              *parts, [](const PackedPart& part, bf16* out) { expand_rows(part.rows, part.place, out, nullptr); });
+          EXPECT_TRUE(same(downloaded(whole->wide), values));
+        }
+      }
+      // Embeddings too.
+      const std::vector<int32_t> tokens{0, 7000, 3, 3};
+      DeviceMemory<int32_t> named(4);
+      check(cudaMemcpy(named.data(), tokens.data(), 16, cudaMemcpyHostToDevice), "tokens");
+      const DeviceMemory<float> x(4 * 1024), y(4 * 1024);
+      embed(right.embedding.data(), named.data(), 4, 1024, x.data(), nullptr);
+      embed(packed.packed_embedding.rows, named.data(), 4, y.data(), nullptr);
+      EXPECT_TRUE(same(downloaded(x), downloaded(y)));
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <numeric>
+#include <random>
 
 #include "core/base/error.h"
 #include "core/model/model.h"
@@ -71,6 +73,30 @@ TEST(Matrix, AdapterIsAddedInModelOrderAndSlicedWithItsRows) {
   }
   const auto part = matrix.slice(4, 4, "part").read_all();
   EXPECT_EQ(std::vector<float>(all.begin() + 8, all.end()), part);
+}
+
+TEST(Matrix, StoredRowsAreTheRowsThatReadDecodes) {
+  std::mt19937 random(5);
+  for (const int32_t heads_of : {0, 8}) {
+    Matrix matrix;
+    matrix.name = "m";
+    matrix.dtype = DType::q8_0;
+    matrix.rows = 24;
+    matrix.cols = 64;
+    matrix.rope_head_dim = heads_of;
+    std::vector<std::byte> blocks(static_cast<size_t>(matrix.rows * matrix.row_bytes()));
+    for (std::byte& byte : blocks) byte = static_cast<std::byte>(random() % 60);  // finite scales
+    matrix.data = blocks.data();
+    std::vector<std::byte> stored(static_cast<size_t>(10 * matrix.row_bytes()));
+    matrix.read_stored(7, 10, stored.data());
+    std::vector<float> right(640), got(640);
+    matrix.read(7, 10, right.data());
+    to_f32(matrix.dtype, stored.data(), 640, got.data());
+    EXPECT_EQ(got, right) << heads_of;
+    EXPECT_THROW(matrix.read_stored(20, 5, stored.data()), Error);
+    matrix.adapter = std::make_shared<LowRank>();
+    EXPECT_THROW(matrix.read_stored(0, 1, stored.data()), Error);
+  }
 }
 
 }  // namespace

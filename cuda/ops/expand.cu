@@ -1,0 +1,306 @@
+// Rows of quantized blocks, as model files store them, to bf16 or e4m3. The block layouts are ggml's, and the arithmetic is
+// core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16, so that a warp writes 512
+// bytes in a row.
+#include <type_traits>
+
+#include "cuda/base/device_math.h"
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ uint32_t two_bytes(const uint8_t* at) {
+  return *reinterpret_cast<const uint16_t*>(at);
+}
+__device__ float half_at(const uint8_t* at) {
+  return __half2float(*reinterpret_cast<const __half*>(at));
+}
+/// Byte i of eight that lie at an even address.
+struct EightBytes {
+  uint32_t words[2];
+  __device__ explicit EightBytes(const uint8_t* at)
+      : words{two_bytes(at) | two_bytes(at + 2) << 16, two_bytes(at + 4) | two_bytes(at + 6) << 16} {}
+  __device__ int operator[](int i) const { return static_cast<int>(words[i / 4] >> i % 4 * 8 & 255); }
+};
+
+/// The values [first, first + 8) of a row; `first` is a multiple of 8.
+template <DType type>
+struct Eight;
+
+template <>
+struct Eight<DType::f32> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    for (int i = 0; i < 8; ++i) out[i] = reinterpret_cast<const float*>(row)[first + i];
+  }
+};
+template <>
+struct Eight<DType::f16> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    for (int i = 0; i < 8; ++i) out[i] = half_at(row + 2 * (first + i));
+  }
+};
+template <>
+struct Eight<DType::bf16> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    for (int i = 0; i < 8; ++i) out[i] = __uint_as_float(two_bytes(row + 2 * (first + i)) << 16);
+  }
+};
+template <>
+struct Eight<DType::q8_0> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 32 * 34;
+    const float d = half_at(block);
+    const EightBytes quants(block + 2 + first % 32);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(static_cast<int8_t>(quants[i]));
+  }
+};
+template <>
+struct Eight<DType::q4_0> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 32 * 18;
+    const float d = half_at(block);
+    const EightBytes pairs(block + 2 + first % 16);
+    const int shift = first % 32 / 16 * 4;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>((pairs[i] >> shift & 15) - 8);
+  }
+};
+template <>
+struct Eight<DType::q4_1> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 32 * 20;
+    const float d = half_at(block), m = half_at(block + 2);
+    const EightBytes pairs(block + 4 + first % 16);
+    const int shift = first % 32 / 16 * 4;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[i] = d * static_cast<float>(pairs[i] >> shift & 15) + m;
+  }
+};
+template <>
+struct Eight<DType::q5_0> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 32 * 22;
+    const float d = half_at(block);
+    const int high = block[2 + first % 32 / 8];
+    const EightBytes pairs(block + 6 + first % 16);
+    const int shift = first % 32 / 16 * 4;
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      out[i] = d * static_cast<float>(((pairs[i] >> shift & 15) | (high >> i & 1) << 4) - 16);
+  }
+};
+
+/// Step and floor of one of the eight groups of 32 of a block of Q4_K or Q5_K.
+struct GroupScale {
+  float step, floor;
+  __device__ GroupScale(const uint8_t* block, int group) {
+    const uint8_t* packed = block + 4;
+    int scale, min;
+    if (group < 4) {
+      scale = packed[group] & 63;
+      min = packed[group + 4] & 63;
+    } else {
+      const int low = packed[group + 4];
+      scale = (low & 15) | packed[group - 4] >> 6 << 4;
+      min = low >> 4 | packed[group] >> 6 << 4;
+    }
+    step = half_at(block) * static_cast<float>(scale);
+    floor = half_at(block + 2) * static_cast<float>(min);
+  }
+};
+template <>
+struct Eight<DType::q4_k> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 256 * 144;
+    const int group = first % 256 / 32;
+    const GroupScale scale(block, group);
+    const EightBytes quants(block + 16 + group / 2 * 32 + first % 32);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      out[i] = scale.step * static_cast<float>(quants[i] >> group % 2 * 4 & 15) - scale.floor;
+  }
+};
+template <>
+struct Eight<DType::q5_k> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 256 * 176;
+    const int group = first % 256 / 32;
+    const GroupScale scale(block, group);
+    const EightBytes high(block + 16 + first % 32), quants(block + 48 + group / 2 * 32 + first % 32);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int quant = (quants[i] >> group % 2 * 4 & 15) | (high[i] >> group & 1) << 4;
+      out[i] = scale.step * static_cast<float>(quant) - scale.floor;
+    }
+  }
+};
+template <>
+struct Eight<DType::q6_k> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 256 * 210;
+    const int half = first % 256 / 128, inside = first % 128, lane = inside % 32, quarter = inside / 32;
+    const EightBytes low(block + half * 64 + lane + quarter % 2 * 32), high(block + 128 + half * 32 + lane);
+    const float step = half_at(block + 208) *
+                       static_cast<float>(static_cast<int8_t>(block[192 + half * 8 + inside / 16]));
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int quant = ((low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4) - 32;
+      out[i] = step * static_cast<float>(quant);
+    }
+  }
+};
+
+__device__ int64_t placed(const RowPlace& place, int64_t row) {
+  return place.order == RowOrder::plain ? place.first + row : interleaved(place.order, row) + place.first;
+}
+
+/// `in` [rows] of `row_bytes`, `out` [any rows, cols]: a block a row.
+template <DType type>
+__global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place, bf16* out) {
+  const uint8_t* row = in + blockIdx.x * row_bytes;
+  auto* to = reinterpret_cast<uint4*>(out + placed(place, blockIdx.x) * cols);
+  for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
+    float v[8];
+    Eight<type>::decode(row, i * 8, v);
+    to[i] = make_uint4(pack(v[0], v[1]), pack(v[2], v[3]), pack(v[4], v[5]), pack(v[6], v[7]));
+  }
+}
+
+/// `x` [rows, cols] = the rows of `in` that `tokens` [rows] name: a block a row.
+template <DType type>
+__global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, const int32_t* tokens, float* x) {
+  const uint8_t* row = in + tokens[blockIdx.x] * row_bytes;
+  auto* to = reinterpret_cast<float4*>(x + int64_t{blockIdx.x} * cols);
+  for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
+    float v[8];
+    Eight<type>::decode(row, i * 8, v);
+    // As a table of bf16 would have them.
+    for (float& value : v) value = __bfloat162float(__float2bfloat16(value));
+    to[2 * i] = make_float4(v[0], v[1], v[2], v[3]);
+    to[2 * i + 1] = make_float4(v[4], v[5], v[6], v[7]);
+  }
+}
+
+/// As expand_kernel(), `peaks` [any rows] being the largest absolute values of the rows of `out`.
+template <DType type>
+__global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place,
+                                     const float* peaks, e4m3* out) {
+  const uint8_t* row = in + blockIdx.x * row_bytes;
+  const int64_t at = placed(place, blockIdx.x);
+  const float inverse = Fp8Scale::fine(peaks[at]).inverse;
+  auto* to = reinterpret_cast<uint2*>(out + at * cols);
+  for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
+    float v[8];
+    Eight<type>::decode(row, i * 8, v);
+    const auto four = [&](int j) {
+      return pack_e4m3(v[j] * inverse, v[j + 1] * inverse) | pack_e4m3(v[j + 2] * inverse, v[j + 3] * inverse) << 16;
+    };
+    to[i] = make_uint2(four(0), four(4));
+  }
+}
+
+template <DType type>
+__global__ void peaks_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, RowPlace place, float* peaks,
+                             float* scales) {
+  const uint8_t* row = in + blockIdx.x * row_bytes;
+  __shared__ unsigned int most;  // positive floats sort as their bits do
+  if (threadIdx.x == 0) most = 0;
+  __syncthreads();
+  float own = 0;
+  for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
+    float v[8];
+    Eight<type>::decode(row, i * 8, v);
+    for (const float value : v) own = fmaxf(own, fabsf(value));
+  }
+  atomicMax(&most, __float_as_uint(own));
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  const int64_t at = placed(place, blockIdx.x);
+  peaks[at] = __uint_as_float(most);
+  scales[at] = Fp8Scale::fine(peaks[at]).scale;
+}
+
+/// Calls `run` with the type as a constant.
+template <class Run>
+void with_type(DType type, const Run& run) {
+  switch (type) {
+    case DType::f32:
+      return run(std::integral_constant<DType, DType::f32>{});
+    case DType::f16:
+      return run(std::integral_constant<DType, DType::f16>{});
+    case DType::bf16:
+      return run(std::integral_constant<DType, DType::bf16>{});
+    case DType::q8_0:
+      return run(std::integral_constant<DType, DType::q8_0>{});
+    case DType::q4_0:
+      return run(std::integral_constant<DType, DType::q4_0>{});
+    case DType::q4_1:
+      return run(std::integral_constant<DType, DType::q4_1>{});
+    case DType::q5_0:
+      return run(std::integral_constant<DType, DType::q5_0>{});
+    case DType::q4_k:
+      return run(std::integral_constant<DType, DType::q4_k>{});
+    case DType::q5_k:
+      return run(std::integral_constant<DType, DType::q5_k>{});
+    case DType::q6_k:
+      return run(std::integral_constant<DType, DType::q6_k>{});
+  }
+}
+
+__device__ uint32_t scrambled(uint32_t x) {
+  x = (x ^ x >> 16) * 0x85ebca6bu;
+  x = (x ^ x >> 13) * 0xc2b2ae35u;
+  return x ^ x >> 16;
+}
+
+/// `out` [blocks] of Q4_K: values from -7.5 to 7.5 steps.
+__global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, __half half_range, uint32_t seed) {
+  const int64_t block = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (block >= blocks) return;
+  auto* words = reinterpret_cast<uint32_t*>(out + block * 144);
+  words[0] = __half_as_ushort(step) | static_cast<uint32_t>(__half_as_ushort(half_range)) << 16;
+  words[1] = words[2] = 0x01010101u;  // four scales, then four minima: one step each
+  words[3] = 0x11111111u;             // and those of the other four groups
+  for (int i = 0; i < 32; ++i) words[4 + i] = scrambled(seed + static_cast<uint32_t>(block) * 32u + i);
+}
+
+}  // namespace
+
+void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream) {
+  with_type(in.type, [&](auto type) {
+    expand_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols,
+                                                                                   place, out);
+  });
+}
+
+void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out, cudaStream_t stream) {
+  with_type(in.type, [&](auto type) {
+    expand_narrow_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
+        in.data, in.row_bytes, in.cols, place, peaks, out);
+  });
+}
+
+void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* x, cudaStream_t stream) {
+  with_type(table.type, [&](auto type) {
+    embed_kernel<type()><<<rows, kThreads, 0, stream>>>(table.data, table.row_bytes, table.cols, tokens, x);
+  });
+}
+
+void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales, cudaStream_t stream) {
+  with_type(in.type, [&](auto type) {
+    peaks_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols,
+                                                                                  place, peaks, scales);
+  });
+}
+
+void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream) {
+  // Sixteen equally likely values one step apart have a standard deviation of 4.61 steps.
+  const float step = spread / 4.61f;
+  random_blocks_kernel<<<static_cast<unsigned>((blocks + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
+      out, blocks, __float2half(step), __float2half(7.5f * step), static_cast<uint32_t>(seed));
+}
+
+}  // namespace sheaf::cuda
