@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostBytes =
     32 << 20;  // a window of long documents has fewer rows, so that memory is bounded
+constexpr auto kBetweenGroups = std::chrono::seconds(2);  // of records of a window that is not complete
 
 }  // namespace
 
@@ -33,11 +34,13 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     throw;
   }
   bool whole = false;
+  passed_on_at_ = Clock::now();
   guard([&] {
     whole = engine_.run([&] { return next_stack(); },
                         [&](Stack&& stack, std::vector<Answer>&& answers) {
                           take_answers(std::move(stack), std::move(answers));
                         });
+    if (!whole) pass_on_complete();
   });
   planned_.close();
   finished_.close();  // what is finished is still emitted
@@ -101,6 +104,7 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
         bytes += record->document.size();
         for (const std::string& document : record->documents) bytes += document.size();
         window.records.push_back(std::move(*record));
+        window.ends.push_back(corpus_.position());
       } else
         window.rejects.emplace_back(window.records.size(), std::get<Reject>(std::move(*row)));
     }
@@ -249,7 +253,39 @@ void Pipeline::pass_on_finished() {
   while (!windows_.empty() && windows_.front().open == 0) {
     if (!finished_.push(std::move(windows_.front()))) rethrow();
     windows_.pop_front();
+    passed_on_at_ = Clock::now();
   }
+  if (Clock::now() - passed_on_at_ >= kBetweenGroups) pass_on_complete();
+}
+
+/// The first records of the oldest window, as far as they are complete.
+void Pipeline::pass_on_complete() {
+  // A run that is resumed after them plans the others by themselves, which may not change their answers.
+  if (windows_.empty() || planner_.scope() == AnswerScope::prompt) return;
+  Window& window = windows_.front();
+  const size_t begin = window.passed_on;
+  size_t end = begin;
+  while (end < window.records.size() && window.open_of_record[end] == 0) ++end;
+  if (end == begin) return;
+  Window part;
+  const auto move_out = [&](auto& from, auto& to) {
+    to.assign(std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(begin)),
+              std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(end)));
+  };
+  move_out(window.records, part.records);
+  move_out(window.outcomes, part.outcomes);
+  move_out(window.keys, part.keys);
+  move_out(window.known, part.known);
+  part.refused.assign(window.refused.begin() + static_cast<ptrdiff_t>(begin),
+                      window.refused.begin() + static_cast<ptrdiff_t>(end));
+  const auto rest = std::ranges::find_if(window.rejects, [&](const auto& each) { return each.first >= end; });
+  for (auto reject = window.rejects.begin(); reject != rest; ++reject)
+    part.rejects.emplace_back(reject->first - begin, std::move(reject->second));
+  window.rejects.erase(window.rejects.begin(), rest);
+  part.end = window.ends[end - 1];
+  window.passed_on = end;
+  if (!finished_.push(std::move(part))) rethrow();
+  passed_on_at_ = Clock::now();
 }
 
 void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
@@ -287,7 +323,7 @@ void Pipeline::take_known(Window& window, size_t record) {
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
   int64_t records = 0;
-  for (size_t i = 0; i <= window.records.size(); ++i) {
+  for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.refused[i]) continue;
     if (known) take_known(window, i);

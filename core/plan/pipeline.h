@@ -42,13 +42,14 @@ class Pipeline {
   Pipeline(Corpus& corpus, Task& task, Planner& planner, Engine& engine, int32_t window_rows)
       : corpus_(corpus), task_(task), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
-  /// Returns false when interrupted. Rows and rejects come in input order, a window at a time, on one thread
-  /// that is not the caller's.
+  /// Returns false when interrupted. Rows and rejects come in input order, in groups (on_window), on one
+  /// thread that is not the caller's.
   bool run(const Emit& emit, const Refuse& refuse);
 
   PipelineStats stats() const;
-  /// Comes after the last row and reject of every window, with the number of the corpus record after it; on
-  /// the thread of the rows.
+  /// Comes after the last row and reject of every window, and every few seconds after those of its first
+  /// records that are complete, unless answers depend on other records. `position`: the number of the corpus
+  /// record after them. On the thread of the rows.
   std::function<void(int64_t position)> on_window;
   KnownAnswers* known = nullptr;  ///< null: every answer is decoded
   /// Sees every stack just before the engine gets it.
@@ -60,6 +61,8 @@ class Pipeline {
   struct Window {
     int64_t number = 0;
     std::vector<Record> records;
+    std::vector<int64_t> ends;             ///< the corpus record after each
+    size_t passed_on = 0;                  ///< records that were emitted before the others were complete
     std::vector<Stack> stacks;             ///< until the engine takes them
     std::vector<Outcome> outcomes;         ///< per record
     std::vector<int32_t> open_of_record;   ///< answers still to come, per record
@@ -81,6 +84,7 @@ class Pipeline {
   std::optional<Stack> next_stack();
   void take_answers(Stack&& stack, std::vector<Answer>&& answers);
   void pass_on_finished();
+  void pass_on_complete();
   void emit_behind(const Emit& emit, const Refuse& refuse);
   void emit_window(Window& window, const Emit& emit, const Refuse& refuse);
   void take_known(Window& window, size_t record);
@@ -98,6 +102,7 @@ class Pipeline {
   BoundedQueue<Window> planned_{4}, finished_{4};
   std::deque<Window> windows_;  ///< in the engine, oldest first
   std::deque<Stack> stacks_;    ///< of theirs, not yet taken by the engine
+  Clock::time_point passed_on_at_{};
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;  ///< of what follows
   std::exception_ptr error_;
