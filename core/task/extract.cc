@@ -390,6 +390,7 @@ class ExtractTask : public Task {
     const bool cut = answer.ending == Ending::length;
     RowAnswer out = read_value(attribute, text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
+    if (job_.method.cut_values == CutValues::null) drop_cut_value(out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     if (job_.output.confidence) {

@@ -13,6 +13,9 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kCut = "cut at the length limit";
+constexpr const char* kCutBefore = "the answer was cut at the length limit before it";
+
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return {};
@@ -251,11 +254,10 @@ RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut
   text = trim(text.substr(0, end));
   if (end == std::string_view::npos && !text.empty() && text.back() == ',')
     text = trim(text.substr(0, text.size() - 1));
-  if (text.empty()) return {nullptr, cut ? "cut at the length limit" : "the model wrote nothing"};
+  if (text.empty()) return {nullptr, cut ? kCut : "the model wrote nothing"};
   if (const auto literal = read_literal(text)) return value_of(attribute, *literal);
 
-  const std::string broken =
-      cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
+  const std::string broken = cut && end == std::string_view::npos ? kCut : "not written as JSON";
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
   RowAnswer value;
   if (text.front() == '[') {
@@ -312,7 +314,7 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
     if (!found && same_letters(trim(key), trim(attribute.name))) found = &text;
   if (!found)
     return {nullptr, object.whole ? "the model left it out"
-                     : cut        ? "the answer was cut at the length limit before it"
+                     : cut        ? kCutBefore
                                   : "the answer cannot be read up to it"};
   // What is in an object is JSON already.
   return value_of(attribute, *read_literal(*found));
@@ -321,9 +323,17 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
 RowAnswer read_line(std::string_view text, bool cut) {
   text = trim(text.substr(0, text.find('\n')));
   if (text.empty()) return {nullptr, "the model wrote nothing"};
-  const std::string note = cut ? "cut at the length limit" : "";
+  const std::string note = cut ? kCut : "";
   if (same_letters(text, "null")) return {nullptr, note};
   return {valid_utf8(text), note};
+}
+
+bool is_cut(const RowAnswer& answer) {
+  return answer.note == kCut || answer.note == kCutBefore;
+}
+
+void drop_cut_value(RowAnswer& answer) {
+  if (is_cut(answer)) answer.value = nullptr;
 }
 
 RowAnswer no_answer() {
