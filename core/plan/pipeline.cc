@@ -18,6 +18,8 @@ constexpr auto kBetweenGroups = std::chrono::seconds(2);  // of records of a win
 }  // namespace
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
+  passed_on_at_ = Clock::now();
+  passed_on_to_ = corpus_.position();
   std::thread reader([&] {
     guard([&] { read_ahead(); });
     planned_.close();
@@ -34,7 +36,6 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     throw;
   }
   bool whole = false;
-  passed_on_at_ = Clock::now();
   guard([&] {
     whole = engine_.run([&] { return next_stack(); },
                         [&](Stack&& stack, std::vector<Answer>&& answers) {
@@ -251,6 +252,7 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
 
 void Pipeline::pass_on_finished() {
   while (!windows_.empty() && windows_.front().open == 0) {
+    passed_on_to_ = windows_.front().end;
     if (!finished_.push(std::move(windows_.front()))) rethrow();
     windows_.pop_front();
     passed_on_at_ = Clock::now();
@@ -258,7 +260,21 @@ void Pipeline::pass_on_finished() {
   if (Clock::now() - passed_on_at_ >= kBetweenGroups) pass_on_complete();
 }
 
-/// The first records of the oldest window, as far as they are complete.
+/// Answers of records that are complete before those in front of them.
+void Pipeline::take_ahead(Window& from, Window& to) {
+  from.kept.resize(from.records.size());
+  for (size_t i = from.passed_on; i < from.records.size(); ++i) {
+    if (from.kept[i] || from.open_of_record[i] > 0) continue;
+    const size_t before = to.ahead.size();
+    for (size_t q = 0; q < from.keys[i].size(); ++q)
+      if (from.known[i].empty() || !from.known[i][q])
+        to.ahead.emplace_back(from.keys[i][q], from.outcomes[i].answers[q]);
+    from.kept[i] = to.ahead.size() > before;
+    to.ahead_records += from.kept[i];
+  }
+}
+
+/// The first records of the oldest window, as far as they are complete. Of others that are, the answers.
 void Pipeline::pass_on_complete() {
   // A run that is resumed after them plans the others by themselves, which may not change their answers.
   if (windows_.empty() || planner_.scope() == AnswerScope::prompt) return;
@@ -266,7 +282,6 @@ void Pipeline::pass_on_complete() {
   const size_t begin = window.passed_on;
   size_t end = begin;
   while (end < window.records.size() && window.open_of_record[end] == 0) ++end;
-  if (end == begin) return;
   Window part;
   const auto move_out = [&](auto& from, auto& to) {
     to.assign(std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(begin)),
@@ -278,12 +293,19 @@ void Pipeline::pass_on_complete() {
   move_out(window.known, part.known);
   part.refused.assign(window.refused.begin() + static_cast<ptrdiff_t>(begin),
                       window.refused.begin() + static_cast<ptrdiff_t>(end));
+  window.kept.resize(window.records.size());
+  part.kept.assign(window.kept.begin() + static_cast<ptrdiff_t>(begin),
+                   window.kept.begin() + static_cast<ptrdiff_t>(end));
   const auto rest = std::ranges::find_if(window.rejects, [&](const auto& each) { return each.first >= end; });
   for (auto reject = window.rejects.begin(); reject != rest; ++reject)
     part.rejects.emplace_back(reject->first - begin, std::move(reject->second));
   window.rejects.erase(window.rejects.begin(), rest);
-  part.end = window.ends[end - 1];
+  if (end > begin) passed_on_to_ = window.ends[end - 1];
+  part.end = passed_on_to_;
   window.passed_on = end;
+  if (known)
+    for (Window& each : windows_) take_ahead(each, part);
+  if (end == begin && part.ahead.empty()) return;
   if (!finished_.push(std::move(part))) rethrow();
   passed_on_at_ = Clock::now();
 }
@@ -322,15 +344,18 @@ void Pipeline::take_known(Window& window, size_t record) {
 
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t records = 0;
+  int64_t records = 0, no_longer_ahead = 0;
   for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.refused[i]) continue;
     if (known) take_known(window, i);
+    no_longer_ahead += i < window.kept.size() && window.kept[i];
     emit(window.records[i], window.outcomes[i]);
     ++records;
   }
+  for (const auto& [key, answer] : window.ahead) known->add(key, answer);
   count([&](PipelineStats& stats) {
+    stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
     stats.rejects += static_cast<int64_t>(window.rejects.size());
   });

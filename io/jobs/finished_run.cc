@@ -117,7 +117,7 @@ void find_corpus(const RunPlaces& places, const Manifest& manifest, Job& job) {
 /// Where the schema of the run is.
 std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
   const bool named = !places.schema.empty();
-  const std::string path = named ? places.schema : manifest.sources.schema;
+  std::string path = named ? places.schema : manifest.sources.schema;
   if (path.empty()) refuse("{}: the run does not say where its schema is; name it with --schema", places.run);
   if (!named && !file_size(path))
     refuse("{}: the schema of the run, {}, is gone; name where it is now with --schema", places.run, path);

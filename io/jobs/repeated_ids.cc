@@ -37,9 +37,9 @@ std::optional<std::variant<Record, Reject>> RepeatedIds::next() {
   return entry;
 }
 
-void RepeatedIds::skip_to(int64_t target) {
-  if (!refuse_) return all_->skip_to(target);
-  while (position() < target && next()) {
+void RepeatedIds::skip_to(int64_t position) {
+  if (!refuse_) return all_->skip_to(position);
+  while (all_->position() < position && next()) {
   }
 }
 

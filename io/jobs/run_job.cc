@@ -313,11 +313,15 @@ RunEnd JobRun::interrupted() {
   const std::string resume = job().output.dated
                                  ? fmt::format("add --set output.path={} to the command", job().output.path)
                                  : "rerun the same command";
+  const int64_t ahead = pipeline_->stats().ahead;
+  const std::string more =
+      ahead > 0 ? fmt::format(" and the answers of {} more {}", ahead, plural("record", ahead)) : "";
   const std::string kept = restart_ ? fmt::format("; {} is as it was", job().output.path) : "";
-  return {130, false, nullptr,
-          fmt::format("{}; {} safe in {}{}; {} to resume", limit_.empty() ? "interrupted" : limit_,
-                      counted(folder_->rows(), "row") + (folder_->rows() == 1 ? " is" : " are"),
-                      folder_path(), kept, resume)};
+  return {
+      130, false, nullptr,
+      fmt::format("{}; {}{} safe in {}{}; {} to resume", limit_.empty() ? "interrupted" : limit_,
+                  counted(folder_->rows(), "row"),
+                  more + (folder_->rows() == 1 && ahead == 0 ? " is" : " are"), folder_path(), kept, resume)};
 }
 
 /// A run that lost its whole corpus is no success.

@@ -64,7 +64,7 @@ std::string stranger_in(const std::string& folder) {
 
 void remove_run(FileLayer& files, const std::string& folder) {
   for (const std::string& name : list_folder(folder))
-    if (is_own(name)) files.remove(folder + "/" + name);
+    if (is_own(name)) files.remove(fmt::format("{}/{}", folder, name));
   files.remove_folder(folder);
 }
 
@@ -99,7 +99,7 @@ void finish_exchange(FileLayer& files, const std::string& folder) {
     files.rename(old, previous);
   } else if (is_folder(old)) {
     for (const std::string& name : list_folder(old))
-      if (!is_own(name)) files.rename(old + "/" + name, folder + "/" + name);
+      if (!is_own(name)) files.rename(fmt::format("{}/{}", old, name), fmt::format("{}/{}", folder, name));
     files.sync_folder(folder);
     remove_run(files, old);
   }
@@ -145,11 +145,11 @@ void Restart::swap() {
   finish_exchange(files_, folder_);
 }
 
-void settle_restart(FileLayer& files, const std::string& out) {
-  const std::string folder = real_folder(out), aside = aside_of(folder);
-  if (!file_size(mark_of(folder)) && !is_folder(aside)) return;
-  const auto lock = files.lock(is_folder(folder) ? folder : aside);
-  finish_exchange(files, folder);
+void settle_restart(FileLayer& files, const std::string& folder) {
+  const std::string out = real_folder(folder), aside = aside_of(out);
+  if (!file_size(mark_of(out)) && !is_folder(aside)) return;
+  const auto lock = files.lock(is_folder(out) ? out : aside);
+  finish_exchange(files, out);
 }
 
 std::string unfinished_restart(const std::string& folder) {

@@ -79,7 +79,7 @@ void check_own_folder(const std::string& path, bool replaced) {
   std::string stranger;
   for (const std::string& name : list_folder(path)) {
     // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
-    const bool ours = name == "journal.part" ? begins_as_journal(path + "/" + name, 0)
+    const bool ours = name == "journal.part" ? begins_as_journal(fmt::format("{}/{}", path, name), 0)
                                              : name.starts_with('.') && name != kMergeMark;
     if (!ours && stranger.empty()) stranger = name;
   }
