@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/date_text.h"
 #include "core/text/json_reader.h"
 #include "core/text/number_text.h"
 
@@ -151,6 +152,36 @@ RowAnswer read_number(const Attribute& attribute, const Literal& literal) {
   return {value};
 }
 
+RowAnswer read_integer(const Attribute& attribute, const Literal& literal) {
+  RowAnswer number = read_number(attribute, literal);
+  const auto* fraction = std::get_if<double>(&number.value);
+  if (!fraction) return number;
+  if (*fraction == std::floor(*fraction) && std::abs(*fraction) < 9e15)
+    return {static_cast<int64_t>(*fraction)};
+  return {nullptr, "not a whole number: " + in_quotes(literal.text)};
+}
+
+RowAnswer read_boolean(std::string_view text) {
+  for (const std::string_view word : {"true", "yes"})
+    if (same_letters(text, word)) return {true};
+  for (const std::string_view word : {"false", "no"})
+    if (same_letters(text, word)) return {false};
+  return {nullptr, "neither true nor false: " + in_quotes(text)};
+}
+
+RowAnswer read_date(std::string_view text) {
+  const DateText date = read_date_text(text);
+  if (date.trouble == DateText::Trouble::none) return {date.value};
+  return {nullptr,
+          (date.trouble == DateText::Trouble::unclear ? "not clear which date is meant: " : "not a date: ") +
+              in_quotes(text)};
+}
+
+RowAnswer read_pattern(const Attribute& attribute, std::string_view text) {
+  if (attribute.pattern && attribute.pattern->matches(text)) return {std::string(text)};
+  return {nullptr, "does not match the pattern: " + in_quotes(text)};
+}
+
 /// The option that was written: to the letter, or the only one that differs in capital letters.
 RowAnswer read_option(const Attribute& attribute, std::string_view text) {
   const std::string* found = nullptr;
@@ -184,6 +215,14 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
     }
     case ValueType::number:
       return read_number(attribute, literal);
+    case ValueType::integer:
+      return read_integer(attribute, literal);
+    case ValueType::boolean:
+      return read_boolean(text);
+    case ValueType::date:
+      return read_date(text);
+    case ValueType::pattern:
+      return read_pattern(attribute, text);
     case ValueType::enumeration:
       return read_option(attribute, text);
     case ValueType::list: {
