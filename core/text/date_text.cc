@@ -74,7 +74,7 @@ bool is_ordinal(const DatePart& part) {
 }  // namespace
 
 DateText read_date_text(std::string_view text) {
-  const DateText none{"", DateText::Trouble::no_date}, unclear{"", DateText::Trouble::unclear};
+  static const DateText none{"", DateText::Trouble::no_date}, unclear{"", DateText::Trouble::unclear};
   if (text.size() > 64) return none;
   std::vector<DatePart> parts = date_parts(text);
   std::erase_if(parts, is_ordinal);
