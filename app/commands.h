@@ -19,6 +19,7 @@ void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_estimate_command(CLI::App& app);
 void add_report_command(CLI::App& app);
+void add_show_command(CLI::App& app);
 void add_review_command(CLI::App& app);
 void add_score_command(CLI::App& app);
 void add_calibrate_command(CLI::App& app);

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   sheaf::add_bench_command(app);
   sheaf::add_estimate_command(app);
   sheaf::add_report_command(app);
+  sheaf::add_show_command(app);
   sheaf::add_review_command(app);
   sheaf::add_score_command(app);
   sheaf::add_calibrate_command(app);

@@ -12,8 +12,11 @@
 #include "core/base/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/pipeline.h"
+#include "core/report/rejects_text.h"
+#include "core/report/run_statistics.h"
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
+#include "io/jobs/repeated_ids.h"
 #include "io/jobs/workbench.h"
 #include "io/run_folder/output_place.h"
 
@@ -24,6 +27,7 @@ struct PlanOptions : JobOptions {
   int64_t dump = 0;
   std::string dump_path = "-";
   int32_t answer_tokens = 8;
+  bool allow_empty = false;
 };
 
 size_t count_characters(std::string_view text) {
@@ -57,7 +61,13 @@ int plan(const PlanOptions& options) {
 
   const auto task = bench.task(job);
   Planner planner(make_builder(job.method), bench.limits(engine));
-  const auto corpus = bench.corpus();
+  std::unique_ptr<Corpus> corpus = bench.corpus();
+  const RepeatedIds* ids = nullptr;
+  if (!job.input.id.empty()) {
+    auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
+    ids = watched.get();
+    corpus = std::move(watched);
+  }
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
     if (dumped == options.dump) return;
@@ -69,9 +79,14 @@ int plan(const PlanOptions& options) {
     else
       graphs += graph + '\n';
   };
-  if (!pipeline.run([](const Record&, const Outcome&) {}, [](const Reject&) {})) return 130;
+  RunStatistics statistics;
+  if (!pipeline.run([](const Record&, const Outcome&) {},
+                    [&](const Reject& reject) { statistics.reject(reject); }))
+    return 130;
   if (file) file->write(graphs);
 
+  const int64_t rejects = pipeline.stats().rejects, records = pipeline.stats().records + rejects;
+  if (!options.allow_empty) check_not_lost(job.input.path, rejects, records, statistics.reject_reasons());
   const EngineStats& stats = engine.stats();
   const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
   const double share =
@@ -88,7 +103,8 @@ int plan(const PlanOptions& options) {
   const Stream to = options.dump > 0 && options.dump_path == "-" ? Stream::err : Stream::out;
   if (options.json) {
     nlohmann::ordered_json json{{"records", pipeline.stats().records},
-                                {"rejects", pipeline.stats().rejects},
+                                {"rejects", rejects},
+                                {"reject_reasons", statistics.reject_reasons()},
                                 {"answers", stats.answers},
                                 {"stacks", stacks},
                                 {"tokens_computed", stats.tokens()},
@@ -109,7 +125,7 @@ int plan(const PlanOptions& options) {
     };
     say("{} in {}, {}, {} to decode, {}", counted(pipeline.stats().records, "record"),
         counted(std::ssize(planner.bins()), "bin"), counted(stacks, "prompt"),
-        counted(stats.answers, "answer"), counted(pipeline.stats().rejects, "reject"));
+        counted(stats.answers, "answer"), counted(rejects, "reject"));
     for (const auto& [name, bin] : planner.bins())
       say("  {:{}} {:6} {:7} {:6} {}", bin_title(name), width, bin.records, plural("record", bin.records),
           bin.stacks, plural("prompt", bin.stacks));
@@ -121,8 +137,13 @@ int plan(const PlanOptions& options) {
     say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
         static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
         static_cast<double>(engine_options.pages * page_bytes) / 1e6);
+    print_text(rejects_text(rejects, records, statistics.reject_reasons(),
+                            fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path)),
+               to);
   }
-  return pipeline.stats().rejects > 0 ? 1 : 0;
+  if (ids && !ids->notice().empty() && !options.quiet) print_note(ids->notice());
+  if (const std::string warning = rejects_warning(rejects, records); !warning.empty()) print_warning(warning);
+  return rejects > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -140,6 +161,8 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")
       ->check(whole_from(1))
       ->capture_default_str();
+  command->add_flag("--allow-empty", options->allow_empty,
+                    "Accept a corpus without any record that can be used (otherwise exit code 2)");
   command->callback([options, &exit_code] { exit_code = plan(*options); });
 }
 

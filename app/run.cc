@@ -8,6 +8,7 @@
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
+#include "core/report/rejects_text.h"
 #include "core/report/report.h"
 #include "io/jobs/run_job.h"
 #include "io/run_folder/output_place.h"
@@ -31,14 +32,19 @@ int run(const RunOptions& options) {
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
   if (end.was_finished || end.report.is_null()) return end.exit_code;
+  const auto count = [&](const char* key) { return end.report.at(key).get<int64_t>(); };
+  const int64_t rejects = count("rejects") + count("rejects_uncounted"),
+                records = rejects + count("rows") + count("rows_uncounted");
   if (options.json) {
     print_json(end.report);
   } else if (!options.quiet) {
     print_text(report_text(end.report));
     print_line(fmt::format("rows    {}/rows-*.{}", job.output.path, word_of(job.output.format)));
-    if (end.exit_code == 1) print_line(fmt::format("rejects {}/rejects.jsonl", job.output.path));
     print_line(fmt::format("report  {}/report.json, report.html", job.output.path));
+    print_text(rejects_text(rejects, records, end.report.at("reject_reasons"),
+                            fmt::format("all are in {}/rejects.jsonl", job.output.path)));
   }
+  if (const std::string warning = rejects_warning(rejects, records); !warning.empty()) print_warning(warning);
   if (!options.json) forgive_output();  // the result is in the folder
   return end.exit_code;
 }
@@ -52,7 +58,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   options->add_to(*command);
   command->add_flag("--restart", options->settings.restart,
-                    "Delete what the output folder holds and start again");
+                    "Run the job again. What the output folder holds stays until the new run is finished; "
+                    "with --reuse OUTPUT only what changed is decoded");
+  command
+      ->add_flag("--keep-previous", options->settings.keep_previous,
+                 "With --restart: keep what the new run replaces as OUTPUT.previous")
+      ->needs("--restart");
+  command->add_flag("--allow-empty", options->settings.allow_empty,
+                    "Let a run without any row succeed: an empty corpus, or one whose every record is "
+                    "rejected (otherwise exit code 2)");
   command
       ->add_option(
           "--shard", options->settings.shard,

@@ -49,8 +49,8 @@ void print_line(std::string_view text, Stream to) {
   write(printable_line(text) + "\n", to);
 }
 
-void print_text(std::string_view text) {
-  write(printable_text(text));
+void print_text(std::string_view text, Stream to) {
+  write(printable_text(text), to);
 }
 
 void print_json(const nlohmann::ordered_json& json, int indent, Stream to) {
@@ -70,6 +70,11 @@ void print_data(std::string_view bytes) {
 
 void print_note(std::string_view text) {
   write("sheaf: " + printable_line(text) + "\n", Stream::err);
+}
+
+void print_warning(std::string_view text) {
+  const std::string line = "sheaf: WARNING: " + printable_line(text);
+  write((wants_colours() ? "\033[1;31m" + line + "\033[0m" : line) + "\n", Stream::err);
 }
 
 void print_error(std::string_view text) {

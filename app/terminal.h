@@ -25,7 +25,7 @@ int terminal_columns(Stream of = Stream::err, int otherwise = 80);
 /// One line, whatever the names in it hold.
 void print_line(std::string_view text, Stream to = Stream::out);
 /// Lines that are laid out already; names in them went through printable_line().
-void print_text(std::string_view text);
+void print_text(std::string_view text, Stream to = Stream::out);
 /// JSON and a newline. What is not UTF-8 in it becomes U+FFFD. An indent of -1: in one line.
 void print_json(const nlohmann::ordered_json& json, int indent = 2, Stream to = Stream::out);
 /// JSON that is written already, and a newline.
@@ -36,7 +36,9 @@ void print_data(std::string_view bytes);
 
 /// "sheaf: TEXT" on standard error, in one line.
 void print_note(std::string_view text);
-/// The same, its first word red where colours are wanted.
+/// "sheaf: WARNING: TEXT" on standard error, in red where colours are wanted.
+void print_warning(std::string_view text);
+/// As a note, its first word red where colours are wanted.
 void print_error(std::string_view text);
 
 /// The text as it is, on standard error, by nothing that a signal handler may not do.

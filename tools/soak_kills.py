@@ -219,4 +219,4 @@ class Kills:
         signals = sum((count.signals for count in self.counts.values()), collections.Counter())
         print(f"kills  {sum(signals.values())} ({', '.join(f'{signals[name]} {name}' for name in SIGNALS)}), "
               f"{sum(count.midway for count in self.counts.values())} of them midway, in {time.monotonic() - begun:.0f} s; "
-              "no committed group lost, all files equal to those of jobs that were not stopped", flush=True)
+              "no committed group lost, rows, rejects and manifests equal to those of jobs that were not stopped", flush=True)

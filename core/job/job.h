@@ -53,6 +53,7 @@ struct Job {
       std::string shots_from;  ///< the dataset they are taken from; narrativeqa: its train set
     } dataset;                 ///< where `format` names one
     TooLong too_long = TooLong::refuse;
+    DuplicateIds duplicate_ids = DuplicateIds::keep;
 
     struct Copy {
       std::string path;
@@ -80,6 +81,7 @@ struct Job {
     Stacking stacking = Stacking::isolated;          ///< hpd
     KeyForm keys = KeyForm::name;                    ///< hpd
     ValueEnd value_end = ValueEnd::literal;          ///< hpd
+    CutValues cut_values = CutValues::keep;          ///< extract
     OptionChoice options = OptionChoice::likeliest;  ///< of enum attributes
     int32_t documents = 6;          ///< documents or contexts per prompt; 0: as many as prompt_tokens allows
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
@@ -106,8 +108,9 @@ struct Job {
   } engine;
 
   struct Output {
-    std::string path;
-    std::string reuse;  ///< the folder of a finished run whose answers are taken where they are the same
+    std::string path;    ///< {date}, {time} and {job} of the file are filled in
+    bool dated = false;  ///< the file's path has the date or the time in it; no key of the file
+    std::string reuse;   ///< the folder of a finished run whose answers are taken where they are the same
     OutputFormat format = OutputFormat::jsonl;
     int64_t rows_per_file = 1000000;  ///< a rows file ends with the window that reaches it
     bool logprobs = false;            ///< the log-probability of every value

@@ -17,6 +17,13 @@ std::span<const Word<TooLong>> words_of() {
 }
 
 template <>
+std::span<const Word<DuplicateIds>> words_of() {
+  static constexpr Word<DuplicateIds> words[] = {{DuplicateIds::keep, "keep"},
+                                                 {DuplicateIds::refuse, "refuse"}};
+  return words;
+}
+
+template <>
 std::span<const Word<ScoreKind>> words_of() {
   static constexpr Word<ScoreKind> words[] = {{ScoreKind::dense, "dense"},
                                               {ScoreKind::sparse, "sparse"},
@@ -41,6 +48,12 @@ std::span<const Word<KeyForm>> words_of() {
 template <>
 std::span<const Word<ValueEnd>> words_of() {
   static constexpr Word<ValueEnd> words[] = {{ValueEnd::literal, "literal"}, {ValueEnd::line, "line"}};
+  return words;
+}
+
+template <>
+std::span<const Word<CutValues>> words_of() {
+  static constexpr Word<CutValues> words[] = {{CutValues::keep, "keep"}, {CutValues::null, "null"}};
   return words;
 }
 

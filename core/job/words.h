@@ -28,6 +28,9 @@ enum class TooLong : uint8_t {
   split,     ///< it is asked part by part
 };
 
+/// What becomes of a record whose id an earlier one has.
+enum class DuplicateIds : uint8_t { keep, refuse };
+
 /// What the scores of a corpus are.
 enum class ScoreKind : uint8_t {
   dense,        ///< cosines in [-1, 1], as of embeddings and of ColBERT
@@ -49,6 +52,12 @@ enum class KeyForm : uint8_t {
 enum class ValueEnd : uint8_t {
   literal,  ///< where its JSON literal is complete, at the latest at a newline
   line,     ///< at a newline only
+};
+
+/// What becomes of a value that reached method.max_value_tokens.
+enum class CutValues : uint8_t {
+  keep,  ///< as far as it was written, with a note
+  null,  ///< null, with a note
 };
 
 /// How one of several allowed answers is chosen.
@@ -85,6 +94,8 @@ std::span<const Word<TaskKind>> words_of();
 template <>
 std::span<const Word<TooLong>> words_of();
 template <>
+std::span<const Word<DuplicateIds>> words_of();
+template <>
 std::span<const Word<ScoreKind>> words_of();
 template <>
 std::span<const Word<ValueSight>> words_of();
@@ -92,6 +103,8 @@ template <>
 std::span<const Word<KeyForm>> words_of();
 template <>
 std::span<const Word<ValueEnd>> words_of();
+template <>
+std::span<const Word<CutValues>> words_of();
 template <>
 std::span<const Word<OptionChoice>> words_of();
 template <>

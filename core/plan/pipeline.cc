@@ -13,10 +13,13 @@ namespace {
 
 constexpr size_t kMostBytes =
     32 << 20;  // a window of long documents has fewer rows, so that memory is bounded
+constexpr auto kBetweenGroups = std::chrono::seconds(2);  // of records of a window that is not complete
 
 }  // namespace
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
+  passed_on_at_ = Clock::now();
+  passed_on_to_ = corpus_.position();
   std::thread reader([&] {
     guard([&] { read_ahead(); });
     planned_.close();
@@ -38,6 +41,7 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
                         [&](Stack&& stack, std::vector<Answer>&& answers) {
                           take_answers(std::move(stack), std::move(answers));
                         });
+    if (!whole) pass_on_complete();
   });
   planned_.close();
   finished_.close();  // what is finished is still emitted
@@ -101,6 +105,7 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
         bytes += record->document.size();
         for (const std::string& document : record->documents) bytes += document.size();
         window.records.push_back(std::move(*record));
+        window.ends.push_back(corpus_.position());
       } else
         window.rejects.emplace_back(window.records.size(), std::get<Reject>(std::move(*row)));
     }
@@ -247,9 +252,62 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
 
 void Pipeline::pass_on_finished() {
   while (!windows_.empty() && windows_.front().open == 0) {
+    passed_on_to_ = windows_.front().end;
     if (!finished_.push(std::move(windows_.front()))) rethrow();
     windows_.pop_front();
+    passed_on_at_ = Clock::now();
   }
+  if (Clock::now() - passed_on_at_ >= kBetweenGroups) pass_on_complete();
+}
+
+/// Answers of records that are complete before those in front of them.
+void Pipeline::take_ahead(Window& from, Window& to) {
+  from.kept.resize(from.records.size());
+  for (size_t i = from.passed_on; i < from.records.size(); ++i) {
+    if (from.kept[i] || from.open_of_record[i] > 0) continue;
+    const size_t before = to.ahead.size();
+    for (size_t q = 0; q < from.keys[i].size(); ++q)
+      if (from.known[i].empty() || !from.known[i][q])
+        to.ahead.emplace_back(from.keys[i][q], from.outcomes[i].answers[q]);
+    from.kept[i] = to.ahead.size() > before;
+    to.ahead_records += from.kept[i];
+  }
+}
+
+/// The first records of the oldest window, as far as they are complete. Of others that are, the answers.
+void Pipeline::pass_on_complete() {
+  // A run that is resumed after them plans the others by themselves, which may not change their answers.
+  if (windows_.empty() || planner_.scope() == AnswerScope::prompt) return;
+  Window& window = windows_.front();
+  const size_t begin = window.passed_on;
+  size_t end = begin;
+  while (end < window.records.size() && window.open_of_record[end] == 0) ++end;
+  Window part;
+  const auto move_out = [&](auto& from, auto& to) {
+    to.assign(std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(begin)),
+              std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(end)));
+  };
+  move_out(window.records, part.records);
+  move_out(window.outcomes, part.outcomes);
+  move_out(window.keys, part.keys);
+  move_out(window.known, part.known);
+  part.refused.assign(window.refused.begin() + static_cast<ptrdiff_t>(begin),
+                      window.refused.begin() + static_cast<ptrdiff_t>(end));
+  window.kept.resize(window.records.size());
+  part.kept.assign(window.kept.begin() + static_cast<ptrdiff_t>(begin),
+                   window.kept.begin() + static_cast<ptrdiff_t>(end));
+  const auto rest = std::ranges::find_if(window.rejects, [&](const auto& each) { return each.first >= end; });
+  for (auto reject = window.rejects.begin(); reject != rest; ++reject)
+    part.rejects.emplace_back(reject->first - begin, std::move(reject->second));
+  window.rejects.erase(window.rejects.begin(), rest);
+  if (end > begin) passed_on_to_ = window.ends[end - 1];
+  part.end = passed_on_to_;
+  window.passed_on = end;
+  if (known)
+    for (Window& each : windows_) take_ahead(each, part);
+  if (end == begin && part.ahead.empty()) return;
+  if (!finished_.push(std::move(part))) rethrow();
+  passed_on_at_ = Clock::now();
 }
 
 void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
@@ -286,15 +344,18 @@ void Pipeline::take_known(Window& window, size_t record) {
 
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t records = 0;
-  for (size_t i = 0; i <= window.records.size(); ++i) {
+  int64_t records = 0, no_longer_ahead = 0;
+  for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.refused[i]) continue;
     if (known) take_known(window, i);
+    no_longer_ahead += i < window.kept.size() && window.kept[i];
     emit(window.records[i], window.outcomes[i]);
     ++records;
   }
+  for (const auto& [key, answer] : window.ahead) known->add(key, answer);
   count([&](PipelineStats& stats) {
+    stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
     stats.rejects += static_cast<int64_t>(window.rejects.size());
   });

@@ -22,6 +22,7 @@ struct PipelineStats {
   int64_t records = 0;  ///< those that gave answers
   int64_t decoded = 0;  ///< those whose answers are complete, written or not yet
   int64_t reused = 0;   ///< answers that were known
+  int64_t ahead = 0;    ///< records without a row yet whose answers were kept (KnownAnswers::add)
   int64_t rejects = 0;
   int64_t windows = 0;
   int64_t rows_read = 0;             ///< of the corpus, skipped ones counted
@@ -42,13 +43,14 @@ class Pipeline {
   Pipeline(Corpus& corpus, Task& task, Planner& planner, Engine& engine, int32_t window_rows)
       : corpus_(corpus), task_(task), planner_(planner), engine_(engine), window_rows_(window_rows) {}
 
-  /// Returns false when interrupted. Rows and rejects come in input order, a window at a time, on one thread
-  /// that is not the caller's.
+  /// Returns false when interrupted. Rows and rejects come in input order, in groups (on_window), on one
+  /// thread that is not the caller's.
   bool run(const Emit& emit, const Refuse& refuse);
 
   PipelineStats stats() const;
-  /// Comes after the last row and reject of every window, with the number of the corpus record after it; on
-  /// the thread of the rows.
+  /// Comes after the last row and reject of every window, and every few seconds after those of its first
+  /// records that are complete, unless answers depend on other records. `position`: the number of the corpus
+  /// record after them; it may come again with answers to keep. On the thread of the rows.
   std::function<void(int64_t position)> on_window;
   KnownAnswers* known = nullptr;  ///< null: every answer is decoded
   /// Sees every stack just before the engine gets it.
@@ -60,14 +62,19 @@ class Pipeline {
   struct Window {
     int64_t number = 0;
     std::vector<Record> records;
+    std::vector<int64_t> ends;             ///< the corpus record after each
+    size_t passed_on = 0;                  ///< records that were emitted before the others were complete
     std::vector<Stack> stacks;             ///< until the engine takes them
     std::vector<Outcome> outcomes;         ///< per record
     std::vector<int32_t> open_of_record;   ///< answers still to come, per record
     std::vector<Clock::time_point> begun;  ///< when the engine took it, per record
     std::vector<bool> refused;
-    std::vector<std::vector<AnswerKey>> keys;  ///< of a record's answers; none where they are not kept
-    std::vector<std::vector<bool>> known;      ///< which of them were known before it was planned
-    int64_t open = 0;                          ///< answers still to come
+    std::vector<std::vector<AnswerKey>> keys;         ///< of a record's answers; none where they are not kept
+    std::vector<std::vector<bool>> known;             ///< which of them were known before it was planned
+    std::vector<bool> kept;                           ///< records whose answers were kept ahead
+    std::vector<std::pair<AnswerKey, Answer>> ahead;  ///< answers of later records, to be kept
+    int64_t ahead_records = 0;                        ///< how many
+    int64_t open = 0;                                 ///< answers still to come
     std::vector<std::pair<size_t, Reject>>
         rejects;      ///< with how many records come before each, in input order
     int64_t end = 0;  ///< the corpus record after it
@@ -81,6 +88,8 @@ class Pipeline {
   std::optional<Stack> next_stack();
   void take_answers(Stack&& stack, std::vector<Answer>&& answers);
   void pass_on_finished();
+  void pass_on_complete();
+  void take_ahead(Window& from, Window& to);
   void emit_behind(const Emit& emit, const Refuse& refuse);
   void emit_window(Window& window, const Emit& emit, const Refuse& refuse);
   void take_known(Window& window, size_t record);
@@ -98,6 +107,8 @@ class Pipeline {
   BoundedQueue<Window> planned_{4}, finished_{4};
   std::deque<Window> windows_;  ///< in the engine, oldest first
   std::deque<Stack> stacks_;    ///< of theirs, not yet taken by the engine
+  Clock::time_point passed_on_at_{};
+  int64_t passed_on_to_ = 0;  ///< the corpus record after those that were passed on
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;  ///< of what follows
   std::exception_ptr error_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/report/common_values.h"
 #include "core/report/report.h"
+#include "core/report/row_sample.h"
 #include "core/report/throughput.h"
 
 namespace sheaf {
@@ -79,18 +81,30 @@ void add_values(const ordered_json& from, ordered_json& to) {
     }
     (*known)["rows"] = known->at("rows").get<int64_t>() + category.at("rows").get<int64_t>();
     for (const ordered_json& attribute : category.at("attributes"))
-      if (ordered_json* same = find_by(known->at("attributes"), "name", attribute.at("name")))
+      if (ordered_json* same = find_by(known->at("attributes"), "name", attribute.at("name"))) {
         for (const char* key : {"asked", "found", "noted"})
           (*same)[key] = same->at(key).get<int64_t>() + attribute.at(key).get<int64_t>();
+        // Earlier reports lack these; a part of a sum says nothing.
+        for (const char* key : {"cut", "literal", "common"})
+          if (!attribute.contains(key) || !same->contains(key))
+            same->erase(key);
+          else if (std::string_view(key) == "common")
+            add_common_values(attribute.at(key), same->at(key));
+          else
+            (*same)[key] = same->at(key).get<int64_t>() + attribute.at(key).get<int64_t>();
+      }
   }
 }
 
 void add_reasons(const ordered_json& from, ordered_json& to) {
   for (const ordered_json& reason : from) {
-    if (ordered_json* known = find_by(to, "kind", reason.at("kind")))
-      (*known)["records"] = known->at("records").get<int64_t>() + reason.at("records").get<int64_t>();
-    else
+    if (ordered_json* known = find_by(to, "kind", reason.at("kind"))) {
+      const auto records = known->at("records").get<int64_t>() + reason.at("records").get<int64_t>();
+      *known = reason;  // the example is the first of all
+      (*known)["records"] = records;
+    } else {
       to.push_back(reason);
+    }
   }
   std::stable_sort(to.begin(), to.end(),
                    [](const auto& a, const auto& b) { return a.at("records") > b.at("records"); });
@@ -123,6 +137,8 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
         std::max(earlier.at("predicted").value("error", 0.0), later.at("predicted").value("error", 0.0));
   }
   add_values(earlier.at("values"), sum.at("values"));
+  if (earlier.contains("sample") && sum.contains("sample"))
+    add_row_sample(earlier.at("sample"), sum.at("sample"));
   add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));
   set_rates(sum);
   return sum;

@@ -52,6 +52,7 @@ class ReportChecker {
     leave();
     check_histogram(report, "value_tokens");
     check_values(list(report, "values"));
+    if (report.contains("sample")) check_sample(list(report, "sample"));  // earlier reports have none
     check_reasons(list(report, "reject_reasons"));
   }
 
@@ -174,6 +175,28 @@ class ReportChecker {
         if (!attribute.is_object()) refuse_at("attributes entry", "not an object");
         texts(attribute, {"name"});
         counts(attribute, {"asked", "found", "noted"});
+        for (const char* key : {"cut", "literal"})  // earlier reports have none
+          if (attribute.contains(key)) counts(attribute, {key});
+        if (!attribute.contains("common")) continue;
+        for (const ordered_json& value : list(attribute, "common")) {
+          if (!value.is_object()) refuse_at("common entry", "not an object");
+          texts(value, {"value"});
+          counts(value, {"rows"});
+        }
+      }
+    }
+    place_.clear();
+  }
+
+  void check_sample(const ordered_json& sample) {
+    place_ = "sample.";
+    for (const ordered_json& row : sample) {
+      if (!row.is_object()) refuse_at("entry", "not an object");
+      texts(row, {"id", "category", "text"});
+      for (const ordered_json& value : list(row, "values")) {
+        if (!value.is_object()) refuse_at("values entry", "not an object");
+        texts(value, {"name", "note"});
+        if (!member(value, "value").is_null()) texts(value, {"value"});
       }
     }
     place_.clear();
@@ -184,6 +207,7 @@ class ReportChecker {
     for (const ordered_json& reason : reasons) {
       if (!reason.is_object()) refuse_at("entry", "not an object");
       texts(reason, {"kind", "example"});
+      if (reason.contains("place")) texts(reason, {"place"});  // earlier reports have none
       counts(reason, {"records"});
     }
     place_.clear();

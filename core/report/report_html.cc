@@ -1,7 +1,7 @@
 #include "core/report/report_html.h"
 
 #include <algorithm>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/report/report_style.h"
 #include "core/report/svg_plot.h"
@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kShownPoints = 75;
 constexpr size_t kShownCategories = 100;
+constexpr double kMuchRepeated = 0.5;  // a share of the values that one value should not have
 
 double number(const ordered_json& object, const char* key) {
   return object.at(key).get<double>();
@@ -109,6 +110,26 @@ std::string histogram_html(const ordered_json& histogram, const std::string& tit
                   number_text(number(histogram, "largest"))));
 }
 
+/// What to know of an attribute beside how often it was found: a value in every row may be none of them.
+std::string attribute_facts(const ordered_json& attribute) {
+  const double asked = number(attribute, "asked"), found = number(attribute, "found");
+  std::vector<std::string> facts;
+  if (asked > found) facts.push_back(number_text(asked - found) + " null");
+  if (const double cut = attribute.value("cut", 0.0); cut > 0) facts.push_back(number_text(cut) + " cut");
+  if (const double noted = number(attribute, "noted"); noted > 0)
+    facts.push_back(number_text(noted) + " noted");
+  if (found > 0 && attribute.contains("literal"))
+    facts.push_back(percent(number(attribute, "literal"), found) + " literally in the document");
+  std::string out = escaped(fmt::format("{}", fmt::join(facts, " · ")));
+  const ordered_json common = attribute.value("common", ordered_json::array());
+  if (found < 2 || common.empty() || number(common[0], "rows") < 2) return out;
+  const double rows = number(common[0], "rows");
+  const std::string share =
+      escaped(fmt::format("{} of the values are “{}”", percent(rows, found), text(common[0], "value")));
+  return out + (out.empty() ? "" : " · ") +
+         (rows >= kMuchRepeated * found ? "<b class=\"bad\">" + share + "</b>" : share);
+}
+
 std::string values_html(const ordered_json& report) {
   const ordered_json& values = report.at("values");
   std::string out = "<div class=\"columns\">";
@@ -120,12 +141,11 @@ std::string values_html(const ordered_json& report) {
                        number(category, "rows") == 1 ? "" : "s");
     for (const ordered_json& attribute : category.at("attributes")) {
       const double asked = number(attribute, "asked"), found = number(attribute, "found");
-      const double noted = number(attribute, "noted");
       out += fmt::format(
-          "<tr><td>{}{}</td><td class=\"bar\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>\n",
-          escaped(text(attribute, "name")),
-          noted > 0 ? fmt::format(" <span class=\"soft\">{} noted</span>", number_text(noted)) : "",
-          share_bar(found, asked), number_text(found), percent(found, asked));
+          "<tr><td>{}<br/><span class=\"soft\">{}</span></td><td class=\"bar\">{}</td><td class=\"n\">{}</td>"
+          "<td class=\"n\">{}</td></tr>\n",
+          escaped(text(attribute, "name")), attribute_facts(attribute), share_bar(found, asked),
+          number_text(found), percent(found, asked));
     }
     out += "</table></div>\n";
   }
@@ -133,8 +153,27 @@ std::string values_html(const ordered_json& report) {
   if (values.size() > kShownCategories)
     out += soft(fmt::format("{} more categories are in report.json.", values.size() - kShownCategories));
   return out + soft(
-                   "Found: neither null nor an empty list. Noted: the model's text did not fit the "
-                   "attribute's type or was cut; the row says how.");
+                   "Found: neither null nor an empty list; found is not right. Noted: the model's text did "
+                   "not fit the attribute's type or was cut; the row says how. Cut: it reached "
+                   "method.max_value_tokens. `sheaf show` prints rows beside their documents.");
+}
+
+std::string sample_html(const ordered_json& sample) {
+  std::string out = "<table class=\"sample\">";
+  for (const ordered_json& row : sample) {
+    out += fmt::format("<tr><td><span class=\"soft\">{}</span><br/>{}</td><td>", escaped(text(row, "id")),
+                       escaped(text(row, "text")));
+    for (const ordered_json& value : row.at("values")) {
+      const bool null = value.at("value").is_null();
+      out += fmt::format("<span class=\"soft\">{}:</span> {}", escaped(text(value, "name")),
+                         null ? "<span class=\"soft\">null</span>" : escaped(text(value, "value")));
+      if (!text(value, "note").empty())
+        out += " <span class=\"soft\">(" + escaped(text(value, "note")) + ")</span>";
+      out += "<br/>";
+    }
+    out += "</td></tr>\n";
+  }
+  return out + "</table>\n" + soft("Chosen by chance, the same ones in every run over the corpus.");
 }
 
 std::string questions_html(const ordered_json& questions) {
@@ -275,6 +314,8 @@ std::string report_html(const ordered_json& report) {
   body += section("Rejects", rejects_html(report));
   body += "</div>\n";
   if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
+  if (const ordered_json sample = report.value("sample", ordered_json::array()); !sample.empty())
+    body += section("A sample of rows with their text", sample_html(sample), "long");
   return html_page("sheaf: " + text(report, "job"), body);
 }
 

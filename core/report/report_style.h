@@ -38,6 +38,7 @@ td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
 .scroll td:first-child { position: sticky; left: 0; background: var(--card); padding-right: .4rem; } .scroll td.inner { padding-left: 1rem; }
 .scroll td.words { white-space: normal; overflow-wrap: anywhere; min-width: 5.2rem; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); gap: 0 .8rem; }
+b.bad { color: var(--bad); } .sample td { width: 50%; white-space: pre-line; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
 .tick { font: 11px system-ui, sans-serif; fill: var(--soft); } line.grid { stroke: var(--rule); stroke-width: .7; }
 .line { fill: none; stroke: var(--c0); stroke-width: 1.4; } .area { fill: var(--c0); opacity: .16; } .track { fill: var(--track); }

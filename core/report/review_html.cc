@@ -36,7 +36,9 @@ constexpr std::string_view kReviewBody = R"html(<main>
 std::string_view type_word(ValueType type) {
   switch (type) {
     case ValueType::number:
+    case ValueType::integer:
       return "number";
+    case ValueType::boolean:
     case ValueType::enumeration:
       return "enum";
     case ValueType::list:

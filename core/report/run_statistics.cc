@@ -1,7 +1,9 @@
 #include "core/report/run_statistics.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
+#include "core/task/find_text.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -26,6 +28,18 @@ bool in_word(std::string_view text, size_t at) {
   while (at > 0 && is_digit(text[at - 1])) --at;
   if (at > 0 && text[at - 1] == '-') --at;
   return at > 0 && is_letter(text[at - 1]);
+}
+
+/// Whether the document holds every text of a value.
+bool is_literal(const Record& record, const RowAnswer& answer) {
+  const auto spans = answer.spans ? *answer.spans : spans_of(record, answer.value);
+  return !spans.empty() && std::ranges::all_of(spans, [](const auto& span) { return span.has_value(); });
+}
+
+/// "items.jsonl:3"; empty where the record has no place.
+std::string place_text(const Place& place) {
+  if (place.file.empty()) return {};
+  return fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.row);
 }
 
 }  // namespace
@@ -75,31 +89,38 @@ void RunStatistics::step(double seconds, const EngineStats& engine, const Pipeli
   last_rows_ = pipeline.decoded;
 }
 
-void RunStatistics::row(const Row& row, const std::vector<Answer>& answers) {
+void RunStatistics::row(const Row& row, const std::vector<Answer>& answers, const Record& record) {
+  sample_.add(record, row);
   for (const Answer& answer : answers) {
     value_tokens_.add(static_cast<int64_t>(answer.tokens.size()));
     ++endings_[static_cast<size_t>(answer.ending)];
   }
   if (const auto* values = std::get_if<ExtractedValues>(&row.content))
-    extracted(*values);
+    extracted(*values, record);
   else if (const auto* list = std::get_if<std::vector<QuestionAnswer>>(&row.content))
     for (const QuestionAnswer& question : *list) answered(question.answer);
   else
     answered(std::get<RowAnswer>(row.content));
 }
 
-void RunStatistics::extracted(const ExtractedValues& extracted) {
+void RunStatistics::extracted(const ExtractedValues& extracted, const Record& record) {
   auto at = categories_.find(extracted.category);
   if (at == categories_.end()) {
     at = categories_.emplace(extracted.category, CategoryCount{}).first;
-    for (const AttributeValue& value : extracted.values) at->second.attributes.push_back({value.name, {}});
+    for (const AttributeValue& value : extracted.values) at->second.attributes.push_back({value.name});
   }
   CategoryCount& category = at->second;
   ++category.rows;
   const size_t count = std::min(extracted.values.size(), category.attributes.size());
   for (size_t i = 0; i < count; ++i) {
     const RowAnswer& answer = extracted.values[i].answer;
-    category.attributes[i].count.add(is_found(answer.value), !answer.note.empty());
+    AttributeCount& attribute = category.attributes[i];
+    const bool found = is_found(answer.value);
+    attribute.count.add(found, !answer.note.empty());
+    attribute.cut += is_cut(answer);
+    if (!found) continue;
+    attribute.literal += is_literal(record, answer);
+    attribute.common.add(value_for_people(answer.value).get_ref<const std::string&>());
   }
 }
 
@@ -112,7 +133,9 @@ void RunStatistics::reject(const Reject& reject) {
   auto at = reasons_.find(kind);
   if (at == reasons_.end()) {
     const bool full = reasons_.size() >= kMostReasons;
-    at = reasons_.emplace(full ? kOther : std::move(kind), Reason{0, full ? "" : reject.reason}).first;
+    Reason first;
+    if (!full) first = {0, reject.reason, place_text(reject.place)};
+    at = reasons_.emplace(full ? kOther : std::move(kind), std::move(first)).first;
   }
   ++at->second.records;
 }
@@ -130,28 +153,38 @@ void RunStatistics::add_to(ordered_json& report) const {
       attributes.push_back({{"name", valid_utf8(attribute.name)},
                             {"asked", attribute.count.asked},
                             {"found", attribute.count.found},
-                            {"noted", attribute.count.noted}});
+                            {"noted", attribute.count.noted},
+                            {"cut", attribute.cut},
+                            {"literal", attribute.literal},
+                            {"common", attribute.common.json()}});
     values.push_back(
         {{"category", valid_utf8(name)}, {"rows", category.rows}, {"attributes", std::move(attributes)}});
   }
   report["questions"] = {
       {"asked", questions_.asked}, {"answered", questions_.found}, {"noted", questions_.noted}};
+  report["sample"] = sample_.json();
+  report["reject_reasons"] = reject_reasons();
+}
 
+ordered_json RunStatistics::reject_reasons() const {
   std::vector<std::pair<std::string, Reason>> reasons(reasons_.begin(), reasons_.end());
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
     if ((a.first == kOther) != (b.first == kOther)) return b.first == kOther;
     return a.second.records > b.second.records;
   });
-  ordered_json& list = report["reject_reasons"] = ordered_json::array();
+  ordered_json list = ordered_json::array();
   int64_t more = 0;
   for (const auto& [kind, reason] : reasons) {
     if (list.size() < kShownReasons && kind != kOther)
-      list.push_back(
-          {{"kind", valid_utf8(kind)}, {"records", reason.records}, {"example", valid_utf8(reason.example)}});
+      list.push_back({{"kind", valid_utf8(kind)},
+                      {"records", reason.records},
+                      {"example", valid_utf8(reason.example)},
+                      {"place", valid_utf8(reason.place)}});
     else
       more += reason.records;
   }
-  if (more > 0) list.push_back({{"kind", kOther}, {"records", more}, {"example", ""}});
+  if (more > 0) list.push_back({{"kind", kOther}, {"records", more}, {"example", ""}, {"place", ""}});
+  return list;
 }
 
 }  // namespace sheaf

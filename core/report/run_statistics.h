@@ -10,6 +10,8 @@
 #include "core/base/histogram.h"
 #include "core/engine/engine.h"
 #include "core/plan/pipeline.h"
+#include "core/report/common_values.h"
+#include "core/report/row_sample.h"
 #include "core/report/throughput.h"
 #include "core/task/record.h"
 #include "core/task/row.h"
@@ -25,15 +27,17 @@ class RunStatistics {
   /// After every step, and once after the last row.
   void step(const EngineStats& engine, const PipelineStats& pipeline);
   void step(double seconds, const EngineStats& engine, const PipelineStats& pipeline);
-  /// A row as it is written, with the answers it was made from.
-  void row(const Row& row, const std::vector<Answer>& answers);
+  /// A row as it is written, with the answers and the record it was made from.
+  void row(const Row& row, const std::vector<Answer>& answers, const Record& record = {});
   void reject(const Reject& reject);
+  /// The most frequent kinds of reasons: `reject_reasons` of a report.
+  nlohmann::ordered_json reject_reasons() const;
 
   /// As of the last step.
   const EngineStats& engine() const { return last_engine_; }
 
   /// The keys of a report that come from here: throughput, per_step, value_tokens, endings, values,
-  /// questions, reject_reasons.
+  /// questions, sample, reject_reasons.
   void add_to(nlohmann::ordered_json& report) const;
 
  private:
@@ -47,7 +51,10 @@ class RunStatistics {
   };
   struct AttributeCount {
     std::string name;
-    Count count;
+    Count count = {};
+    int64_t cut = 0;      ///< that reached the length limit
+    int64_t literal = 0;  ///< found values that stand in their document
+    CommonValues common = {};
   };
   struct CategoryCount {
     int64_t rows = 0;
@@ -55,10 +62,10 @@ class RunStatistics {
   };
   struct Reason {
     int64_t records = 0;
-    std::string example;  ///< the first of its kind
+    std::string example, place;  ///< the first of its kind
   };
 
-  void extracted(const ExtractedValues& extracted);
+  void extracted(const ExtractedValues& extracted, const Record& record);
   void answered(const RowAnswer& answer);
 
   using Clock = std::chrono::steady_clock;
@@ -70,6 +77,7 @@ class RunStatistics {
   int64_t endings_[4] = {};
   std::map<std::string, CategoryCount, std::less<>> categories_;
   Count questions_;
+  RowSample sample_;
   std::map<std::string, Reason, std::less<>> reasons_;  ///< by kind
 };
 

@@ -46,8 +46,13 @@ const Examples& no_examples() {
 std::string attribute_line(const Attribute& attribute) {
   std::string line = attribute.name;
   if (!attribute.description.empty()) line += ": " + attribute.description;
-  if (attribute.type == ValueType::number)
-    line += attribute.unit.empty() ? " (a number)" : " (a number, in " + attribute.unit + ")";
+  if (attribute.type == ValueType::number || attribute.type == ValueType::integer) {
+    line += attribute.type == ValueType::number ? " (a number" : " (a whole number";
+    line += attribute.unit.empty() ? ")" : ", in " + attribute.unit + ")";
+  }
+  if (attribute.type == ValueType::pattern) line += " (matches " + attribute.pattern->text() + ")";
+  if (attribute.type == ValueType::boolean) line += " (true or false)";
+  if (attribute.type == ValueType::date) line += " (a date, as 2026-03-31)";
   if (attribute.type == ValueType::list) line += " (a list)";
   if (attribute.type == ValueType::enumeration) {
     line += " (one of";
@@ -142,7 +147,7 @@ class ExtractTask : public Task {
     for (size_t i = 0; i < values.size(); ++i) {
       if (!values[i]) continue;
       // One of several options ends where it is chosen.
-      const bool chosen = category.attributes[i].type == ValueType::enumeration;
+      const bool chosen = is_chosen(category.attributes[i]);
       answers[i] = encode(" " + *values[i] + (chosen ? "" : ",\n"));
     }
     return answers;
@@ -345,9 +350,11 @@ class ExtractTask : public Task {
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     question.watch = watch_;
-    if (attribute.type == ValueType::enumeration) {
+    if (is_chosen(attribute)) {
+      const bool bare = attribute.type == ValueType::boolean;  // true and false have no quotes
       std::vector<std::string> answers;
-      for (const std::string& option : attribute.options) answers.push_back(" " + json(option).dump());
+      for (const std::string& option : attribute.options)
+        answers.push_back(" " + (bare ? option : json(option).dump()));
       answers.emplace_back(" null");
       question.allowed = make_choices(context(), answers);
       if (scores_options() && answers.size() <= kMostScored)
@@ -360,6 +367,11 @@ class ExtractTask : public Task {
       question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
     }
     return question;
+  }
+
+  /// Whether the value is one of the attribute's options.
+  static bool is_chosen(const Attribute& attribute) {
+    return attribute.type == ValueType::enumeration || attribute.type == ValueType::boolean;
   }
 
   static bool has_spans(const Category& category) {
@@ -390,6 +402,7 @@ class ExtractTask : public Task {
     const bool cut = answer.ending == Ending::length;
     RowAnswer out = read_value(attribute, text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
+    if (job_.method.cut_values == CutValues::null) drop_cut_value(out);
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(text);
     if (job_.output.confidence) {

@@ -163,7 +163,7 @@ std::vector<std::optional<RowSpan>> spans_of(const Record& record, const RowValu
       add(find_text(record, held));
     else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
       for (const std::string& text : held) add(find_text(record, text));
-    else if constexpr (std::is_arithmetic_v<Held>)
+    else if constexpr (std::is_arithmetic_v<Held> && !std::is_same_v<Held, bool>)
       add(find_number(record, static_cast<double>(held)));
   };
   std::visit(visit, value);

@@ -143,6 +143,7 @@ class ListTask : public Task {
       RowAnswer value = read_text_value(attribute, *found);
       if (attribute.type == ValueType::span) bind_span(record, cut, value);
       if (value.note.empty()) value.note = line.note;
+      if (job_.method.cut_values == CutValues::null) drop_cut_value(value);
       return value;
     }
     const std::vector<std::string>& options = record.questions[index].options;

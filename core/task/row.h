@@ -10,9 +10,9 @@
 
 namespace sheaf {
 
-/// What was found: nothing, a text, a number or a list of texts.
+/// What was found: nothing, a text, a number, true or false, or a list of texts.
 using RowValue =
-    std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, std::vector<std::string>>;
+    std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, bool, std::vector<std::string>>;
 
 /// Why the answer to a dialog ended.
 enum class Finish : uint8_t { stop, length };

@@ -1,14 +1,21 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/text/pattern.h"
 
 namespace sheaf {
 
 enum class ValueType : uint8_t {
   text,
   number,
+  integer,  ///< a number without a fraction
+  boolean,  ///< its options are true and false
+  date,     ///< a text: 2026-03-01
+  pattern,  ///< a text that the attribute's pattern matches
   enumeration,
   list,
   span,  ///< a text that the document holds
@@ -19,8 +26,9 @@ struct Attribute {
   std::string name;
   std::string description;  ///< shown to the model; may be empty
   ValueType type = ValueType::text;
-  std::vector<std::string> options = {};  ///< the allowed values of an enumeration
+  std::vector<std::string> options = {};  ///< the allowed values of an enumeration or a boolean
   std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
+  std::shared_ptr<const Pattern> pattern = {};
 };
 
 struct Category {

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/date_text.h"
 #include "core/text/json_reader.h"
 #include "core/text/number_text.h"
 
@@ -12,6 +13,9 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kCut = "cut at the length limit";
+constexpr const char* kCutBefore = "the answer was cut at the length limit before it";
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
@@ -148,6 +152,36 @@ RowAnswer read_number(const Attribute& attribute, const Literal& literal) {
   return {value};
 }
 
+RowAnswer read_integer(const Attribute& attribute, const Literal& literal) {
+  RowAnswer number = read_number(attribute, literal);
+  const auto* fraction = std::get_if<double>(&number.value);
+  if (!fraction) return number;
+  if (*fraction == std::floor(*fraction) && std::abs(*fraction) < 9e15)
+    return {static_cast<int64_t>(*fraction)};
+  return {nullptr, "not a whole number: " + in_quotes(literal.text)};
+}
+
+RowAnswer read_boolean(std::string_view text) {
+  for (const std::string_view word : {"true", "yes"})
+    if (same_letters(text, word)) return {true};
+  for (const std::string_view word : {"false", "no"})
+    if (same_letters(text, word)) return {false};
+  return {nullptr, "neither true nor false: " + in_quotes(text)};
+}
+
+RowAnswer read_date(std::string_view text) {
+  const DateText date = read_date_text(text);
+  if (date.trouble == DateText::Trouble::none) return {date.value};
+  return {nullptr,
+          (date.trouble == DateText::Trouble::unclear ? "not clear which date is meant: " : "not a date: ") +
+              in_quotes(text)};
+}
+
+RowAnswer read_pattern(const Attribute& attribute, std::string_view text) {
+  if (attribute.pattern && attribute.pattern->matches(text)) return {std::string(text)};
+  return {nullptr, "does not match the pattern: " + in_quotes(text)};
+}
+
 /// The option that was written: to the letter, or the only one that differs in capital letters.
 RowAnswer read_option(const Attribute& attribute, std::string_view text) {
   const std::string* found = nullptr;
@@ -181,6 +215,14 @@ RowAnswer value_of(const Attribute& attribute, const Literal& literal) {
     }
     case ValueType::number:
       return read_number(attribute, literal);
+    case ValueType::integer:
+      return read_integer(attribute, literal);
+    case ValueType::boolean:
+      return read_boolean(text);
+    case ValueType::date:
+      return read_date(text);
+    case ValueType::pattern:
+      return read_pattern(attribute, text);
     case ValueType::enumeration:
       return read_option(attribute, text);
     case ValueType::list: {
@@ -251,11 +293,10 @@ RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut
   text = trim(text.substr(0, end));
   if (end == std::string_view::npos && !text.empty() && text.back() == ',')
     text = trim(text.substr(0, text.size() - 1));
-  if (text.empty()) return {nullptr, cut ? "cut at the length limit" : "the model wrote nothing"};
+  if (text.empty()) return {nullptr, cut ? kCut : "the model wrote nothing"};
   if (const auto literal = read_literal(text)) return value_of(attribute, *literal);
 
-  const std::string broken =
-      cut && end == std::string_view::npos ? "cut at the length limit" : "not written as JSON";
+  const std::string broken = cut && end == std::string_view::npos ? kCut : "not written as JSON";
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
   RowAnswer value;
   if (text.front() == '[') {
@@ -312,7 +353,7 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
     if (!found && same_letters(trim(key), trim(attribute.name))) found = &text;
   if (!found)
     return {nullptr, object.whole ? "the model left it out"
-                     : cut        ? "the answer was cut at the length limit before it"
+                     : cut        ? kCutBefore
                                   : "the answer cannot be read up to it"};
   // What is in an object is JSON already.
   return value_of(attribute, *read_literal(*found));
@@ -321,9 +362,17 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
 RowAnswer read_line(std::string_view text, bool cut) {
   text = trim(text.substr(0, text.find('\n')));
   if (text.empty()) return {nullptr, "the model wrote nothing"};
-  const std::string note = cut ? "cut at the length limit" : "";
+  const std::string note = cut ? kCut : "";
   if (same_letters(text, "null")) return {nullptr, note};
   return {valid_utf8(text), note};
+}
+
+bool is_cut(const RowAnswer& answer) {
+  return answer.note == kCut || answer.note == kCutBefore;
+}
+
+void drop_cut_value(RowAnswer& answer) {
+  if (is_cut(answer)) answer.value = nullptr;
 }
 
 RowAnswer no_answer() {

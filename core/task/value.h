@@ -34,6 +34,12 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
 /// A free-text answer: its first line; null where it is the word null or nothing.
 RowAnswer read_line(std::string_view text, bool cut);
 
+/// Whether the answer reached its length limit before the value was complete.
+bool is_cut(const RowAnswer& answer);
+
+/// Makes the value of such an answer null.
+void drop_cut_value(RowAnswer& answer);
+
 /// Where the model was asked and gave no answer.
 RowAnswer no_answer();
 

@@ -67,6 +67,27 @@ std::string wrap_beside(const std::string& term, std::string_view text, size_t i
   return out;
 }
 
+std::string side_by_side(std::string_view left, std::string_view right, size_t columns) {
+  constexpr size_t kLeastForTwo = 60;
+  constexpr std::string_view kBetween = "   ";
+  if (columns < kLeastForTwo) {
+    std::string out;
+    for (const std::string_view text : {left, right})
+      for (const std::string& line : wrap_lines(text, columns)) out += line + "\n";
+    return out;
+  }
+  const size_t width = (columns - kBetween.size()) / 2;
+  const std::vector<std::string> lefts = wrap_lines(left, width), rights = wrap_lines(right, width);
+  std::string out;
+  for (size_t i = 0; i < std::max(lefts.size(), rights.size()); ++i) {
+    std::string line = i < lefts.size() ? lefts[i] : "";
+    if (i < rights.size() && !rights[i].empty())
+      line += std::string(width - count_characters(line), ' ').append(kBetween) + rights[i];
+    out += line + "\n";
+  }
+  return out;
+}
+
 std::string wrap_layout(const std::string& text, size_t columns) {
   std::string out;
   std::istringstream lines(text);

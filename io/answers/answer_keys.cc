@@ -63,7 +63,8 @@ std::vector<std::array<uint8_t, 32>> question_digests(const std::vector<Question
 
 ordered_json answer_settings(const ordered_json& fingerprint) {
   ordered_json method = fingerprint.at("job").at("method");
-  for (const char* packing : {"documents", "prompt_tokens"}) method.erase(packing);
+  // How prompts are packed, and what is made of an answer.
+  for (const char* other : {"documents", "prompt_tokens", "cut_values"}) method.erase(other);
   const ordered_json& engine = fingerprint.at("job").at("engine");
   return {{"sheaf", fingerprint.at("sheaf")},
           {"device", fingerprint.at("device")},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -136,6 +137,15 @@ class RealFiles : public FileLayer {
       refuse("{}: the folder cannot be created here; choose another path", path);
     if (error) fail_at(path, "create", error.value());
     sync_folder(parent.empty() ? "." : parent.string());
+  }
+  void remove_folder(const std::string& path) override {
+    if (::rmdir(path.c_str()) != 0 && errno != ENOENT) fail_at(path, "remove", errno);
+  }
+  bool exchange(const std::string& a, const std::string& b) override {
+    if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+    if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+      fail_at(a, ("exchange with " + b).c_str(), errno);
+    return false;
   }
   void sync_folder(const std::string& path) override {
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

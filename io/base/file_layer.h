@@ -43,6 +43,10 @@ class FileLayer {
   /// An absent file is fine.
   virtual void remove(const std::string& path) = 0;
   virtual void make_folder(const std::string& path) = 0;
+  /// An empty one; an absent one is fine.
+  virtual void remove_folder(const std::string& path) = 0;
+  /// Exchanges two folders in one step. False where the file system cannot, which then did nothing.
+  virtual bool exchange(const std::string& a, const std::string& b) = 0;
   virtual void sync_folder(const std::string& path) = 0;
   /// Refuses where another process holds the folder, naming it.
   virtual std::unique_ptr<FolderLock> lock(const std::string& folder) = 0;

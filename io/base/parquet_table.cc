@@ -26,6 +26,8 @@ std::shared_ptr<arrow::DataType> arrow_type(Type type) {
       return arrow::int64();
     case Type::number:
       return arrow::float64();
+    case Type::boolean:
+      return arrow::boolean();
     case Type::texts:
       return arrow::list(arrow::utf8());
     case Type::text_map:

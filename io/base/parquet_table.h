@@ -17,6 +17,7 @@ struct TableColumn {
     text,
     integer,
     number,
+    boolean,
     texts,
     text_map,
     number_map,

@@ -35,6 +35,10 @@ inline void append_number(arrow::ArrayBuilder& cell, double number) {
   check(static_cast<arrow::DoubleBuilder&>(cell).Append(number));
 }
 
+inline void append_boolean(arrow::ArrayBuilder& cell, bool value) {
+  check(static_cast<arrow::BooleanBuilder&>(cell).Append(value));
+}
+
 /// Begins a list; its entries go where the result says.
 inline arrow::ArrayBuilder& append_list(arrow::ArrayBuilder& cell) {
   auto& list = static_cast<arrow::ListBuilder&>(cell);

@@ -131,6 +131,11 @@ bool YamlMap::has(std::string_view key) const {
   return entry && entry->value->kind != YamlNode::Kind::null;
 }
 
+bool YamlMap::is_null(std::string_view key) const {
+  const YamlNode::Entry* entry = find(key);
+  return entry && entry->value->kind == YamlNode::Kind::null;
+}
+
 const YamlNode* YamlMap::take(std::string_view key) {
   known_.emplace_back(key);
   return has(key) ? find(key)->value.get() : nullptr;

@@ -96,6 +96,8 @@ class YamlMap {
   void finish() const;
 
   bool has(std::string_view key) const;
+  /// Whether the key is there and its value is null, which elsewhere counts as absent.
+  bool is_null(std::string_view key) const;
   /// Where `key` is written; where absent, where the map is.
   std::string where(std::string_view key) const;
   std::string where() const { return node_->place.text(); }

@@ -1,41 +1,27 @@
 #include "io/eval/check.h"
 
-#include <fmt/ranges.h>
 #include <set>
 
 #include "core/base/error.h"
-#include "core/text/json_reader.h"
 #include "io/base/file_layer.h"
-#include "io/base/list_changes.h"
 #include "io/model/model_files.h"
 #include "io/run_folder/fingerprint.h"
+#include "io/run_folder/job_changes.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
 namespace {
 
-/// What the run in a folder was started as; null where there is none, or none that can be read.
-nlohmann::ordered_json started_as(const std::string& folder) {
-  const std::string journal = read_whole(folder + "/journal").value_or("");
-  const std::string head = journal.substr(0, journal.find('\n'));
-  const size_t json = head.find('{');  // after the line's checksum
-  if (json == std::string::npos) return nullptr;
-  const auto parsed = read_json<nlohmann::ordered_json>(head.substr(json));
-  return parsed.is_object() && parsed.contains("fingerprint") ? parsed["fingerprint"] : nullptr;
-}
-
 void check_folder(const Job& job) {
   const nlohmann::ordered_json before = started_as(job.output.path);
   if (!before.is_object()) return;
   const bool gpu = before.value("device", "") == "cuda";
-  const std::vector<std::string> changes = list_changes(before, job_fingerprint(job, gpu, {}));
+  const std::string changes = describe_changes(before, job_fingerprint(job, gpu, {}));
   if (!changes.empty())
     refuse(
-        "{}: the folder contains the run of another job: {}; choose another folder with --output, or run "
-        "everything again "
-        "with "
-        "--restart",
-        job.output.path, fmt::join(changes, "; "));
+        "{}: the folder holds the run of another job: {}; choose another folder with --output, or run "
+        "everything again with --restart",
+        job.output.path, changes);
 }
 
 }  // namespace

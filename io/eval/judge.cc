@@ -97,6 +97,7 @@ JudgedRun judge_run(FileLayer& files, const std::string& judge_model, const Eval
   const Job job = judge_job(judge_model, cell, folder + "/requests.jsonl");
   RunSettings settings;
   settings.restart = restart || holds_other_corpus(job);
+  settings.allow_empty = true;  // every request may be too long
   const RunEnd end = run_job(job, settings, listener);
   if (end.exit_code == 130) return {std::nullopt, end.interrupted};
   if (!end.report.is_object())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <fmt/ranges.h>
 #include <limits>
 
@@ -15,6 +16,7 @@
 #include "io/files/confidence_file.h"
 #include "io/files/job_input.h"
 #include "io/files/model_path.h"
+#include "io/files/output_path.h"
 
 namespace sheaf {
 namespace {
@@ -135,12 +137,22 @@ void check_own_answers(const YamlMap& map, std::string_view key, const Job::Meth
          fmt::join(fit, ", "));
 }
 
+/// The word null is YAML's null, unless it is in quotes.
+void read_cut_values(YamlMap& map, TaskKind kind, CutValues& target) {
+  read_choice(map, "cut_values", target);
+  if (!map.is_null("cut_values")) return;
+  if (kind != TaskKind::extract)
+    refuse("{}: method.cut_values works only with task.kind extract; remove it", map.where("cut_values"));
+  target = CutValues::null;
+}
+
 void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.choice("name", method.name, method_names());
   read_choice(map, "values", method.values);
   read_choice(map, "stacking", method.stacking);
   read_choice(map, "keys", method.keys);
   read_choice(map, "value_end", method.value_end);
+  read_cut_values(map, kind, method.cut_values);
   read_choice(map, "options", method.options);
   map.integer("documents", method.documents, kFromZero);
   map.integer("prompt_tokens", method.prompt_tokens, kFromOne);
@@ -158,7 +170,7 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   if (!(method.top_p > 0))
     refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
   check_method_fits(map, method, kind);
-  if (kind != TaskKind::extract) only_for(map, {"null_bias"}, "task.kind extract");
+  if (kind != TaskKind::extract) only_for(map, {"null_bias", "cut_values"}, "task.kind extract");
   if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
 }
 
@@ -193,7 +205,11 @@ void read_confidence(YamlMap& map, Job& job, bool files) {
 
 void read_output(YamlMap map, Job& job, bool files) {
   Job::Output& output = job.output;
-  map.file_path("path", output.path);
+  if (const YamlPtr path = map.node("path")) {
+    const OutputPath read = read_output_path(*path, job.file, std::time(nullptr));
+    output.path = read.path;
+    output.dated = read.dated;
+  }
   map.file_path("reuse", output.reuse);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);

@@ -108,6 +108,7 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   map.choice("format", input.format, corpus_format_names());
   map.integer("limit", input.limit, kFromZero);
   read_choice(map, "too_long", input.too_long);
+  read_choice(map, "duplicate_ids", input.duplicate_ids);
   map.text("id", input.id);
   map.text("category", input.category);
   map.text_list("document", input.document);
@@ -156,6 +157,8 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
       if (input.questions.empty()) needs(map, "questions", "task.kind ask");
     }
   }
+  if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
+    needs(map, "id", "input.duplicate_ids refuse");
   if (files) find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
 }
 

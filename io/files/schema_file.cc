@@ -13,10 +13,15 @@ namespace sheaf {
 namespace {
 
 constexpr size_t kMostBytes = 128 << 20;  // of all categories, attributes that they share counted each time
-const std::vector<std::string> kTypes = {"text", "number", "enum", "list", "span"};
+const std::vector<std::string> kTypes = {"text",    "span", "number",  "integer", "enum",
+                                         "boolean", "date", "pattern", "list"};
 
 ValueType value_type(const std::string& name) {
   if (name == "number") return ValueType::number;
+  if (name == "integer") return ValueType::integer;
+  if (name == "boolean") return ValueType::boolean;
+  if (name == "date") return ValueType::date;
+  if (name == "pattern") return ValueType::pattern;
   if (name == "enum") return ValueType::enumeration;
   if (name == "span") return ValueType::span;
   return name == "list" ? ValueType::list : ValueType::text;
@@ -32,6 +37,7 @@ std::string checked_name(std::string name, const YamlPlace& place, std::string_v
 void read_options(const YamlPtr& node, Attribute& attribute, const YamlMap& map) {
   const bool is_enum = attribute.type == ValueType::enumeration;
   if (!node) {
+    if (attribute.type == ValueType::boolean) attribute.options = {"true", "false"};
     if (is_enum) refuse("{}: enum \"{}\" needs options: a list of its values", map.where(), attribute.name);
     return;
   }
@@ -55,6 +61,22 @@ void read_options(const YamlPtr& node, Attribute& attribute, const YamlMap& map)
   }
 }
 
+void read_pattern(YamlMap& map, Attribute& attribute) {
+  std::string pattern;
+  map.text("pattern", pattern);
+  const bool wanted = attribute.type == ValueType::pattern;
+  if (pattern.empty() == wanted)
+    refuse("{}: attribute \"{}\" has {}", map.where("pattern"), attribute.name,
+           wanted ? "the type pattern; add the key pattern, a regular expression"
+                  : "a pattern, but another type; set type: pattern or remove it");
+  if (!wanted) return;
+  try {
+    attribute.pattern = std::make_shared<const Pattern>(pattern);
+  } catch (const Error& error) {
+    refuse("{}: attribute \"{}\": {}", map.where("pattern"), attribute.name, error.what());
+  }
+}
+
 /// Reads what defines an attribute; its name is a key of the map, or already known (`name` not empty).
 Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   YamlMap map(node, name.empty() ? "attribute" : name);
@@ -70,9 +92,10 @@ Attribute read_attribute(const YamlPtr& node, const std::string& name) {
   map.choice("type", type, kTypes);
   map.text("unit", attribute.unit);
   const YamlPtr options = map.node("options");
-  map.finish();
   attribute.type = value_type(type);
-  if (!attribute.unit.empty() && attribute.type != ValueType::number)
+  read_pattern(map, attribute);
+  map.finish();
+  if (!attribute.unit.empty() && attribute.type != ValueType::number && attribute.type != ValueType::integer)
     refuse("{}: attribute \"{}\" has a unit but is not a number; set type: number or remove the unit",
            map.where("unit"), attribute.name);
   read_options(options, attribute, map);

@@ -3,12 +3,11 @@
 #include <string>
 #include <vector>
 
+#include "io/jobs/finished_run.h"
+
 namespace sheaf {
 
-struct ReviewSettings {
-  std::string run;                      ///< the finished folder
-  std::string input;                    ///< where the corpus is now; empty: where the run found it
-  std::string schema;                   ///< likewise
+struct ReviewSettings : RunPlaces {
   std::vector<std::string> attributes;  ///< to check; empty: all
   int64_t count = 100;                  ///< most values to check
   uint64_t seed = 0;

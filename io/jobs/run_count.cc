@@ -55,9 +55,9 @@ void RunCount::predict(std::optional<double> seconds, double error) {
   session_.predicted_error = error;
 }
 
-void RunCount::row(const Row& row, const Outcome& outcome) {
+void RunCount::row(const Record& record, const Row& row, const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
-  session_.statistics.row(row, outcome.answers);
+  session_.statistics.row(row, outcome.answers, record);
 }
 
 void RunCount::reject(const Reject& reject) {

@@ -27,7 +27,7 @@ class RunCount {
   /// The time that the steps so far were predicted to take, none where that means nothing, and how far off it
   /// may be, as a share.
   void predict(std::optional<double> seconds, double error);
-  void row(const Row& row, const Outcome& outcome);
+  void row(const Record& record, const Row& row, const Outcome& outcome);
   void reject(const Reject& reject);
   /// After a group was committed; saves the count now and then.
   void committed(const PipelineStats& pipeline);

@@ -11,8 +11,10 @@
 #include "core/base/stopwatch.h"
 #include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
+#include "core/report/rejects_text.h"
 #include "core/report/report_html.h"
 #include "core/task/record_row.h"
+#include "core/text/spelling.h"
 #include "io/answers/reuse.h"
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
@@ -20,6 +22,7 @@
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
 #include "io/files/hardware_file.h"
+#include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
 #include "io/jobs/workbench.h"
@@ -27,6 +30,7 @@
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/report_file.h"
+#include "io/run_folder/restart.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
@@ -50,7 +54,10 @@ class JobRun {
 
  private:
   const Job& job() const { return bench_.job(); }
+  const std::string& folder_path() const { return restart_ ? restart_->building() : job().output.path; }
   RunFolderOptions folder_options() const;
+  void open_folder();
+  RunEnd finished_before();
   Report describe_run(const EngineOptions& options) const;
   void count_step(const EngineStats& stats);
   const std::string& reused_run() const {
@@ -58,6 +65,7 @@ class JobRun {
   }
   void check_reuse() const;
   void check_limits();
+  void check_rows(const nlohmann::ordered_json& report);
   void open_answers();
 
   const RunSettings& settings_;
@@ -66,8 +74,10 @@ class JobRun {
   Workbench bench_;
 
   std::unique_ptr<Corpus> corpus_;
+  const RepeatedIds* ids_ = nullptr;  ///< the corpus, where its records have ids
   Shard shard_;
   nlohmann::ordered_json fingerprint_;
+  std::optional<Restart> restart_;
   std::optional<RunFolder> folder_;
   int64_t position_before_ = 0;  ///< where earlier sessions came to
 
@@ -94,13 +104,13 @@ class JobRun {
 
 RunFolderOptions JobRun::folder_options() const {
   RunFolderOptions options;
-  options.path = job().output.path;
+  options.path = folder_path();
   options.rows_per_file = job().output.rows_per_file;
   options.fingerprint = fingerprint_;
   options.sources = {job().input.path, job().task.schema};
   options.corpus_folder = common_folder(find_corpus_files(job().input.path, job().input.format).files);
   options.first_row = shard_.first;
-  options.restart = settings_.restart;
+  options.restart = restart_ && !restart_->is_begun(fingerprint_);
   if (job().output.format == OutputFormat::parquet) {
     options.ending = ".parquet";
     options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](
@@ -114,28 +124,50 @@ std::optional<RunEnd> JobRun::open() {
   corpus_ = bench_.corpus();
   shard_ = choose_shard(settings_.shard, *corpus_, job().engine.window);
   if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
+  if (!job().input.id.empty()) {
+    auto ids =
+        std::make_unique<RepeatedIds>(std::move(corpus_), job().input.duplicate_ids, job().output.path);
+    ids_ = ids.get();
+    corpus_ = std::move(ids);
+  }
 
   check_output_apart(job());
   check_reuse();
   if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
     refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
-  folder_.emplace(real_files(), folder_options());
-  if (folder_->finished()) {
-    listener_.note(fmt::format("{} is already finished: {} rows, {} rejects; use --restart to run it again",
-                               job().output.path, folder_->rows(), folder_->rejects()));
-    const std::string path = job().output.path + "/report.json";
-    return RunEnd{folder_->rejects() > 0 ? 1 : 0,
-                  true,
-                  file_size(path) ? read_report_file(path) : nlohmann::ordered_json(),
-                  {}};
-  }
+  open_folder();
+  if (folder_->finished()) return finished_before();
   if (!folder_->notice().empty()) listener_.note(folder_->notice());
   position_before_ = folder_->position();
   if (position_before_ > shard_.first)
     listener_.note(fmt::format("resuming after {} rows and {} rejects in {}", folder_->rows(),
-                               folder_->rejects(), job().output.path));
+                               folder_->rejects(), folder_path()));
   return std::nullopt;
+}
+
+void JobRun::open_folder() {
+  settle_restart(real_files(), job().output.path);
+  if (settings_.restart) {
+    restart_.emplace(real_files(), settle_path(job().output.path), settings_.keep_previous);
+  } else if (const std::string other = unfinished_restart(job().output.path); !other.empty()) {
+    listener_.note(fmt::format("{} holds a restart that is not finished; add --restart to resume it", other));
+  }
+  folder_.emplace(real_files(), folder_options());
+}
+
+RunEnd JobRun::finished_before() {
+  RunEnd end;
+  end.exit_code = folder_->rejects() > 0 ? 1 : 0;
+  end.was_finished = !restart_;
+  if (restart_)
+    restart_->swap();  // which the session that finished it did not come to
+  else
+    listener_.note(fmt::format("{} is already finished: {} rows, {} rejects; use --restart to run it again",
+                               job().output.path, folder_->rows(), folder_->rejects()));
+  const std::string path = job().output.path + "/report.json";
+  if (file_size(path)) end.report = read_report_file(path);
+  return end;
 }
 
 Report JobRun::describe_run(const EngineOptions& options) const {
@@ -176,9 +208,10 @@ void JobRun::wire() {
   open_answers();
   pipeline_->on_window = [this](int64_t position) {
     if (reuse_) reuse_->commit(position);
-    folder_->commit(position);
+    // Rows files end where windows do in any run, however often it was resumed.
+    folder_->commit(position, position % job().engine.window == 0);
     count_->committed(pipeline_->stats());
-    most_rejects_.check(folder_->rejects(), position - shard_.first, job().output.path);
+    most_rejects_.check(folder_->rejects(), position - shard_.first, folder_path());
   };
   engine_->on_step = [this](const EngineStats& stats) { count_step(stats); };
   records_to_come_ = corpus_->records_expected();
@@ -192,8 +225,9 @@ void JobRun::check_reuse() const {
     refuse(
         "output.reuse: with method.stacking: joint an answer depends on the other records of its prompt; set "
         "method.stacking: isolated, or leave output.reuse out");
-  if (settle_path(reused_run()) == settle_path(job().output.path))
-    refuse("output.reuse: {} is this run's own output.path; choose another output.path", reused_run());
+  if (!settings_.restart && settle_path(reused_run()) == settle_path(job().output.path))
+    refuse("output.reuse: {} is this run's own output.path; add --restart, or choose another output.path",
+           reused_run());
   std::error_code ignored;
   if (!std::filesystem::is_directory(reused_run(), ignored))
     refuse("output.reuse: {}: there is no such folder; name the output folder of a finished run",
@@ -210,7 +244,7 @@ void JobRun::open_answers() {
     if (!trouble.empty())
       listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
   }
-  answers_.emplace(real_files(), settle_path(job().output.path), position_before_);
+  answers_.emplace(real_files(), settle_path(folder_path()), position_before_);
   reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
                  earlier_ ? &*earlier_ : nullptr);
   pipeline_->known = &*reuse_;
@@ -254,7 +288,7 @@ bool JobRun::run() {
         [this](const Record& record, const Outcome& outcome) {
           Row row = record_row(*task_, record, outcome, job().output);
           if (scales_) scale_confidence(*scales_, row);
-          count_->row(row, outcome);
+          count_->row(record, row, outcome);
           folder_->row(row);
         },
         [this](const Reject& reject) {
@@ -276,9 +310,34 @@ bool JobRun::run() {
 
 RunEnd JobRun::interrupted() {
   count_->save();
-  return {130, false, nullptr,
-          fmt::format("{}; {} rows are safe in {}; rerun the same command to resume",
-                      limit_.empty() ? "interrupted" : limit_, folder_->rows(), job().output.path)};
+  const std::string resume = job().output.dated
+                                 ? fmt::format("add --set output.path={} to the command", job().output.path)
+                                 : "rerun the same command";
+  const int64_t ahead = pipeline_->stats().ahead;
+  const std::string more =
+      ahead > 0 ? fmt::format(" and the answers of {} more {}", ahead, plural("record", ahead)) : "";
+  const std::string kept = restart_ ? fmt::format("; {} is as it was", job().output.path) : "";
+  return {
+      130, false, nullptr,
+      fmt::format("{}; {}{} safe in {}{}; {} to resume", limit_.empty() ? "interrupted" : limit_,
+                  counted(folder_->rows(), "row"),
+                  more + (folder_->rows() == 1 && ahead == 0 ? " is" : " are"), folder_path(), kept, resume)};
+}
+
+/// A run that lost its whole corpus is no success.
+void JobRun::check_rows(const nlohmann::ordered_json& report) {
+  if (folder_->rows() > 0) return;
+  // A small corpus leaves some of many shards without a record.
+  const bool left_out =
+      shard_.count > 1 && shard_.first == shard_.end && bench_.corpus()->count_records() > 0;
+  if (settings_.allow_empty || left_out) {
+    listener_.note(fmt::format("{}: the run has no rows", job().output.path));
+    return;
+  }
+  count_->save();
+  folder_->show_rejects();
+  check_not_lost(job().input.path, folder_->rejects(), folder_->rejects(), report.at("reject_reasons"),
+                 folder_path() + "/rejects.jsonl");
 }
 
 RunEnd JobRun::finish() {
@@ -287,11 +346,13 @@ RunEnd JobRun::finish() {
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
         "start again with --restart, and do not change the corpus during the run",
         job().input.path);
-  if (folder_->rows() + folder_->rejects() == 0)
-    listener_.note(fmt::format("{}: the corpus is empty", job().input.path));
   nlohmann::ordered_json report = count_->report(pipeline_->stats());
+  check_rows(report);
+  if (ids_)
+    if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
   if (answers_) answers_->finish(answer_settings(fingerprint_));
   folder_->finish(report.dump(2) + "\n", report_html(report));
+  if (restart_) restart_->swap();
   return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};
 }
 

@@ -9,12 +9,15 @@ namespace sheaf {
 
 /// How a job is run, beside what it says itself.
 struct RunSettings {
-  bool restart = false;     ///< throw away what the output folder holds
-  std::string shard;        ///< "0/4"; empty: all of the corpus
-  std::string max_rejects;  ///< "100" or "2.5%"; empty: any number
-  double max_hours = 0;     ///< of this session, opening the model included; 0: any
-  double max_usd = 0;       ///< likewise, at the job's price; 0: any
-  std::string reuse;        ///< a run's folder in place of output.reuse; empty: as the job says
+  bool restart = false;  ///< run it again; what the output folder holds is replaced once the new run is whole
+  bool keep_previous = false;  ///< with it: what was there stays as OUTPUT.previous
+  bool allow_empty = false;    ///< a run without a row is a success
+  std::string shard;           ///< "0/4"; empty: all of the corpus
+  std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
+  double max_hours = 0;        ///< of this session, opening the model included; 0: any
+  double max_usd = 0;          ///< likewise, at the job's price; 0: any
+  std::string reuse;  ///< a run's folder in place of output.reuse; empty: as the job says. With `restart` it
+                      ///< may be the output folder itself
 };
 
 struct RunEnd {

@@ -183,7 +183,12 @@ ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
 
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
+  // Settings that earlier versions lack are told only where they matter, so that their runs can go on.
   if (!job.input.keep.empty()) print["job"]["input"]["keep"] = job.input.keep;
+  if (job.input.duplicate_ids != DuplicateIds::keep)
+    print["job"]["input"]["duplicate_ids"] = word_of(job.input.duplicate_ids);
+  if (job.method.cut_values != CutValues::keep)
+    print["job"]["method"]["cut_values"] = word_of(job.method.cut_values);
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print["model"] = model_files(job.model.path);

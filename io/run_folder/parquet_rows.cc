@@ -66,6 +66,11 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
         append_valid(cell, held);
       else
         append_text(cell, nlohmann::json(held).dump());
+    } else if constexpr (std::is_same_v<Held, bool>) {
+      type == arrow::Type::BOOL ? append_boolean(cell, held) : append_null(cell);
+    } else if constexpr (std::is_same_v<Held, int64_t>) {
+      if (type == arrow::Type::INT64) return append_integer(cell, held);
+      type == arrow::Type::DOUBLE ? append_finite(cell, static_cast<double>(held)) : append_null(cell);
     } else if constexpr (std::is_arithmetic_v<Held>) {
       type == arrow::Type::DOUBLE ? append_finite(cell, static_cast<double>(held)) : append_null(cell);
     } else if constexpr (std::is_same_v<Held, Texts>) {

@@ -15,6 +15,8 @@ using Type = TableColumn::Type;
 
 Type column_type(ValueType type) {
   if (type == ValueType::number) return Type::number;
+  if (type == ValueType::integer) return Type::integer;
+  if (type == ValueType::boolean) return Type::boolean;
   return type == ValueType::list ? Type::texts : Type::text;
 }
 

@@ -67,6 +67,11 @@ RowValue read_value(const ordered_json& value) {
   return value.get<std::vector<std::string>>();
 }
 
+/// Of an attribute, which may be true or false.
+RowValue read_attribute_value(const ordered_json& value) {
+  return value.is_boolean() ? RowValue(value.get<bool>()) : read_value(value);
+}
+
 template <class Value>
 std::optional<Value> read_member(const ordered_json& object, const std::string& key) {
   const auto at = object.find(key);
@@ -121,7 +126,7 @@ ExtractedValues read_values(const ordered_json& from) {
                      &confidence = about("confidence"), &margins = about("null_margins"),
                      &spans = about("spans");
   for (const auto& [name, value] : from.at("values").get_ref<const ordered_json::object_t&>()) {
-    RowAnswer answer{read_value(value)};
+    RowAnswer answer{read_attribute_value(value)};
     answer.note = read_member<std::string>(notes, name).value_or("");
     if (logprobs.is_object()) answer.logprob = read_member<double>(logprobs, name);
     if (raw.is_object()) answer.raw = read_member<std::string>(raw, name);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "io/base/list_changes.h"
+#include "io/run_folder/job_changes.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/row_line.h"
 
@@ -13,7 +13,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kJournalVersion = 1;
-constexpr size_t kChangesShown = 5;
 constexpr int64_t kLargestJournal = int64_t{4} << 30;
 constexpr const char* kMend = "start again with --restart, or choose another output.path";
 constexpr const char* kNotOurs = "choose a new or empty folder as output.path";
@@ -64,19 +63,53 @@ bool begins_as_journal(const std::string& path, size_t least) {
          rest.starts_with(std::string_view(head).substr(digits));
 }
 
+/// Whether no row is lost where the run is begun anew.
+bool is_without_rows(const JournalText& journal) {
+  return std::ranges::all_of(
+      journal.lines, [](const JournalLine& line) { return line.record.value("rows", ordered_json(0)) == 0; });
+}
+
 }  // namespace
+
+void check_own_folder(const std::string& path, bool replaced) {
+  const std::string journal = path + "/journal";
+  if (begins_as_journal(journal, 28)) return;
+  // A damaged one is known by the lock that every run leaves beside it.
+  if (file_size(journal) && file_size(path + "/.lock")) return;
+  std::string stranger;
+  for (const std::string& name : list_folder(path)) {
+    // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
+    const bool ours = name == "journal.part" ? begins_as_journal(fmt::format("{}/{}", path, name), 0)
+                                             : name.starts_with('.') && name != kMergeMark;
+    if (!ours && stranger.empty()) stranger = name;
+  }
+  if (stranger.empty()) return;
+  if (replaced && file_size(path + "/_SUCCESS") && file_size(path + "/manifest.json")) {
+    read_manifest(path, kNotOurs);  // of a merge, which has no journal
+    return;
+  }
+  refuse("{}: the folder contains {}, but no run of sheaf; {}", path, stranger, kNotOurs);
+}
+
+ordered_json started_as(const std::string& folder) {
+  const std::string journal = read_whole(folder + "/journal", kLargestJournal).value_or("");
+  const JournalText text = read_journal(journal.substr(0, journal.find('\n') + 1));
+  return text.lines.empty() ? ordered_json() : text.lines[0].record.value("fingerprint", ordered_json());
+}
 
 RunFolder::RunFolder(FileLayer& files, RunFolderOptions options)
     : files_(files), options_(std::move(options)) {
   if (options_.path.empty()) refuse("output.path is empty");
   options_.path = settle_path(options_.path);
   if (check_finished()) return;
-  check_ours();  // first, so that nothing of this run is left in a folder that it refuses
+  check_own_folder(
+      options_.path,
+      options_.restart);  // first, so that nothing of this run is left in a folder that it refuses
   files_.make_folder(options_.path);
   lock_ = files_.lock(options_.path);
   notice_ = lock_->notice();
   if (check_finished()) return;  // by another process meanwhile
-  check_ours();
+  check_own_folder(options_.path, options_.restart);
   open_folder();
 }
 
@@ -94,27 +127,6 @@ void RunFolder::open_folder() {
   saved_progress_ = read_whole(path("progress.json")).value_or("");
 }
 
-/// A mistaken output.path must not cost somebody else's files, whatever their names are.
-void RunFolder::check_ours() const {
-  const std::string journal = path("journal");
-  if (begins_as_journal(journal, 28)) return;
-  // A damaged one is known by the lock that every run leaves beside it.
-  if (file_size(journal) && file_size(path(".lock"))) return;
-  std::string stranger;
-  for (const std::string& name : list_folder(options_.path)) {
-    // Hidden files are nothing to us; a first journal may have been cut off before it had its name.
-    const bool ours = name == "journal.part" ? begins_as_journal(path(name), 0)
-                                             : name.starts_with('.') && name != kMergeMark;
-    if (!ours && stranger.empty()) stranger = name;
-  }
-  if (stranger.empty()) return;
-  if (options_.restart && file_size(path("_SUCCESS")) && file_size(path("manifest.json"))) {
-    read_manifest(options_.path, kNotOurs);  // of a merge, which has no journal
-    return;
-  }
-  refuse("{}: the folder contains {}, but no run of sheaf; {}", options_.path, stranger, kNotOurs);
-}
-
 std::string RunFolder::rows_name(int64_t file) const {
   return fmt::format("rows-{:05}{}", file, options_.ending);
 }
@@ -126,7 +138,7 @@ std::string RunFolder::staged_rows(int64_t file) const {
 bool RunFolder::check_finished() {
   if (options_.restart || !file_size(path("_SUCCESS"))) return false;
   const Manifest manifest = read_manifest(options_.path, kMend);
-  check_same(manifest.fingerprint);
+  check_same(manifest.fingerprint, true);
   for (const PublishedFile& file : manifest.files)
     if (file_size(path(file.name)) != file.bytes)
       refuse("{}: the run is finished, but {} is missing or does not have its {} bytes; {}", options_.path,
@@ -137,14 +149,18 @@ bool RunFolder::check_finished() {
   return true;
 }
 
-void RunFolder::check_same(const ordered_json& fingerprint) const {
-  std::vector<std::string> changes = list_changes(fingerprint, options_.fingerprint);
+void RunFolder::check_same(const ordered_json& fingerprint, bool finished) const {
+  const std::string changes = describe_changes(fingerprint, options_.fingerprint);
   if (changes.empty()) return;
-  const size_t all = changes.size();
-  changes.resize(std::min(all, kChangesShown));
-  if (all > kChangesShown) changes.push_back(fmt::format("{} more", all - kChangesShown));
-  refuse("{}: the folder contains the run of another job: {}; undo these changes to resume it, {}",
-         options_.path, fmt::join(changes, ", "), kMend);
+  if (!finished)
+    refuse("{}: the folder holds the unfinished run of another job: {}; undo these changes to resume it, {}",
+           options_.path, changes, kMend);
+  refuse(
+      "{0}: the folder holds a finished run of another job: {1}; use --restart to replace it once the new "
+      "run "
+      "is finished, --restart --reuse {0} to decode only what changed, or another output.path (it may have "
+      "{{date}}, {{time}} and {{job}} in it)",
+      options_.path, changes);
 }
 
 void RunFolder::begin() {
@@ -181,7 +197,12 @@ void RunFolder::resume(const std::string& text) {
   if (head.contains("empty")) return begin();  // a restart got no further
   std::vector<Progress> places;
   try {
-    check_same(head.at("fingerprint"));
+    if (is_without_rows(journal) && head.at("fingerprint") != options_.fingerprint) {
+      notice_ += fmt::format("{}: the run there was another job's and has no rows yet; it begins anew",
+                             options_.path);
+      return begin();
+    }
+    check_same(head.at("fingerprint"), false);
     places = read_places(journal);
   } catch (const ordered_json::exception&) {
     refuse("{}: a line was not written by sheaf; {}", path("journal"), kMend);
@@ -229,7 +250,7 @@ void RunFolder::resume(const std::string& text) {
   };
   cut(rows_file_, staged_rows(file), at_.file_bytes);
   cut(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes);
-  if (at_.file_rows >= options_.rows_per_file) publish();
+  if (at_.may_end && at_.file_rows >= options_.rows_per_file) publish();
 }
 
 /// Every line is a place where the run could go on, as long as the files hold what it says. The sums of the
@@ -260,6 +281,7 @@ std::vector<RunFolder::Progress> RunFolder::read_places(const JournalText& journ
       place.file_sha256 = line.at("file_sha256");
       place.rejects_bytes = line.at("rejects_bytes");
       place.rejects_sha256 = line.at("rejects_sha256");
+      place.may_end = line.value("may_end", true);
       check(place.position >= before.position && place.rows >= before.rows &&
             place.rejects >= before.rejects && place.file_rows >= before.file_rows &&
             place.file_bytes >= before.file_bytes && place.rejects_bytes >= before.rejects_bytes);
@@ -321,13 +343,14 @@ void RunFolder::append(std::unique_ptr<OutputFile>& file, const std::string& sta
   file->sync();
 }
 
-void RunFolder::commit(int64_t position) {
+void RunFolder::commit(int64_t position, bool may_end) {
   if (position == at_.position && group_rows_.empty() && group_rejects_.empty()) return;
   lock_->check();
   if (!group_rows_.empty()) append(rows_file_, staged_rows(at_.file), at_.file_bytes == 0, group_rows_);
   if (!group_rejects_.empty())
     append(rejects_file_, "rejects.jsonl.part", at_.rejects_bytes == 0, group_rejects_);
   at_.position = position;
+  at_.may_end = may_end;
   at_.rows += group_row_count_;
   at_.rejects += group_reject_count_;
   at_.file_rows += group_row_count_;
@@ -338,15 +361,17 @@ void RunFolder::commit(int64_t position) {
   group_rows_.clear();
   group_rejects_.clear();
   group_row_count_ = group_reject_count_ = 0;
-  journal_->append({{"position", at_.position},
+  ordered_json line{{"position", at_.position},
                     {"rows", at_.rows},
                     {"rejects", at_.rejects},
                     {"file_rows", at_.file_rows},
                     {"file_bytes", at_.file_bytes},
                     {"file_sha256", at_.file_sha256},
                     {"rejects_bytes", at_.rejects_bytes},
-                    {"rejects_sha256", at_.rejects_sha256}});
-  if (at_.file_rows >= options_.rows_per_file) publish();
+                    {"rejects_sha256", at_.rejects_sha256}};
+  if (!may_end) line["may_end"] = false;
+  journal_->append(line);
+  if (may_end && at_.file_rows >= options_.rows_per_file) publish();
 }
 
 /// A file of another format than lines, such as Parquet, cannot grow again after a kill. So every row is
@@ -425,16 +450,20 @@ void RunFolder::save_progress(const std::string& text) {
   write_file("progress.json", text);
 }
 
+void RunFolder::show_rejects() {
+  if (!rejects_file_) append(rejects_file_, "rejects.jsonl.part", true, "");
+  lock_->check();
+  files_.rename(path("rejects.jsonl.part"), path("rejects.jsonl"));
+  files_.sync_folder(options_.path);
+}
+
 void RunFolder::finish(const std::string& report, const std::string& page) {
   // A job without rows still has a rows file.
   if (at_.file_rows > 0 || published_.empty()) {
     if (!rows_file_) append(rows_file_, staged_rows(at_.file), true, "");
     publish();
   }
-  if (!rejects_file_) append(rejects_file_, "rejects.jsonl.part", true, "");
-  lock_->check();
-  files_.rename(path("rejects.jsonl.part"), path("rejects.jsonl"));
-  files_.sync_folder(options_.path);
+  show_rejects();
   remove_files(at_.file);
   write_file("manifest.json", manifest_json(manifest()).dump(2) + "\n");
   write_file("report.json", report);

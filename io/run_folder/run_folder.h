@@ -18,7 +18,7 @@ namespace sheaf {
 
 struct RunFolderOptions {
   std::string path;
-  int64_t rows_per_file = 1000000;  ///< a rows file ends with the group that reaches it
+  int64_t rows_per_file = 1000000;  ///< a rows file ends with the group that reaches it, or a later one
   /// Everything that decides what the rows are, as nested JSON; a folder goes on only under an equal one.
   nlohmann::ordered_json fingerprint;
   RunSources sources = {};
@@ -30,6 +30,14 @@ struct RunFolderOptions {
   /// Makes the writer of a rows file of that ending; empty: the rows file is JSON lines.
   std::function<std::unique_ptr<RowsWriter>(OutputFile& target)> writer;
 };
+
+/// Refuses a folder that holds other files than those of a run, so that a mistaken output.path costs nobody
+/// theirs. `replaced`: a finished merge may be there too.
+void check_own_folder(const std::string& path, bool replaced);
+
+/// What the run in a folder was started as (RunFolderOptions::fingerprint); null where there is none, or none
+/// that can be read.
+nlohmann::ordered_json started_as(const std::string& folder);
 
 /// The folder of a run: rows-00000.jsonl…, rejects.jsonl, journal, manifest.json, report.json, and _SUCCESS
 /// last; progress.json until then. Rows come in groups. A group is committed when its rows and rejects are
@@ -51,8 +59,11 @@ class RunFolder {
   /// Text that is not UTF-8 is written with replacement characters.
   void row(const Row& row);
   void reject(const Reject& reject);
-  /// Ends a group: the corpus was read up to row `position`.
-  void commit(int64_t position);
+  /// Ends a group: the corpus was read up to row `position`. A rows file that is full ends with the first
+  /// group after which it `may_end`.
+  void commit(int64_t position, bool may_end = true);
+  /// Gives rejects.jsonl its name though the run is not finished; nothing may be written after it.
+  void show_rejects();
   /// Keeps what the session counted, for the next one should this one be killed. Not part of a group.
   void save_progress(const std::string& text);
   /// What an earlier session saved; empty: nothing.
@@ -66,6 +77,7 @@ class RunFolder {
     int64_t position = 0, rows = 0, rejects = 0;
     int64_t file = 0, file_rows = 0, file_bytes = 0;  // the rows file being filled
     int64_t rejects_bytes = 0;
+    bool may_end = true;  // the rows file, here
     std::string file_sha256 = sha256(""), rejects_sha256 = sha256("");
   };
 
@@ -73,9 +85,8 @@ class RunFolder {
   std::string rows_name(int64_t file) const;
   std::string staged_rows(int64_t file) const;
   bool check_finished();
-  void check_ours() const;
   void open_folder();
-  void check_same(const nlohmann::ordered_json& fingerprint) const;
+  void check_same(const nlohmann::ordered_json& fingerprint, bool finished) const;
   void begin();
   void resume(const std::string& text);
   std::vector<Progress> read_places(const JournalText& journal);

@@ -79,7 +79,7 @@ TEST_F(ChatTemplateChoice, OfAFileIsPartOfTheJob) {
   scratch_.write("mine.yaml", "user_open: '<<'\nturn: '>'\n");
   const Ran changed = run(set);
   EXPECT_EQ(changed.exit_code, 2);
-  EXPECT_NE(changed.err.find("chat.bytes was 25 and is now 26"), std::string::npos) << changed.err;
+  EXPECT_NE(changed.err.find("the chat template (model.chat) changed"), std::string::npos) << changed.err;
 
   scratch_.write("mine.yaml", "user_open: '<'\n");
   const Ran wrong = run(set);

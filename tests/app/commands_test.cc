@@ -133,7 +133,9 @@ TEST(Run, BadRowsGoToTheRejectsAndTheRestGoesOn) {
       "run configs/demo.yaml --set method.max_value_tokens=4 --set input.document=title --set input.path=" +
           corpus + " --set output.path=" + scratch.file("out"));
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
-  EXPECT_NE(ran.out.find("rejects " + scratch.file("out/rejects.jsonl") + "\n"), std::string::npos)
+  EXPECT_NE(
+      ran.out.find("rejects 4 of 6 records (67 %); all are in " + scratch.file("out/rejects.jsonl") + "\n"),
+      std::string::npos)
       << ran.out;
   const auto rows = read_json_lines(read_text(scratch.file("out/rows-00000.jsonl")));
   ASSERT_EQ(rows.size(), 2u);

@@ -243,7 +243,7 @@ TEST_F(Foreign, NamesThatAreNotUtf8AreNames) {
     EXPECT_TRUE(fs::exists(scratch_.file("out/_SUCCESS")));
   }
   fs::rename(scratch_.file("in/\xff\x1b.jsonl"), scratch_.file("in/\xfd.jsonl"));
-  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl was removed"});
+  expect_refusal(run_sheaf(scratch_, line), {"\\xff\\x1b.jsonl is gone"});
 }
 
 TEST_F(Foreign, AJobFromAPipeWithAWriterIsRead) {

@@ -199,7 +199,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
       EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
     ++commands;
   }
-  EXPECT_EQ(commands, 19u);
+  EXPECT_EQ(commands, 20u);
 }
 
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {

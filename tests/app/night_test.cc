@@ -198,7 +198,7 @@ TEST_F(Night, AChangedModelIsRefused) {
   std::ofstream(weights, std::ios::binary) << bytes;
   const Ran ran = run_sheaf(scratch_, "run " + job + " --quiet");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("model."), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("the model changed: "), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("--restart"), std::string::npos) << ran.err;
   EXPECT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --restart").exit_code, 0);
 }

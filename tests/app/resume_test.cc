@@ -111,12 +111,38 @@ TEST_F(Resume, ASignalStopsItForNow) {
   // Another job may not go on here, and says why.
   const Ran other = run_sheaf(scratch_, command(more + " --set method.seed=4"));
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_NE(other.err.find("job.method.seed was 0 and is now 4"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("method.seed was 0 and is now 4"), std::string::npos) << other.err;
   // Nor may the same one once its corpus has changed.
   std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << "{}\n";
   const Ran changed = run_sheaf(scratch_, command(more));
   EXPECT_EQ(changed.exit_code, 2);
-  EXPECT_NE(changed.err.find("corpus.jsonl.bytes was"), std::string::npos) << changed.err;
+  EXPECT_NE(changed.err.find("the corpus changed: corpus.jsonl has"), std::string::npos) << changed.err;
+}
+
+TEST_F(Resume, RecordsOfAWindowAreSafeBeforeItIsComplete) {
+  // One window, and long answers one after the other.
+  const std::string more = " --set engine.window=100000 --set method.max_value_tokens=400";
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + more)).exit_code, 1);
+  Running job(command(to("out") + more + " --set engine.prompts=1") + " 2>" + scratch_.file("err"));
+  // The head of the journal and a group, which nothing but time has ended.
+  ASSERT_TRUE(job.wait_until([&] { return journal_lines(scratch_.file("out")) >= 2; }));
+  job.send(SIGINT);
+  ASSERT_EQ(job.end(), 130);
+  const std::string rows = read_text(scratch_.file("out/rows-00000.jsonl.part"));
+  const auto count = std::count(rows.begin(), rows.end(), '\n');
+  EXPECT_GT(count, 0);
+  EXPECT_LT(count, kRows - 1);
+  EXPECT_NE(read_text(scratch_.file("err")).find(std::to_string(count) + " rows are safe"),
+            std::string::npos);
+  const Ran resumed = run_sheaf(scratch_, command(to("out") + more));
+  ASSERT_EQ(resumed.exit_code, 1) << resumed.err;
+  auto expected = files("whole"), found = files("out");
+  // These tell groups apart, which time has made.
+  for (const char* name : {"journal", "answers.log", "answers.json", "answers.table"}) {
+    expected.erase(name);
+    found.erase(name);
+  }
+  EXPECT_EQ(found, expected);
 }
 
 TEST_F(Resume, AFileThatMayNotGrowIsAFullDisk) {

@@ -39,12 +39,21 @@ class FaultyFiles : public FileLayer {
   void make_folder(const std::string& path) override {
     act([&] { real_files().make_folder(path); });
   }
+  void remove_folder(const std::string& path) override {
+    act([&] { real_files().remove_folder(path); });
+  }
+  bool exchange(const std::string& a, const std::string& b) override {
+    if (!can_exchange) return false;
+    act([&] { real_files().exchange(a, b); });
+    return true;
+  }
   void sync_folder(const std::string&) override {
     act([] {});
   }
   std::unique_ptr<FolderLock> lock(const std::string& folder) override { return real_files().lock(folder); }
 
   int done() const { return done_; }
+  bool can_exchange = true;
 
  private:
   class File : public OutputFile {
@@ -131,6 +140,8 @@ class PowerLossFiles : public FileLayer {
     real_files().make_folder(path);
     for (std::string made = path; !made.empty() && folders_.insert(made).second;) made = folder_of(made);
   }
+  void remove_folder(const std::string&) override { fail("not remembered here"); }
+  bool exchange(const std::string&, const std::string&) override { fail("not remembered here"); }
   void sync_folder(const std::string& path) override {
     count();
     for (const auto& change : changes_[path]) change(durable_names_);

@@ -119,6 +119,8 @@ TEST(ForeignFolder, AMergeIntoAReplacedFolderIsRefused) {
     void rename(const std::string& from, const std::string& to) override { real_files().rename(from, to); }
     void remove(const std::string& path) override { real_files().remove(path); }
     void make_folder(const std::string& path) override { real_files().make_folder(path); }
+    void remove_folder(const std::string& path) override { real_files().remove_folder(path); }
+    bool exchange(const std::string& a, const std::string& b) override { return real_files().exchange(a, b); }
     void sync_folder(const std::string& path) override { real_files().sync_folder(path); }
     std::unique_ptr<FolderLock> lock(const std::string& folder) override { return real_files().lock(folder); }
 

@@ -39,7 +39,8 @@ RunFolderOptions make_options(const std::string& path, Format format) {
   RunFolderOptions options;
   options.path = path;
   options.rows_per_file = 6;
-  options.fingerprint = {{"job", {{"method", {{"documents", 6}}}}}, {"corpus", {{"a/b.jsonl", 12}}}};
+  options.fingerprint = {{"job", {{"method", {{"documents", 6}}}}},
+                         {"corpus", {{"a/b.jsonl", {{"bytes", 12}}}}}};
   if (format == kLines) return options;
   options.ending = ".parquet";
   options.writer = [format](OutputFile& target) -> std::unique_ptr<RowsWriter> {
@@ -347,9 +348,10 @@ TEST_P(RunFolderTest, RefusesAChangedJobAndSaysWhatChanged) {
   leave_unfinished(options());
   auto changed = options();
   changed.fingerprint["job"]["method"]["documents"] = 4;
-  changed.fingerprint["corpus"] = {{"a/b.jsonl", 13}};
+  changed.fingerprint["corpus"] = {{"a/b.jsonl", {{"bytes", 13}}}};
   const std::string message = error_of([&] { RunFolder(quick_files(), changed); });
-  EXPECT_NE(message.find("job.method.documents was 6 and is now 4, corpus.a/b.jsonl was 12 and is now 13"),
+  EXPECT_NE(message.find("the corpus changed: a/b.jsonl has 13 bytes instead of 12; method.documents was 6 "
+                         "and is now 4"),
             std::string::npos)
       << message;
   EXPECT_NE(message.find("--restart"), std::string::npos);

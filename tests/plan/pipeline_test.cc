@@ -283,6 +283,53 @@ class InterruptedCorpus : public ListCorpus {
   std::atomic<bool>& flag_;
 };
 
+TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
+  // Records 0 and 2 share a bin, which comes first: 2 is complete before 1.
+  const std::vector<std::variant<Record, Reject>> rows = {
+      make_record(0, "tea", "9"), Reject{}, make_record(2, "cup", "8"), make_record(3, "tea", "7"),
+      make_record(4, "cup", "6")};
+  ModelConfig config;
+  config.vocab = 10;
+  CountingBackend backend(config, 1, 32);
+  const StopRules rules(10, {});
+  std::atomic<bool> interrupted = false;
+  EngineOptions options{.tokens_per_step = 32, .pages = 100, .page_size = 4};
+  options.interrupted = &interrupted;
+  options.prompts = 1;
+  Remembered known;
+  int64_t position = 0;
+  std::vector<int> ids;
+  const auto session = [&](int64_t stop_at) {
+    interrupted = false;
+    Engine engine(backend, rules, options);
+    CountTask task;
+    Job::Method method;
+    method.documents = 1;
+    Planner planner(make_builder(method), {1000, 1000, [](const Stack&) { return true; }});
+    ListCorpus corpus(rows);
+    corpus.skip_to(position);
+    Pipeline pipeline(corpus, task, planner, engine, 100);
+    pipeline.known = &known;
+    pipeline.on_window = [&](int64_t end) { position = end; };
+    engine.on_step = [&](const EngineStats&) {
+      if (pipeline.stats().decoded == stop_at) interrupted = true;
+    };
+    pipeline.run([&](const Record& record, const Outcome&) { ids.push_back(record.id.get<int>()); },
+                 [&](const Reject&) { ids.push_back(-1); });
+    return std::pair{pipeline.stats(), engine.stats().answers};
+  };
+  const auto [first, decoded] = session(2);
+  EXPECT_EQ(ids, std::vector<int>{0});
+  EXPECT_EQ(position, 1) << "the reject comes with the record after it";
+  EXPECT_EQ(first.ahead, 1) << "record 3";
+  EXPECT_EQ(known.answers.size(), 6u);
+  const auto [second, more] = session(-1);
+  EXPECT_EQ(ids, (std::vector<int>{0, -1, 2, 3, 4}));
+  EXPECT_EQ(position, 5);
+  EXPECT_EQ(more, 6) << "of records 2 and 4";
+  EXPECT_EQ(second.reused, 3);
+}
+
 TEST(Pipeline, HalfAWindowIsNeverEnded) {
   // Rejects only: such a window needs no decoding to be complete.
   std::vector<std::variant<Record, Reject>> rows(10, Reject{});

@@ -46,7 +46,7 @@ TEST(AddReports, TwoSessionsCountAsOneRun) {
   EXPECT_NEAR(sum["cost"]["usd"].get<double>(), whole["cost"]["usd"].get<double>() * 52 / 51, 1e-9);
   // What those differences lead to is left out of the comparison.
   for (ordered_json* report : {&sum, &whole}) {
-    for (const char* key : {"sessions", "throughput", "cost", "per_step"}) report->erase(key);
+    for (const char* key : {"sessions", "throughput", "cost", "per_step", "sample"}) report->erase(key);
     for (const char* key : {"total", "open", "other"}) (*report)["seconds"].erase(key);
   }
   expect_close(sum, whole, "");
@@ -80,8 +80,9 @@ TEST(AddReports, HistogramsOfAnyWidthAddUp) {
 
 TEST(AddReports, CategoriesAndReasonsAddUp) {
   Report a = made_up_report(8, "Shoes"), b = made_up_report(4, "Tea");
-  const auto reject = [](Report& report, const char* reason) {
+  auto reject = [line = 0](Report& report, const char* reason) mutable {
     Reject row;
+    row.place = {"some/a.jsonl", ++line};
     row.reason = reason;
     report.statistics.reject(row);
   };
@@ -93,10 +94,14 @@ TEST(AddReports, CategoriesAndReasonsAddUp) {
   const ordered_json again = add_reports(sum, report_json(made_up_report(8, "Shoes")));
   for (const auto& category : again["values"])
     EXPECT_EQ(category["rows"], category["category"] == "Tea" ? 4 : 16);
-  EXPECT_EQ(
-      sum["reject_reasons"],
-      (ordered_json{{{"kind", "the document is empty"}, {"records", 2}, {"example", "the document is empty"}},
-                    {{"kind", "not a JSON object"}, {"records", 1}, {"example", "not a JSON object"}}}));
+  EXPECT_EQ(sum["reject_reasons"], (ordered_json{{{"kind", "the document is empty"},
+                                                  {"records", 2},
+                                                  {"example", "the document is empty"},
+                                                  {"place", "a.jsonl:1"}},
+                                                 {{"kind", "not a JSON object"},
+                                                  {"records", 1},
+                                                  {"example", "not a JSON object"},
+                                                  {"place", "a.jsonl:3"}}}));
   EXPECT_EQ(test::xml_fault(report_html(again)), "");
 }
 
@@ -118,8 +123,8 @@ TEST(AddReports, WhatIsNoReportThrows) {
   const ordered_json good = report_json(made_up_report(3));
   for (const auto& [key, value] : good.items()) {
     if (key == "version" || key == "job" || key == "model" || key == "backend" || key == "method" ||
-        key == "chat" || key == "predicted" || key == "reused" || key.ends_with("_per_second") ||
-        key.ends_with("_per_step"))
+        key == "chat" || key == "predicted" || key == "reused" || key == "sample" ||
+        key.ends_with("_per_second") || key.ends_with("_per_step"))
       continue;  // taken from the later one, or made anew
     ordered_json part = good;
     part.erase(key);

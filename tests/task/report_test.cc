@@ -25,6 +25,7 @@ int64_t sum_of(const ordered_json& list) {
 
 Reject reject_of(const std::string& reason) {
   Reject reject;
+  reject.place = {"some/corpus.jsonl", 4};
   reject.reason = reason;
   return reject;
 }
@@ -112,10 +113,20 @@ TEST(Report, CountsValuesByCategoryAndAttribute) {
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0]["category"], "Shoes");
   EXPECT_EQ(values[0]["rows"], 8);
-  EXPECT_EQ(values[0]["attributes"][0],
-            ordered_json({{"name", "Colour"}, {"asked", 8}, {"found", 6}, {"noted", 2}}));
-  EXPECT_EQ(values[0]["attributes"][1],
-            ordered_json({{"name", "Size"}, {"asked", 8}, {"found", 8}, {"noted", 0}}));
+  EXPECT_EQ(values[0]["attributes"][0], ordered_json({{"name", "Colour"},
+                                                      {"asked", 8},
+                                                      {"found", 6},
+                                                      {"noted", 2},
+                                                      {"cut", 0},
+                                                      {"literal", 0},
+                                                      {"common", {{{"value", "red"}, {"rows", 6}}}}}));
+  EXPECT_EQ(values[0]["attributes"][1], ordered_json({{"name", "Size"},
+                                                      {"asked", 8},
+                                                      {"found", 8},
+                                                      {"noted", 0},
+                                                      {"cut", 0},
+                                                      {"literal", 0},
+                                                      {"common", {{{"value", "42"}, {"rows", 8}}}}}));
 }
 
 TEST(Report, CountsAnswersOfNestedAndSingleQuestions) {
@@ -152,9 +163,10 @@ TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
   statistics.add_to(json);
   const ordered_json& reasons = json["reject_reasons"];
   ASSERT_EQ(reasons.size(), 21u);
-  EXPECT_EQ(
-      reasons[0],
-      ordered_json({{"kind", "N tokens do not fit"}, {"records", 7}, {"example", "900 tokens do not fit"}}));
+  EXPECT_EQ(reasons[0], ordered_json({{"kind", "N tokens do not fit"},
+                                      {"records", 7},
+                                      {"example", "900 tokens do not fit"},
+                                      {"place", "corpus.jsonl:4"}}));
   EXPECT_EQ(reasons[1]["kind"], "the category \"…\" is unknown");
   EXPECT_EQ(reasons[1]["records"], 5);
   EXPECT_EQ(reasons[20]["kind"], "other reasons");
@@ -162,6 +174,34 @@ TEST(Report, GroupsRejectsByKindAndKeepsTheMostFrequent) {
   for (const auto& reason : reasons) rows += reason["records"].get<int64_t>();
   EXPECT_EQ(rows, 2013);
   EXPECT_NO_THROW(json.dump());
+}
+
+TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
+  CommonValues values;
+  for (int i = 0; i < 3000; ++i) values.add(i % 3 == 0 ? "10K" : fmt::format("v{}", i));
+  const ordered_json found = values.json();
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found[0]["value"], "10K");
+  EXPECT_LE(found[0]["rows"], 1000);
+  EXPECT_GE(found[0]["rows"], 990) << "it comes early and never leaves";
+  for (size_t i = 1; i < found.size(); ++i) EXPECT_LE(found[i]["rows"], 1);
+  CommonValues few;
+  for (const char* value : {"b", "a", "b", "c"}) few.add(value);
+  ordered_json sum = few.json();
+  EXPECT_EQ(sum, ordered_json({{{"value", "b"}, {"rows", 2}},
+                               {{"value", "a"}, {"rows", 1}},
+                               {{"value", "c"}, {"rows", 1}}}));
+  add_common_values(found, sum);
+  EXPECT_EQ(sum.size(), 5u);
+  EXPECT_EQ(sum[0]["value"], "10K");
+  EXPECT_EQ(sum[1]["value"], "b");
+}
+
+TEST(ReportPage, MarksAValueThatIsEverywhere) {
+  const std::string page = report_html(report_json(made_up_report(8)));
+  EXPECT_NE(page.find("<b class=\"bad\">100 % of the values are “42”</b>"), std::string::npos);
+  EXPECT_NE(page.find("0 % literally in the document"), std::string::npos);
+  EXPECT_NE(page.find("2 null"), std::string::npos);
 }
 
 TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {

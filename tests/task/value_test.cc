@@ -17,6 +17,11 @@ const Attribute kEnum{"Roast", "", ValueType::enumeration, {"light", "Dark", "no
 const Attribute kList{"Notes", "", ValueType::list};
 const Attribute kCases{"Grade", "", ValueType::enumeration, {"a", "A", " b ", "null"}};
 
+const Attribute kInteger{"Bags", "", ValueType::integer, {}, "bags"};
+const Attribute kBoolean{"Organic", "", ValueType::boolean, {"true", "false"}};
+const Attribute kDate{"Picked", "", ValueType::date};
+const Attribute kPattern{"Code", "", ValueType::pattern, {}, "", std::make_shared<Pattern>("[A-Z]{2}-\\d+")};
+
 json json_of(const RowAnswer& answer) {
   return std::visit([](const auto& held) { return json(held); }, answer.value);
 }
@@ -38,6 +43,30 @@ struct Case {
 TEST(Value, ReadsWhatModelsWrite) {
   const std::vector<Case> cases{
       {kText, " \"Diesel\",\n", false, "Diesel", false},
+      {kInteger, " 20,", false, 20, false},
+      {kInteger, " 20.0,", false, 20, false},
+      {kInteger, " \"20 bags\",", false, 20, false},
+      {kInteger, " 2.5,", false, nullptr, true},
+      {kInteger, " \"2.5 bags\",", false, nullptr, true},
+      {kInteger, " \"many\",", false, nullptr, true},
+      {kInteger, " null", false, nullptr, false},
+      {kBoolean, " true", false, true, false},
+      {kBoolean, " false,", false, false, false},
+      {kBoolean, " \"Yes\",", false, true, false},
+      {kBoolean, " \"no\",", false, false, false},
+      {kBoolean, " \"n/a\",", false, nullptr, true},
+      {kBoolean, " 1,", false, nullptr, true},
+      {kBoolean, " null", false, nullptr, false},
+      {kDate, " \"2026-03-01\",", false, "2026-03-01", false},
+      {kDate, " \"1 March 2026\",", false, "2026-03-01", false},
+      {kDate, " \"03/04/2026\",", false, nullptr, true},
+      {kDate, " \"2026\",", false, nullptr, true},
+      {kDate, " 2026,", false, nullptr, true},
+      {kPattern, " \"AB-12\",", false, "AB-12", false},
+      {kPattern, " \"AB-\",", false, nullptr, true},
+      {kPattern, " \"AB-12", true, "AB-12", true},
+      {kPattern, " 12,", false, nullptr, true},
+      {kPattern, " null", false, nullptr, false},
       {kText, " \"Diesel\"\n}", false, "Diesel", false},
       {kText, " null,\n", false, nullptr, false},
       {kText, " \"N/A\",\n", false, nullptr, true},
@@ -141,7 +170,15 @@ TEST(Value, IsOfItsTypeOrNullWhateverTheModelWrote) {
     const bool cut = round % 2;
     const RowAnswer answer = read_value(kText, text, cut);
     const json a = json_of(answer), n = json_of(read_value(kNumber, text, cut)),
-               e = json_of(read_value(kEnum, text, cut)), l = json_of(read_value(kList, text, cut));
+               e = json_of(read_value(kEnum, text, cut)), l = json_of(read_value(kList, text, cut)),
+               i = json_of(read_value(kInteger, text, cut)), b = json_of(read_value(kBoolean, text, cut));
+    ASSERT_TRUE(i.is_null() || i.is_number_integer()) << text;
+    ASSERT_TRUE(b.is_null() || b.is_boolean()) << text;
+    for (const Attribute* rare : {&kDate, &kPattern}) {
+      const RowAnswer value = read_value(*rare, text, cut);
+      ASSERT_TRUE(json_of(value).is_null() || json_of(value).is_string()) << text;
+      ASSERT_NO_THROW((void)json(value.note).dump()) << text;
+    }
     ASSERT_TRUE(a.is_null() || a.is_string()) << text;
     ASSERT_TRUE(n.is_null() || n.is_number()) << text;
     ASSERT_TRUE(e.is_null() || e == "light" || e == "Dark" || e == "none") << text;

@@ -1,0 +1,100 @@
+#include "core/report/row_sample.h"
+
+#include <fmt/ranges.h>
+
+#include "core/base/random_stream.h"
+#include "core/task/value.h"
+#include "core/text/spelling.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kSampleRows = 8, kSampleValues = 60;
+constexpr size_t kLongestText = 1000, kLongestValue = 200;  // bytes
+
+uint64_t lot_of(const std::string& id, std::string_view text) {
+  return mix(hash_text(id), hash_text(text));
+}
+
+std::string sample_id(const json& id) {
+  return id.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string sample_text(const Record& record) {
+  std::string text = whole_document(record);
+  if (text.empty() && !record.dialog.turns.empty()) text = record.dialog.turns.back();
+  return valid_utf8(shorten_text(text, kLongestText));
+}
+
+void add_sample_value(const std::string& name, const RowAnswer& answer, ordered_json& values) {
+  if (values.size() == kSampleValues) return;
+  values.push_back({{"name", valid_utf8(shorten_text(name, kLongestValue))},
+                    {"value", value_for_people(answer.value)},
+                    {"note", valid_utf8(shorten_text(answer.note, kLongestValue))}});
+}
+
+ordered_json sample_values(const Record& record, const Row& row) {
+  ordered_json values = ordered_json::array();
+  if (const auto* extracted = std::get_if<ExtractedValues>(&row.content)) {
+    for (const AttributeValue& value : extracted->values) add_sample_value(value.name, value.answer, values);
+  } else if (const auto* list = std::get_if<std::vector<QuestionAnswer>>(&row.content)) {
+    for (size_t i = 0; i < list->size(); ++i)
+      add_sample_value(i < record.questions.size() ? record.questions[i].text : "", (*list)[i].answer,
+                       values);
+  } else {
+    add_sample_value(record.questions.empty() ? "answer" : record.questions[0].text,
+                     std::get<RowAnswer>(row.content), values);
+  }
+  return values;
+}
+
+}  // namespace
+
+ordered_json value_for_people(const RowValue& value) {
+  const auto visit = [](const auto& held) -> ordered_json {
+    using Held = std::decay_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, std::nullptr_t>)
+      return nullptr;
+    else if constexpr (std::is_same_v<Held, std::vector<std::string>>)
+      return valid_utf8(shorten_text(fmt::format("{}", fmt::join(held, ", ")), kLongestValue));
+    else if constexpr (std::is_same_v<Held, std::string>)
+      return valid_utf8(shorten_text(held, kLongestValue));
+    else
+      return fmt::format("{}", held);
+  };
+  return std::visit(visit, value);
+}
+
+void RowSample::add(const Record& record, const Row& row) {
+  const std::string text = sample_text(record);
+  const std::string id = sample_id(row.id);
+  const uint64_t hash = lot_of(id, text);
+  if (rows_.size() == kSampleRows && hash >= rows_.rbegin()->first) return;
+  const auto* extracted = std::get_if<ExtractedValues>(&row.content);
+  rows_[hash] = {{"id", id},
+                 {"category", extracted ? valid_utf8(extracted->category) : ""},
+                 {"text", text},
+                 {"values", sample_values(record, row)}};
+  if (rows_.size() > kSampleRows) rows_.erase(std::prev(rows_.end()));
+}
+
+ordered_json RowSample::json() const {
+  ordered_json list = ordered_json::array();
+  for (const auto& [hash, row] : rows_) list.push_back(row);
+  return list;
+}
+
+void add_row_sample(const ordered_json& from, ordered_json& to) {
+  std::map<uint64_t, ordered_json> rows;
+  for (const ordered_json* list : {&from, static_cast<const ordered_json*>(&to)})
+    for (const ordered_json& row : *list)
+      rows.emplace(lot_of(row.at("id").get<std::string>(), row.at("text").get<std::string>()), row);
+  to = ordered_json::array();
+  for (const auto& [hash, row] : rows)
+    if (to.size() < kSampleRows) to.push_back(row);
+}
+
+}  // namespace sheaf

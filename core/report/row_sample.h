@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/task/record.h"
+#include "core/task/row.h"
+
+namespace sheaf {
+
+/// A few rows with the text they were made from, for people to look at: those whose id and text have the
+/// smallest hashes. So it does not depend on the order of the rows, and samples of shards add up to that of
+/// the whole.
+class RowSample {
+ public:
+  void add(const Record& record, const Row& row);
+  /// [{id, category, text, values: [{name, value, note}]}]. The id is JSON in a text; a value is a text or
+  /// null.
+  nlohmann::ordered_json json() const;
+
+ private:
+  std::map<uint64_t, nlohmann::ordered_json> rows_;  ///< by hash
+};
+
+/// Adds that of another session or shard.
+void add_row_sample(const nlohmann::ordered_json& from, nlohmann::ordered_json& to);
+
+/// A value as people read it: lists with commas, numbers as digits, null as JSON's null.
+nlohmann::ordered_json value_for_people(const RowValue& value);
+
+}  // namespace sheaf

@@ -1,0 +1,167 @@
+#include "io/jobs/finished_run.h"
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/task/value.h"
+#include "core/text/spelling.h"
+#include "io/base/file_layer.h"
+#include "io/base/list_changes.h"
+#include "io/base/mapped_file.h"
+#include "io/base/sha256.h"
+#include "io/corpus/corpus.h"
+#include "io/corpus/corpus_files.h"
+#include "io/files/predictions.h"
+#include "io/files/schema_file.h"
+#include "io/run_folder/fingerprint.h"
+#include "io/run_folder/rejected_records.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+Manifest open_run(const std::string& run) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(run, ignored))
+    refuse("{}: no such folder; name the output folder of a run", run);
+  if (!file_size(run + "/_SUCCESS"))
+    refuse("{}: the folder has no finished run; finish it first (`sheaf run` resumes it)", run);
+  return read_manifest(run, "run the job again with --restart");
+}
+
+/// A key of the fingerprint, which a stranger may have written.
+const ordered_json& member(const ordered_json& from, const std::string& key, const std::string& run) {
+  const auto at = from.is_object() ? from.find(key) : from.end();
+  if (at == from.end())
+    refuse("{}/manifest.json: the fingerprint lacks {}; run the job again with --restart", run, key);
+  return *at;
+}
+
+/// The parts of the run's job that decide how its corpus is read.
+Job job_of(const Manifest& manifest, const std::string& run) {
+  const ordered_json& saved = member(manifest.fingerprint, "job", run);
+  const ordered_json& input = member(saved, "input", run);
+  Job job;
+  job.file = run + "/manifest.json";
+  try {
+    const auto kind = member(member(saved, "task", run), "kind", run).get<std::string>();
+    if (kind != word_of(TaskKind::extract))
+      refuse("{}: this is the run of a job of task.kind {}; only runs of extract jobs have values to show",
+             run, kind);
+    job.task.kind = TaskKind::extract;
+    job.input.path = manifest.sources.input;
+    job.input.format = member(input, "format", run).get<std::string>();
+    job.input.dataset.split = member(input, "split", run).get<std::string>();
+    job.input.id = member(input, "id", run).get<std::string>();
+    job.input.category = member(input, "category", run).get<std::string>();
+    job.input.document = member(input, "document", run).get<std::vector<std::string>>();
+  } catch (const ordered_json::exception&) {
+    refuse("{}: a key of the fingerprint has the wrong type; run the job again with --restart", job.file);
+  }
+  return job;
+}
+
+/// Sizes and sums of the files, whatever they are called and whenever they were changed.
+std::vector<ordered_json> contents_of(const ordered_json& corpus) {
+  std::vector<ordered_json> contents;
+  for (const auto& [name, about] : corpus.items()) {
+    contents.push_back(about);
+    if (about.is_object()) contents.back().erase("changed");
+  }
+  return contents;
+}
+
+/// The sum of standard input is over all of it, however long it was.
+std::vector<ordered_json> whole_file(const std::string& path) {
+  Sha256 sum;
+  int64_t bytes = 0;
+  read_pieces(path, [&](std::string_view piece) {
+    sum.add(piece);
+    bytes += static_cast<int64_t>(piece.size());
+  });
+  return {{{"bytes", bytes}, {"sha256", sum.hex()}}};
+}
+
+/// Makes `job` read the corpus of the run, and no other.
+void find_corpus(const RunPlaces& places, const Manifest& manifest, Job& job) {
+  const ordered_json& before = member(manifest.fingerprint, "corpus", places.run);
+  const bool piped = before.size() == 1 && before.contains("-");
+  if (places.input.empty()) {
+    if (piped)
+      refuse("{}: the run read standard input, which is gone; name a file with the same text with --input",
+             places.run);
+    if (job.input.path.empty())
+      refuse("{}: the run does not say where its corpus is; name it with --input", places.run);
+    const std::string where = fmt::format("{}: the corpus of the run: ", places.run);
+    ordered_json now;
+    try {
+      now = corpus_fingerprint(job.input);
+    } catch (const Error& error) {
+      if (error.fault() != Fault::input) throw;
+      refuse("{}{}; name where it is now with --input", where, error.what());
+    }
+    if (const auto changes = list_changes(before, now); !changes.empty())
+      refuse("{}{} changed since: {}; restore it, or name a copy of what the run read with --input", where,
+             job.input.path, changes[0]);
+    return;
+  }
+  job.input.path = places.input;
+  if (piped && job.input.format == "auto") job.input.format = "jsonl";
+  const auto now = piped ? whole_file(places.input) : contents_of(corpus_fingerprint(job.input));
+  if (now != contents_of(before))
+    refuse("--input: {} is not what {} was run on; name the same files, in the same order", places.input,
+           places.run);
+}
+
+/// Where the schema of the run is.
+std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
+  const bool named = !places.schema.empty();
+  std::string path = named ? places.schema : manifest.sources.schema;
+  if (path.empty()) refuse("{}: the run does not say where its schema is; name it with --schema", places.run);
+  if (!named && !file_size(path))
+    refuse("{}: the schema of the run, {}, is gone; name where it is now with --schema", places.run, path);
+  if (file_fingerprint(path, false) != member(manifest.fingerprint, "schema", places.run))
+    refuse("{}: the schema changed since {} was run; restore it, or name the schema of the run with --schema",
+           path, places.run);
+  return path;
+}
+
+}  // namespace
+
+FinishedRun::FinishedRun(const RunPlaces& places)
+    : run_(places.run),
+      manifest_(open_run(places.run)),
+      job_(job_of(manifest_, places.run)),
+      schema_path_(find_schema(places, manifest_)),
+      schema_(read_schema(schema_path_)) {
+  find_corpus(places, manifest_, job_);
+  files_ = find_corpus_files(job_.input.path, job_.input.format).files;
+}
+
+/// Rows stand in the order of their records, which are more: some were rejected.
+std::vector<Record> FinishedRun::records(const std::set<int64_t>& rows,
+                                         const std::function<const std::string*(int64_t row)>& id_of) const {
+  std::vector<Record> found;
+  const RejectedRecords rejected(run_, manifest_, files_);
+  const auto corpus = open_corpus(job_, &schema_);
+  corpus->skip_to(manifest_.first);
+  int64_t row = 0;
+  for (auto next = rows.begin(); next != rows.end();) {
+    auto entry = corpus->next();
+    auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
+    if (entry && (!record || rejected.has(record->place))) continue;
+    const std::string* id = id_of(row);
+    if (!record || (id && valid_utf8(id_text(record->id)) != *id))
+      refuse(
+          "{}: the corpus does not have the record {} where the run has its row; run the job again with "
+          "--restart",
+          run_, id ? shown(*id) : std::to_string(row + 1));
+    if (row++ != *next) continue;
+    found.push_back(std::move(*record));
+    ++next;
+  }
+  return found;
+}
+
+}  // namespace sheaf

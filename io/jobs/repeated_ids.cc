@@ -1,0 +1,54 @@
+#include "io/jobs/repeated_ids.h"
+
+#include <cstring>
+#include <fmt/ranges.h>
+
+#include "core/text/spelling.h"
+#include "io/base/sha256.h"
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kRepeatedShown = 3;
+constexpr size_t kLongestIdShown = 60;  // bytes
+
+}  // namespace
+
+std::optional<std::variant<Record, Reject>> RepeatedIds::next() {
+  auto entry = all_->next();
+  auto* record = entry ? std::get_if<Record>(&*entry) : nullptr;
+  if (!record) return entry;
+  const std::string id = record->id.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const auto digest = Sha256().add(id).digest();
+  AnswerKey key;
+  std::memcpy(key.data(), digest.data(), key.size());
+  const auto first = seen_.find(key);
+  if (!first) {
+    seen_.add(key, position());
+    return entry;
+  }
+  const std::string shown = shorten_text(id, kLongestIdShown);
+  if (refuse_)
+    return Reject{record->place, record->id,
+                  fmt::format("its id {} is that of record {} too (input.duplicate_ids)", shown, *first)};
+  ++repeated_;
+  if (examples_.size() < kRepeatedShown)
+    examples_.push_back(fmt::format("{} of record {} is that of record {}", shown, position(), *first));
+  return entry;
+}
+
+void RepeatedIds::skip_to(int64_t position) {
+  if (!refuse_) return all_->skip_to(position);
+  while (all_->position() < position && next()) {
+  }
+}
+
+std::string RepeatedIds::notice() const {
+  if (repeated_ == 0) return {};
+  return fmt::format("{} the id of an earlier one: {}{}; set input.duplicate_ids: refuse to reject them",
+                     repeated_ == 1 ? "1 record has" : fmt::format("{} records have", repeated_),
+                     fmt::join(examples_, ", "),
+                     repeated_ > static_cast<int64_t>(examples_.size()) ? ", …" : "");
+}
+
+}  // namespace sheaf

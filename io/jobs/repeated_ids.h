@@ -1,0 +1,39 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/job/words.h"
+#include "core/task/record.h"
+#include "io/answers/key_table.h"
+
+namespace sheaf {
+
+/// A corpus that knows which of its records have the id of an earlier one. Its memory does not grow with the
+/// corpus: what it knows of the ids is a table of 24 bytes for each, in a file where it is large.
+class RepeatedIds : public Corpus {
+ public:
+  /// `refuse`: such records are rejects. Then a run that begins in the midst of the corpus reads what comes
+  /// before, so that it has the rejects of a run in one go; otherwise only what is read counts.
+  RepeatedIds(std::unique_ptr<Corpus> all, DuplicateIds what, const std::string& near)
+      : all_(std::move(all)), refuse_(what == DuplicateIds::refuse), seen_(near) {}
+
+  std::optional<std::variant<Record, Reject>> next() override;
+  int64_t position() const override { return all_->position(); }
+  void skip_to(int64_t position) override;
+  int64_t count_records() override { return all_->count_records(); }
+  std::optional<double> share_read() const override { return all_->share_read(); }
+  std::optional<int64_t> records_expected() const override { return all_->records_expected(); }
+
+  /// How many records were kept that have the id of an earlier one, with the first of them; empty: none.
+  std::string notice() const;
+
+ private:
+  std::unique_ptr<Corpus> all_;
+  bool refuse_;
+  KeyTable seen_;  ///< the number of the first record with an id
+  int64_t repeated_ = 0;
+  std::vector<std::string> examples_;
+};
+
+}  // namespace sheaf

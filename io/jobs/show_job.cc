@@ -1,0 +1,95 @@
+#include "io/jobs/show_job.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/random_stream.h"
+#include "core/report/row_sample.h"
+#include "core/text/spelling.h"
+#include "io/files/predictions.h"
+#include "io/run_folder/read_rows.h"
+
+namespace sheaf {
+namespace {
+
+/// Which rows to show.
+class RowFilter {
+ public:
+  RowFilter(const ShowSettings& settings, const Schema& schema) : category_(settings.category) {
+    std::vector<std::string> categories;
+    for (const Category& category : schema.categories) categories.push_back(category.name);
+    if (!category_.empty() && !schema.find(category_))
+      refuse("--category: the schema has no category \"{}\"{}", shorten_text(category_, 60),
+             suggest_spelling(category_, categories));
+    if (settings.where.empty()) return;
+    const size_t equals = settings.where.find('=');
+    if (equals == std::string::npos)
+      refuse("--where {}: write it as attribute=value or attribute=null", shorten_text(settings.where, 60));
+    attribute_ = settings.where.substr(0, equals);
+    value_ = settings.where.substr(equals + 1);
+    check_attribute(schema);
+  }
+
+  bool takes(const ExtractedValues& row) const {
+    if (!category_.empty() && row.category != category_) return false;
+    if (attribute_.empty()) return true;
+    return std::ranges::any_of(row.values, [&](const AttributeValue& value) {
+      if (value.name != attribute_) return false;
+      if (!is_found(value.answer.value)) return value_ == "null";
+      return value_for_people(value.answer.value) == value_;
+    });
+  }
+
+ private:
+  void check_attribute(const Schema& schema) const {
+    std::vector<std::string> names;
+    for (const Category& category : schema.categories)
+      if (category_.empty() || category.name == category_)
+        for (const Attribute& attribute : category.attributes)
+          if (std::ranges::find(names, attribute.name) == names.end()) names.push_back(attribute.name);
+    if (std::ranges::find(names, attribute_) == names.end())
+      refuse("--where: the schema has no attribute \"{}\"{}", shorten_text(attribute_, 60),
+             suggest_spelling(attribute_, names));
+  }
+
+  std::string category_, attribute_, value_;
+};
+
+}  // namespace
+
+ShownRows show_rows(const ShowSettings& settings) {
+  const FinishedRun run(settings);
+  const RowFilter filter(settings, run.schema());
+  ShownRows shown;
+  std::map<std::pair<uint64_t, int64_t>, ShownRow> chosen;  // by lot and number of the row
+  int64_t number = 0;
+  read_rows(settings.run, run.manifest(), run.schema(), [&](Row&& row) {
+    const int64_t at = number++;
+    auto& values = std::get<ExtractedValues>(row.content);
+    if (!filter.takes(values)) return;
+    ++shown.matching;
+    const std::string id = id_text(row.id);
+    chosen.emplace(std::pair{mix(settings.seed, hash_text(id)), at}, ShownRow{id, {}, std::move(values)});
+    if (std::ssize(chosen) > settings.sample) chosen.erase(std::prev(chosen.end()));
+  });
+  std::map<int64_t, ShownRow> rows;
+  std::set<int64_t> numbers;
+  for (auto& [lot, row] : chosen) {
+    numbers.insert(lot.second);
+    rows.emplace(lot.second, std::move(row));
+  }
+  const std::vector<Record> records = run.records(numbers, [&](int64_t row) {
+    const auto found = rows.find(row);
+    return found == rows.end() ? nullptr : &found->second.id;
+  });
+  size_t next = 0;
+  for (auto& [row, about] : rows) {
+    about.document = records[next++].document;
+    shown.rows.push_back(std::move(about));
+  }
+  return shown;
+}
+
+}  // namespace sheaf

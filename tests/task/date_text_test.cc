@@ -1,0 +1,33 @@
+#include "core/text/date_text.h"
+
+#include <gtest/gtest.h>
+
+namespace sheaf {
+namespace {
+
+TEST(DateText, ReadsTheUsualWays) {
+  for (const char* text :
+       {"2026-03-01", "2026/3/1", "2026.03.01", "1.3.2026", "01.03.2026", "1 March 2026", "March 1, 2026",
+        "March 1st, 2026", "1st of March 2026", "1-Mar-2026", "2026-03-01T12:30:00Z", "2026-03-01 12:30"})
+    EXPECT_EQ(read_date_text(text).value, "2026-03-01") << text;
+  EXPECT_EQ(read_date_text("13/02/2026").value, "2026-02-13");
+  EXPECT_EQ(read_date_text("02/13/2026").value, "2026-02-13");
+  EXPECT_EQ(read_date_text("04/04/2026").value, "2026-04-04");
+  EXPECT_EQ(read_date_text("Sept 9 2025").value, "2025-09-09");
+  EXPECT_EQ(read_date_text("29 Feb 2024").value, "2024-02-29");
+}
+
+TEST(DateText, SaysWhatIsNoneAndWhatIsUnclear) {
+  using Trouble = DateText::Trouble;
+  for (const char* text :
+       {"", "soon", "2026", "March 2026", "2026-13-01", "29 Feb 2025", "2026-02-30", "0999-01-01",
+        "1 Marsh 2026", "2026-03-01-04", "99999999999999999999-1-1", "1 2 3 4 2026", "a 2026-03-01 date"}) {
+    EXPECT_EQ(read_date_text(text).trouble, Trouble::no_date) << text;
+    EXPECT_EQ(read_date_text(text).value, "") << text;
+  }
+  for (const char* text : {"03/04/2026", "3/4/26", "1 March 26"})
+    EXPECT_EQ(read_date_text(text).trouble, Trouble::unclear) << text;
+}
+
+}  // namespace
+}  // namespace sheaf
