@@ -210,10 +210,12 @@ void interleave_gate_up(const Model& model, DeviceWeights& weights) {
   DeviceMemory<bf16> wide;
   DeviceMemory<e4m3> narrow;
   DeviceMemory<float> scales;
-  for (const DeviceLayer& layer : weights.layers) {
-    interleave(layer.gate_up.wide, model.config.hidden, wide);
-    interleave(layer.gate_up.narrow, model.config.hidden, narrow);
-    interleave(layer.gate_up.scales, 1, scales);
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const DeviceMatrix& both = weights.layers[i].gate_up;
+    const int64_t cols = model.layers[i].gate.cols;
+    interleave(both.wide, cols, wide);
+    interleave(both.narrow, cols, narrow);
+    interleave(both.scales, 1, scales);
   }
   check(cudaDeviceSynchronize(), "interleaving gate and up");
 }
