@@ -41,8 +41,8 @@ gpu-sanitize: build ## small CUDA tests under compute-sanitizer: memory and race
 
 # This target builds and fetches nothing. SHEAF is the program, CATALOG a real catalog workload (.jsonl or .jsonl.gz)
 # instead of the made-up one, TORCH a bench_torch.py to compare with. `bench/gpu_table --help` explains all settings.
-gpu-bench: ## ten workloads on one GPU as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, TORCH=)
-	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' TORCH='$(TORCH)' bench/gpu_table
+gpu-bench: ## ten workloads on one GPU in bf16 and FP8 as a table (SHEAF=, CATALOG=, SHAPES=, WORKLOADS=, DTYPES=, TORCH=)
+	@SHEAF='$(SHEAF)' CATALOG='$(CATALOG)' SHAPES='$(SHAPES)' WORKLOADS='$(WORKLOADS)' DTYPES='$(DTYPES)' TORCH='$(TORCH)' bench/gpu_table
 
 cpu-bench: build ## the CPU in fp32, int16 and int8: products, other ops, steps, questions, the demo (SQUAD=dev-v2.0.json, THREADS=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target bench_cpu_gemm bench_cpu_ops bench_cpu_step

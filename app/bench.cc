@@ -87,12 +87,16 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--device", options->device, "Where to compute (cpu: for small shapes)")
       ->type_name("{auto,cpu,cuda,cuda:N}")
       ->capture_default_str();
-  command->add_option("--dtype", options->dtype, "What to compute in: f32, int16 or int8 on the CPU, bf16 or fp8 on a GPU (auto: f32, bf16)")
+  command
+      ->add_option(
+          "--dtype", options->dtype,
+          "What to compute in: f32, int16 or int8 on the CPU, bf16 or fp8 on a GPU (auto: f32, bf16)")
       ->check(one_of({"auto", "f32", "int16", "int8", "bf16", "fp8"}))
       ->capture_default_str();
-  command->add_flag_callback("--packed", [options] { options->model.weights = WeightStorage::packed; },
-                             "Keep the weights on the GPU as the model's file has them (random ones: Q4_K), and "
-                             "expand them for every product");
+  command->add_flag_callback(
+      "--packed", [options] { options->model.weights = WeightStorage::packed; },
+      "Keep the weights on the GPU as the model's file has them (random ones: Q4_K), and "
+      "expand them for every product");
   command->add_flag("--reproducible", options->model.reproducible,
                     "Make answers independent, to the bit, of the batch and of how prompts are packed");
   command

@@ -131,8 +131,9 @@ void run(const EstimateOptions& given) {
     if (!options.hardware.empty()) hardware = parse_sweep("hardware=" + options.hardware);
     hardware.from = options.hardware_from;
     check_dtype(inputs.job(), hardware, list);
-    const bool gpus = inputs.job().engine.device.kind != Device::Kind::cpu &&
-                      (inputs.job().model.dtype == Precision::automatic || only_on_gpu(inputs.job().model.dtype));
+    const bool gpus =
+        inputs.job().engine.device.kind != Device::Kind::cpu &&
+        (inputs.job().model.dtype == Precision::automatic || only_on_gpu(inputs.job().model.dtype));
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
         if (each.gpu == gpus) hardware.values.push_back(each.name);

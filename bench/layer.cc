@@ -61,7 +61,8 @@ class Bench {
   template <class T>
   static std::vector<T> fetched(const DeviceMemory<T>& memory) {
     std::vector<T> values(static_cast<size_t>(memory.size()));
-    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost), "fetch");
+    check(cudaMemcpy(values.data(), memory.data(), values.size() * sizeof(T), cudaMemcpyDeviceToHost),
+          "fetch");
     return values;
   }
   static DeviceMemory<bf16> widened(const DeviceMemory<e4m3>& narrow) {
@@ -104,8 +105,8 @@ class Bench {
   }
 
   /// The same product of the same numbers in e4m3.
-  double fp8_seconds(Epilogue epilogue, const DeviceMemory<bf16>& in, const DeviceMemory<bf16>& weight, int64_t m,
-                     int64_t n, int64_t k, const DeviceMemory<float>& out) {
+  double fp8_seconds(Epilogue epilogue, const DeviceMemory<bf16>& in, const DeviceMemory<bf16>& weight,
+                     int64_t m, int64_t n, int64_t k, const DeviceMemory<float>& out) {
     const DeviceMemory<e4m3> values(m * k), weights(n * k), gated(m * n / 2);
     const DeviceMemory<float> scales(m), weight_scales(n), gated_scales(m), blocks(m * fp8_blocks(n / 2));
     const Fp8Rows rows{values.data(), scales.data()};
@@ -123,8 +124,8 @@ class Bench {
     });
   }
 
-  /// What FP8 costs in accuracy: the sums in the matrix unit against fp32 sums of the same e4m3 values, and those against
-  /// the sums of the numbers before they were rounded.
+  /// What FP8 costs in accuracy: the sums in the matrix unit against fp32 sums of the same e4m3 values, and
+  /// those against the sums of the numbers before they were rounded.
   void fp8_errors(int64_t k) {
     constexpr int64_t m = 256, n = 512;
     const auto in = random(m * k, 1), weight = random(n * k, 0.02f);
@@ -133,7 +134,8 @@ class Bench {
     const Fp8Rows rows{values.data(), scales.data()};
     round_rows(in.data(), static_cast<int32_t>(m), static_cast<int32_t>(k), rows, nullptr);
     round_weights(weight.data(), n, k, weights.data(), weight_scales.data(), nullptr);
-    multiply_hopper(Epilogue::store_floats, rows, {weights.data(), weight_scales.data()}, m, n, k, sums.data(), nullptr);
+    multiply_hopper(Epilogue::store_floats, rows, {weights.data(), weight_scales.data()}, m, n, k,
+                    sums.data(), nullptr);
     blas(weight.data(), in.data(), m, n, k, exact.data(), true, false);
     // E4M3 values are bf16 values.
     const auto a = widened(values), b = widened(weights);
@@ -142,13 +144,14 @@ class Bench {
                by_col = fetched(weight_scales);
     double rounding = 0, summing = 0, square = 0;
     for (size_t i = 0; i < right.size(); ++i) {
-      const double scaled = static_cast<double>(close[i]) * static_cast<double>(by_row[i / n]) * static_cast<double>(by_col[i % n]);
+      const double scaled = static_cast<double>(close[i]) * static_cast<double>(by_row[i / n]) *
+                            static_cast<double>(by_col[i % n]);
       rounding += (scaled - static_cast<double>(right[i])) * (scaled - static_cast<double>(right[i]));
       summing += (scaled - static_cast<double>(got[i])) * (scaled - static_cast<double>(got[i]));
       square += static_cast<double>(right[i]) * static_cast<double>(right[i]);
     }
-    std::printf("| FP8 errors, %5ld summed | rounding values %.5f | summing in the matrix unit %.5f |\n", static_cast<long>(k),
-                std::sqrt(rounding / square), std::sqrt(summing / square));
+    std::printf("| FP8 errors, %5ld summed | rounding values %.5f | summing in the matrix unit %.5f |\n",
+                static_cast<long>(k), std::sqrt(rounding / square), std::sqrt(summing / square));
   }
 
   void between(const ModelConfig& config, int32_t rows) {
@@ -196,14 +199,15 @@ class Bench {
             rms_norm(x.data(), nullptr, ones.data(), rows, config.hidden, 1e-6f, narrow_rows, nullptr);
           }));
     round_rows(qkv.data(), rows, config.hidden, narrow_rows, nullptr);  // any numbers but zeros
-    round_weights(weight.data(), heads * config.head_dim, config.hidden, narrow_weight.data(), weight_scales.data(),
-                  nullptr);
+    round_weights(weight.data(), heads * config.head_dim, config.hidden, narrow_weight.data(),
+                  weight_scales.data(), nullptr);
     const double narrow_fused = seconds([&] {
-      multiply_heads_hopper(narrow_rows, {narrow_weight.data(), weight_scales.data()}, rows, config.hidden, targets,
-                            nullptr);
+      multiply_heads_hopper(narrow_rows, {narrow_weight.data(), weight_scales.data()}, rows, config.hidden,
+                            targets, nullptr);
     });
-    std::printf("| qkv with heads, FP8      | %7.1f us | %.0f TFLOP/s |\n", narrow_fused * 1e6,
-                2.0 * rows * static_cast<double>(heads) * config.head_dim * config.hidden / narrow_fused / 1e12);
+    std::printf(
+        "| qkv with heads, FP8      | %7.1f us | %.0f TFLOP/s |\n", narrow_fused * 1e6,
+        2.0 * rows * static_cast<double>(heads) * config.head_dim * config.hidden / narrow_fused / 1e12);
     const auto logits_weight = random(int64_t{config.vocab} * config.hidden, 0.02f);
     const DeviceMemory<float> logits(int64_t{1024} * config.vocab);
     const DeviceMemory<GreedyResult> results(1024);

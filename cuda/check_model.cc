@@ -19,13 +19,15 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
                        group, options.reproducible ? " with engine.reproducible" : "", most));
   if (config.ffn % 8 != 0) cannot(fmt::format("an MLP of width {} is not a multiple of 8", config.ffn));
   if (config.hidden > kMostHidden)
-    cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden, kMostHidden));
+    cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden,
+                       kMostHidden));
   if (options.fp8) {
     if (!hopper_fp8_products())
       refuse("model.dtype: fp8 needs a Hopper GPU and a program built for sm_90a; use bf16");
     const int64_t q_size = int64_t{config.heads} * config.head_dim;
     for (const int64_t size : {int64_t{config.hidden}, q_size, int64_t{config.ffn}})
-      if (size % 16 != 0) refuse("model.dtype: fp8 needs sizes that are multiples of 16, but one is {}; use bf16", size);
+      if (size % 16 != 0)
+        refuse("model.dtype: fp8 needs sizes that are multiples of 16, but one is {}; use bf16", size);
   }
   int available = 0;
   check(cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device),

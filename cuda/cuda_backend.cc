@@ -50,9 +50,11 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const bool can_pack = can_stay_packed(model);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
-        "model.weights: packed works neither with an adapter, which is merged into the weights, nor with rows that are "
+        "model.weights: packed works neither with an adapter, which is merged into the weights, nor with "
+        "rows that are "
         "no multiples of 8; use expanded");
-  if (options.weights == WeightStorage::packed || (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
+  if (options.weights == WeightStorage::packed ||
+      (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
     if (fits(true)) return {options.fp8, true};
   } else if (fits(false)) {
     return {options.fp8, false};
@@ -110,7 +112,8 @@ class CudaBackend final : public Backend {
   std::string device() const override { return name_; }
   std::string describe() const override {
     return fmt::format("{} (cuda:{}), {}{}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
-                       model_.packed() ? ", weights packed" : "", options_.reproducible ? ", reproducible" : "");
+                       model_.packed() ? ", weights packed" : "",
+                       options_.reproducible ? ", reproducible" : "");
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
   int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }

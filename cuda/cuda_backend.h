@@ -9,9 +9,9 @@ namespace sheaf {
 
 struct CudaOptions {
   int device = 0;
-  bool fp8 = false;             ///< the layers' products in FP8; else bf16
-  /// How weights lie on the device: packed as the file has them and expanded for every product, or expanded once;
-  /// automatic: packed if they would not fit else.
+  bool fp8 = false;  ///< the layers' products in FP8; else bf16
+  /// How weights lie on the device: packed as the file has them and expanded for every product, or expanded
+  /// once; automatic: packed if they would not fit else.
   WeightStorage weights = WeightStorage::automatic;
   bool reproducible = false;    ///< a row's result does not depend, to the bit, on the rows it runs with
   bool graphs = true;           ///< replay steps that are like one before

@@ -27,7 +27,8 @@ HeadLayout head_layout(const ModelConfig& config) {
 
 }  // namespace
 
-LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool in_fp8, ProductKernels kernels)
+LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool in_fp8,
+                         ProductKernels kernels)
     : config(std::move(the_config)),
       weights(std::move(the_weights)),
       fp8(in_fp8),

@@ -25,8 +25,8 @@ struct LoadedModel {
   Products products;       ///< on the stream
   DeviceMemory<f16> pool;  ///< [layers, keys and values, kv_heads, slots, padded_dim]
   Activations room;
-  DeviceMemory<bf16> expanded;   ///< the packed matrix that a product reads
-  DeviceMemory<e4m3> expanded8;  ///< the same in FP8
+  DeviceMemory<bf16> expanded;     ///< the packed matrix that a product reads
+  DeviceMemory<e4m3> expanded8;    ///< the same in FP8
   std::vector<float> host_logits;  ///< [picks at once, vocab], for tokens that are drawn on the host
 
   bool packed() const { return !weights.layers.empty() && !weights.layers.front().qkv.packed.empty(); }

@@ -3,8 +3,8 @@
 namespace sheaf::cuda {
 namespace {
 
-/// What products read, in bf16. A packed matrix is expanded into memory that the next one will take: the stream keeps the
-/// order.
+/// What products read, in bf16. A packed matrix is expanded into memory that the next one will take: the
+/// stream keeps the order.
 struct Bf16 {
   static const bf16* weight(const LoadedModel& model, const DeviceMatrix& matrix) {
     if (matrix.packed.empty()) return matrix.wide.data();
@@ -77,8 +77,8 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   } else {
     model.products.add(Numbers::weight(model, layer.o), mixed, rows, hidden, q_size, room.x.data());
     step.clock.mark(Stage::attention_output);
-    rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps, Numbers::normed(room),
-             stream);
+    rms_norm(room.x.data(), nullptr, layer.mlp_norm.data(), rows, hidden, config.norm_eps,
+             Numbers::normed(room), stream);
   }
   step.clock.mark(Stage::norms);
 }
@@ -94,12 +94,14 @@ void run_mlp(LoadedModel& model, Step& step, const DeviceLayer& layer) {
                        Scratch(room.gate_up), Numbers::mlp(room));
   step.clock.mark(Stage::mlp_up);
   if (config.post_norm) {
-    model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.y.data());
+    model.products.multiply(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
+                            room.y.data());
     step.clock.mark(Stage::mlp_down);
     add_rms_norm(room.y.data(), layer.mlp_norm.data(), rows, hidden, config.norm_eps, room.x.data(),
                  Numbers::normed(room), model.stream.get());
   } else {
-    model.products.add(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn, room.x.data());
+    model.products.add(Numbers::weight(model, layer.down), Numbers::mlp(room), rows, hidden, config.ffn,
+                       room.x.data());
     step.clock.mark(Stage::mlp_down);
   }
 }

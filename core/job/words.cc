@@ -72,12 +72,9 @@ std::span<const Word<Stacking>> words_of() {
 
 template <>
 std::span<const Word<Precision>> words_of() {
-  static constexpr Word<Precision> words[] = {{Precision::automatic, "auto"},
-                                              {Precision::f32, "f32"},
-                                              {Precision::int16, "int16"},
-                                              {Precision::int8, "int8"},
-                                              {Precision::bf16, "bf16"},
-                                              {Precision::fp8, "fp8"}};
+  static constexpr Word<Precision> words[] = {{Precision::automatic, "auto"}, {Precision::f32, "f32"},
+                                              {Precision::int16, "int16"},    {Precision::int8, "int8"},
+                                              {Precision::bf16, "bf16"},      {Precision::fp8, "fp8"}};
   return words;
 }
 

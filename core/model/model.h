@@ -48,8 +48,8 @@ struct Matrix {
   std::vector<float> read_all() const;
   /// The same rows as the bits of bf16.
   void read_bf16(int64_t first, int64_t count, uint16_t* out) const;
-  /// The same rows as they are stored, row_bytes() each, in the order in which read() gives them. Refuses a matrix with an
-  /// adapter.
+  /// The same rows as they are stored, row_bytes() each, in the order in which read() gives them. Refuses a
+  /// matrix with an adapter.
   void read_stored(int64_t first, int64_t count, std::byte* out) const;
   /// Brings the same rows into memory at once rather than page by page. Where their file cannot be read (cut
   /// short, a disk error) it fails with the file's name; a plain access would end the program.

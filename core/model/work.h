@@ -18,16 +18,21 @@ struct Work {
   }
 };
 
-/// FLOPs of the matrix products, the output projection included; a multiply-add counts two.
+/// FLOPs of the layers' matrix products, and of the output projection; a multiply-add counts two.
+double layer_flops(const Work& work, const ModelConfig& config);
+double output_flops(const Work& work, const ModelConfig& config);
+/// Both.
 double gemm_flops(const Work& work, const ModelConfig& config);
 /// FLOPs of queries times keys and weights times values.
 double attention_flops(const Work& work, const ModelConfig& config);
 
 /// FLOP/s that a machine can reach; the default is one H200 in bf16, as measured.
 struct PeakRates {
-  double gemm = 700e12;
+  double gemm = 700e12;  ///< in the layers
   double attention = 600e12;
+  double output = 700e12;
 };
+constexpr PeakRates kFp8Rates{.gemm = 1400e12};  ///< the same in FP8; the output projection stays in bf16
 
 /// The least time for `work` at those rates.
 double least_seconds(const Work& work, const ModelConfig& config, const PeakRates& rates = {});

@@ -397,7 +397,8 @@ __global__ __launch_bounds__(2 * kQueries /
 constexpr int kMergeBlocks = 1024;
 
 /// A block takes row after row, a warp head after head. `inputs` [1], `partial_out` [kv_heads, partial_rows ×
-/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim], or `narrow` instead.
+/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim], or `narrow`
+/// instead.
 template <int D>
 __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
                              const float* partial_lse, bf16* out, Fp8Rows narrow) {

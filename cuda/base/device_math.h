@@ -13,7 +13,10 @@ __device__ inline uint32_t shared_address(const void* pointer) {
 /// Two floats of shared memory that the compiler would not know to be there.
 __device__ inline float2 shared_pair(const float* from) {
   float2 pair;
-  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(shared_address(from)) : "memory");
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+               : "=f"(pair.x), "=f"(pair.y)
+               : "r"(shared_address(from))
+               : "memory");
   return pair;
 }
 __device__ inline void put_shared_pair(void* to, float a, float b) {

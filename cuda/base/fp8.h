@@ -34,11 +34,12 @@ struct Fp8Scale {
     most = fmaxf(most, 1e-20f);
     return {most / kLargestE4m3, kLargestE4m3 / most};
   }
-  /// A power of 16, the largest becoming more than 28: most blocks of a row have the same, and others can be brought to
-  /// it without rounding again, but for the smallest values. E4M3 has 15 bits of range, so the four cost nothing.
+  /// A power of 16, the largest becoming more than 28: most blocks of a row have the same, and others can be
+  /// brought to it without rounding again, but for the smallest values. E4M3 has 15 bits of range, so the
+  /// four cost nothing.
   static __device__ Fp8Scale coarse(float most) {
     const int bits = __float_as_int(fmaxf(most, 1e-20f) * (1 / kLargestE4m3));
-    const int up = ((bits + 0x7fffff) >> 23) - 127;       // the smallest power of 2 that is as large
+    const int up = ((bits + 0x7fffff) >> 23) - 127;      // the smallest power of 2 that is as large
     const int power = ((up + 3 + 128) >> 2 << 2) - 128;  // and of 16
     return {__int_as_float((127 + power) << 23), __int_as_float((127 - power) << 23)};
   }

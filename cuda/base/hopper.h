@@ -100,7 +100,8 @@ __device__ inline void store_box(const CUtensorMap* map, const void* from, int32
 /// A box from shared memory, added to what is there.
 __device__ inline void add_box(const CUtensorMap* map, const void* from, int32_t x, int32_t y) {
   asm volatile(
-      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(
+          map),
       "r"(shared_address(from)), "r"(x), "r"(y)
       : "memory");
 }
@@ -289,7 +290,8 @@ __device__ inline void multiply_tiles(float (&d)[128], uint64_t a, uint64_t b, b
 
 // --- results on their way out
 
-/// The same of e4m3, 32 summed columns: a and b both in shared memory, both with the summed dimension along their rows.
+/// The same of e4m3, 32 summed columns: a and b both in shared memory, both with the summed dimension along
+/// their rows.
 __device__ inline void multiply_tiles_fp8(float (&d)[128], uint64_t a, uint64_t b, bool add) {
   asm volatile(
       "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"

@@ -35,7 +35,8 @@ bool multiply_heads_hopper(const bf16* in, const bf16* weight, int64_t m, int64_
 bool hopper_fp8_products();
 bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
                      int64_t k, void* out, cudaStream_t stream);
-/// out [m, ffn] = silu(gate) × up, with a scale for each block: align_rows() must follow. The rows of `weight` [2 ffn, k] are as interleave_rows() puts them for e4m3.
+/// out [m, ffn] = silu(gate) × up, with a scale for each block: align_rows() must follow. The rows of
+/// `weight` [2 ffn, k] are as interleave_rows() puts them for e4m3.
 bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
                            const Fp8Rows& out, cudaStream_t stream);
 bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t k,

@@ -10,7 +10,8 @@ bool multiply_hopper(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weig
                      int64_t k, void* out, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_for<e4m3>(n, k);
   if (multiprocessors == 0) return false;
-  const Product<e4m3> product{in.values, weight.values, m, n, k, out, {in.scales, weight.scales, nullptr}, {}};
+  const Product<e4m3> product{in.values, weight.values, m, n, k, out, {in.scales, weight.scales, nullptr},
+                              {}};
   switch (epilogue) {
     case Epilogue::store:
       return launch<e4m3, Epilogue::store>(product, multiprocessors, stream);
@@ -27,9 +28,9 @@ bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m
                            const Fp8Rows& out, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_for<e4m3>(2 * ffn, k);
   if (multiprocessors == 0 || ffn % 16 != 0) return false;
-  return launch<e4m3, Epilogue::swiglu>({in.values, weight.values, m, 2 * ffn, k, out.values,
-                                         {in.scales, weight.scales, out.blocks}, {}},
-                                        multiprocessors, stream);
+  return launch<e4m3, Epilogue::swiglu>(
+      {in.values, weight.values, m, 2 * ffn, k, out.values, {in.scales, weight.scales, out.blocks}, {}},
+      multiprocessors, stream);
 }
 
 bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t k,

@@ -6,8 +6,8 @@
 // Bytes: a stage of 64 summed columns is 16 kB of input and 16 kB of weight a block for 4.2 MFLOP, so 5.5
 // TB/s from L2 at 700 TFLOP/s. In e4m3 it is 128 columns for twice the FLOP, at twice the speed.
 //
-// Sums of e4m3 products stay in the matrix unit, which keeps about 14 bits of them: what that costs is small beside the
-// rounding of the values (docs/performance.md).
+// Sums of e4m3 products stay in the matrix unit, which keeps about 14 bits of them: what that costs is small
+// beside the rounding of the values (docs/performance.md).
 #pragma once
 #include <stdexcept>
 #include <type_traits>
@@ -19,8 +19,8 @@
 namespace sheaf::cuda {
 namespace {
 
-constexpr int kRows = 128, kCols = 256;  // of a tile
-constexpr int kLine = 128;               // bytes of a stage's rows
+constexpr int kRows = 128, kCols = 256;    // of a tile
+constexpr int kLine = 128;                 // bytes of a stage's rows
 constexpr int kHeadLine = kCols * 2 + 16;  // bytes of a row of heads; 16 more spread rows over the banks
 template <class Element>
 constexpr int kDepth = kLine / static_cast<int>(sizeof(Element));  // summed columns of a stage
@@ -35,14 +35,16 @@ struct Shared {
   using Out = std::conditional_t<epilogue == Epilogue::add, float,
                                  std::conditional_t<epilogue == Epilogue::swiglu, Element, bf16>>;
   /// Blocks of 64 rows and one line that a warpgroup has in shared memory on their way out.
-  static constexpr int kOutBlocks = epilogue == Epilogue::add                                       ? 2
-                                    : epilogue == Epilogue::store || epilogue == Epilogue::swiglu ? kOut / kDepth<Out>
-                                                                                                  : 0;
+  static constexpr int kOutBlocks = epilogue == Epilogue::add ? 2
+                                    : epilogue == Epilogue::store || epilogue == Epilogue::swiglu
+                                        ? kOut / kDepth<Out>
+                                        : 0;
   static constexpr bool kHeads = epilogue == Epilogue::heads;
   static constexpr int kStages = epilogue == Epilogue::store || kHeads ? 3 : 4;
   alignas(1024) uint8_t in[kStages][kRows][kLine];
   alignas(1024) uint8_t weight[kStages][kCols][kLine];
-  alignas(1024) uint8_t out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][kLine];  // by warpgroup
+  alignas(
+      1024) uint8_t out[2][kOutBlocks > 0 ? kOutBlocks : 1][kOutBlocks > 0 ? 64 : 1][kLine];  // by warpgroup
   alignas(16) uint8_t heads[kHeads ? 8 : 1][kHeads ? 16 : 1][kHeads ? kHeadLine : 16];  // by warp, likewise
   float norms[2][kHeads ? 128 : 1];  // weights of the queries' and the keys' norm
   alignas(16) float weight_scales[kScaled<Element> ? kCols : 4];  // of the tile that ends next
@@ -72,9 +74,11 @@ struct TileOrder {
   }
 };
 
-/// silu(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other does.) One division for all four: the unit for quotients and exponentials is what
-/// this waits for. Below -20 the sigmoid stays what it is there, 2e-9.
-__device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c, float up_d) {
+/// silu(gate) × up of four of one row, in the gates' place. (Of two rows, one would round as the other does.)
+/// One division for all four: the unit for quotients and exponentials is what this waits for. Below -20 the
+/// sigmoid stays what it is there, 2e-9.
+__device__ void gate4(float& a, float& b, float& c, float& d, float up_a, float up_b, float up_c,
+                      float up_d) {
   const auto below = [](float gate) { return 1.0f + fast_exp2(fminf(gate * -1.4426950f, 28.8539f)); };
   const float p = below(a), q = below(b), r = below(c), s = below(d);
   const float pq = p * q, rs = r * s, all = __fdividef(1.0f, pq * rs);
@@ -114,7 +118,8 @@ __device__ inline int kind_of(int head, const HeadLayout& layout) {
   return head < layout.heads + 2 * layout.kv_heads ? 2 : 3;
 }
 
-/// Bias, norm and rotation of one of a thread's two rows of a tile's heads. `norms` are the weights of queries and keys.
+/// Bias, norm and rotation of one of a thread's two rows of a tile's heads. `norms` are the weights of
+/// queries and keys.
 template <int D>
 __device__ void turn_row(const HeadTargets& to, const float (&norms)[2][128], float (&sum)[kCols / 2],
                          const Turn<D>& turn, int first_head, int i, int lane) {
@@ -171,8 +176,8 @@ __device__ void turn_row(const HeadTargets& to, const float (&norms)[2][128], fl
   }
 }
 
-/// Takes a warp's 16 rows of a tile's heads to their places, by way of shared memory so that whole rows leave. Lane l
-/// knows the slot of row l % 16. `buffer` is the warp's own.
+/// Takes a warp's 16 rows of a tile's heads to their places, by way of shared memory so that whole rows
+/// leave. Lane l knows the slot of row l % 16. `buffer` is the warp's own.
 template <int D>
 __device__ void send_heads(const HeadTargets& to, const float (&sum)[kCols / 2], uint8_t (*buffer)[kHeadLine],
                            int first_head, int first_row, int32_t slot, int lane, int m) {
@@ -218,7 +223,7 @@ struct BlockWork {
 
 /// Writes a warpgroup's 64 × 256 sums.
 __device__ inline void write_floats(const BlockWork& work, const float (&sum)[kCols / 2], int first_row,
-                             int first_col, int warp, int lane) {
+                                    int first_col, int warp, int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = first_row + warp * 16 + lane / 4 + 8 * i;
@@ -232,11 +237,11 @@ __device__ inline void write_floats(const BlockWork& work, const float (&sum)[kC
   }
 }
 
-/// Has the copy engine add a warpgroup's sums to what is there, 32 columns at a time, while the next tile is computed. Each
-/// warp sends its own 16 rows.
+/// Has the copy engine add a warpgroup's sums to what is there, 32 columns at a time, while the next tile is
+/// computed. Each warp sends its own 16 rows.
 template <class Memory>
-__device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float (&sum)[kCols / 2], const BlockWork& work,
-                         int first_row, int first_col, int group, int warp, int lane) {
+__device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float (&sum)[kCols / 2],
+                         const BlockWork& work, int first_row, int first_col, int group, int warp, int lane) {
   constexpr int kChunk = kDepth<float>;
 #pragma unroll
   for (int chunk = 0; chunk < kCols / kChunk; ++chunk) {
@@ -262,9 +267,10 @@ __device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float
   }
 }
 
-/// silu(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block. `row` is the
-/// first one.
-__device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block, int lane) {
+/// silu(gate) × up of a thread's two rows in place of the gates, divided by the scale of their block. `row`
+/// is the first one.
+__device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& work, int row, int block,
+                                      int lane) {
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     float most = 0;
@@ -291,7 +297,8 @@ __device__ inline void gate_and_scale(float (&sum)[kCols / 2], const BlockWork& 
 /// shared memory, while the next tile is computed.
 template <class Memory, Epilogue epilogue>
 __device__ void store_sums(Memory& memory, const CUtensorMap* out_map, float (&sum)[kCols / 2],
-                           const BlockWork& work, int first_row, int tile_across, int group, int warp, int lane) {
+                           const BlockWork& work, int first_row, int tile_across, int group, int warp,
+                           int lane) {
   constexpr int kOut = Memory::kOut, kBlock = kDepth<typename Memory::Out>;
   constexpr int kChunk = 16 / sizeof(typename Memory::Out);  // values that stay together
   const bool first = threadIdx.x % 128 == 0;
@@ -363,8 +370,8 @@ __device__ void multiply_line(float (&sum)[kCols / 2], uint64_t a, uint64_t b, b
 
 /// A warpgroup: tile after tile, the sums over all stages, then the epilogue.
 template <class Element, Epilogue epilogue>
-__device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* out_map, const HeadTargets& targets,
-                        const BlockWork& work, int group) {
+__device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* out_map,
+                        const HeadTargets& targets, const BlockWork& work, int group) {
   using Memory = Shared<Element, epilogue>;
   const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   int at = 0;
@@ -422,8 +429,8 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
         end_products();
         turn_row(targets, memory.norms, sum, turn, first_head, 0, lane);
         turn_row(targets, memory.norms, sum, second, first_head, 1, lane);
-        send_heads<16 * decltype(turn)::kHalf>(targets, sum, memory.heads[group * 4 + warp], first_head, row, slot, lane,
-                                               work.m);
+        send_heads<16 * decltype(turn)::kHalf>(targets, sum, memory.heads[group * 4 + warp], first_head, row,
+                                               slot, lane, work.m);
       };
       if (targets.layout.head_dim == 128)
         place_all(Turn<128>{}, at_tile.y * 2);
@@ -445,8 +452,8 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
 
 /// One thread: keeps the ring of stages full.
 template <class Element, Epilogue epilogue>
-__device__ void bring(Shared<Element, epilogue>& memory, const CUtensorMap* in_map, const CUtensorMap* weight_map,
-                      const BlockWork& work) {
+__device__ void bring(Shared<Element, epilogue>& memory, const CUtensorMap* in_map,
+                      const CUtensorMap* weight_map, const BlockWork& work) {
   using Memory = Shared<Element, epilogue>;
   int at = 0;
   uint32_t round = 0, tiles = 0;
@@ -464,8 +471,8 @@ __device__ void bring(Shared<Element, epilogue>& memory, const CUtensorMap* in_m
       if (with_scales)
         copy_bytes(memory.weight_scales, work.scales.weight + place.y * kCols, scale_bytes, &memory.full[at]);
       copy_box(&memory.in[at][0][0], in_map, stage * kDepth<Element>, row, &memory.full[at]);
-      copy_box_to_all(&memory.weight[at][work.rank * (kCols / 2)][0], weight_map, stage * kDepth<Element>, col,
-                      &memory.full[at], 3);
+      copy_box_to_all(&memory.weight[at][work.rank * (kCols / 2)][0], weight_map, stage * kDepth<Element>,
+                      col, &memory.full[at], 3);
       if (++at == Memory::kStages) {
         at = 0;
         round ^= 1;
@@ -547,8 +554,8 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   bool mapped = matrix_map(in, m, k, kRows, in_map) && matrix_map(weight, n, k, kCols / 2, weight_map);
   if (Memory::kOutBlocks > 0)
     mapped = mapped && matrix_map(static_cast<const typename Memory::Out*>(out), m,
-                                  epilogue == Epilogue::swiglu ? n / 2 : n, epilogue == Epilogue::add ? 16 : 64,
-                                  out_map);
+                                  epilogue == Epilogue::swiglu ? n / 2 : n,
+                                  epilogue == Epilogue::add ? 16 : 64, out_map);
   if (!mapped) throw std::runtime_error("CUDA: the driver refuses a map of a matrix");
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;
@@ -556,9 +563,9 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   static const bool ready =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess;
   if (!ready) throw std::runtime_error("CUDA: no shared memory for a product");
-  kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(in_map, weight_map, out_map, static_cast<float*>(out),
-                                                           static_cast<int>(m), static_cast<int>(n),
-                                                           static_cast<int>(k), scales, targets);
+  kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(
+      in_map, weight_map, out_map, static_cast<float*>(out), static_cast<int>(m), static_cast<int>(n),
+      static_cast<int>(k), scales, targets);
   return true;
 }
 

@@ -119,8 +119,8 @@ void Products::add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int
   must(multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_), n, k);
 }
 
-void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k, Scratch,
-                     const Fp8Rows& out) {
+void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
+                     Scratch, const Fp8Rows& out) {
   must(multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_), 2 * ffn, k);
   align_rows(out, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), stream_);
 }

@@ -56,8 +56,8 @@ class Products {
   /// The same in FP8, by our own kernels always.
   void multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* out);
   void add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x);
-  void gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k, Scratch scratch,
-             const Fp8Rows& out);
+  void gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
+             Scratch scratch, const Fp8Rows& out);
   void heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k, const HeadTargets& targets,
              Scratch scratch);
 

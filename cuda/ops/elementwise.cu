@@ -119,7 +119,8 @@ template void interleave_rows(const bf16*, int64_t, int64_t, bf16*, cudaStream_t
 template void interleave_rows(const e4m3*, int64_t, int64_t, e4m3*, cudaStream_t);
 template void interleave_rows(const float*, int64_t, int64_t, float*, cudaStream_t);
 
-void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales, cudaStream_t stream) {
+void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales,
+                   cudaStream_t stream) {
   round_weights_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(in, cols, values, scales);
 }
 

@@ -1,6 +1,6 @@
-// Rows of quantized blocks, as model files store them, to bf16 or e4m3. The block layouts are ggml's, and the arithmetic is
-// core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16, so that a warp writes 512
-// bytes in a row.
+// Rows of quantized blocks, as model files store them, to bf16 or e4m3. The block layouts are ggml's, and the
+// arithmetic is core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16,
+// so that a warp writes 512 bytes in a row.
 #include <type_traits>
 
 #include "cuda/base/device_math.h"
@@ -143,8 +143,8 @@ struct Eight<DType::q6_k> {
     const uint8_t* block = row + first / 256 * 210;
     const int half = first % 256 / 128, inside = first % 128, lane = inside % 32, quarter = inside / 32;
     const EightBytes low(block + half * 64 + lane + quarter % 2 * 32), high(block + 128 + half * 32 + lane);
-    const float step = half_at(block + 208) *
-                       static_cast<float>(static_cast<int8_t>(block[192 + half * 8 + inside / 16]));
+    const float step =
+        half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + half * 8 + inside / 16]));
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int quant = ((low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4) - 32;
@@ -171,7 +171,8 @@ __global__ void expand_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols
 
 /// `x` [rows, cols] = the rows of `in` that `tokens` [rows] name: a block a row.
 template <DType type>
-__global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, const int32_t* tokens, float* x) {
+__global__ void embed_kernel(const uint8_t* in, int64_t row_bytes, int32_t cols, const int32_t* tokens,
+                             float* x) {
   const uint8_t* row = in + tokens[blockIdx.x] * row_bytes;
   auto* to = reinterpret_cast<float4*>(x + int64_t{blockIdx.x} * cols);
   for (int i = threadIdx.x; i * 8 < cols; i += kThreads) {
@@ -196,7 +197,8 @@ __global__ void expand_narrow_kernel(const uint8_t* in, int64_t row_bytes, int32
     float v[8];
     Eight<type>::decode(row, i * 8, v);
     const auto four = [&](int j) {
-      return pack_e4m3(v[j] * inverse, v[j + 1] * inverse) | pack_e4m3(v[j + 2] * inverse, v[j + 3] * inverse) << 16;
+      return pack_e4m3(v[j] * inverse, v[j + 1] * inverse) | pack_e4m3(v[j + 2] * inverse, v[j + 3] * inverse)
+                                                                 << 16;
     };
     to[i] = make_uint2(four(0), four(4));
   }
@@ -257,7 +259,8 @@ __device__ uint32_t scrambled(uint32_t x) {
 }
 
 /// `out` [blocks] of Q4_K: values from -7.5 to 7.5 steps.
-__global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, __half half_range, uint32_t seed) {
+__global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, __half half_range,
+                                     uint32_t seed) {
   const int64_t block = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (block >= blocks) return;
   auto* words = reinterpret_cast<uint32_t*>(out + block * 144);
@@ -271,12 +274,13 @@ __global__ void random_blocks_kernel(uint8_t* out, int64_t blocks, __half step, 
 
 void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
-    expand_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols,
-                                                                                   place, out);
+    expand_kernel<type()>
+        <<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols, place, out);
   });
 }
 
-void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out, cudaStream_t stream) {
+void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out,
+                 cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
     expand_narrow_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
         in.data, in.row_bytes, in.cols, place, peaks, out);
@@ -289,10 +293,11 @@ void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* 
   });
 }
 
-void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales, cudaStream_t stream) {
+void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales,
+                cudaStream_t stream) {
   with_type(in.type, [&](auto type) {
-    peaks_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(in.data, in.row_bytes, in.cols,
-                                                                                  place, peaks, scales);
+    peaks_kernel<type()><<<static_cast<unsigned>(in.rows), kThreads, 0, stream>>>(
+        in.data, in.row_bytes, in.cols, place, peaks, scales);
   });
 }
 

@@ -1,5 +1,6 @@
-// Norms, and the rounding of rows that products read: to bf16, or to e4m3 with a scale for each row. At 8,192 rows of
-// hidden 4,096 a norm moves 200 MB (to e4m3 170), about 50 us at 4.2 TB/s, against 4 ms for the layer's matrix products.
+// Norms, and the rounding of rows that products read: to bf16, or to e4m3 with a scale for each row. At 8,192
+// rows of hidden 4,096 a norm moves 200 MB (to e4m3 170), about 50 us at 4.2 TB/s, against 4 ms for the
+// layer's matrix products.
 #include <type_traits>
 
 #include "cuda/base/device_math.h"
@@ -11,7 +12,8 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 
 __device__ float warp_most(float value) {
-  for (int offset = 16; offset > 0; offset /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
+  for (int offset = 16; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, offset));
   return value;
 }
 
@@ -34,7 +36,8 @@ __device__ Reduced reduce_block(float sum, float most) {
 
 /// Four columns of a row; those beyond the last are zero.
 __device__ float4 four_at(const float* row, int col, int cols) {
-  if (cols % 4 == 0) return col < cols ? *reinterpret_cast<const float4*>(row + col) : make_float4(0, 0, 0, 0);
+  if (cols % 4 == 0)
+    return col < cols ? *reinterpret_cast<const float4*>(row + col) : make_float4(0, 0, 0, 0);
   const auto at = [&](int i) { return col + i < cols ? row[col + i] : 0.0f; };
   return make_float4(at(0), at(1), at(2), at(3));
 }
@@ -68,7 +71,8 @@ struct WideRow {
   bf16* values;
   int32_t cols;
 
-  __device__ WideRow(bf16* out, int64_t row, int32_t the_cols, float) : values(out + row * the_cols), cols(the_cols) {}
+  __device__ WideRow(bf16* out, int64_t row, int32_t the_cols, float)
+      : values(out + row * the_cols), cols(the_cols) {}
   __device__ void put(int col, float4 v) const {
     if (cols % 4 == 0) {
       if (col < cols) *reinterpret_cast<uint2*>(values + col) = make_uint2(pack(v.x, v.y), pack(v.z, v.w));
@@ -110,8 +114,8 @@ struct RowOf<Fp8Rows> {
   using Type = NarrowRow;
 };
 
-/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a row, of
-/// which a thread has up to 16 values in its registers.
+/// `x` [any rows, hidden], `row_index` [rows] or null, `weight` [hidden], `out` [rows, hidden]: a block a
+/// row, of which a thread has up to 16 values in its registers.
 template <class Out>
 __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const float* weight, int32_t hidden,
                                 float eps, Out out) {
@@ -121,7 +125,8 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
   const int step = static_cast<int>(blockDim.x) * 4;
   float4 values[kPieces];
 #pragma unroll
-  for (int j = 0; j < kPieces; ++j) values[j] = four_at(in, static_cast<int>(threadIdx.x) * 4 + j * step, hidden);
+  for (int j = 0; j < kPieces; ++j)
+    values[j] = four_at(in, static_cast<int>(threadIdx.x) * 4 + j * step, hidden);
   float sum = 0, most = 0;
 #pragma unroll
   for (int j = 0; j < kPieces; ++j) {
@@ -133,7 +138,8 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
   const float scale = rsqrtf(reduced.sum / static_cast<float>(hidden) + eps);
   const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * scale);
 #pragma unroll
-  for (int j = 0; j < kPieces; ++j) to.put(static_cast<int>(threadIdx.x) * 4 + j * step, times(values[j], scale));
+  for (int j = 0; j < kPieces; ++j)
+    to.put(static_cast<int>(threadIdx.x) * 4 + j * step, times(values[j], scale));
 }
 
 /// `y`, `x` and `out` [rows, hidden], `weight` [hidden]: a block a row.
@@ -167,14 +173,16 @@ __global__ void round_kernel(const In* in, int32_t cols, Out out) {
   const In* row = in + int64_t{blockIdx.x} * cols;
   float most = 0;
   if constexpr (std::is_same_v<Out, Fp8Rows>) {
-    for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4) most = fmaxf(most, most_of(four_at(row, col, cols)));
+    for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4)
+      most = fmaxf(most, most_of(four_at(row, col, cols)));
     most = reduce_block(0, most).most;
   }
   const typename RowOf<Out>::Type to(out, blockIdx.x, cols, most);
   for (int col = threadIdx.x * 4; col < cols; col += kThreads * 4) to.put(col, four_at(row, col, cols));
 }
 
-/// `rows` [any, cols]: a warp a row. Reads and writes only the blocks whose scale is not the largest of their row.
+/// `rows` [any, cols]: a warp a row. Reads and writes only the blocks whose scale is not the largest of their
+/// row.
 __global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
   const int lane = threadIdx.x % 32;
   const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
@@ -202,21 +210,24 @@ __global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
 }  // namespace
 
 template <class Out>
-void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden, float eps,
-              Out out, cudaStream_t stream) {
+void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
+              float eps, Out out, cudaStream_t stream) {
   const int threads = (hidden + 16 * 32 - 1) / (16 * 32) * 32;
   rms_norm_kernel<<<rows, threads, 0, stream>>>(x, row_index, weight, hidden, eps, out);
 }
-template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, bf16*, cudaStream_t);
-template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows, cudaStream_t);
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, bf16*,
+                       cudaStream_t);
+template void rms_norm(const float*, const int32_t*, const float*, int32_t, int32_t, float, Fp8Rows,
+                       cudaStream_t);
 
 template <class Out>
-void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x, Out out,
-                  cudaStream_t stream) {
+void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
+                  Out out, cudaStream_t stream) {
   add_rms_norm_kernel<<<rows, kThreads, 0, stream>>>(y, weight, hidden, eps, x, out);
 }
 template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, bf16*, cudaStream_t);
-template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, Fp8Rows, cudaStream_t);
+template void add_rms_norm(const float*, const float*, int32_t, int32_t, float, float*, Fp8Rows,
+                           cudaStream_t);
 
 template <class In, class Out>
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream) {
@@ -227,7 +238,8 @@ template void round_rows(const float*, int32_t, int32_t, Fp8Rows, cudaStream_t);
 template void round_rows(const bf16*, int32_t, int32_t, Fp8Rows, cudaStream_t);
 
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream) {
-  align_kernel<<<static_cast<unsigned>((count + kWarps - 1) / kWarps), kThreads, 0, stream>>>(rows, count, cols);
+  align_kernel<<<static_cast<unsigned>((count + kWarps - 1) / kWarps), kThreads, 0, stream>>>(rows, count,
+                                                                                              cols);
 }
 
 }  // namespace sheaf::cuda

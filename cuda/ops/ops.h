@@ -35,8 +35,8 @@ template <class Out>  // bf16* or Fp8Rows
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, Out out, cudaStream_t stream);
 
-/// x += rms_norm(y) * weight, and out = x, rounded: the post-norm families. `y`, `x` and `out` [rows, hidden],
-/// `weight` [hidden].
+/// x += rms_norm(y) * weight, and out = x, rounded: the post-norm families. `y`, `x` and `out` [rows,
+/// hidden], `weight` [hidden].
 template <class Out>  // bf16* or Fp8Rows
 void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hidden, float eps, float* x,
                   Out out, cudaStream_t stream);
@@ -45,7 +45,8 @@ void add_rms_norm(const float* y, const float* weight, int32_t rows, int32_t hid
 template <class In, class Out>  // float to bf16*, float or bf16 to Fp8Rows
 void round_rows(const In* in, int32_t rows, int32_t cols, Out out, cudaStream_t stream);
 
-/// Brings the blocks of `count` rows of `cols` columns to the scale of their row, the largest of its blocks' scales.
+/// Brings the blocks of `count` rows of `cols` columns to the scale of their row, the largest of its blocks'
+/// scales.
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream);
 
 /// table [rows, rotary_dim]: cosines and sines of every row's position, times rope_scale, the cosines first.
@@ -61,14 +62,15 @@ void place_heads(const In* qkv, int32_t rows, const HeadTargets& targets, cudaSt
 enum class RowOrder : uint8_t {
   plain,        ///< as they are
   by_eights,    ///< 8 of the first, 8 of the second, and so on
-  by_sixteens,  ///< the same, the first 8 of 16 being rows 0, 1, 4, 5, 8, 9, 12, 13: a thread of a product has two
-                ///< neighbouring columns of 8, and so writes four of e4m3 together
+  by_sixteens,  ///< the same, the first 8 of 16 being rows 0, 1, 4, 5, 8, 9, 12, 13: a thread of a product
+                ///< has two neighbouring columns of 8, and so writes four of e4m3 together
 };
 /// Where a row of the first goes; that of the second goes 8 further.
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-constexpr int64_t interleaved(RowOrder order, int64_t row) {
+    constexpr int64_t
+    interleaved(RowOrder order, int64_t row) {
   if (order == RowOrder::by_eights) return 2 * row - row % 8;
   const int64_t inside = row % 16;
   return 2 * (row - inside) + inside / 2 % 2 * 16 + inside / 4 * 2 + inside % 2;
@@ -81,15 +83,18 @@ struct RowPlace {
 };
 /// Writes them to their places in `out` [any rows, cols], in e4m3 by the rows' `peaks` [any rows].
 void expand_rows(const PackedRows& in, const RowPlace& place, bf16* out, cudaStream_t stream);
-void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out, cudaStream_t stream);
-/// peaks [any rows] = the largest absolute values of the rows; scales [any rows] = what their e4m3 values are multiplied by.
-void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales, cudaStream_t stream);
+void expand_rows(const PackedRows& in, const RowPlace& place, const float* peaks, e4m3* out,
+                 cudaStream_t stream);
+/// peaks [any rows] = the largest absolute values of the rows; scales [any rows] = what their e4m3 values are
+/// multiplied by.
+void find_peaks(const PackedRows& in, const RowPlace& place, float* peaks, float* scales,
+                cudaStream_t stream);
 /// Blocks of Q4_K with about normal values, for benchmarks.
 void fill_random_q4_k(uint8_t* out, int64_t blocks, float spread, uint64_t seed, cudaStream_t stream);
 
 /// out [2 rows, cols] = the rows of two matrices [rows, cols], 8 of the first, 8 of the second, and so on;
-/// `halves` [2, rows, cols] holds one after the other. bf16 goes by eights, and rows is a multiple of 8; else by sixteens,
-/// and it is a multiple of 16.
+/// `halves` [2, rows, cols] holds one after the other. bf16 goes by eights, and rows is a multiple of 8; else
+/// by sixteens, and it is a multiple of 16.
 template <class T>  // bf16, e4m3, or float (the scales of e4m3 rows)
 void interleave_rows(const T* halves, int64_t rows, int64_t cols, T* out, cudaStream_t stream);
 
@@ -145,7 +150,8 @@ void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int3
                   GreedyResult* out, cudaStream_t stream);
 
 /// values [rows, cols] × scales [rows] = in [rows, cols], rounded to e4m3.
-void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales, cudaStream_t stream);
+void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales,
+                   cudaStream_t stream);
 
 /// out [count]: normally distributed weights for benchmarks.
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream);

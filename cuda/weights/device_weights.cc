@@ -97,7 +97,9 @@ class Upload {
     if (kind_.packed) {
       int64_t first = 0;
       for (const Matrix* matrix : matrices) {
-        const RowOrder order = !gated ? RowOrder::plain : kind_.fp8 ? RowOrder::by_sixteens : RowOrder::by_eights;
+        const RowOrder order = !gated      ? RowOrder::plain
+                               : kind_.fp8 ? RowOrder::by_sixteens
+                                           : RowOrder::by_eights;
         device.packed.push_back(stored(*matrix, {first, order}));
         first += gated ? 8 : matrix->rows;
       }
@@ -158,7 +160,8 @@ class Upload {
     DeviceSink sink(ring.buffers);
     stream_weights(cut_to_slices(wholes_, ring.buffer_bytes), ring, threads, sink);
     for (const auto& [host, to] : scales_)
-      check(cudaMemcpy(to, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice), "sending scales");
+      check(cudaMemcpy(to, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice),
+            "sending scales");
   }
 
  private:
@@ -253,7 +256,8 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
   const int64_t value_bytes = kind.fp8 ? 1 : 2;
   int64_t total = 0, most = 0;
   for (const LayerWeights& layer : model.layers) {
-    for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
+    for (const Matrix* matrix :
+         {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down}) {
       total += kind.packed ? matrix->rows * matrix->row_bytes() : values(*matrix) * value_bytes;
       if (kind.fp8) total += matrix->rows * (kind.packed ? 8 : 4);
     }
@@ -263,7 +267,8 @@ int64_t weight_bytes(const Model& model, WeightKind kind) {
                      kind.packed ? std::max(values(layer.o), values(layer.down)) : 0});
   }
   const bool tied = model.config.tied_output;
-  total += kind.packed && !tied ? model.embedding.rows * model.embedding.row_bytes() : values(model.embedding) * 2;
+  total +=
+      kind.packed && !tied ? model.embedding.rows * model.embedding.row_bytes() : values(model.embedding) * 2;
   if (!tied) total += values(model.output) * 2;
   return total + most * value_bytes;
 }

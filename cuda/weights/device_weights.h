@@ -17,8 +17,8 @@ struct PackedPart {
   RowPlace place;
 };
 
-/// A matrix of weights [rows, cols]: bf16; or e4m3 with a scale for each row; or packed, to be made one of the two whenever
-/// a product wants it.
+/// A matrix of weights [rows, cols]: bf16; or e4m3 with a scale for each row; or packed, to be made one of
+/// the two whenever a product wants it.
 struct DeviceMatrix {
   DeviceMemory<bf16> wide;
   DeviceMemory<e4m3> narrow;
@@ -56,8 +56,8 @@ struct DeviceWeights {
   const bf16* output_or_embedding() const { return output.size() > 0 ? output.data() : embedding.data(); }
 };
 
-/// What the matrices of the layers are on the device. The output projection is bf16 always, and so is an embedding that
-/// it is tied to.
+/// What the matrices of the layers are on the device. The output projection is bf16 always, and so is an
+/// embedding that it is tied to.
 struct WeightKind {
   bool fp8 = false;     ///< e4m3; else bf16
   bool packed = false;  ///< as the file has them, until a product wants them

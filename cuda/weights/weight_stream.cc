@@ -98,7 +98,13 @@ class Stream {
     fill(slice, memory);
     const std::scoped_lock lock(mutex_);
     if (error_) return false;
-    sink_.send(buffer, memory, slice.bytes(), slice.to);
+    try {
+      sink_.send(buffer, memory, slice.bytes(), slice.to);
+    } catch (...) {  // before another thread can send
+      error_ = std::current_exception();
+      changed_.notify_all();
+      return false;
+    }
     free_.push_back(buffer);
     changed_.notify_one();
     return true;

@@ -75,7 +75,8 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
     refuse("--dtype {}: {}", word_of(wanted.dtype),
            device_ >= 0 ? "a GPU computes in bf16 or fp8; or use --device cpu"
                         : "the CPU computes in f32, int16 or int8; or use a GPU");
-  if (device_ < 0 && wanted.weights == WeightStorage::packed) refuse("--packed: weights stay packed on a GPU only");
+  if (device_ < 0 && wanted.weights == WeightStorage::packed)
+    refuse("--packed: weights stay packed on a GPU only");
   const Stopwatch watch(weights_seconds_);
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA

@@ -55,7 +55,8 @@ class Bench {
       fail("{} answer tokens were decoded, but {} were expected", stats.answer_tokens, least.picks);
     const Work done = work_done(stats);
     const double flops = gemm_flops(done, config) + attention_flops(done, config);
-    const double limit = least_seconds(least, config);
+    const double limit =
+        least_seconds(least, config, options_.model.dtype == Precision::fp8 ? kFp8Rates : PeakRates{});
     const auto items = static_cast<double>(workload_.questions);
     const std::string& model = options_.model.path;
     return {{"workload", workload_.name},

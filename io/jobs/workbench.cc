@@ -35,7 +35,8 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
   DeviceChoice choice;
   const bool gpu_only = only_on_gpu(dtype);
   const auto needs_gpu = [&](const std::string& why) {
-    refuse("model.dtype: {} works only on a GPU, but {}; leave it out to compute on the CPU", word_of(dtype), why);
+    refuse("model.dtype: {} works only on a GPU, but {}; leave it out to compute on the CPU", word_of(dtype),
+           why);
   };
   if (asked.kind == Device::Kind::cpu) {
     if (gpu_only) needs_gpu("engine.device is cpu");
@@ -135,8 +136,8 @@ int Workbench::threads() const {
 std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0)
-    return make_cuda_backend(model_, {device_, job_.model.dtype == Precision::fp8, job_.model.weights,
-                                      job_.engine.reproducible});
+    return make_cuda_backend(
+        model_, {device_, job_.model.dtype == Precision::fp8, job_.model.weights, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));

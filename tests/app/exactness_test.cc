@@ -110,6 +110,23 @@ TEST(ExactOnPassages, InWholeNumbersToo) {
       << ran.err;
 }
 
+TEST(Precision, WhatOnlyAGpuDoesIsRefusedOnTheCpu) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const std::pair<const char*, const char*> cases[] = {
+      {"--set model.dtype=fp8 --device cpu",
+       "model.dtype: fp8 works only on a GPU, but engine.device is cpu"},
+      {"--set model.dtype=bf16 --device cpu", "model.dtype: bf16 works only on a GPU"},
+      {"--set model.cpu_dtype=fp8", "a CPU does not compute in fp8; use f32, int16 or int8"},
+      {"--set model.weights=packed --device cpu", "model.weights: packed works only on a GPU; leave it out"},
+  };
+  for (const auto& [options, message] : cases) {
+    const auto ran = run_sheaf(scratch, std::string("verify configs/ask.yaml --limit 1 ") + options);
+    EXPECT_EQ(ran.exit_code, 2) << options;
+    EXPECT_NE(ran.err.find(message), std::string::npos) << ran.err;
+  }
+}
+
 TEST(Verify, VouchesForNothingItDidNotCompare) {
   NEED_MODEL();
   const Scratch scratch;

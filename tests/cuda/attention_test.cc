@@ -86,8 +86,8 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                            plan.partial_rows,
                            fixed};
   const auto on_device = send(std::vector{in});
-  const AttentionTensors tensors{dq.data(),          dk.data(),          dv.data(), partial_out.data(),
-                                 partial_lse.data(), out.data(),         {}};
+  const AttentionTensors tensors{dq.data(),          dk.data(),  dv.data(), partial_out.data(),
+                                 partial_lse.data(), out.data(), {}};
   attend(in, on_device.data(), layout, tensors, nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));

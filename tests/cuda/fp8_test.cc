@@ -116,7 +116,8 @@ TEST(Fp8, RowsRoundToTheNearest) {
     std::vector<float> numbers = uneven(rows, cols, random);
     std::fill_n(numbers.begin(), cols, 0.0f);  // a row of zeros
     const Rows out(rows, cols);
-    round_rows(send(numbers).data(), static_cast<int32_t>(rows), static_cast<int32_t>(cols), out.view(), nullptr);
+    round_rows(send(numbers).data(), static_cast<int32_t>(rows), static_cast<int32_t>(cols), out.view(),
+               nullptr);
     const auto got = out.numbers();
     const auto bits = fetch(out.values);
     const auto scales = fetch(out.scales);
@@ -169,7 +170,8 @@ TEST_P(Fp8Products, EqualPlainSums) {
   const auto [m, n, k] = GetParam();
   std::mt19937 random(5);
   const Rows in(m, k);
-  round_rows(send(uneven(m, k, random)).data(), static_cast<int32_t>(m), static_cast<int32_t>(k), in.view(), nullptr);
+  round_rows(send(uneven(m, k, random)).data(), static_cast<int32_t>(m), static_cast<int32_t>(k), in.view(),
+             nullptr);
   const Weight weight(uneven(n, k, random), n, k);
   const auto a = in.numbers(), w = weight.numbers();
   // A sample of rows, all columns.
@@ -180,13 +182,15 @@ TEST_P(Fp8Products, EqualPlainSums) {
   for (const int64_t row : rows)
     for (int64_t col = 0; col < n; ++col) {
       double sum = 0;
-      for (int64_t i = 0; i < k; ++i) sum += a[static_cast<size_t>(row * k + i)] * w[static_cast<size_t>(col * k + i)];
+      for (int64_t i = 0; i < k; ++i)
+        sum += a[static_cast<size_t>(row * k + i)] * w[static_cast<size_t>(col * k + i)];
       sums.push_back(sum);
     }
   const auto sampled = [&](const auto& all, int64_t cols, auto&& number) {
     std::vector<double> sample;
     for (const int64_t row : rows)
-      for (int64_t col = 0; col < cols; ++col) sample.push_back(number(all[static_cast<size_t>(row * cols + col)]));
+      for (int64_t col = 0; col < cols; ++col)
+        sample.push_back(number(all[static_cast<size_t>(row * cols + col)]));
     return sample;
   };
   const auto poisoned = [](int64_t count) {
@@ -197,18 +201,22 @@ TEST_P(Fp8Products, EqualPlainSums) {
   const auto plain = [](float value) { return static_cast<double>(value); };
 
   const auto floats = poisoned(m * n);
-  ASSERT_TRUE(multiply_hopper(Epilogue::store_floats, in.view(), weight.view(), m, n, k, floats.data(), nullptr));
+  ASSERT_TRUE(
+      multiply_hopper(Epilogue::store_floats, in.view(), weight.view(), m, n, k, floats.data(), nullptr));
   EXPECT_LT(relative_error(sampled(fetch(floats), n, plain), sums), 5e-3);
 
   const auto added = send(std::vector<float>(static_cast<size_t>(m * n), 3.0f));
   ASSERT_TRUE(multiply_hopper(Epilogue::add, in.view(), weight.view(), m, n, k, added.data(), nullptr));
-  EXPECT_LT(relative_error(sampled(fetch(added), n, [](float v) { return static_cast<double>(v) - 3; }), sums), 5e-3);
+  EXPECT_LT(
+      relative_error(sampled(fetch(added), n, [](float v) { return static_cast<double>(v) - 3; }), sums),
+      5e-3);
 
   const DeviceMemory<bf16> stored(m * n);
   ASSERT_TRUE(multiply_hopper(Epilogue::store, in.view(), weight.view(), m, n, k, stored.data(), nullptr));
-  EXPECT_LT(relative_error(
-                sampled(fetch(stored), n, [](bf16 v) { return static_cast<double>(__bfloat162float(v)); }), sums),
-            4e-3);
+  EXPECT_LT(
+      relative_error(
+          sampled(fetch(stored), n, [](bf16 v) { return static_cast<double>(__bfloat162float(v)); }), sums),
+      4e-3);
 
   if (n % 32 != 0) return;
   // The same weight's rows as gate and up.
@@ -232,8 +240,8 @@ TEST_P(Fp8Products, EqualPlainSums) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Fp8Products,
-                         testing::Values(Size{1, 32, 16}, Size{128, 256, 128}, Size{129, 272, 144}, Size{300, 512, 576},
-                                         Size{513, 784, 1008}, Size{2500, 1056, 2048}));
+                         testing::Values(Size{1, 32, 16}, Size{128, 256, 128}, Size{129, 272, 144},
+                                         Size{300, 512, 576}, Size{513, 784, 1008}, Size{2500, 1056, 2048}));
 
 TEST(Fp8, BlocksComeToTheScaleOfTheirRow) {
   NEED_FP8();
@@ -297,7 +305,8 @@ TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
     const auto kv_slots = send(slots);
     std::vector<std::vector<f16>> results;
     for (const bool fused : {false, true}) {
-      const DeviceMemory<f16> q(int64_t{rows} * layout.heads * dim), keys(layout.slots * dim), values(layout.slots * dim);
+      const DeviceMemory<f16> q(int64_t{rows} * layout.heads * dim), keys(layout.slots * dim),
+          values(layout.slots * dim);
       for (const auto* memory : {&q, &keys, &values})
         check(cudaMemset(memory->data(), 0, static_cast<size_t>(memory->size()) * 2), "clear");
       const HeadTargets targets{bias.data(), norm.data(), norm.data(), rope.data(),  kv_slots.data(),
@@ -306,7 +315,8 @@ TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
       if (fused) {
         ASSERT_TRUE(multiply_heads_hopper(in.view(), weight.view(), rows, hidden, targets, nullptr));
       } else {
-        ASSERT_TRUE(multiply_hopper(Epilogue::store, in.view(), weight.view(), rows, n, hidden, qkv.data(), nullptr));
+        ASSERT_TRUE(
+            multiply_hopper(Epilogue::store, in.view(), weight.view(), rows, n, hidden, qkv.data(), nullptr));
         place_heads(qkv.data(), rows, targets, nullptr);
       }
       for (const auto* memory : {&q, &keys, &values}) results.push_back(fetch(*memory));
@@ -320,7 +330,8 @@ TEST(Fp8, PlacesHeadsAsTwoStepsDo) {
   }
 }
 
-/// Every step of a decode loop against the CPU in fp32: e4m3 has three bits, and a tiny model little to average over.
+/// Every step of a decode loop against the CPU in fp32: e4m3 has three bits, and a tiny model little to
+/// average over.
 TEST(Fp8, ModelsAgreeWithTheCpu) {
   NEED_FP8();
   const std::pair<const char*, test::RandomModelShape> shapes[] = {
@@ -328,12 +339,23 @@ TEST(Fp8, ModelsAgreeWithTheCpu) {
       {"heads of 128, norm",
        {.hidden = 512, .ffn = 1040, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
       {"norms after",
-       {.hidden = 256, .ffn = 512, .heads = 8, .kv_heads = 8, .head_dim = 32, .qk_norm = QkNorm::whole, .post_norm = true}},
+       {.hidden = 256,
+        .ffn = 512,
+        .heads = 8,
+        .kv_heads = 8,
+        .head_dim = 32,
+        .qk_norm = QkNorm::whole,
+        .post_norm = true}},
   };
   for (const auto& [name, shape] : shapes) {
     const Model model = test::make_random_model(shape, 31);
-    const auto records = test::make_random_records(
-        {.records = 6, .questions = 5, .vocab = model.config.vocab, .max_tokens = 6, .own_questions = true, .longest = 200}, 31);
+    const auto records = test::make_random_records({.records = 6,
+                                                    .questions = 5,
+                                                    .vocab = model.config.vocab,
+                                                    .max_tokens = 6,
+                                                    .own_questions = true,
+                                                    .longest = 200},
+                                                   31);
     std::vector<Stack> stacks;
     build_tree(records, stacks);
     const auto cpu = make_quick_backend(model, 2);

@@ -33,26 +33,26 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
       {"prefix", [](auto records, auto& out) { build_prefix(records, out); }},
       {"tree", [](auto records, auto& out) { build_tree(records, out); }}};
   const auto expect_same = [&](const RandomModelShape& shape, int32_t longest, bool fp8) {
-      const Model model = make_random_model(shape, 22);
-      const auto records = make_random_records({.records = longest > 1000 ? 3 : 12,
-                                                .questions = 6,
-                                                .vocab = 504,
-                                                .max_tokens = 9,
-                                                .own_questions = true,
-                                                .longest = longest},
-                                               22);
-      Answers alone;
-      for (const auto& [name, build] : kinds)
-        for (const int32_t rows : {3000, name == kinds[2].first ? 37 : 500}) {
-          std::vector<Stack> stacks;
-          build(records, stacks);
-          const auto backend = make_cuda_backend(model, {.fp8 = fp8, .reproducible = true});
-          const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000});
-          if (alone.empty()) alone = answers;
-          test::expect_same(alone, answers,
-                            fmt::format("{}, {} rows a step, records of {}{}", name, rows, longest,
-                                        fp8 ? ", in FP8" : ""));
-        }
+    const Model model = make_random_model(shape, 22);
+    const auto records = make_random_records({.records = longest > 1000 ? 3 : 12,
+                                              .questions = 6,
+                                              .vocab = 504,
+                                              .max_tokens = 9,
+                                              .own_questions = true,
+                                              .longest = longest},
+                                             22);
+    Answers alone;
+    for (const auto& [name, build] : kinds)
+      for (const int32_t rows : {3000, name == kinds[2].first ? 37 : 500}) {
+        std::vector<Stack> stacks;
+        build(records, stacks);
+        const auto backend = make_cuda_backend(model, {.fp8 = fp8, .reproducible = true});
+        const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000});
+        if (alone.empty()) alone = answers;
+        test::expect_same(
+            alone, answers,
+            fmt::format("{}, {} rows a step, records of {}{}", name, rows, longest, fp8 ? ", in FP8" : ""));
+      }
   };
   for (const RandomModelShape& shape : kShapes) {
     for (const int32_t longest : {40, 700, 5000}) expect_same(shape, longest, false);

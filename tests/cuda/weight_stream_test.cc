@@ -51,8 +51,8 @@ class Weights {
 
   /// One of every kind, each larger than a small buffer.
   void add_every_kind() {
-    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
-                              DType::q4_k, DType::q5_k, DType::q6_k}) {
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+                              DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
       add(dtype, 37, 256, WeightForm::rounded);
       add(dtype, 48, 256, WeightForm::rounded, 16);
       add(dtype, 48, 256, WeightForm::rounded, 8, 3);

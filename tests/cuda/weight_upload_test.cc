@@ -173,8 +173,8 @@ Model large_model(DType dtype, bool paired, bool adapted, uint64_t mask = ~uint6
 
 TEST(WeightUpload, EveryTypeArrivesBitForBitInManySlices) {
   NEED_GPU();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
-                            DType::q4_k, DType::q5_k, DType::q6_k}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+                            DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
     SCOPED_TRACE(dtype_name(dtype));
     compare(large_model(dtype, dtype != DType::bf16, dtype == DType::q4_k));
   }
@@ -190,8 +190,8 @@ std::vector<T> expanded(const DeviceMatrix& matrix, const Expand& expand) {
 
 TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
   NEED_GPU();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1, DType::q5_0,
-                            DType::q4_k, DType::q5_k, DType::q6_k}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
+                            DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
     SCOPED_TRACE(dtype_name(dtype));
     // Without the highest bit of their exponents, halves and floats are finite.
     Model model = large_model(dtype, dtype != DType::bf16, false, 0xbfffbfffbfffbfff);
@@ -199,10 +199,12 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
     layer.gate.rows = layer.up.rows = 4992;  // e4m3 goes by sixteens
     ASSERT_TRUE(can_stay_packed(model));
     for (const bool fp8 : {false, true}) {
-      const DeviceWeights right = upload_weights(model, {fp8, false}), packed = upload_weights(model, {fp8, true});
+      const DeviceWeights right = upload_weights(model, {fp8, false}),
+                          packed = upload_weights(model, {fp8, true});
       EXPECT_LT(packed.bytes(), dtype == DType::f32 ? INT64_MAX : right.bytes() + 100000);
       const DeviceLayer &a = right.layers[0], &b = packed.layers[0];
-      for (const auto& [whole, parts] : {std::pair{&a.qkv, &b.qkv}, {&a.o, &b.o}, {&a.gate_up, &b.gate_up}, {&a.down, &b.down}}) {
+      for (const auto& [whole, parts] :
+           {std::pair{&a.qkv, &b.qkv}, {&a.o, &b.o}, {&a.gate_up, &b.gate_up}, {&a.down, &b.down}}) {
         EXPECT_EQ(whole->values(), parts->values());
         if (fp8) {
           EXPECT_TRUE(same(downloaded(whole->scales), downloaded(parts->scales)));
@@ -211,8 +213,9 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
           });
           EXPECT_TRUE(same(downloaded(whole->narrow), bytes));
         } else {
-          const auto values = expanded<bf16>(
-              *parts, [](const PackedPart& part, bf16* out) { expand_rows(part.rows, part.place, out, nullptr); });
+          const auto values = expanded<bf16>(*parts, [](const PackedPart& part, bf16* out) {
+            expand_rows(part.rows, part.place, out, nullptr);
+          });
           EXPECT_TRUE(same(downloaded(whole->wide), values));
         }
       }

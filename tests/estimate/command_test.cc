@@ -35,8 +35,18 @@ TEST(EstimateCommand, ADtypeOfTheCpuIsNotEstimatedOnAGpu) {
   }
   const auto compared = [&](const std::string& more) { return estimate_of(scratch, job + more).dump(); };
   EXPECT_EQ(compared("--set model.dtype=int8").find("h100"), std::string::npos);
+  EXPECT_EQ(compared("--set model.dtype=bf16"), compared(""));
   EXPECT_NE(compared("--set model.cpu_dtype=int8").find("h100"), std::string::npos);
   EXPECT_EQ(compared("--set model.dtype=int8"), compared("--set model.dtype=int8 --set engine.device=cpu"));
+}
+
+TEST(EstimateCommand, Fp8IsRefusedForNow) {
+  const test::Scratch scratch;
+  const auto ran = run_sheaf(scratch,
+                             "estimate configs/squad.yaml --model qwen3-8b --document-tokens 300 "
+                             "--set input.path=none --set model.dtype=fp8");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("add --set model.dtype=bf16 for an upper bound"), std::string::npos) << ran.err;
 }
 
 // Every job of a public dataset, none of whose data need be there.

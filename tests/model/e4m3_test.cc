@@ -54,7 +54,8 @@ TEST(E4m3, ARowFillsTheRange) {
   const float scale = to_e4m3(row, bits.data());
   EXPECT_EQ(scale, 3.0f / 448);
   EXPECT_EQ(bits[1], 0xfe);
-  for (size_t i = 0; i < row.size(); ++i) EXPECT_NEAR(from_e4m3(bits[i]) * scale, row[i], std::fabs(row[i]) / 16);
+  for (size_t i = 0; i < row.size(); ++i)
+    EXPECT_NEAR(from_e4m3(bits[i]) * scale, row[i], std::fabs(row[i]) / 16);
   const std::vector<float> zeros(5, 0.0f);
   std::vector<uint8_t> none(5, 1);
   EXPECT_TRUE(std::isfinite(to_e4m3(zeros, none.data())));

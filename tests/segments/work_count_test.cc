@@ -77,7 +77,7 @@ TEST(Work, FlopsByHand) {
   const Work work{10, 7, 3};
   EXPECT_EQ(gemm_flops(work, config), 2 * 10 * 50 + 2 * 3 * 2 * 5);
   EXPECT_EQ(attention_flops(work, config), 4 * 7 * 4);
-  EXPECT_DOUBLE_EQ(least_seconds(work, config, {106, 11.2}), 20);
+  EXPECT_DOUBLE_EQ(least_seconds(work, config, {106, 11.2, 106}), 20);
 }
 
 }  // namespace
