@@ -34,7 +34,8 @@ TEST(Words, AreThoseOfJobFiles) {
   expect_words<KeyForm>({"name", "marker"});
   expect_words<ValueEnd>({"literal", "line"});
   expect_words<OptionChoice>({"likeliest", "greedy"});
-  expect_words<Precision>({"auto", "f32", "int16", "int8"});
+  expect_words<Precision>({"auto", "f32", "int16", "int8", "bf16", "fp8"});
+  expect_words<WeightStorage>({"auto", "expanded", "packed"});
   expect_words<CpuKernels>({"auto", "reference"});
   expect_words<OutputFormat>({"jsonl", "parquet"});
   expect_words<Aggregate>({"max", "mixture", "product"});
