@@ -327,6 +327,13 @@ __device__ inline void multiply_tiles_fp8(float (&d)[128], uint64_t a, uint64_t 
 
 // --- results on their way out
 
+/// Four 8 × 8 matrices; each lane gives the address of one row.
+__device__ inline void store4(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(to)),
+               "r"(a), "r"(b), "r"(c), "r"(d)
+               : "memory");
+}
+
 /// Four lanes hold four 4-byte pieces each, piece j of lane i belonging to chunk j; afterwards lane i holds
 /// the pieces of chunk i in order.
 __device__ inline void transpose4(uint32_t (&r)[4], int lane) {
