@@ -95,7 +95,7 @@ class PatternReader {
       return group;
     }
     if (c == '*' || c == '+' || c == '?' || c == '{')
-      refuse_here("there is nothing to repeat; write \\ before it");
+      refuse_here("there is nothing before it to repeat; to match the character itself, write \\ before it");
     if (c == '^' || c == '$') refuse_here("^ and $ can only stand at the ends; write \\ before it");
     if (c == '[') return {class_of()};
     if (c == '.') {

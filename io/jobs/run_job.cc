@@ -230,7 +230,7 @@ void JobRun::check_reuse() const {
            reused_run());
   std::error_code ignored;
   if (!std::filesystem::is_directory(reused_run(), ignored))
-    refuse("output.reuse: {}: there is no such folder; name the output folder of a finished run",
+    refuse("output.reuse: the folder {} does not exist; name the output folder of a finished run",
            reused_run());
 }
 

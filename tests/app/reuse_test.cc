@@ -154,7 +154,7 @@ TEST_F(Reused, WhatCannotBeReusedIsRefused) {
   const std::string command = "run " + job() + " --quiet --reuse ";
   const Ran absent = run_sheaf(scratch_, command + scratch_.file("nowhere"));
   EXPECT_EQ(absent.exit_code, 2);
-  EXPECT_NE(absent.err.find("there is no such folder"), std::string::npos) << absent.err;
+  EXPECT_NE(absent.err.find("does not exist"), std::string::npos) << absent.err;
   const Ran own = run_sheaf(scratch_, command + scratch_.file("out"));
   EXPECT_EQ(own.exit_code, 2);
   EXPECT_NE(own.err.find("is this run's own output.path"), std::string::npos) << own.err;

@@ -40,52 +40,43 @@ std::vector<T> fetch(const DeviceMemory<T>& device) {
   return values;
 }
 
-/// Rows of e4m3 on the device, and what they stand for.
+/// What rows of e4m3 stand for.
+std::vector<double> numbers_of(const DeviceMemory<e4m3>& values, const DeviceMemory<float>& scales) {
+  const auto bits = fetch(values);
+  const auto factors = fetch(scales);
+  const size_t cols = bits.size() / factors.size();
+  std::vector<double> out(bits.size());
+  for (size_t i = 0; i < bits.size(); ++i)
+    out[i] = static_cast<double>(from_e4m3(bits[i].__x)) * static_cast<double>(factors[i / cols]);
+  return out;
+}
+
+/// Rows of e4m3 on the device.
 struct Rows {
-  Rows(int64_t rows, int64_t the_cols)
-      : values(rows * the_cols), scales(rows), blocks(rows * fp8_blocks(the_cols)), cols(the_cols) {
+  Rows(int64_t rows, int64_t cols) : values(rows * cols), scales(rows), blocks(rows * fp8_blocks(cols)) {
     check(cudaMemset(values.data(), 0x7f, static_cast<size_t>(values.size())), "poison");
     for (const auto* memory : {&scales, &blocks})
       check(cudaMemset(memory->data(), 0xff, static_cast<size_t>(memory->size()) * 4), "poison");
   }
   Fp8Rows view() const { return {values.data(), scales.data(), blocks.data()}; }
-  std::vector<double> numbers() const {
-    const auto bits = fetch(values);
-    const auto factors = fetch(scales);
-    std::vector<double> out(bits.size());
-    for (size_t i = 0; i < bits.size(); ++i)
-      out[i] = static_cast<double>(from_e4m3(bits[i].__x)) *
-               static_cast<double>(factors[i / static_cast<size_t>(cols)]);
-    return out;
-  }
+  std::vector<double> numbers() const { return numbers_of(values, scales); }
 
   DeviceMemory<e4m3> values;
   DeviceMemory<float> scales, blocks;
-  int64_t cols;
 };
 
 struct Weight {
-  Weight(const std::vector<float>& numbers, int64_t rows, int64_t the_cols)
-      : values(rows * the_cols), scales(rows), cols(the_cols) {
+  Weight(const std::vector<float>& given, int64_t rows, int64_t cols) : values(rows * cols), scales(rows) {
     std::vector<bf16> rounded;
-    for (const float number : numbers) rounded.push_back(__float2bfloat16(number));
+    for (const float number : given) rounded.push_back(__float2bfloat16(number));
     round_weights(send(rounded).data(), rows, cols, values.data(), scales.data(), nullptr);
     check(cudaDeviceSynchronize(), "weights");
   }
   Fp8Weight view() const { return {values.data(), scales.data()}; }
-  std::vector<double> numbers() const {
-    const auto bits = fetch(values);
-    const auto factors = fetch(scales);
-    std::vector<double> out(bits.size());
-    for (size_t i = 0; i < bits.size(); ++i)
-      out[i] = static_cast<double>(from_e4m3(bits[i].__x)) *
-               static_cast<double>(factors[i / static_cast<size_t>(cols)]);
-    return out;
-  }
+  std::vector<double> numbers() const { return numbers_of(values, scales); }
 
   DeviceMemory<e4m3> values;
   DeviceMemory<float> scales;
-  int64_t cols;
 };
 
 /// Numbers whose size varies from row to row and from block to block.
