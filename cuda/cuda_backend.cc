@@ -51,8 +51,8 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
         "model.weights: packed works neither with an adapter, which is merged into the weights, nor with "
-        "rows that are "
-        "no multiples of 8; use expanded");
+        "rows "
+        "that are no multiples of 8, nor with GPTQ's sorted columns (desc_act); use expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
     if (fits(true)) return {options.fp8, true};

@@ -42,16 +42,4 @@ void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out) {
   }
 }
 
-void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
-  if (first < 0 || count < 0 || first > rows || count > rows - first) {
-    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
-  }
-  if (rope_head_dim == 0 && !adapter) return to_bf16(dtype, data + first * row_bytes(), count * cols, out);
-  std::vector<float> row(static_cast<size_t>(cols));
-  for (int64_t i = 0; i < count; ++i) {
-    read(first + i, 1, row.data());
-    round_all(row.data(), cols, out + i * cols);
-  }
-}
-
 }  // namespace sheaf

@@ -1,12 +1,13 @@
-// The block layouts are ggml's. Scales are fp16 and quants have at most 6 bits, so every product here is
-// exact in fp32 and the result does not depend on whether the compiler fuses it with the addition that
-// follows.
+// The block layouts up to Q6_K are ggml's. Scales are fp16 and quants have at most 6 bits, so every product
+// here is exact in fp32 and the result does not depend on whether the compiler fuses it with the addition
+// that follows.
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "core/base/error.h"
 #include "core/model/model.h"
+#include "core/model/scaled_blocks.h"
 
 namespace sheaf {
 namespace {
@@ -17,7 +18,7 @@ struct Layout {
   int32_t bytes;
 };
 
-constexpr std::array<Layout, 10> layouts{{
+constexpr std::array<Layout, 15> layouts{{
     {"F32", 1, 4},
     {"F16", 1, 2},
     {"BF16", 1, 2},
@@ -28,6 +29,11 @@ constexpr std::array<Layout, 10> layouts{{
     {"Q4_K", 256, 144},
     {"Q5_K", 256, 176},
     {"Q6_K", 256, 210},
+    {"FP8", 32, 36},
+    {"FP8", 128, 132},
+    {"INT4", 32, 20},
+    {"INT4", 128, 68},
+    {"NF4", 64, 36},
 }};
 
 const Layout& layout(DType dtype) {
@@ -197,6 +203,18 @@ void to_f32(DType dtype, const std::byte* data, int64_t count, float* out) {
       return each_block(dtype, data, count, out, q5_k_block);
     case DType::q6_k:
       return each_block(dtype, data, count, out, q6_k_block);
+    case DType::e4m3_32:
+    case DType::e4m3_128:
+      return each_block(dtype, data, count, out, [dtype](const std::byte* block, float* to) {
+        e4m3_block(block, block_values(dtype), to);
+      });
+    case DType::int4_32:
+    case DType::int4_128:
+      return each_block(dtype, data, count, out, [dtype](const std::byte* block, float* to) {
+        int4_block(block, block_values(dtype), to);
+      });
+    case DType::nf4:
+      return each_block(dtype, data, count, out, nf4_block);
   }
   fail("to_f32: unknown type {}", static_cast<int>(dtype));
 }

@@ -2,7 +2,9 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/model/e4m3.h"
 #include "core/model/model.h"
+#include "core/model/scaled_blocks.h"
 
 namespace sheaf {
 namespace {
@@ -44,29 +46,117 @@ void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) 
       out[c] += weight(r) * adapter.a[static_cast<size_t>(r * cols + c)];
 }
 
+constexpr int64_t kRowsAtOnce = 64;  // that are put together in a buffer
+
+/// A row of blocks of e4m3 as it is, where they have one scale.
+bool copy_e4m3(const std::byte* row, DType dtype, int64_t cols, uint8_t* out, float& scale) {
+  const int64_t values = block_values(dtype), bytes = block_bytes(dtype), blocks = cols / values;
+  for (int64_t i = 1; i < blocks; ++i)
+    if (std::memcmp(row + i * bytes, row, kScaleBytes) != 0) return false;
+  std::memcpy(&scale, row, sizeof scale);
+  for (int64_t i = 0; i < blocks; ++i)
+    std::memcpy(out + i * values, row + i * bytes + kScaleBytes, static_cast<size_t>(values));
+  return true;
+}
+
+class LaterRows final : public StoredRows {
+ public:
+  LaterRows(std::shared_ptr<const StoredRows> all, int64_t offset) : all_(std::move(all)), offset_(offset) {}
+  void read(int64_t first, int64_t count, std::byte* out) const override {
+    all_->read(offset_ + first, count, out);
+  }
+  void page_in(int64_t first, int64_t count) const override { all_->page_in(offset_ + first, count); }
+
+ private:
+  std::shared_ptr<const StoredRows> all_;
+  int64_t offset_;
+};
+
 }  // namespace
 
-void Matrix::read(int64_t first, int64_t count, float* out) const {
-  if (first < 0 || count < 0 || first > rows || count > rows - first) {
+std::shared_ptr<const StoredRows> rows_from(std::shared_ptr<const StoredRows> all, int64_t first) {
+  return std::make_shared<LaterRows>(std::move(all), first);
+}
+
+void Matrix::check_rows(int64_t first, int64_t count) const {
+  if (first < 0 || count < 0 || first > rows || count > rows - first)
     fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
+}
+
+const std::byte* Matrix::stored(int64_t first, int64_t count, std::vector<std::byte>& buffer) const {
+  if (in_place()) return data + first * row_bytes();
+  const auto bytes = static_cast<size_t>(row_bytes());
+  buffer.resize(static_cast<size_t>(count) * bytes);
+  if (source) {
+    source->read(first, count, buffer.data());
+    return buffer.data();
   }
-  if (rope_head_dim == 0 && !adapter) return to_f32(dtype, data + first * row_bytes(), count * cols, out);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = first + i;
-    const int64_t stored = rope_head_dim == 0 ? row : paired_row(row, rope_head_dim);
-    to_f32(dtype, data + stored * row_bytes(), cols, out + i * cols);
-    if (adapter) add_adapter(*adapter, row, cols, out + i * cols);
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(buffer.data() + i * row_bytes(), data + paired_row(first + i, rope_head_dim) * row_bytes(),
+                bytes);
+  return buffer.data();
+}
+
+void Matrix::read(int64_t first, int64_t count, float* out) const {
+  check_rows(first, count);
+  std::vector<std::byte> buffer;
+  const int64_t at_once = in_place() ? count : kRowsAtOnce;
+  for (int64_t done = 0; done < count; done += at_once) {
+    const int64_t now = std::min(at_once, count - done);
+    to_f32(dtype, stored(first + done, now, buffer), now * cols, out + done * cols);
+  }
+  if (!adapter) return;
+  for (int64_t i = 0; i < count; ++i) add_adapter(*adapter, first + i, cols, out + i * cols);
+}
+
+void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
+  check_rows(first, count);
+  if (adapter) {
+    std::vector<float> row(static_cast<size_t>(cols));
+    for (int64_t i = 0; i < count; ++i) {
+      read(first + i, 1, row.data());
+      to_bf16(DType::f32, reinterpret_cast<const std::byte*>(row.data()), cols, out + i * cols);
+    }
+    return;
+  }
+  std::vector<std::byte> buffer;
+  const int64_t at_once = in_place() ? count : kRowsAtOnce;
+  for (int64_t done = 0; done < count; done += at_once) {
+    const int64_t now = std::min(at_once, count - done);
+    to_bf16(dtype, stored(first + done, now, buffer), now * cols, out + done * cols);
   }
 }
 
 void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
-  if (first < 0 || count < 0 || first > rows || count > rows - first)
-    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
+  check_rows(first, count);
   if (adapter) fail("{}: rows with an adapter are stored nowhere", name);
-  const auto bytes = static_cast<size_t>(row_bytes());
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = rope_head_dim == 0 ? first + i : paired_row(first + i, rope_head_dim);
-    std::memcpy(out + i * row_bytes(), data + row * row_bytes(), bytes);
+  if (source) return source->read(first, count, out);
+  std::vector<std::byte> buffer;
+  std::memcpy(out, stored(first, count, buffer), static_cast<size_t>(count * row_bytes()));
+}
+
+void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const {
+  check_rows(first, count);
+  const bool narrow = (dtype == DType::e4m3_32 || dtype == DType::e4m3_128) && !adapter;
+  std::vector<std::byte> buffer;
+  std::vector<float> values;
+  for (int64_t done = 0; done < count; done += kRowsAtOnce) {
+    const int64_t now = std::min(kRowsAtOnce, count - done);
+    const std::byte* as_stored = narrow ? stored(first + done, now, buffer) : nullptr;
+    if (!narrow) {
+      values.resize(static_cast<size_t>(now * cols));
+      read(first + done, now, values.data());
+    }
+    for (int64_t i = 0; i < now; ++i) {
+      uint8_t* to = out + (done + i) * cols;
+      float& scale = scales[done + i];
+      if (narrow && copy_e4m3(as_stored + i * row_bytes(), dtype, cols, to, scale)) continue;
+      if (narrow) {
+        values.resize(static_cast<size_t>(cols));
+        to_f32(dtype, as_stored + i * row_bytes(), cols, values.data());
+      }
+      scale = to_e4m3({values.data() + (narrow ? 0 : i * cols), static_cast<size_t>(cols)}, to);
+    }
   }
 }
 
@@ -77,16 +167,17 @@ std::vector<float> Matrix::read_all() const {
 }
 
 Matrix Matrix::slice(int64_t first, int64_t count, std::string slice_name) const {
-  if (first < 0 || count < 0 || first > rows || count > rows - first) {
-    fail("{}: rows {} to {} were asked for, but there are {}", name, first, first + count, rows);
-  }
+  check_rows(first, count);
   if (rope_head_dim != 0 && (first % rope_head_dim != 0 || count % rope_head_dim != 0)) {
     fail("{}: rows {} to {} are not whole heads", name, first, first + count);
   }
   Matrix part = *this;
   part.name = std::move(slice_name);
   part.rows = count;
-  part.data = data + first * row_bytes();
+  if (source)
+    part.source = rows_from(source, first);
+  else
+    part.data = data + first * row_bytes();
   if (adapter) {
     auto cut = std::make_shared<LowRank>(*adapter);
     const auto from = cut->b.begin() + static_cast<std::ptrdiff_t>(first * cut->rank);

@@ -9,6 +9,7 @@
 
 #include "core/model/config.h"
 #include "core/model/dtype.h"
+#include "core/model/stored_rows.h"
 
 namespace sheaf {
 
@@ -36,12 +37,13 @@ struct Matrix {
   DType dtype = DType::f32;
   int64_t rows = 0;
   int64_t cols = 0;
-  const std::byte* data = nullptr;
+  const std::byte* data = nullptr;           ///< or:
+  std::shared_ptr<const StoredRows> source;  ///< what puts its rows together
   int32_t rope_head_dim = 0;  ///< not 0: rows of each head are stored pair by pair (GGUF llama); read() puts
                               ///< them back as two halves
   std::shared_ptr<const LowRank> adapter;  ///< LoRA delta, if any
 
-  bool empty() const { return data == nullptr; }
+  bool empty() const { return data == nullptr && source == nullptr; }
   int64_t row_bytes() const { return cols / block_values(dtype) * block_bytes(dtype); }
   /// Rows [first, first + count) as fp32, row-major.
   void read(int64_t first, int64_t count, float* out) const;
@@ -51,11 +53,20 @@ struct Matrix {
   /// The same rows as they are stored, row_bytes() each, in the order in which read() gives them. Refuses a
   /// matrix with an adapter.
   void read_stored(int64_t first, int64_t count, std::byte* out) const;
+  /// The same rows as e4m3, and the scale of each. A row that is e4m3 with a single scale stays as it is.
+  void read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const;
   /// Brings the same rows into memory at once rather than page by page. Where their file cannot be read (cut
   /// short, a disk error) it fails with the file's name; a plain access would end the program.
   void page_in(int64_t first, int64_t count) const;
   /// Rows [first, first + count) as a matrix of their own (fused projections).
   Matrix slice(int64_t first, int64_t count, std::string slice_name) const;
+
+ private:
+  void check_rows(int64_t first, int64_t count) const;
+  /// Whether rows lie one after the other, as read() gives them.
+  bool in_place() const { return rope_head_dim == 0 && !source; }
+  /// As read_stored(), in place or in `buffer`; without the adapter.
+  const std::byte* stored(int64_t first, int64_t count, std::vector<std::byte>& buffer) const;
 };
 
 struct LayerWeights {

@@ -30,23 +30,27 @@ std::string file_mapped_at(const std::byte* address) {
 
 }  // namespace
 
+void page_in_bytes(const std::byte* begin, int64_t bytes, const std::string& tensor) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t before = reinterpret_cast<uintptr_t>(begin) % page;
+  void* start = const_cast<std::byte*>(begin - before);
+  if (madvise(start, static_cast<size_t>(bytes) + before, kPopulateRead) == 0) return;
+  if (errno == EINVAL) return;  // a kernel before 5.14: the pages come one by one when they are read
+  if (errno == EFAULT)
+    fail("{}: tensor {} cannot be read; the file was cut short or its disk failed", file_mapped_at(begin),
+         tensor);
+  fail("{}: tensor {} cannot be read: {}", file_mapped_at(begin), tensor, std::strerror(errno));
+}
+
 void Matrix::page_in(int64_t first, int64_t count) const {
+  if (source) return source->page_in(first, count);
   if (rope_head_dim != 0) {
     // The rows of a head lie in another order: take whole heads.
     count += first % rope_head_dim;
     first -= first % rope_head_dim;
     count = (count + rope_head_dim - 1) / rope_head_dim * rope_head_dim;
   }
-  const std::byte* begin = data + first * row_bytes();
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t before = reinterpret_cast<uintptr_t>(begin) % page;
-  void* start = const_cast<std::byte*>(begin - before);
-  if (madvise(start, static_cast<size_t>(count * row_bytes()) + before, kPopulateRead) == 0) return;
-  if (errno == EINVAL) return;  // a kernel before 5.14: the pages come one by one when they are read
-  if (errno == EFAULT)
-    fail("{}: tensor {} cannot be read; the file was cut short or its disk failed", file_mapped_at(begin),
-         name);
-  fail("{}: tensor {} cannot be read: {}", file_mapped_at(begin), name, std::strerror(errno));
+  page_in_bytes(data + first * row_bytes(), count * row_bytes(), name);
 }
 
 }  // namespace sheaf

@@ -1,8 +1,9 @@
-// Rows of quantized blocks, as model files store them, to bf16 or e4m3. The block layouts are ggml's, and the
-// arithmetic is core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16,
+// Rows of quantized blocks, as model files store them, to bf16 or e4m3. The arithmetic is
+// core/model/dtype.cc's: the same bits come out. A thread makes eight values, 16 bytes of bf16,
 // so that a warp writes 512 bytes in a row.
 #include <type_traits>
 
+#include "core/model/scaled_blocks.h"
 #include "cuda/base/device_math.h"
 #include "cuda/ops/ops.h"
 
@@ -153,6 +154,61 @@ struct Eight<DType::q6_k> {
   }
 };
 
+// Blocks of core/model/scaled_blocks.h.
+
+__device__ uint32_t word_of(const uint8_t* at) {
+  return *reinterpret_cast<const uint32_t*>(at);
+}
+template <int values>
+struct EightE4m3 {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / values * (values + 4);
+    const float scale = __uint_as_float(word_of(block));
+    const uint8_t* bytes = block + 4 + first % values;
+    const uint32_t words[2] = {word_of(bytes), word_of(bytes + 4)};
+#pragma unroll
+    for (int i = 0; i < 8; i += 2) {
+      const float2 pair = unpack_e4m3(words[i / 4] >> i % 4 * 8 & 0xffff);
+      out[i] = scale * pair.x;
+      out[i + 1] = scale * pair.y;
+    }
+  }
+};
+template <>
+struct Eight<DType::e4m3_32> : EightE4m3<32> {};
+template <>
+struct Eight<DType::e4m3_128> : EightE4m3<128> {};
+
+template <int values>
+struct EightInt4 {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / values * (values / 2 + 4);
+    const uint32_t header = word_of(block);
+    const float scale = __uint_as_float(header & ~kZeroPointBits);
+    const int zero = static_cast<int>(header & kZeroPointBits);
+    const uint32_t word = word_of(block + 4 + first % values / 2);
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+      out[i] = scale * static_cast<float>(static_cast<int>(word >> 4 * i & 15) - zero);
+  }
+};
+template <>
+struct Eight<DType::int4_32> : EightInt4<32> {};
+template <>
+struct Eight<DType::int4_128> : EightInt4<128> {};
+
+__device__ const Nf4 nf4 = kNf4;
+template <>
+struct Eight<DType::nf4> {
+  static __device__ void decode(const uint8_t* row, int first, float (&out)[8]) {
+    const uint8_t* block = row + first / 64 * 36;
+    const float scale = __uint_as_float(word_of(block));
+    const uint32_t word = word_of(block + 4 + first % 64 / 2);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[i] = scale * nf4.values[word >> 4 * i & 15];
+  }
+};
+
 __device__ int64_t placed(const RowPlace& place, int64_t row) {
   return place.order == RowOrder::plain ? place.first + row : interleaved(place.order, row) + place.first;
 }
@@ -249,6 +305,16 @@ void with_type(DType type, const Run& run) {
       return run(std::integral_constant<DType, DType::q5_k>{});
     case DType::q6_k:
       return run(std::integral_constant<DType, DType::q6_k>{});
+    case DType::e4m3_32:
+      return run(std::integral_constant<DType, DType::e4m3_32>{});
+    case DType::e4m3_128:
+      return run(std::integral_constant<DType, DType::e4m3_128>{});
+    case DType::int4_32:
+      return run(std::integral_constant<DType, DType::int4_32>{});
+    case DType::int4_128:
+      return run(std::integral_constant<DType, DType::int4_128>{});
+    case DType::nf4:
+      return run(std::integral_constant<DType, DType::nf4>{});
   }
 }
 

@@ -64,6 +64,7 @@ PackedPart make_part(DType type, int64_t rows, int64_t cols, const RowPlace& pla
 
 /// Finds the scales of packed weights that become e4m3.
 void find_scales(DeviceMatrix& matrix) {
+  if (matrix.packed.empty()) return;
   int64_t rows = 0;
   for (const PackedPart& part : matrix.packed) rows += part.rows.rows;
   matrix.peaks.grow(rows);
@@ -73,6 +74,16 @@ void find_scales(DeviceMatrix& matrix) {
 }
 void find_scales(DeviceLayer& layer) {
   for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
+}
+
+bool is_e4m3(const Matrix& matrix) {
+  return matrix.dtype == DType::e4m3_32 || matrix.dtype == DType::e4m3_128;
+}
+/// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
+/// small either way.
+bool stay_packed(WeightKind kind, std::initializer_list<const Matrix*> matrices) {
+  return kind.packed &&
+         !(kind.fp8 && std::ranges::all_of(matrices, [](const Matrix* matrix) { return is_e4m3(*matrix); }));
 }
 
 /// Makes room on the device for every weight first, then streams all of them.
@@ -94,7 +105,7 @@ class Upload {
   /// The same as the layers have them. `gated`: they are gate and up.
   DeviceMatrix matrix(std::initializer_list<const Matrix*> matrices, bool gated = false) {
     DeviceMatrix device;
-    if (kind_.packed) {
+    if (stay_packed(kind_, matrices)) {
       int64_t first = 0;
       for (const Matrix* matrix : matrices) {
         const RowOrder order = !gated      ? RowOrder::plain
@@ -244,7 +255,10 @@ int64_t DeviceWeights::bytes() const {
 }
 
 bool can_stay_packed(const Model& model) {
-  const auto fits = [](const Matrix& matrix) { return !matrix.adapter && matrix.cols % 8 == 0; };
+  // Sorted int4 (fp32 that is put together on reading) would grow.
+  const auto fits = [](const Matrix& matrix) {
+    return !matrix.adapter && matrix.cols % 8 == 0 && !(matrix.source && matrix.dtype == DType::f32);
+  };
   for (const LayerWeights& layer : model.layers)
     for (const Matrix* matrix : {&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down})
       if (!fits(*matrix)) return false;
@@ -297,7 +311,7 @@ DeviceWeights upload_weights(const Model& model, WeightKind kind) {
   if (!model.config.tied_output) weights.output = upload.stack({&model.output});
   weights.rope_freqs = upload_vector(model.config.rope_freqs);
   upload.run();
-  if (!kind.packed) interleave_gate_up(model, weights);
+  interleave_gate_up(model, weights);
   if (kind.packed && kind.fp8)
     for (DeviceLayer& layer : weights.layers) find_scales(layer);
   check(cudaDeviceSynchronize(), "loading weights");

@@ -21,7 +21,6 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/model/e4m3.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -41,11 +40,7 @@ void fill(const WeightSlice& slice, std::byte* buffer) {
     case WeightForm::stored:
       return matrix.read_stored(slice.first_row, slice.rows, buffer);
     case WeightForm::narrow:
-      std::vector<float> row(static_cast<size_t>(matrix.cols));
-      for (int64_t i = 0; i < slice.rows; ++i) {
-        matrix.read(slice.first_row + i, 1, row.data());
-        slice.scales[i] = to_e4m3(row, reinterpret_cast<uint8_t*>(buffer) + i * matrix.cols);
-      }
+      return matrix.read_e4m3(slice.first_row, slice.rows, reinterpret_cast<uint8_t*>(buffer), slice.scales);
   }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/model/config.h"
+#include "io/model/quantization.h"
 
 namespace sheaf {
 
@@ -24,6 +26,7 @@ struct Family {
 struct FileConfig {
   ModelConfig config;
   const Family* family = nullptr;
+  std::optional<Quantization> quantization = {};
 };
 
 /// Null where sheaf does not know it.

@@ -55,7 +55,7 @@ void refuse_unsupported(const JsonFields& fields) {
     const char* key;
     json value;
   };
-  static const std::array<Neutral, 17> neutral{{
+  static const std::array<Neutral, 16> neutral{{
       {"attention_bias", false},
       {"mlp_bias", false},
       {"is_encoder_decoder", false},
@@ -66,7 +66,6 @@ void refuse_unsupported(const JsonFields& fields) {
       {"attn_logit_softcapping", nullptr},
       {"final_logit_softcapping", nullptr},
       {"clip_qkv", nullptr},
-      {"quantization_config", nullptr},
       {"attention_multiplier", nullptr},
       {"logit_scale", 1},
       {"logits_scaling", 1},
@@ -285,7 +284,7 @@ FileConfig read_hf_config(const std::string& path) {
   RopeSection(fields, config).read();
   apply_window(fields, family, object, config);
   check_config(config, path);
-  return {config, &family};
+  return {config, &family, read_quantization(fields, path)};
 }
 
 }  // namespace sheaf

@@ -49,7 +49,7 @@ void load_gguf(const std::string& path, Adapter* adapter, Model& model) {
     tensors.add(tensor.name,
                 {ggml_type_name(tensor.type), tensor.dtype, tensor.shape, tensor.data, tensor.size});
   }
-  load_weights(tensors, *description.family, TensorNaming::gguf, adapter, model);
+  load_weights(tensors, description, TensorNaming::gguf, adapter, model);
   model.files.push_back(file.file());
 }
 
@@ -57,7 +57,7 @@ void load_hugging_face(const fs::path& config, const fs::path& weights, Adapter*
   const FileConfig description = read_hf_config(config.string());
   model.config = description.config;
   SafetensorsModel file = open_safetensors_model(weights.string());
-  load_weights(file.tensors, *description.family, TensorNaming::hugging_face, adapter, model);
+  load_weights(file.tensors, description, TensorNaming::hugging_face, adapter, model);
   model.files = std::move(file.files);
 }
 

@@ -1,5 +1,6 @@
 #include "io/model/tensor_map.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
@@ -12,10 +13,24 @@ void TensorMap::add(const std::string& name, FileTensor tensor) {
     refuse("{}: tensor {} appears twice", source_, shown(name));
 }
 
-Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t>& shape) {
+const FileTensor& TensorMap::need(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) refuse("{}: tensor {} is missing", source_, name);
-  const FileTensor& tensor = found->second;
+  return found->second;
+}
+
+const FileTensor& TensorMap::take_raw(const std::string& name,
+                                      std::initializer_list<std::string_view> types) {
+  const FileTensor& tensor = need(name);
+  if (std::ranges::find(types, tensor.type) == types.end())
+    refuse("{}: tensor {} has type {}, but {} is needed here", source_, name, tensor.type,
+           fmt::join(types, " or "));
+  used_.insert(name);
+  return tensor;
+}
+
+Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t>& shape) {
+  const FileTensor& tensor = need(name);
   if (tensor.shape != shape) {
     refuse("{}: tensor {} has shape [{}], but the model's description needs [{}]", source_, name,
            fmt::join(tensor.shape, ", "), fmt::join(shape, ", "));
@@ -40,6 +55,15 @@ Matrix TensorMap::take(const std::string& name, int64_t rows, int64_t cols) {
 
 Matrix TensorMap::take_vector(const std::string& name, int64_t size) {
   return take_shaped(name, {size});
+}
+
+void TensorMap::ignore_zeros(const std::string& name) {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return;
+  const FileTensor& tensor = found->second;
+  const bool zeros = std::all_of(tensor.data, tensor.data + tensor.size,
+                                 [](std::byte byte) { return byte == std::byte{0}; });
+  if (zeros) used_.insert(name);
 }
 
 void TensorMap::refuse_unused() const {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,12 +38,17 @@ class TensorMap {
   Matrix take(const std::string& name, int64_t rows, int64_t cols);
   /// A tensor of shape [size].
   Matrix take_vector(const std::string& name, int64_t size);
+  /// The tensor as it lies in the file. Refuses a missing one and another type than one of `types`.
+  const FileTensor& take_raw(const std::string& name, std::initializer_list<std::string_view> types);
   /// Marks a tensor as known where it exists.
   void ignore(const std::string& name) { used_.insert(name); }
+  /// The same where all its values are zero.
+  void ignore_zeros(const std::string& name);
   /// Refuses tensors that nobody took: ignoring a weight would give wrong answers.
   void refuse_unused() const;
 
  private:
+  const FileTensor& need(const std::string& name) const;
   Matrix take_shaped(const std::string& name, const std::vector<int64_t>& shape);
 
   std::string source_;

@@ -1,6 +1,7 @@
 #include "io/model/weights.h"
 
 #include "core/base/error.h"
+#include "io/model/quantized_weights.h"
 
 namespace sheaf {
 namespace {
@@ -70,10 +71,12 @@ constexpr Names gguf{.layer = "blk.",
 
 class Loader {
  public:
-  Loader(TensorMap& tensors, const Family& family, TensorNaming naming, Adapter* adapter, Model& model)
+  Loader(TensorMap& tensors, const FileConfig& description, TensorNaming naming, Adapter* adapter,
+         Model& model)
       : tensors_(tensors),
-        family_(family),
-        paired_(naming == TensorNaming::gguf && family.paired_gguf),
+        family_(*description.family),
+        quantization_(description.quantization),
+        paired_(naming == TensorNaming::gguf && family_.paired_gguf),
         names_(naming == TensorNaming::gguf ? gguf : hugging_face),
         adapter_(adapter),
         model_(model),
@@ -86,7 +89,7 @@ class Loader {
       model_.output = model_.embedding;
       tensors_.ignore(weight(names_.output));
     } else {
-      model_.output = tensors_.take(weight(names_.output), config_.vocab, config_.hidden);
+      model_.output = take(names_.output, config_.vocab, config_.hidden);
       if (adapter_ != nullptr) adapter_->attach(hugging_face.output, model_.output);
     }
     for (int32_t i = 0; i < config_.layers; ++i) load_layer(i);
@@ -100,8 +103,18 @@ class Loader {
   static std::string weight(const std::string& name) { return name + ".weight"; }
   std::string in_layer(const char* name) const { return names_.layer + std::to_string(layer_) + "." + name; }
 
+  Matrix take(const std::string& module, int64_t rows, int64_t cols) {
+    if (quantization_) {
+      if (auto matrix = take_quantized(tensors_, *quantization_, module, rows, cols)) {
+        // Some programs write a bias for every layer that they quantize.
+        tensors_.ignore_zeros(module + ".bias");
+        return *matrix;
+      }
+    }
+    return tensors_.take(weight(module), rows, cols);
+  }
   Matrix linear(const char* name, const char* module, int64_t rows, int64_t cols, bool heads = false) {
-    Matrix matrix = tensors_.take(weight(in_layer(name)), rows, cols);
+    Matrix matrix = take(in_layer(name), rows, cols);
     if (heads && paired_) matrix.rope_head_dim = config_.head_dim;
     if (adapter_ != nullptr)
       adapter_->attach(hugging_face.layer + std::to_string(layer_) + "." + module, matrix);
@@ -153,6 +166,7 @@ class Loader {
 
   TensorMap& tensors_;
   const Family& family_;
+  const std::optional<Quantization>& quantization_;
   bool paired_;
   const Names& names_;
   Adapter* adapter_;
@@ -163,9 +177,9 @@ class Loader {
 
 }  // namespace
 
-void load_weights(TensorMap& tensors, const Family& family, TensorNaming naming, Adapter* adapter,
+void load_weights(TensorMap& tensors, const FileConfig& description, TensorNaming naming, Adapter* adapter,
                   Model& model) {
-  Loader(tensors, family, naming, adapter, model).load();
+  Loader(tensors, description, naming, adapter, model).load();
 }
 
 }  // namespace sheaf

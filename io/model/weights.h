@@ -10,7 +10,7 @@ enum class TensorNaming { hugging_face, gguf };
 
 /// Finds every weight of `model.config` among the tensors, checks its shape and type, and points the model at
 /// it. `adapter` may be null. Tensors and adapter modules that fit nowhere are refused.
-void load_weights(TensorMap& tensors, const Family& family, TensorNaming naming, Adapter* adapter,
+void load_weights(TensorMap& tensors, const FileConfig& description, TensorNaming naming, Adapter* adapter,
                   Model& model);
 
 }  // namespace sheaf

@@ -171,10 +171,13 @@ Model large_model(DType dtype, bool paired, bool adapted, uint64_t mask = ~uint6
   return model;
 }
 
+constexpr std::array kEveryType{DType::f32,     DType::f16,      DType::bf16,    DType::q8_0,     DType::q4_0,
+                                DType::q4_1,    DType::q5_0,     DType::q4_k,    DType::q5_k,     DType::q6_k,
+                                DType::e4m3_32, DType::e4m3_128, DType::int4_32, DType::int4_128, DType::nf4};
+
 TEST(WeightUpload, EveryTypeArrivesBitForBitInManySlices) {
   NEED_GPU();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
-                            DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
+  for (const DType dtype : kEveryType) {
     SCOPED_TRACE(dtype_name(dtype));
     compare(large_model(dtype, dtype != DType::bf16, dtype == DType::q4_k));
   }
@@ -190,8 +193,7 @@ std::vector<T> expanded(const DeviceMatrix& matrix, const Expand& expand) {
 
 TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
   NEED_GPU();
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q4_1,
-                            DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k}) {
+  for (const DType dtype : kEveryType) {
     SCOPED_TRACE(dtype_name(dtype));
     // Without the highest bit of their exponents, halves and floats are finite.
     Model model = large_model(dtype, dtype != DType::bf16, false, 0xbfffbfffbfffbfff);
@@ -201,7 +203,8 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
     for (const bool fp8 : {false, true}) {
       const DeviceWeights right = upload_weights(model, {fp8, false}),
                           packed = upload_weights(model, {fp8, true});
-      EXPECT_LT(packed.bytes(), dtype == DType::f32 ? INT64_MAX : right.bytes() + 100000);
+      const bool smaller = 8 * block_bytes(dtype) < (fp8 ? 8 : 16) * block_values(dtype);
+      if (smaller) EXPECT_LT(packed.bytes(), right.bytes());
       const DeviceLayer &a = right.layers[0], &b = packed.layers[0];
       for (const auto& [whole, parts] :
            {std::pair{&a.qkv, &b.qkv}, {&a.o, &b.o}, {&a.gate_up, &b.gate_up}, {&a.down, &b.down}}) {
@@ -211,7 +214,9 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
           const auto bytes = expanded<e4m3>(*parts, [&](const PackedPart& part, e4m3* out) {
             expand_rows(part.rows, part.place, parts->peaks.data(), out, nullptr);
           });
-          EXPECT_TRUE(same(downloaded(whole->narrow), bytes));
+          // What is e4m3 in the file is so from the start.
+          EXPECT_TRUE(
+              same(downloaded(whole->narrow), parts->packed.empty() ? downloaded(parts->narrow) : bytes));
         } else {
           const auto values = expanded<bf16>(*parts, [](const PackedPart& part, bf16* out) {
             expand_rows(part.rows, part.place, out, nullptr);

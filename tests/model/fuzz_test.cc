@@ -11,6 +11,8 @@
 #include "core/base/error.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
+#include "io/model/quantized_weights.h"
+#include "io/model/safetensors.h"
 #include "tests/fuzz_input.h"
 #include "tests/model/golden.h"
 #include "tests/model/largest_allocation.h"
@@ -229,6 +231,42 @@ TEST(Fuzz, ShardedModels) {
   const auto load = [&] { read_everything(load_model(folder.path())); };
   fuzz(folder, "smollm/model.safetensors.index.json", "model.safetensors.index.json", 1 << 20, 4, load);
   fuzz(folder, "smollm/model-00002-of-00003.safetensors", "model-00002-of-00003.safetensors", 2000, 5, load);
+}
+
+TEST(Fuzz, QuantizedLayers) {
+  const TempFolder folder;
+  fs::copy(golden("quantized"), folder.path(), fs::copy_options::recursive);
+  const auto load = [&] {
+    const nlohmann::json about = read_json_object(folder.path() + "/configs.json", 1 << 20);
+    for (const auto& [name, config] : JsonFields(about, "configs").find("configs")->items()) {
+      SafetensorsModel model = open_safetensors_model(folder.path() + "/layers.safetensors");
+      const nlohmann::json whole{{"quantization_config", config}};
+      const auto how = read_quantization(JsonFields(whole, "configs"), folder.path() + "/config.json");
+      const auto matrix = take_quantized(model.tensors, how.value(), name, 16, 256);
+      if (matrix) (void)matrix->read_all();
+    }
+  };
+  load();
+  fuzz(folder, "quantized/layers.safetensors", "layers.safetensors", 6000, 8, load);
+  // Only what lies inside of the sections.
+  const std::string good = read_file(golden("quantized/configs.json"));
+  const nlohmann::json configs = nlohmann::json::parse(good).at("configs");
+  Mutator mutator(9);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const auto one = std::next(configs.begin(), static_cast<std::ptrdiff_t>(mutator.below(configs.size())));
+    const std::string text = keep_input(mutator.mutate(one.value().dump(), 1 << 20));
+    try {
+      SafetensorsModel model = open_safetensors_model(golden("quantized/layers.safetensors"));
+      const nlohmann::json whole{{"quantization_config", parse_json(text, "config")}};
+      const auto how = read_quantization(JsonFields(whole, "config"), folder.path() + "/config.json");
+      const auto matrix = how ? take_quantized(model.tensors, *how, one.key(), 16, 256) : std::nullopt;
+      if (matrix) (void)matrix->read_all();
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
 }
 
 TEST(Fuzz, Adapters) {

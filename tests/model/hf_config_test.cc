@@ -81,8 +81,8 @@ TEST_F(HfConfig, RefusesByName) {
   refused(with("llama", {{"attention_bias", true}}), {"attention_bias"});
   refused(with("llama", {{"mlp_bias", true}}), {"mlp_bias"});
   refused(with("qwen3", {{"num_experts", 8}}), {"num_experts"});
-  refused(with("llama", {{"quantization_config", {{"quant_method", "gptq"}}}}),
-          {"quantization_config", "gptq"});
+  refused(with("llama", {{"quantization_config", {{"quant_method", "hqq"}}}}),
+          {"quantization_config", "hqq"});
   refused(with("llama", {{"final_logit_softcapping", 30.0}}), {"final_logit_softcapping"});
   refused(with("qwen2", {{"layer_types", {"linear_attention"}}}), {"linear_attention"});
   const auto rope = [](json section) { return json{{"rope_parameters", std::move(section)}}; };
