@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "io/base/installed_file.h"
 #include "io/base/processor_name.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/calibration_file.h"
@@ -178,16 +179,16 @@ std::optional<DeviceModel> find_device_model(const std::string& device) {
 
 std::string find_hardware_file() {
   std::error_code ignored;
-  std::vector<fs::path> places = {"configs/hardware.yaml"};
+  const std::string name = "configs/hardware.yaml";
+  std::vector<fs::path> places = {name};
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
-    places.push_back(folder / "configs/hardware.yaml");
-    places.push_back(folder / "share/sheaf/hardware.yaml");
-  }
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    places.push_back(folder / name);
   for (const fs::path& place : places)
     if (fs::is_regular_file(place, ignored)) return place.string();
+  if (std::string installed = find_installed_file(name); !installed.empty()) return installed;
   refuse(
-      "configs/hardware.yaml: not found here, nor installed with the program (share/sheaf/hardware.yaml); "
+      "configs/hardware.yaml: not found here, nor installed with the program (share/sheaf/configs/hardware.yaml); "
       "give it with --hardware-file");
 }
 
