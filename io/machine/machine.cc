@@ -104,7 +104,8 @@ MachineFact examine_disk(const std::string& output) {
 MachineFact examine_default_model() {
   std::string path = "build/models/smollm2.gguf";
   bool there = fs::is_regular_file(path);
-  if (const std::string installed = find_installed_file("models/smollm2.gguf"); !there && !installed.empty()) {
+  if (const std::string installed = find_installed_file("models/smollm2.gguf");
+      !there && !installed.empty()) {
     path = installed;
     there = true;
   }
