@@ -81,9 +81,16 @@ browser-setup: ## Chromium, in which the page of `sheaf review` is tested (Debia
 browser-test: build ## the page of `sheaf review` in Chromium (also part of `make test` once Chromium is there)
 	@ctest --preset $(PRESET) -L browser
 
-install: configure ## program, man page, completions and list of machines (PREFIX=/usr/local, DESTDIR=)
+install: configure ## the program, its libraries, man page, completions, jobs, samples and default model (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
+
+package: configure ## a .deb and a tarball of the same in build/package, for machines without a compiler
+	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
+	@rm -rf build/package
+	@cd build/$(PRESET) && cpack > ../package.log 2>&1 || { tail -n 20 ../package.log; exit 1; }
+	@rm -r build/package/_CPack_Packages
+	@ls build/package/*
 
 format: ## clang-format in place
 	@tools/format
@@ -94,4 +101,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install package format lint clean

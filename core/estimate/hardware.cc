@@ -20,6 +20,13 @@ std::optional<Price> Hardware::price(int32_t count) const {
   return best;
 }
 
+int32_t HardwareList::price_months(std::chrono::year_month today) const {
+  using std::chrono::month, std::chrono::year;
+  const auto then = year(std::stoi(prices_as_of.substr(0, 4))) /
+                    month(static_cast<unsigned>(std::stoi(prices_as_of.substr(5, 2))));
+  return static_cast<int32_t>((today - then).count());
+}
+
 const Hardware& HardwareList::find(const std::string& name, const std::string& from) const {
   const auto found = std::ranges::find(devices, name, &Hardware::name);
   if (found != devices.end()) return *found;

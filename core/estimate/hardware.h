@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,9 +55,11 @@ struct Hardware {
 /// The devices that are known, and their prices.
 struct HardwareList {
   std::string path;
-  std::string prices_as_of;
+  std::string prices_as_of;  ///< "2025-07", or with a day
   std::vector<Hardware> devices;
 
+  /// Whole months since then.
+  int32_t price_months(std::chrono::year_month today) const;
   /// Refuses an unknown name and lists the known ones. `from`: where it was asked for.
   const Hardware& find(const std::string& name, const std::string& from = "--hardware") const;
 };

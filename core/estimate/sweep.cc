@@ -121,10 +121,15 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& samp
   size_t count = 1;
   for (const SweepAxis& axis : axes) count *= std::min(axis.values.size(), kMost);
   if (count > kMost) refuse("--sweep: there are {} combinations; at most {} can be compared", count, kMost);
+  // A price is that of one device; compared by it, the others would look cheap or dear for nothing.
+  const bool several = std::ranges::any_of(
+      axes, [](const SweepAxis& axis) { return axis.key == "hardware" && axis.values.size() > 1; });
+  EstimateCase first = base;
+  if (several && base.cost.hardware.empty()) first.cost.usd_per_hour = 0;
   CaseMaker maker(hardware, read_model);
   std::vector<SweepRow> rows(count);
   for (size_t r = 0; r < count; ++r) {
-    rows[r].asked = base;
+    rows[r].asked = first;
     size_t rest = r, size = count;
     for (const SweepAxis& axis : axes) {
       size /= axis.values.size();

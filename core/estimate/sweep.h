@@ -34,10 +34,12 @@ std::vector<SweepRow> sweep(const EstimateCase& base, const SampledRecords& samp
                             const HardwareList& hardware, const std::vector<SweepAxis>& axes, double within,
                             const ModelReader& read_model);
 
-/// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers.
+/// A table, and bars of how fast each is; as a page also with lines of the speed over an axis of numbers, or
+/// with larger bars where there is none.
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows);
-std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
-                       const std::vector<std::string>& notes);
+struct EstimateHead;
+std::string sweep_html(const EstimateHead& head, const std::vector<SweepAxis>& axes,
+                       const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 nlohmann::ordered_json sweep_json(const std::vector<SweepRow>& rows, const std::vector<std::string>& notes);
 
 /// The keys that a sweep may have.
@@ -47,10 +49,12 @@ std::vector<std::string> sweep_keys();
 nlohmann::ordered_json case_json(const EstimateCase& asked, int32_t tokens_per_step);
 /// A case and its estimate.
 nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& each);
-std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list);
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const EstimateHead& head);
 
 /// "$12.34", "$0.0123".
 std::string money_text(double usd);
+/// What the whole costs at a price, at the ends of the error band: "$38–$47".
+std::string money_range(const Estimate& each, double usd_per_hour);
 /// "±12 %", "a factor of 3".
 std::string band_text(double error);
 /// What a device's error for a model comes from.

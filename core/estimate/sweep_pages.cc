@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 
+#include "core/estimate/estimate_head.h"
 #include "core/estimate/sweep.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
@@ -32,8 +33,12 @@ const Column kColumns[] = {
     {"$ per 1,000 rows",
      [](const Estimate& each) { return each.price ? money_text(each.per_thousand(each.usd())) : "–"; },
      always},
-    {"$ for all", [](const Estimate& each) { return each.price ? money_text(each.usd()) : "–"; }, always},
-    {"$ at the job's price", [](const Estimate& each) { return money_text(each.job_usd()); },
+    {"$ for all",
+     [](const Estimate& each) { return each.price ? money_range(each, each.usd_per_hour()) : "–"; }, always},
+    {"$ at the job's price",
+     [](const Estimate& each) {
+       return each.job_usd_per_hour > 0 ? money_range(each, each.job_usd_per_hour) : "–";
+     },
      [](const Estimate& each) { return each.job_usd_per_hour > 0; }},
     {"records too long", [](const Estimate& each) { return number_text(static_cast<double>(each.refused)); },
      [](const Estimate& each) { return each.refused > 0; }},
@@ -67,15 +72,23 @@ size_t width(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-/// Speed over an axis of numbers, a line for each combination of the others; over all rows where there is
-/// none.
+/// Speed over an axis of numbers, a line for each combination of the others; a bar for each row where there
+/// is none.
 std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
   const auto is_numbers = [](const SweepAxis& axis) {
     return axis.values.size() > 1 && axis.key != "hardware" && axis.key != "model" && axis.key != "method";
   };
   const auto found = std::ranges::find_if(axes, is_numbers);
-  const size_t along = found == axes.end() ? axes.size() - 1 : static_cast<size_t>(found - axes.begin());
-  const SweepAxis& axis = axes[along];
+  if (found == axes.end()) {
+    std::vector<PlotPart> bars;
+    for (const SweepRow& row : rows)
+      if (row.estimate)
+        bars.push_back({fmt::format("{}", fmt::join(row.values, ", ")), row.estimate->rows_per_second()});
+    return fmt::format("<section style=\"max-width: 30rem\"><h2>Rows per second</h2>{}</section>\n",
+                       bars_plot("rows per second", bars));
+  }
+  const auto along = static_cast<size_t>(found - axes.begin());
+  const SweepAxis& axis = *found;
   std::vector<PlotLine> lines;
   for (const SweepRow& row : rows) {
     std::string name;
@@ -89,7 +102,7 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
         static_cast<size_t>(std::ranges::find(axis.values, row.values[along]) - axis.values.begin());
     if (row.estimate) line->values[place] = row.estimate->rows_per_second();
   }
-  const std::string title = "rows per second by " + axis.key;
+  const std::string title = "Rows per second by " + axis.key;
   return fmt::format("<section style=\"max-width: 40rem\"><h2>{}</h2>{}</section>\n", escaped(title),
                      lines_plot(title, axis.values, lines));
 }
@@ -126,10 +139,10 @@ std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<Swe
   return text;
 }
 
-std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows,
-                       const std::vector<std::string>& notes) {
+std::string sweep_html(const EstimateHead& head, const std::vector<SweepAxis>& axes,
+                       const std::vector<SweepRow>& rows, const std::vector<std::string>& notes) {
   const Cells table = cells(axes, rows);
-  std::string body = "<h1>sheaf estimate</h1>\n";
+  std::string body = head.html(rows);
   body += "<section><div class=\"scroll\"><table>\n";
   for (size_t r = 0; r < table.size(); ++r) {
     body += "<tr>";
@@ -138,12 +151,9 @@ std::string sweep_html(const std::vector<SweepAxis>& axes, const std::vector<Swe
       body += fmt::format("<{}{}>{}</{}>", cell, i < axes.size() ? "" : " class=\"n\"", escaped(table[r][i]),
                           cell);
     if (r == 0) {
-      body += "<th></th><th></th>";
+      body += "<th></th>";
     } else {
-      const SweepRow& row = rows[r - 1];
-      body += fmt::format("<td class=\"bar\">{}</td><td class=\"words\">{}</td>",
-                          row.estimate ? share_bar(row.estimate->rows_per_second(), fastest(rows)) : "",
-                          escaped(row.mark + row.problem));
+      body += "<td class=\"words note\">" + escaped(rows[r - 1].mark + rows[r - 1].problem) + "</td>";
     }
     body += "</tr>\n";
   }

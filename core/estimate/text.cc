@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "core/estimate/estimate_head.h"
 #include "core/estimate/sweep.h"
 #include "core/methods/builder.h"
 #include "core/methods/method.h"
@@ -24,8 +25,16 @@ std::string rows_text(int64_t count) {
   return fmt::format("{} row{}", number_text(static_cast<double>(count)), count == 1 ? "" : "s");
 }
 
-std::string dollars(const Estimate& each, double usd) {
-  return fmt::format("{} per 1,000 rows, {} for all", money_text(each.per_thousand(usd)), money_text(usd));
+std::string dollars(const Estimate& each, double usd_per_hour) {
+  return fmt::format("{} for all, {} per 1,000 rows", money_range(each, usd_per_hour),
+                     money_text(each.per_thousand(each.total_seconds() / 3600 * usd_per_hour)));
+}
+
+/// As many digits as an estimate deserves.
+std::string rough_money(double usd) {
+  if (usd <= 0 || usd >= 10) return "$" + number_text(std::round(usd));
+  if (usd < 0.0001) return "<$0.0001";
+  return fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 1 - static_cast<int>(std::floor(std::log10(usd))));
 }
 
 std::string packing_text(const Job::Method& method) {
@@ -44,7 +53,11 @@ int64_t whole(double count) {
 }
 
 ordered_json usd_json(const Estimate& each, double per_hour, double usd) {
-  return {{"per_hour", per_hour}, {"per_1000_rows", each.per_thousand(usd)}, {"total", usd}};
+  return {{"per_hour", per_hour},
+          {"per_1000_rows", each.per_thousand(usd)},
+          {"total", usd},
+          {"least", each.least_seconds() / 3600 * per_hour},
+          {"most", each.most_seconds() / 3600 * per_hour}};
 }
 
 ordered_json price_json(const Price& price, int32_t devices) {
@@ -70,6 +83,12 @@ std::string answers_text(const Estimate& each) {
 std::string money_text(double usd) {
   if (usd > 0 && usd < 0.0001) return "<$0.0001";
   return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
+}
+
+std::string money_range(const Estimate& each, double usd_per_hour) {
+  const std::string least = rough_money(each.least_seconds() / 3600 * usd_per_hour);
+  const std::string most = rough_money(each.most_seconds() / 3600 * usd_per_hour);
+  return least == most ? least : least + "–" + most;
 }
 
 std::string band_text(double error) {
@@ -107,7 +126,7 @@ std::string price_text(const Price& price, int32_t devices) {
                      price.rented_usd_per_hour);
 }
 
-std::string estimate_text(const EstimateCase& asked, const Estimate& each, const HardwareList& list) {
+std::string estimate_text(const EstimateCase& asked, const Estimate& each, const EstimateHead& head) {
   const Hardware& hardware = *asked.hardware;
   const MemoryPlan& memory = each.memory;
   std::string text =
@@ -141,18 +160,18 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
   if (each.tokens_alone > 0)
     text += fmt::format("; with one prompt per question {} ({:.1f}x)",
                         number_text(std::round(each.tokens_alone)), each.tokens_alone / each.tokens);
-  text += fmt::format("\ntime      {} in all: open {}, prefill {}, decode {}, picks {}, host {}\n",
-                      time_text(each.total_seconds()), time_text(each.open_seconds),
-                      time_text(each.prefill_seconds()), time_text(each.decode_seconds),
-                      time_text(each.stages.pick), time_text(each.host_seconds));
+  text += fmt::format(
+      "\ntime      {} in all: load the model {}, read prompts {}, write answers {}, wait for the host {}\n",
+      time_text(each.total_seconds()), time_text(each.open_seconds), time_text(each.prefill_seconds()),
+      time_text(each.decode_seconds + each.stages.pick), time_text(each.host_seconds));
   text += fmt::format("speed     {} rows/s, {} answers/s\n", number_text(each.rows_per_second()),
                       number_text(each.answers_per_second()));
   if (each.job_usd_per_hour > 0)
     text += fmt::format("cost      {} at the job's own price, ${:.2f} an hour\n",
-                        dollars(each, each.job_usd()), each.job_usd_per_hour);
+                        dollars(each, each.job_usd_per_hour), each.job_usd_per_hour);
   if (each.price)
-    text += fmt::format("cost      {} at list prices of {}\nprice     {}\n", dollars(each, each.usd()),
-                        printable_line(list.prices_as_of),
+    text += fmt::format("cost      {} at {}\nprice     {}\n", dollars(each, each.usd_per_hour()),
+                        printable_line(head.prices_text()),
                         printable_line(price_text(*each.price, asked.cost.devices)));
   text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)

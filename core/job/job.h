@@ -125,6 +125,7 @@ struct Job {
   struct Cost {
     double usd_per_hour = 0;  ///< of one device
     int32_t devices = 1;
+    std::string hardware;  ///< the device of `sheaf estimate` that the price is for; empty: not said
   } cost;
 };
 

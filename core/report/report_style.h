@@ -7,10 +7,10 @@ namespace sheaf {
 /// as the reader's machine has it, always light on paper.
 inline constexpr std::string_view kReportStyle = R"(
 :root { color-scheme: light dark; --ground: #f6f6f3; --card: #ffffff; --text: #1c1d1f; --soft: #5d6166; --rule: #dddfdc;
-  --track: #e7e8e4; --c0: #2f6f9f; --c1: #d98032; --c2: #4f9a63; --c3: #b1506f; --c4: #7a68b3; --c5: #a58a2d;
+  --track: #e7e8e4; --shadow: #0004; --c0: #2f6f9f; --c1: #d98032; --c2: #4f9a63; --c3: #b1506f; --c4: #7a68b3; --c5: #a58a2d;
   --c6: #3f9c9c; --c7: #8a8d91; --good: #2f7d4a; --bad: #b03a3a; }
 @media (prefers-color-scheme: dark) {
-  :root { --ground: #15171a; --card: #1e2125; --text: #e8e8e6; --soft: #a0a5ab; --rule: #33373c; --track: #31353a;
+  :root { --ground: #15171a; --card: #1e2125; --text: #e8e8e6; --soft: #a0a5ab; --rule: #33373c; --track: #31353a; --shadow: #fff5;
     --c0: #64a9dc; --c1: #e89b57; --c2: #74bf89; --c3: #d97f9c; --c4: #a596dc; --c5: #cdb457; --c6: #6cc4c4;
     --c7: #9ba0a6; --good: #74bf89; --bad: #e98080; } }
 * { box-sizing: border-box; }
@@ -22,7 +22,7 @@ h3 { font-size: .88rem; margin: 1rem 0 .25rem; font-weight: 600; }
 p { margin: .35rem 0; } .soft, figcaption { color: var(--soft); font-size: .85rem; } .soft { overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.6rem, 1fr)); gap: .6rem; margin: 1rem 0; }
 .tile, section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; }
-.tile { padding: .55rem .75rem; } .tile b { display: block; font-size: 1.3rem; line-height: 1.25;
+.tile { padding: .55rem .75rem; } .tile b { display: block; font-size: 1.3rem; line-height: 1.25; overflow-wrap: anywhere;
   font-variant-numeric: tabular-nums; } .tile span { color: var(--soft); font-size: .82rem; } .tile.bad b { color: var(--bad); }
 .cards { columns: 22rem 2; column-gap: .8rem; margin-bottom: .8rem; }
 section { padding: .9rem 1rem; margin-bottom: .8rem; break-inside: avoid; } section.long { break-inside: auto; }
@@ -34,9 +34,16 @@ th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; pad
   white-space: nowrap; overflow-wrap: normal; } tr:last-child td { border-bottom: 0; }
 td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
 .columns h3 { margin-top: 0; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
-.scroll { overflow-x: auto; } .scroll td, .scroll th { white-space: nowrap; overflow-wrap: normal; }
+/* A shadow at the edge beyond which a table goes on; it leaves when that end is reached. */
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--card) 30%, transparent) left / 3rem 100%,
+  linear-gradient(to left, var(--card) 30%, transparent) right / 3rem 100%,
+  linear-gradient(to right, var(--shadow), transparent) left / 1rem 100%,
+  linear-gradient(to left, var(--shadow), transparent) right / 1rem 100%, var(--card);
+  background-repeat: no-repeat; background-attachment: local, local, scroll, scroll; }
+.scroll td, .scroll th { white-space: nowrap; overflow-wrap: normal; }
 .scroll td:first-child { position: sticky; left: 0; background: var(--card); padding-right: .4rem; } .scroll td.inner { padding-left: 1rem; }
 .scroll td.words { white-space: normal; overflow-wrap: anywhere; min-width: 5.2rem; }
+.scroll td.note { padding-left: .8rem; min-width: 12rem; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); gap: 0 .8rem; }
 b.bad { color: var(--bad); } .sample td { width: 50%; white-space: pre-line; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
@@ -47,7 +54,7 @@ b.bad { color: var(--bad); } .sample td { width: 50%; white-space: pre-line; }
 .c4 { fill: var(--c4); background: var(--c4); } .c5 { fill: var(--c5); background: var(--c5); }
 .c6 { fill: var(--c6); background: var(--c6); } .c7 { fill: var(--c7); background: var(--c7); }
 @media print {
-  :root { color-scheme: light; --ground: #fff; --card: #fff; --text: #000; --soft: #444; --rule: #bbb; --track: #e5e5e5;
+  :root { color-scheme: light; --ground: #fff; --card: #fff; --text: #000; --soft: #444; --rule: #bbb; --track: #e5e5e5; --shadow: transparent;
     --c0: #2f6f9f; --c1: #d98032; --c2: #4f9a63; --c3: #b1506f; --c4: #7a68b3; --c5: #a58a2d; --c6: #3f9c9c;
     --c7: #8a8d91; --good: #2f7d4a; --bad: #b03a3a; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

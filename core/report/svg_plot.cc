@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "core/text/spelling.h"
+
 namespace sheaf {
 namespace {
 
@@ -101,9 +103,21 @@ std::string time_text(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds < 10) return fmt::format("{:.2f} s", seconds);
   if (seconds < 100) return fmt::format("{:.1f} s", seconds);
-  const auto s = std::llround(seconds);
-  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-  return fmt::format("{}:{:02}", s / 60, s % 60);
+  return duration_text(seconds);
+}
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  const auto two = [](int64_t first, const char* unit, int64_t second, const char* small) {
+    return fmt::format("{} {}", first, unit) + (second > 0 ? fmt::format(" {} {}", second, small) : "");
+  };
+  const int64_t s = std::llround(std::max(0.0, seconds)), minutes = std::llround(seconds / 60),
+                hours = std::llround(seconds / 3600);
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return two(s / 60, "min", s % 60, "s");
+  if (minutes < 48 * 60) return two(minutes / 60, "h", minutes % 60, "min");
+  if (hours < 240) return two(hours / 24, "days", hours % 24, "h");
+  return number_text(std::round(seconds / 86400)) + " days";
 }
 
 std::string line_plot(const std::string& title, const std::vector<double>& values, double x_end) {
@@ -190,6 +204,26 @@ std::string lines_plot(const std::string& title, const std::vector<std::string>&
         "<rect class=\"c{}\" x=\"{}\" y=\"{:.1f}\" width=\"9\" height=\"9\"/>"
         "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\">{}</text>",
         l % kColours, kLeft, y, kLeft + 14, y + 8, escaped(lines[l].name));
+  }
+  return out + "</svg>";
+}
+
+std::string bars_plot(const std::string& title, const std::vector<PlotPart>& parts) {
+  constexpr double kBar = 20, kName = 118, kValue = 52, kLetters = 19;
+  const double height = kBar * static_cast<double>(parts.size());
+  double largest = 0;
+  for (const PlotPart& part : parts) largest = std::max(largest, part.value);
+  std::string out = open_svg(title, kWidth, height);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const double y = kBar * static_cast<double>(i);
+    const double width = largest > 0 ? parts[i].value / largest * (kWidth - kName - kValue) : 0;
+    const std::string name = shorten_text(parts[i].name, static_cast<size_t>(kLetters));
+    out += fmt::format(
+        "<text class=\"tick\" x=\"0\" y=\"{:.1f}\">{}<title>{}</title></text>"
+        "<rect class=\"c0\" x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"/>"
+        "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
+        y + 14, escaped(name), escaped(parts[i].name), kName, y + 4, width, kBar - 8, kName + width + 5,
+        y + 14, number_text(parts[i].value));
   }
   return out + "</svg>";
 }

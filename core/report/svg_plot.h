@@ -10,8 +10,10 @@ std::string escaped(std::string_view text);
 
 /// 1234567 as "1,234,567"; 0.0123 as "0.0123"; a few digits are enough for reading.
 std::string number_text(double value);
-/// "0.42 s", "12.3 s", "4:05", "2:10:00".
+/// "0.42 s", "12.3 s", "4 min 5 s", "2 h 10 min", "3 days 4 h", "20 days".
 std::string time_text(double seconds);
+/// The same in whole seconds.
+std::string duration_text(double seconds);
 
 // Plots as inline SVG elements, coloured by the classes that the page's style defines (.c0, .c1, ...). All
 // are drawn 360 wide, a phone's width, and grow with what they stand in.
@@ -32,6 +34,8 @@ struct PlotLine {
 /// A line for each, over places of equal distance, with their names below; what is not finite is left out.
 std::string lines_plot(const std::string& title, const std::vector<std::string>& places,
                        const std::vector<PlotLine>& lines);
+/// A bar for each part from one zero on, with its name before and its value behind it.
+std::string bars_plot(const std::string& title, const std::vector<PlotPart>& parts);
 /// One bar cut into parts, coloured in their order.
 std::string stacked_bar(const std::string& title, const std::vector<PlotPart>& parts, double whole);
 /// A small bar of one part of a whole.

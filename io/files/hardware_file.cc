@@ -1,11 +1,14 @@
 #include "io/files/hardware_file.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <map>
 
 #include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/base/installed_file.h"
 #include "io/base/processor_name.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/calibration_file.h"
@@ -127,6 +130,14 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   hardware.error = std::max(kBorrowedError, other.error);
 }
 
+/// "2026-11", or with a day.
+bool is_month(const std::string& text) {
+  int year = 0, month = 0, used = 0;
+  return (text.size() == 7 || text.size() == 10) &&
+         std::sscanf(text.c_str(), "%4d-%2d%n", &year, &month, &used) == 2 && used == 7 && year > 2000 &&
+         month >= 1 && month <= 12;
+}
+
 std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_of) {
   YamlMap map(read_yaml(path, "a list of devices"), "");
   map.text("prices_as_of", prices_as_of);
@@ -134,6 +145,9 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
   map.require("prices_as_of");
   map.require("hardware");
   map.finish();
+  if (!is_month(prices_as_of))
+    refuse("{}: prices_as_of must be the month of the prices, for example \"2026-11\"; got {}",
+           map.where("prices_as_of"), shorten_text(prices_as_of, 40));
   if (node->kind != YamlNode::Kind::map || node->entries.empty())
     refuse("{}: hardware must be a map of devices, not {}", node->place.text(), node->describe());
   std::vector<Entry> entries;
@@ -178,16 +192,17 @@ std::optional<DeviceModel> find_device_model(const std::string& device) {
 
 std::string find_hardware_file() {
   std::error_code ignored;
-  std::vector<fs::path> places = {"configs/hardware.yaml"};
+  const std::string name = "configs/hardware.yaml";
+  std::vector<fs::path> places = {name};
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
-    places.push_back(folder / "configs/hardware.yaml");
-    places.push_back(folder / "share/sheaf/hardware.yaml");
-  }
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    places.push_back(folder / name);
   for (const fs::path& place : places)
     if (fs::is_regular_file(place, ignored)) return place.string();
+  if (std::string installed = find_installed_file(name); !installed.empty()) return installed;
   refuse(
-      "configs/hardware.yaml: not found here, nor installed with the program (share/sheaf/hardware.yaml); "
+      "configs/hardware.yaml: not found here, nor installed with the program "
+      "(share/sheaf/configs/hardware.yaml); "
       "give it with --hardware-file");
 }
 

@@ -17,7 +17,7 @@ HardwareList read_hardware(const std::string& path, CpuPrecision precision = Cpu
 std::optional<DeviceModel> find_device_model(const std::string& device);
 
 /// Where the list is: configs/hardware.yaml from where the user stands or from a folder above the program,
-/// else share/sheaf/hardware.yaml, where it is installed.
+/// else share/sheaf/configs/hardware.yaml, where it is installed.
 std::string find_hardware_file();
 
 }  // namespace sheaf

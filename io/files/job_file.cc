@@ -230,6 +230,7 @@ void read_output(YamlMap map, Job& job, bool files) {
 void read_cost(YamlMap map, Job::Cost& cost) {
   map.number("usd_per_hour", cost.usd_per_hour, kNotNegative);
   map.integer("devices", cost.devices, kFromOne);
+  map.text("hardware", cost.hardware);
   map.finish();
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "io/base/installed_file.h"
 #include "io/base/usable_cores.h"
 #include "io/machine/version.h"
 
@@ -101,8 +102,13 @@ MachineFact examine_disk(const std::string& output) {
 }
 
 MachineFact examine_default_model() {
-  const std::string path = "build/models/smollm2.gguf";
-  const bool there = fs::is_regular_file(path);
+  std::string path = "build/models/smollm2.gguf";
+  bool there = fs::is_regular_file(path);
+  if (const std::string installed = find_installed_file("models/smollm2.gguf");
+      !there && !installed.empty()) {
+    path = installed;
+    there = true;
+  }
   return {"default model",
           there ? path : "not found",
           there ? ""

@@ -149,8 +149,74 @@ TEST(EstimateCommand, PricesAreTheListsAndTheJobs) {
   EXPECT_NE(text.out.find("--devices 8"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("at the job's own price, $2.00 an hour"), std::string::npos) << text.out;
   const auto table = run_sheaf(scratch, "estimate " + job + " --devices 1");
-  EXPECT_NE(table.out.find("$ at the job's price"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("h200: 1 of the 8 devices of AWS p5en.48xlarge"), std::string::npos) << table.out;
+}
+
+TEST(EstimateCommand, TheJobsPriceIsThatOfTheDeviceItNames) {
+  const test::Scratch scratch;
+  const std::string corpus = scratch.write("c.jsonl", R"({"text":"A red cup.","q":["Which colour?"]})"
+                                                      "\n");
+  const std::string job = scratch.write("job.yaml", job_text(corpus, "cost: {usd_per_hour: 2}\n"));
+  const auto unnamed = run_sheaf(scratch, "estimate " + job);
+  EXPECT_EQ(unnamed.out.find("$ at the job's price"), std::string::npos) << unnamed.out;
+  EXPECT_NE(unnamed.out.find("the job's own price, $2.00 an hour, is left out; set cost.hardware"),
+            std::string::npos)
+      << unnamed.out;
+  const json named = estimate_of(scratch, job + " --set cost.hardware=h100");
+  for (const json& each : named["cases"])
+    EXPECT_EQ(each.contains("usd_at_job_price"), each["hardware"] == "h100") << each;
+  const auto wrong = run_sheaf(scratch, "estimate " + job + " --set cost.hardware=h300");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_NE(wrong.err.find("cost.hardware: h300 is not in"), std::string::npos) << wrong.err;
+}
+
+TEST(EstimateCommand, OldPricesAreWarnedOf) {
+  const test::Scratch scratch;
+  std::string list = test::read_text("configs/hardware.yaml");
+  const size_t at = list.find("2025-07");
+  std::filesystem::copy("configs/devices", scratch.file("devices"));
+  const auto estimate_at = [&](const std::string& month) {
+    const std::string file = scratch.write("list.yaml", std::string(list).replace(at, 7, month));
+    return run_sheaf(scratch,
+                     "estimate --model qwen3-8b --document-tokens 100 --records 100 --hardware h200 "
+                     "--hardware-file " +
+                         file + " --html " + scratch.file("page.html"));
+  };
+  const auto old = estimate_at("2021-03");
+  EXPECT_EQ(old.exit_code, 0) << old.err;
+  EXPECT_NE(old.err.find("WARNING: the list prices are "), std::string::npos) << old.err;
+  EXPECT_NE(test::read_text(scratch.file("page.html")).find("Warning: the list prices are"),
+            std::string::npos);
+  const auto fresh = estimate_at("2099-01");
+  EXPECT_EQ(fresh.err, "");
+  EXPECT_EQ(test::read_text(scratch.file("page.html")).find("Warning"), std::string::npos);
+}
+
+TEST(EstimateCommand, APageForAManager) {
+  const test::Scratch scratch;
+  const auto ran =
+      run_sheaf(scratch,
+                "estimate --model qwen3-8b --document-tokens 300 --records 100000000 --hardware h200 "
+                "--sweep method=ippd,standard --html " +
+                    scratch.file("page.html"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("model   qwen3-8b\nrows    100,000,000\nprices  list prices of "))
+      << ran.out;
+  EXPECT_NE(ran.out.find(" days "), std::string::npos) << ran.out;
+  const std::string page = test::read_text(scratch.file("page.html"));
+  for (const char* part :
+       {"<b>qwen3-8b</b><span>model", "<b>100,000,000</b><span>rows", "by sheaf " SHEAF_VERSION, "months old",
+        "days", "–$", "<title>rows per second</title>"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  // A line between the names of methods would mean nothing; one between numbers does.
+  EXPECT_EQ(page.find("<polyline"), std::string::npos);
+  ASSERT_EQ(run_sheaf(scratch,
+                      "estimate --model qwen3-8b --document-tokens 300 --records 1000 --hardware h200 "
+                      "--sweep documents=1,4 --html " +
+                          scratch.file("page.html"))
+                .exit_code,
+            0);
+  EXPECT_NE(test::read_text(scratch.file("page.html")).find("<polyline"), std::string::npos);
 }
 
 TEST(EstimateCommand, CountsAreWholeAndMemoryIsTheDevices) {
@@ -264,15 +330,16 @@ TEST(EstimateCommand, FindsTheListWhereItIsInstalled) {
   const test::Scratch scratch;
   namespace fs = std::filesystem;
   fs::create_directories(scratch.file("bin"));
-  fs::create_directories(scratch.file("share/sheaf"));
+  fs::create_directories(scratch.file("share/sheaf/configs"));
   fs::copy(SHEAF_BINARY, scratch.file("bin/sheaf"));
   const std::string command = "cd " + scratch.file("bin") +
                               " && ./sheaf estimate --model qwen3-8b --document-tokens " +
                               "10 --hardware h200 >out 2>err";
   EXPECT_NE(std::system(command.c_str()), 0);
-  EXPECT_NE(test::read_text(scratch.file("bin/err")).find("share/sheaf/hardware.yaml"), std::string::npos);
-  fs::copy("configs/hardware.yaml", scratch.file("share/sheaf/hardware.yaml"));
-  fs::copy("configs/devices", scratch.file("share/sheaf/devices"));
+  EXPECT_NE(test::read_text(scratch.file("bin/err")).find("share/sheaf/configs/hardware.yaml"),
+            std::string::npos);
+  fs::copy("configs/hardware.yaml", scratch.file("share/sheaf/configs/hardware.yaml"));
+  fs::copy("configs/devices", scratch.file("share/sheaf/configs/devices"));
   EXPECT_EQ(std::system(command.c_str()), 0) << test::read_text(scratch.file("bin/err"));
 }
 

@@ -147,17 +147,21 @@ hardware:
   EXPECT_FALSE(
       says(error_text(read_hardware(path).find("cpu"), shape_by_name("qwen3-8b")), "the job computes in"));
   EXPECT_TRUE(
-      says(refusal_of_hardware("prices_as_of: now\nhardware:\n  gpu: {title: t, tflops: 1, bandwidth_gb: "
+      says(refusal_of_hardware("prices_as_of: 2025-07\nhardware:\n  gpu: {title: t, tflops: 1, bandwidth_gb: "
                                "1, memory_gb: 1, calibration: [f32.json, int8.json]}"),
            "only a CPU has one for each dtype"));
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {
   const auto with = [](const std::string& device) {
-    return "prices_as_of: now\nhardware:\n  gpu: " + device + "\n";
+    return "prices_as_of: 2025-07\nhardware:\n  gpu: " + device + "\n";
   };
   EXPECT_TRUE(says(refusal_of_hardware("hardware: {}"), "prices_as_of"));
-  EXPECT_TRUE(says(refusal_of_hardware("prices_as_of: now\nhardware: []"), "h.yaml:2"));
+  for (const char* date : {"now", "2025-13", "07-2025", "\"2025\""})
+    EXPECT_TRUE(says(refusal_of_hardware(fmt::format("prices_as_of: {}\nhardware: {{}}", date)),
+                     "h.yaml:1: prices_as_of must be the month of the prices, for example \"2026-11\""))
+        << date;
+  EXPECT_TRUE(says(refusal_of_hardware("prices_as_of: 2025-07\nhardware: []"), "h.yaml:2"));
   const std::string plain = "title: t, tflops: 1, bandwidth_gb: 1, memory_gb: 1";
   EXPECT_TRUE(says(refusal_of_hardware(with("{" + plain + "}")),
                    "needs either calibration (a file) or like (another device)"));

@@ -76,7 +76,7 @@ TEST(EstimateCommand, SweepsWriteATableAndAPage) {
   const std::string html = test::read_text(page);
   EXPECT_NE(html.find("<table>"), std::string::npos);
   EXPECT_NE(html.find("cheapest in time"), std::string::npos);
-  EXPECT_NE(html.find("<polyline"), std::string::npos);
+  EXPECT_NE(html.find("<title>rows per second</title>"), std::string::npos);
   EXPECT_NE(ran.out.find("####################"), std::string::npos) << ran.out;
 }
 

@@ -276,8 +276,11 @@ TEST(Numbers, AreShortAndReadable) {
   EXPECT_EQ(number_text(1.23456), "1.23");
   EXPECT_EQ(number_text(0.00123), "0.00123");
   EXPECT_EQ(time_text(0.421), "0.42 s");
-  EXPECT_EQ(time_text(245), "4:05");
-  EXPECT_EQ(time_text(7800), "2:10:00");
+  EXPECT_EQ(time_text(245), "4 min 5 s");
+  EXPECT_EQ(time_text(3600), "1 h");
+  EXPECT_EQ(time_text(7800), "2 h 10 min");
+  EXPECT_EQ(time_text(3 * 86400 + 4 * 3600), "3 days 4 h");
+  EXPECT_EQ(time_text(480 * 3600 + 405), "20 days");
 }
 
 }  // namespace

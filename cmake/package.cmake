@@ -1,0 +1,21 @@
+# cpack in the build folder: a .deb and a tarball of what cmake/install.cmake installs. Only the C and C++ libraries come
+# from the machine: they must be as new as those that the program was built with.
+file(STRINGS /usr/include/features.h glibc REGEX "define[ \t]+__GLIBC(_MINOR)?__")
+string(REGEX REPLACE "^.*__GLIBC__[ \t]+([0-9]+).*__GLIBC_MINOR__[ \t]+([0-9]+).*$" "\\1.\\2" glibc "${glibc}")
+string(REGEX MATCH "^[0-9]+" gcc "${CMAKE_CXX_COMPILER_VERSION}")
+
+set(CPACK_GENERATOR TGZ)
+find_program(DPKG dpkg)
+if(DPKG)
+  list(APPEND CPACK_GENERATOR DEB)
+endif()
+set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
+set(CPACK_PACKAGE_FILE_NAME "sheaf-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_PACKAGE_DIRECTORY "${CMAKE_SOURCE_DIR}/build/package")
+set(CPACK_PACKAGE_CONTACT "the sheaf project")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "many answers out of each prompt: offline batch work with language models")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${glibc}), libstdc++6 (>= ${gcc}), libgcc-s1")
+include(CPack)
