@@ -13,6 +13,8 @@
 #include "io/base/file_layer.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
+#include "io/files/job_file.h"
+#include "io/files/job_gold.h"
 #include "io/files/metric_items.h"
 
 namespace sheaf {
@@ -21,7 +23,8 @@ namespace {
 using nlohmann::ordered_json;
 
 struct ScoreCommand {
-  std::string metric, gold, gold_format = "auto", predictions, against, judgements, items;
+  std::string metric, gold, gold_format = "auto", job, predictions, against, judgements, items;
+  std::vector<std::string> gold_columns, overrides;
   JoinOptions join;
   ScoreOptions options;
   bool json = false, quiet = false;
@@ -36,6 +39,9 @@ void name_some(const std::string& what, const std::vector<std::string>& ids, con
   print_line(fmt::format("{}: {} {}: {}", where, ids.size(), what, list), Stream::err);
 }
 
+constexpr const char* kJobHint =
+    "; if the right values are columns of the job's corpus, give --job JOB in place of --gold";
+
 /// The items of each run to score, on the same gold answers.
 class Input {
  public:
@@ -45,19 +51,28 @@ class Input {
       refuse("llm-f1 counts judgements: give --judgements FILE, and leave out --gold and --pred");
     if (!judged && !command.judgements.empty())
       refuse("--judgements works only with --metric llm-f1; {} needs --gold and --pred", metric.name);
-    if (!judged && (command.gold.empty() || command.predictions.empty()))
-      refuse("{} needs --gold FILE and --pred FILE; see `sheaf score --help`", metric.name);
+    if (!judged && (command.gold.empty() == command.job.empty() || command.predictions.empty()))
+      refuse(
+          "{} needs --pred RUN and the right answers: --gold FILE, or --job JOB if they are columns of the "
+          "job's corpus; see `sheaf score --help`",
+          metric.name);
+    if (command.job.empty() && !(command.gold_columns.empty() && command.overrides.empty()))
+      refuse("--gold-column and --set work only with --job");
     if (judged) return;
-    if (metric.name == "agreement")
+    if (!command.job.empty() && metric.name == "agreement")
+      refuse("agreement compares two runs; name the other one with --gold, and leave out --job");
+    if (!command.job.empty())
+      gold_ = read_job_gold(read_job(command.job, command.overrides, false), command.gold_columns);
+    else if (metric.name == "agreement")
       first_ = read_predictions(command.gold);
     else
-      gold_ = read_gold(command.gold_format, command.gold);
+      gold_ = read_gold(command.gold_format, command.gold, {.hint = kJobHint});
     const auto none = std::count_if(gold_.begin(), gold_.end(),
                                     [](const GoldAnswer& gold) { return gold.references.empty(); });
     if (metric.name == "squad1" && none > 0 && !command.quiet)
       print_line(
           fmt::format("{}: {} questions have no answer; squad1 gives no points for them; use --metric squad",
-                      command.gold, none),
+                      command.job.empty() ? command.gold : command.job, none),
           Stream::err);
   }
 
@@ -126,8 +141,8 @@ void score(const ScoreCommand& command) {
   const Metric& metric = find_metric(command.metric);
   std::optional<NamedOutput> items;
   if (!command.items.empty())
-    items.emplace(command.items,
-                  std::vector{command.gold, command.predictions, command.against, command.judgements});
+    items.emplace(command.items, std::vector{command.gold, command.job, command.predictions, command.against,
+                                             command.judgements});
   try {
     const Input input(command, metric);
     const MetricItems joined = input.read(input.scored());
@@ -142,8 +157,8 @@ void score(const ScoreCommand& command) {
     if (items) write_items(*items, joined, report.scores);
     command.json ? print_json(score_json(report)) : print_text(score_text(report));
   } catch (const nlohmann::json::exception& error) {
-    refuse("{}: the extra data of the answers does not have the form that {} needs: {}", command.gold,
-           metric.name, error.what());
+    refuse("{}: the extra data of the answers does not have the form that {} needs: {}",
+           command.job.empty() ? command.gold : command.job, metric.name, error.what());
   }
 }
 
@@ -154,6 +169,7 @@ std::string help_text() {
          "\nExamples:\n"
          "  sheaf score --metric squad --gold dev-v2.0.json --pred out/squad\n"
          "  sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard\n"
+         "  sheaf score --metric attributes --job job.yaml --pred out/job\n"
          "  sheaf score --metric agreement --gold out/standard --pred out/ippd\n"
          "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n\n"
          "docs/metrics.md says how each metric counts.";
@@ -175,8 +191,20 @@ void add_score_command(CLI::App& app) {
   command->add_option(
       "--gold", options->gold,
       "A dataset as downloaded (SQuAD, QuAC, DROP, RACE, ExtractGPT, ...), a corpus that `sheaf "
-      "convert` wrote, or JSON lines {\"id\", \"answers\": [...]} or {\"id\", \"category\", \"gold\": "
-      "{attribute: value}}");
+      "convert` wrote, or JSON lines {\"id\", \"answers\": [...]} or {\"id\", \"gold\": {attribute: value}}");
+  command->add_option("--job", options->job,
+                      "In place of --gold: a job whose corpus has the right answers in columns of its own");
+  command
+      ->add_option(
+          "--gold-column", options->gold_columns,
+          "With --job: a column with them (may be repeated). extract: ATTRIBUTE=COLUMN, or a column of "
+          "objects {attribute: value} (default: the columns named like attributes); ask: a column of "
+          "answers")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false);
+  command->add_option("--set", options->overrides, "With --job: override a key of the job, key.path=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   command->add_option(
       "--pred", options->predictions,
       "A run's folder, its rows-*.jsonl or .parquet, or a .json file {id: answer}; null means no "

@@ -354,8 +354,10 @@ void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<con
 void Engine::want(Step& step, Flight& flight, int32_t slot) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   const SlotState& state = flight.slots[static_cast<size_t>(slot)];
-  Pick pick{step.batch.rows() - asked.prompts(), options_.temperature, options_.top_k, options_.top_p};
-  pick.uniform = uniform(options_.seed, asked.stream, state.answer.tokens.size());
+  const Decoding* own = asked.decoding.get();
+  Pick pick{step.batch.rows() - asked.prompts(), own ? own->temperature : options_.temperature,
+            own ? own->top_k : options_.top_k, own ? own->top_p : options_.top_p};
+  pick.uniform = uniform(own ? own->seed : options_.seed, asked.stream, state.answer.tokens.size());
   if (asked.allowed) {
     const auto allowed = asked.allowed->allowed(state.node);
     pick.first_allowed = static_cast<int32_t>(step.batch.allowed.size());
@@ -403,7 +405,8 @@ void Engine::take_token(Wanted wanted, Picked picked) {
   if (asked.allowed) {
     state.node = asked.allowed->advance(state.node, picked.token);
     if (state.node < 0) return close_slot(flight, wanted.slot, Ending::chosen);
-  } else if (rules_.ends_answer(asked.stop, answer.tokens)) {
+  } else if (rules_.ends_answer(asked.stop, answer.tokens) ||
+             (asked.decoding && rules_.ends_with_stop(asked.decoding->stops, answer.tokens))) {
     return close_slot(flight, wanted.slot, Ending::delimiter);
   }
   const auto tokens = static_cast<int32_t>(answer.tokens.size());

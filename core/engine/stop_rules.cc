@@ -1,5 +1,6 @@
 #include "core/engine/stop_rules.h"
 
+#include <algorithm>
 #include <string>
 
 namespace sheaf {
@@ -39,12 +40,24 @@ bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
   const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;
-  if (stop == Stop::value) {
+  if (stop == Stop::value || stop == Stop::quoted) {
     // What follows a mark may decide whether it was the end.
     const uint8_t before = tokens.size() > 1 ? flags_[static_cast<size_t>(tokens[tokens.size() - 2])] : 0;
-    return ((flags | before) & kMark) && literal_end(tokenizer_->decode(tokens)) != std::string::npos;
+    if (!((flags | before) & kMark)) return false;
+    const std::string opened = stop == Stop::quoted ? "\"" : "";
+    return literal_end(opened + tokenizer_->decode(tokens)) != std::string::npos;
   }
   return (flags & kBrace) && object_end(tokenizer_->decode(tokens)) != std::string::npos;
+}
+
+bool StopRules::ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const {
+  if (stops.empty() || !tokenizer_) return false;
+  size_t longest = 0;
+  for (const std::string& stop : stops) longest = std::max(longest, stop.size());
+  // A token has a byte at least. Some decoders drop the space that a text begins with, so one more is read.
+  const std::string end = tokenizer_->decode(tokens.last(std::min(tokens.size(), longest + 1)));
+  return std::ranges::any_of(stops,
+                             [&](const std::string& stop) { return end.find(stop) != std::string::npos; });
 }
 
 namespace {

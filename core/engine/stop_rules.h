@@ -27,6 +27,8 @@ class StopRules {
   bool ends_text(TokenId token) const { return flags_[static_cast<size_t>(token)] & kEnd; }
   /// Whether the answer `tokens` is complete with its last token.
   bool ends_answer(Stop stop, std::span<const TokenId> tokens) const;
+  /// Whether one of `stops` is complete with the last token.
+  bool ends_with_stop(const std::vector<std::string>& stops, std::span<const TokenId> tokens) const;
 
  private:
   static constexpr uint8_t kEnd = 1, kNewline = 2, kBrace = 4, kMark = 8;

@@ -95,7 +95,8 @@ std::span<const Word<CpuKernels>> words_of() {
 template <>
 std::span<const Word<OutputFormat>> words_of() {
   static constexpr Word<OutputFormat> words[] = {{OutputFormat::jsonl, "jsonl"},
-                                                 {OutputFormat::parquet, "parquet"}};
+                                                 {OutputFormat::parquet, "parquet"},
+                                                 {OutputFormat::openai_batch, "openai-batch"}};
   return words;
 }
 

@@ -78,7 +78,11 @@ constexpr bool only_on_gpu(Precision precision) {
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };
 
-enum class OutputFormat : uint8_t { jsonl, parquet };
+enum class OutputFormat : uint8_t {
+  jsonl,
+  parquet,
+  openai_batch,  ///< chat: the output lines of OpenAI's batch API
+};
 
 template <class Enum>
 struct Word {

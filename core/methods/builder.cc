@@ -9,13 +9,16 @@ Slot make_slot(const RecordParts& record, size_t question) {
   slot.max_tokens = parts.max_tokens;
   slot.stop = parts.stop;
   slot.allowed = parts.allowed;
+  if (parts.form) slot.allowed = parts.form;
   slot.watch = parts.watch;
+  slot.decoding = record.decoding;
   if (parts.copied) slot.allowed = record.copies;
   slot.stream = mix(record.stream, question);
   slot.record = record.record;
   slot.question = static_cast<int32_t>(question);
-  slot.alone_tokens = static_cast<int32_t>(record.bin->instruction.size() + record.document.size() +
-                                           record.bin->opening.size() + parts.tokens.size());
+  slot.alone_tokens =
+      static_cast<int32_t>(record.bin->instruction.size() + record.head.size() + record.document.size() +
+                           record.bin->opening.size() + parts.tokens.size());
   return slot;
 }
 

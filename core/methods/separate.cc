@@ -9,8 +9,8 @@ void build_separate(std::span<const RecordParts> records, std::vector<Stack>& ou
       Stack& stack = out.emplace_back();
       Segment prompt;
       prompt.role = Role::question;
-      for (const Tokens* part :
-           {&record.bin->instruction, &record.document, &record.bin->opening, &record.questions()[q].tokens})
+      for (const Tokens* part : {&record.bin->instruction, &record.head, &record.document,
+                                 &record.bin->opening, &record.questions()[q].tokens})
         append(prompt.tokens, *part);
       add_slots(stack, record, q, stack.add(std::move(prompt)));
     }

@@ -7,15 +7,26 @@ SegmentId add_instruction(Stack& stack, const BinParts& bin) {
   return stack.add({Role::instruction, bin.instruction, 0, {}, true});
 }
 
-/// instruction ← document, the opening of the answer included.
-SegmentId add_document(Stack& stack, SegmentId instruction, const RecordParts& record) {
+/// What a question of a record sees.
+using Above = std::vector<Sight>;
+
+SegmentId add_below(Stack& stack, const RecordParts& record, Tokens tokens, const Above& above) {
+  return stack.add({record.own_questions.empty() ? Role::document : Role::context, std::move(tokens),
+                    stack.end_position(above.back().segment), above, true});
+}
+
+/// instruction ← head ← document, the opening of the answer included. `before`: what the questions of the
+/// record before it see, whose head may be the same.
+Above add_document(Stack& stack, SegmentId instruction, const RecordParts& record, const Above& before = {},
+                   const Tokens& head_before = {}) {
+  Above above{{instruction}};
+  if (!record.head.empty())
+    above.push_back(record.head == head_before ? before[1]
+                                               : Sight{add_below(stack, record, record.head, above)});
   Tokens tokens = record.document;
   append(tokens, record.bin->opening);
-  return stack.add({record.own_questions.empty() ? Role::document : Role::context,
-                    std::move(tokens),
-                    stack.end_position(instruction),
-                    {{instruction}},
-                    true});
+  above.push_back({add_below(stack, record, std::move(tokens), above)});
+  return above;
 }
 
 /// A question that sees `sees`; its answer continues it.
@@ -34,8 +45,7 @@ void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out)
       if (!record.asks(q)) continue;
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *record.bin);
-      const SegmentId document = add_document(stack, instruction, record);
-      add_question(stack, record, q, {{instruction}, {document}}, record.questions()[q].tokens);
+      add_question(stack, record, q, add_document(stack, instruction, record), record.questions()[q].tokens);
     }
   }
 }
@@ -43,15 +53,16 @@ void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out)
 void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
   Stack& stack = out.emplace_back();
   const SegmentId instruction = add_instruction(stack, *records.front().bin);
-  SegmentId document = 0;
+  Above above;
   for (size_t i = 0; i < records.size(); ++i) {
     const RecordParts& record = records[i];
     // Rows about the same context (one row per question) come one after the other and share it.
-    if (i == 0 || record.document != records[i - 1].document)
-      document = add_document(stack, instruction, record);
+    if (i == 0)
+      above = add_document(stack, instruction, record);
+    else if (!has_same_document(record, records[i - 1]))
+      above = add_document(stack, instruction, record, above, records[i - 1].head);
     for (size_t q = 0; q < record.questions().size(); ++q)
-      if (record.asks(q))
-        add_question(stack, record, q, {{instruction}, {document}}, record.questions()[q].tokens);
+      if (record.asks(q)) add_question(stack, record, q, above, record.questions()[q].tokens);
   }
 }
 

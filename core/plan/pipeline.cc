@@ -191,6 +191,7 @@ void Pipeline::plan_window(Window& window) {
       outcome.answers.resize(static_cast<size_t>(planned.slots));
       outcome.parts = planned.parts;
       outcome.document_tokens = planned.document_tokens;
+      outcome.prompt_tokens = planned.prompt_tokens;
       outcome.cut_tokens = planned.cut_tokens;
       window.open_of_record.push_back(planned.asked);
       complete += planned.slots > 0 && planned.asked == 0;

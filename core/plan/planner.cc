@@ -1,6 +1,7 @@
 #include "core/plan/planner.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/base/error.h"
@@ -25,11 +26,13 @@ int64_t token_cost(const RecordParts& record, bool known_document) {
 
 /// Puts records with equal documents next to each other, otherwise in input order.
 void gather_equal_documents(std::vector<RecordParts>& records) {
-  auto less = [](const Tokens* a, const Tokens* b) { return *a < *b; };
-  std::map<const Tokens*, size_t, decltype(less)> first(less);
+  auto less = [](const RecordParts* a, const RecordParts* b) {
+    return std::tie(a->document, a->head) < std::tie(b->document, b->head);
+  };
+  std::map<const RecordParts*, size_t, decltype(less)> first(less);
   std::vector<std::pair<size_t, size_t>> order;
   for (size_t i = 0; i < records.size(); ++i)
-    order.emplace_back(first.try_emplace(&records[i].document, i).first->second, i);
+    order.emplace_back(first.try_emplace(&records[i], i).first->second, i);
   std::stable_sort(order.begin(), order.end());
   std::vector<RecordParts> sorted;
   sorted.reserve(records.size());
@@ -43,7 +46,7 @@ int64_t least_positions(const RecordParts& record) {
   int64_t longest = 0;
   for (const QuestionParts& question : record.questions())
     longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  size_t document = record.document.size();
+  size_t document = record.head.size() + record.document.size();
   for (const DocumentParts& expert : record.experts) document = std::max(document, expert.tokens.size());
   return static_cast<int64_t>(record.bin->instruction.size() + document + record.bin->opening.size()) +
          longest;
@@ -81,7 +84,12 @@ Plan Planner::plan(std::vector<ReadyRecord> records) {
     parts.record = index;
     plan.records[i].slots = static_cast<int32_t>(parts.questions().size());
     plan.records[i].document_tokens = static_cast<int32_t>(parts.document_tokens());
-    for (size_t q = 0; q < parts.questions().size(); ++q) plan.records[i].asked += parts.asks(q) ? 1 : 0;
+    size_t prompt = parts.bin->instruction.size() + parts.document_tokens() + parts.bin->opening.size();
+    for (size_t q = 0; q < parts.questions().size(); ++q) {
+      plan.records[i].asked += parts.asks(q) ? 1 : 0;
+      prompt += parts.questions()[q].tokens.size();
+    }
+    plan.records[i].prompt_tokens = static_cast<int32_t>(prompt);
     if (plan.records[i].asked == 0) continue;
     auto& bin = bins[records[i].bin];
     if (bin.empty()) order.push_back(records[i].bin);
@@ -107,7 +115,7 @@ void Planner::stack_bin(const std::string& name, std::vector<RecordParts> record
     int32_t documents = 1;
     int64_t cost = head + token_cost(records[start], false);
     for (; end < records.size(); ++end) {
-      const bool known = records[end].document == records[end - 1].document;
+      const bool known = has_same_document(records[end], records[end - 1]);
       if (!known && ++documents > builder_.documents && builder_.documents != 0) break;
       cost += token_cost(records[end], known);
       if (cost > limits_.prompt_tokens) break;

@@ -36,6 +36,7 @@ struct PlannedRecord {
   int32_t asked = 0;  ///< of them, those to decode
   int32_t parts = 1;
   int32_t document_tokens = 0;
+  int32_t prompt_tokens = 0;
   int32_t cut_tokens = 0;  ///< left out at the document's end
 };
 

@@ -31,6 +31,8 @@ const char* stop_name(Stop stop) {
       return "line";
     case Stop::value:
       return "value";
+    case Stop::quoted:
+      return "quoted";
     case Stop::object:
       return "object";
     case Stop::text:

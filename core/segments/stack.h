@@ -41,6 +41,7 @@ struct Segment {
 enum class Stop : uint8_t {
   line,    ///< at a newline
   value,   ///< at a newline, or once the JSON literal it starts with is complete
+  quoted,  ///< at a newline, or at the quote that closes the JSON string opened before the answer
   object,  ///< at the brace that closes the JSON object opened before the answer
   text,    ///< nowhere else
 };
@@ -55,6 +56,15 @@ struct Watch {
   float bias = 0;  ///< added to the logit of null's next token where it is chosen or not
 };
 
+/// How the tokens of an answer are chosen and what ends it, where a request has wishes of its own.
+struct Decoding {
+  float temperature = 0;  ///< 0: greedy
+  int32_t top_k = 0;      ///< 0: no limit
+  float top_p = 1;
+  uint64_t seed = 0;
+  std::vector<std::string> stops = {};  ///< texts that end the answer, which is without them
+};
+
 /// One answer to decode. Experts are further prompts that are fed the answer's tokens and have a say in each:
 /// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of
 /// the question, so that all are computed in one step and the next token is picked from all of them together.
@@ -65,6 +75,7 @@ struct Slot {
   Stop stop = Stop::line;
   std::shared_ptr<const AllowedAnswers> allowed;  ///< the only possible answers, if there are such
   std::shared_ptr<const Watch> watch;             ///< nothing: only the answer itself is wanted
+  std::shared_ptr<const Decoding> decoding;       ///< nothing: as the engine's options say
   uint64_t stream = 0;       ///< names the slot's random numbers: depends on the record, never on the batch
   int32_t record = 0;        ///< whose answer it is: index into the records of the plan's window
   int32_t question = 0;      ///< index of the question or attribute inside the record

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "core/task/choices.h"
+#include "core/task/object_answer.h"
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
@@ -9,36 +11,36 @@
 namespace sheaf {
 namespace {
 
-/// The next turn of a dialog: free text up to the end that the model puts. What stands before the user's last
-/// text is the document, so that dialogs with one beginning share it; that text is the question.
+/// The next turn of a dialog: free text up to the end that the model puts, or a JSON object. What stands
+/// before the user's last text is shared by the dialogs that begin so.
 class ChatTask : public Task {
  public:
   explicit ChatTask(const TaskContext& context)
-      : tokenizer_(context.tokenizer), job_(context.job), chat_(context.chat) {
+      : tokenizer_(context.tokenizer), job_(context.job), chat_(context.chat), objects_(context) {
     auto bin = std::make_shared<BinParts>();
     if (tokenizer_.starts_with_bos && tokenizer_.bos) bin->instruction.push_back(*tokenizer_.bos);
     bin_ = std::move(bin);
   }
 
-  std::string bin_name(const Record&) const override { return "dialogs"; }
+  std::string bin_name(const Record& record) const override { return record.object ? "objects" : "dialogs"; }
 
   RecordParts parts(const Record& record) override {
+    RecordParts parts;
+    parts.decoding = record.decoding;
     DialogPieces pieces = dialog_pieces(chat_, record.dialog);
-    Tokens before, whole;
-    tokenizer_.encode_pieces(pieces.before, before);
-    std::move(pieces.last.begin(), pieces.last.end(), std::back_inserter(pieces.before));
-    tokenizer_.encode_pieces(pieces.before, whole);
-    if (whole.empty())
+    if (record.object) {
+      parts.bin = objects_.parts(record);
+      pieces.before.push_back({ObjectAnswer::instruction(*record.object), false});
+      pieces.last.pop_back();  // the turn to the model opens the answer
+      std::tie(parts.head, parts.document) = encode_both(pieces);
+      return parts;
+    }
+    parts.bin = bin_;
+    QuestionParts question;
+    std::tie(parts.document, question.tokens) = encode_both(pieces);
+    if (question.tokens.empty())
       refuse("{} has no tokens for the prompt; use a model whose tokenizer covers its text",
              tokenizer_name({tokenizer_, chat_, job_}));
-    // Both parts together are what the whole prompt gives; a token across their border goes to the question.
-    auto cut = std::mismatch(before.begin(), before.end(), whole.begin(), whole.end()).second;
-    if (cut == whole.end()) --cut;
-    RecordParts parts;
-    parts.bin = bin_;
-    parts.document.assign(whole.begin(), cut);
-    QuestionParts question;
-    question.tokens.assign(cut, whole.end());
     question.max_tokens = job_.method.max_value_tokens;
     if (record.max_tokens > 0) question.max_tokens = std::min(question.max_tokens, record.max_tokens);
     question.stop = Stop::text;
@@ -48,8 +50,11 @@ class ChatTask : public Task {
 
   Row row(const Record& record, const std::vector<Answer>& answers) const override {
     if (answers.empty()) return {record.id, no_answer()};
+    if (record.object) return {record.id, objects_.read(*record.object, answers)};
     const Answer& answer = answers[0];
-    RowAnswer out{valid_utf8(tokenizer_.decode(answer.tokens))};
+    std::string text = tokenizer_.decode(answer.tokens);
+    if (record.decoding) text.resize(end_of(text, record.decoding->stops));
+    RowAnswer out{valid_utf8(text)};
     out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
     if (job_.output.logprobs) out.logprob = answer.logprob;
     if (job_.output.raw) out.raw = valid_utf8(tokenizer_.decode(answer.tokens, false));
@@ -57,10 +62,30 @@ class ChatTask : public Task {
   }
 
  private:
+  /// Where the first of `stops` stands, or the end.
+  static size_t end_of(const std::string& text, const std::vector<std::string>& stops) {
+    size_t end = text.size();
+    for (const std::string& stop : stops) end = std::min(end, text.find(stop));
+    return end;
+  }
+
+  /// The tokens of both parts, which are together those of the whole text; the second has one at least.
+  std::pair<Tokens, Tokens> encode_both(DialogPieces& pieces) const {
+    Tokens before, whole;
+    tokenizer_.encode_pieces(pieces.before, before);
+    std::move(pieces.last.begin(), pieces.last.end(), std::back_inserter(pieces.before));
+    tokenizer_.encode_pieces(pieces.before, whole);
+    // A token across the border goes to the second part.
+    auto cut = std::mismatch(before.begin(), before.end(), whole.begin(), whole.end()).second;
+    if (cut == whole.end() && cut != whole.begin()) --cut;
+    return {Tokens(whole.begin(), cut), Tokens(cut, whole.end())};
+  }
+
   const Tokenizer& tokenizer_;
   const Job& job_;
   const ChatTemplate& chat_;
   std::shared_ptr<const BinParts> bin_;
+  ObjectAnswer objects_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/task/choices.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/error.h"
@@ -8,6 +9,8 @@
 namespace sheaf {
 namespace {
 
+// Every option costs tokens of its own: among more, the trie is walked.
+constexpr size_t kMostScored = 32;
 constexpr std::string_view kFix = "use a model whose tokenizer covers this text";
 
 /// What ends an answer that another one goes on from: the line break, else the end of the text.
@@ -53,6 +56,24 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
           "from{}; {}",
           tokenizer_name(context), *at->second, *after->second, kFix);
   return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1));
+}
+
+bool is_chosen(const Attribute& attribute) {
+  return attribute.type == ValueType::enumeration || attribute.type == ValueType::boolean;
+}
+
+void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
+                 QuestionParts& question) {
+  const bool bare = attribute.type == ValueType::boolean;  // true and false have no quotes
+  std::vector<std::string> answers;
+  for (const std::string& option : attribute.options)
+    answers.push_back(" " + (bare ? option : nlohmann::json(option).dump()));
+  if (nullable) answers.emplace_back(" null");
+  question.allowed = make_choices(context, answers);
+  if (scored && answers.size() <= kMostScored)
+    for (const Tokens& answer : question.allowed->answers())
+      question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
+  question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
 }
 
 }  // namespace sheaf

@@ -19,4 +19,11 @@ void check_tokenizer(const TaskContext& context);
 std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
                                                const std::vector<std::string>& texts);
 
+/// Whether the value is one of the attribute's options.
+bool is_chosen(const Attribute& attribute);
+/// Makes the options of such an attribute the only answers, and null where `nullable`. `scored`: the
+/// likeliest as a whole is taken.
+void add_choices(const TaskContext& context, const Attribute& attribute, bool nullable, bool scored,
+                 QuestionParts& question);
+
 }  // namespace sheaf

@@ -30,9 +30,6 @@ constexpr std::string_view kJointInstruction =
     "for each "
     "product id and under it a key for each attribute.";
 
-// Every option costs tokens of its own: among more, the trie is walked.
-constexpr size_t kMostScored = 32;
-
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
 
@@ -350,18 +347,8 @@ class ExtractTask : public Task {
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     question.watch = watch_;
-    if (is_chosen(attribute)) {
-      const bool bare = attribute.type == ValueType::boolean;  // true and false have no quotes
-      std::vector<std::string> answers;
-      for (const std::string& option : attribute.options)
-        answers.push_back(" " + (bare ? option : json(option).dump()));
-      answers.emplace_back(" null");
-      question.allowed = make_choices(context(), answers);
-      if (scores_options() && answers.size() <= kMostScored)
-        for (const Tokens& answer : question.allowed->answers())
-          question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
-      question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
-    }
+    if (is_chosen(attribute)) add_choices(context(), attribute, true, scores_options(), question);
+    if (attribute.type == ValueType::pattern) question.form = find_form(*attribute.pattern);
     if (attribute.type == ValueType::span) {
       question.copied = true;
       question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
@@ -369,9 +356,12 @@ class ExtractTask : public Task {
     return question;
   }
 
-  /// Whether the value is one of the attribute's options.
-  static bool is_chosen(const Attribute& attribute) {
-    return attribute.type == ValueType::enumeration || attribute.type == ValueType::boolean;
+  /// Nothing where values are decoded freely and checked afterwards.
+  std::shared_ptr<const PatternAnswers> find_form(const Pattern& pattern) const {
+    if (!spelling_) spelling_ = std::make_shared<TokenSpelling>(tokenizer_);
+    const auto [form, added] = forms_.try_emplace(pattern.text());
+    if (added) form->second = PatternAnswers::make(spelling_, pattern, {});
+    return form->second;
   }
 
   static bool has_spans(const Category& category) {
@@ -421,7 +411,9 @@ class ExtractTask : public Task {
   Tokens opening_;
   Tokens null_;  ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
-  std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
+  std::shared_ptr<const SpanTokens> span_tokens_;          ///< where an attribute is a span
+  mutable std::shared_ptr<const TokenSpelling> spelling_;  ///< where one has a pattern
+  mutable std::map<std::string, std::shared_ptr<const PatternAnswers>> forms_;  ///< by pattern
   std::unordered_map<std::string_view, const Category*> categories_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };

@@ -2,6 +2,10 @@
 
 namespace sheaf {
 
+bool has_same_document(const RecordParts& a, const RecordParts& b) {
+  return a.document == b.document && a.head == b.head && a.bin->opening == b.bin->opening;
+}
+
 RecordParts ask_together(RecordParts record) {
   if (record.own_questions.size() < 2) return record;
   QuestionParts all = record.own_questions[0];

@@ -8,6 +8,7 @@
 
 #include "core/base/token.h"
 #include "core/segments/stack.h"
+#include "core/task/pattern_answers.h"
 
 namespace sheaf {
 
@@ -20,7 +21,8 @@ struct QuestionParts {
   std::shared_ptr<const Watch> watch = {};
   /// Where the likeliest of the allowed answers is wanted: each of them by itself.
   std::vector<std::shared_ptr<const AnswerTrie>> options = {};
-  bool copied = false;  ///< only the answers of RecordParts::copies are allowed
+  bool copied = false;                              ///< only the answers of RecordParts::copies are allowed
+  std::shared_ptr<const PatternAnswers> form = {};  ///< only these are allowed
 
   /// The most tokens that its answer takes, or all its options together.
   int32_t most_tokens() const {
@@ -61,8 +63,10 @@ struct RecordParts {
   std::shared_ptr<const BinParts> bin;
   int32_t record = 0;   ///< index into the window's records
   uint64_t stream = 0;  ///< seeds the record's random numbers
+  Tokens head = {};     ///< stands before the document; records with equal ones share it
   Tokens document;
-  std::vector<DocumentParts> experts;  ///< `pced` has these and no `document`
+  std::shared_ptr<const Decoding> decoding = {};  ///< of its answers; nothing: as the job says
+  std::vector<DocumentParts> experts;             ///< `pced` has these and no `document`
   std::vector<QuestionParts> own_questions;
   std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`
   /// The copies of tokens [begin, end) of the document, which is given as it was before it was cut.
@@ -77,11 +81,14 @@ struct RecordParts {
     return own_questions.empty() ? bin->questions : own_questions;
   }
   size_t document_tokens() const {
-    size_t tokens = document.size();
+    size_t tokens = head.size() + document.size();
     for (const DocumentParts& expert : experts) tokens += expert.tokens.size();
     return tokens;
   }
 };
+
+/// Whether one segment serves both.
+bool has_same_document(const RecordParts& a, const RecordParts& b);
 
 /// The record with one question in place of all of its own, as long as they are together: what a list of
 /// answers takes.

@@ -112,10 +112,12 @@ Row record_row(const Task& task, const Record& record, const Outcome& outcome, c
     row.parts = outcome.parts;
   }
   row.cut_tokens = outcome.cut_tokens;
-  if (output.tokens) {
+  const bool batch = output.format == OutputFormat::openai_batch;
+  if (output.tokens || batch) {
     int64_t tokens = 0;
     for (const Answer& answer : outcome.answers) tokens += static_cast<int64_t>(answer.tokens.size());
-    row.document_tokens = outcome.document_tokens;
+    if (output.tokens) row.document_tokens = outcome.document_tokens;
+    if (batch) row.prompt_tokens = outcome.prompt_tokens;
     row.answer_tokens = tokens;
   }
   if (output.timing) row.seconds = outcome.seconds;

@@ -72,6 +72,7 @@ struct Row {
   int32_t parts = 1;       ///< that its document was split into
   int32_t cut_tokens = 0;  ///< that were left out at its document's end
   std::optional<int64_t> document_tokens = {}, answer_tokens = {};  ///< where the job asks for them
+  std::optional<int64_t> prompt_tokens = {};                        ///< likewise
   std::optional<double> seconds = {};                               ///< where the job asks for it
   nlohmann::ordered_json kept = {};  ///< columns of the corpus, by name; null: none
 

@@ -29,10 +29,17 @@ struct Attribute {
   std::vector<std::string> options = {};  ///< the allowed values of an enumeration or a boolean
   std::string unit = {};                  ///< of a number: parsed away, and no other is accepted
   std::shared_ptr<const Pattern> pattern = {};
+  bool nullable = true;  ///< of an AnswerObject: null is a value too. What is extracted may always be null
 };
 
 struct Category {
   std::string name;
+  std::vector<Attribute> attributes;
+};
+
+/// A flat JSON object that a request wants as its answer.
+struct AnswerObject {
+  std::string schema;  ///< as it was written: equal ones have equal attributes
   std::vector<Attribute> attributes;
 };
 

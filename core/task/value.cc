@@ -315,6 +315,19 @@ RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut
   return value;
 }
 
+std::string read_string(std::string_view text) {
+  const std::string written = '"' + std::string(text.substr(0, text.find('\n')));
+  const size_t end = literal_end(written);
+  const std::string_view literal = std::string_view(written).substr(0, end);
+  auto read = end == std::string::npos ? read_open_string(literal) : read_literal(literal);
+  if (!read) {  // a bad escape, or a quote of its own
+    std::string_view inside = literal.substr(1);
+    if (end != std::string::npos) inside.remove_suffix(1);
+    return valid_utf8(inside);
+  }
+  return read->text;
+}
+
 RowAnswer read_text_value(const Attribute& attribute, std::string_view text) {
   return value_of(attribute, {Literal::Kind::text, valid_utf8(trim(text))});
 }

@@ -15,6 +15,9 @@ namespace sheaf {
 /// as a rule, anything at all as an exception. `cut`: the answer hit its length limit.
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut);
 
+/// The text of a JSON string whose opening quote stands before `text`, as far as it goes: whatever it holds.
+std::string read_string(std::string_view text);
+
 /// Reads a text that is the value, without quotes around it.
 RowAnswer read_text_value(const Attribute& attribute, std::string_view text);
 

@@ -22,6 +22,7 @@ class Pattern {
 
  private:
   friend class PatternReader;
+  friend class PatternTableMaker;
   using Ranges = std::vector<std::pair<uint32_t, uint32_t>>;  ///< of characters, both ends included
   struct Step {
     enum class Kind : uint8_t { one_of, none_of, fork, go, done };

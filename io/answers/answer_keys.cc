@@ -47,6 +47,7 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
       .number(question.watch ? 1 : 0);
   if (question.watch) digester.tokens(question.watch->null).real(static_cast<double>(question.watch->bias));
   add_trie(digester, question.allowed);
+  digester.text(question.form ? question.form->name() : "");
   digester.number(question.options.size());
   for (const auto& option : question.options) add_trie(digester, option);
   return digester.sum();
@@ -92,10 +93,17 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
   const Bin& bin = bin_of(parts);
   Digester digester;
   // The text too: answers may have to stand in it letter by letter.
-  digester.digest(bin.digest).tokens(parts.document).text(record.document);
+  digester.digest(bin.digest).tokens(parts.head).tokens(parts.document).text(record.document);
+  digester.number(parts.decoding ? 1 : 0);
+  if (const Decoding* own = parts.decoding.get()) {
+    digester.real(static_cast<double>(own->temperature)).real(static_cast<double>(own->top_p));
+    digester.number(static_cast<uint64_t>(own->top_k)).number(own->seed).number(own->stops.size());
+    for (const std::string& stop : own->stops) digester.text(stop);
+  }
+  const bool sampled = parts.decoding ? parts.decoding->temperature > 0 : sampled_;
   digester.number(parts.experts.size());
   for (const DocumentParts& expert : parts.experts) digester.tokens(expert.tokens);
-  if (sampled_) digester.number(parts.stream);
+  if (sampled) digester.number(parts.stream);
   const std::vector<Digest> own =
       parts.own_questions.empty() ? std::vector<Digest>() : question_digests(parts.own_questions);
   const std::vector<Digest>& questions = parts.own_questions.empty() ? bin.questions : own;
@@ -105,7 +113,7 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
   std::vector<AnswerKey> keys;
   for (size_t q = 0; q < questions.size(); ++q) {
     Digester one;
-    one.digest(about_record).digest(questions[q]).number(together || sampled_ ? q + 1 : 0);
+    one.digest(about_record).digest(questions[q]).number(together || sampled ? q + 1 : 0);
     for (const DocumentParts& expert : parts.experts) one.real(static_cast<double>(expert.relevance[q]));
     const Digest sum = one.sum();
     AnswerKey& key = keys.emplace_back();

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 
+#include "core/base/error.h"
+#include "core/task/json_schema.h"
+#include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/corpus/cells.h"
 
@@ -12,13 +14,17 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr size_t kMostMessages = 10'000;
 constexpr std::string_view kUrl = "/v1/chat/completions";
 
 /// Keys of the body that change nothing about the answer.
-constexpr std::array<std::string_view, 8> kIdle = {
-    "messages", "model", "user", "metadata", "store", "service_tier", "stream_options", "safety_identifier"};
+constexpr std::array<std::string_view, 10> kIdle = {
+    "messages",
+    "response_format",  // read by themselves
+    "model",           "user",           "metadata",          "store",
+    "service_tier",    "stream_options", "safety_identifier", "prompt_cache_key"};
 
 /// What an unsupported key may hold without asking for anything.
 bool asks_nothing(const json& value) {
@@ -57,7 +63,7 @@ void read_messages(const json& messages, Dialog& dialog) {
         reject("{}.{} is not supported", name, shorten_text(key, 40));
     if (!message.contains("role")) reject("{}.role is missing", name);
     const std::string role = text_of(message["role"], name + ".role");
-    const bool first = i == 0 && role == "system";
+    const bool first = i == 0 && (role == "system" || role == "developer");
     const std::string expected = dialog.turns.size() % 2 ? "assistant" : "user";
     if (!first && role != expected)
       reject(
@@ -76,38 +82,95 @@ void read_messages(const json& messages, Dialog& dialog) {
   if (dialog.turns.size() % 2 == 0) reject("body.messages must end with a user message");
 }
 
-/// A number that must be the job's own, because one job has one way to pick tokens.
-void must_equal(const json& value, float own, std::string_view key) {
+double number_of(const json& value, std::string_view key, double least, double most) {
   if (!value.is_number()) reject("body.{} is {}, not a number", key, kind_of(value));
-  if (std::abs(value.get<double>() - static_cast<double>(own)) > 1e-6)
-    reject("body.{} is {}, but the job's method.{} is {}; a job uses one value for all requests", key,
-           value.dump(), key, own);
+  const auto number = value.get<double>();
+  if (!(number >= least && number <= most))
+    reject("body.{} is {}, but must be from {} to {}", key, shorten_text(value.dump(), 40), least, most);
+  return number;
 }
 
-void must_equal(const json& value, uint64_t own, std::string_view key) {
-  if (value != own)
-    reject("body.{} is {}, but the job's method.{} is {}; a job uses one value for all requests", key,
-           shorten_text(value.dump(), 40), key, own);
+int64_t integer_of(const json& value, std::string_view key, int64_t least) {
+  // A seed may have any sign.
+  if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<int64_t>() < least))
+    reject("body.{} must be a whole number{}", key, least > INT64_MIN ? fmt::format(" from {}", least) : "");
+  return value.get<int64_t>();
 }
 
-void read_option(const std::string& key, const json& value, const Job::Method& method, Record& record) {
+/// A text, or a list of up to four.
+std::vector<std::string> stops_of(const json& value) {
+  constexpr size_t kMostStops = 4, kLongestStop = 1000;
+  const json list = value.is_array() ? value : json::array({value});
+  if (list.size() > kMostStops)
+    reject("body.stop has {} entries; at most {} are allowed", list.size(), kMostStops);
+  std::vector<std::string> stops;
+  for (const json& stop : list) {
+    if (!stop.is_string()) reject("body.stop is {}, not a text or a list of texts", kind_of(stop));
+    stops.push_back(text_of(stop, "body.stop"));
+    if (stops.back().empty()) reject("body.stop has an empty text");
+    if (stops.back().size() > kLongestStop)
+      reject("body.stop has a text of more than {} bytes", kLongestStop);
+  }
+  return stops;
+}
+
+/// The schema of the object that is wanted, with its keys in the order in which they are written.
+std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_view line) {
+  constexpr const char* kPath = "body.response_format.json_schema";
+  const json& format = cells.at("body").at("response_format");
+  for (const auto& [key, value] : format.items())
+    if (key != "type" && key != "json_schema")
+      reject("body.response_format.{} is not supported", shorten_text(key, 40));
+  const auto given = format.find("json_schema");
+  if (given == format.end() || !given->is_object()) reject("{} must be an object with a schema", kPath);
+  for (const auto& [key, value] : given->items())
+    if (key != "name" && key != "schema" && key != "strict" && key != "description")
+      reject("{}.{} is not supported", kPath, shorten_text(key, 40));
+  if (!given->contains("schema")) reject("{}.schema is missing", kPath);
+  auto whole = read_json<ordered_json>(line, {.values = 1'000'000});
+  if (!whole.is_object()) whole = cells;
+  const ordered_json& schema = whole.at("body").at("response_format").at("json_schema").at("schema");
+  try {
+    return std::make_shared<AnswerObject>(
+        AnswerObject{schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                     read_json_schema(schema, std::string(kPath) + ".schema")});
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    throw BadRow{error.what()};
+  }
+}
+
+void read_response_format(const json& cells, std::string_view line, Record& record) {
+  const json& format = cells.at("body").at("response_format");
+  if (!format.is_object()) reject("body.response_format is {}, not an object", kind_of(format));
+  const json type = format.value("type", json());
+  if (type == "text") return;
+  if (type != "json_schema")
+    reject("body.response_format.type is {}; use json_schema with the schema of a flat object, or text",
+           shorten_text(type.dump(), 40));
+  record.object = object_of(cells, line);
+}
+
+/// What a key asks for, in `own` and `record`.
+void read_option(const std::string& key, const json& value, Decoding& own, Record& record) {
   if (key == "max_tokens" || key == "max_completion_tokens") {
     if (!value.is_number_integer() || value < 1) reject("body.{} must be a whole number above 0", key);
     const auto most = static_cast<int32_t>(std::min<uint64_t>(value.get<uint64_t>(), INT32_MAX));
     record.max_tokens = record.max_tokens == 0 ? most : std::min(record.max_tokens, most);
   } else if (key == "temperature") {
-    must_equal(value, method.temperature, key);
-  } else if (key == "top_p" || key == "top_k" || key == "seed") {
-    if (method.temperature == 0) return;  // the likeliest token is the likeliest of any share
-    if (key == "top_p") must_equal(value, method.top_p, key);
-    if (key == "top_k") must_equal(value, static_cast<uint64_t>(method.top_k), key);
-    if (key == "seed") must_equal(value, method.seed, key);
+    own.temperature = static_cast<float>(number_of(value, key, 0, 1000));
+  } else if (key == "top_p") {
+    own.top_p = static_cast<float>(number_of(value, key, 0, 1));
+    if (!(own.top_p > 0)) reject("body.top_p must be above 0");
+  } else if (key == "top_k") {
+    own.top_k = static_cast<int32_t>(std::min<int64_t>(integer_of(value, key, 0), INT32_MAX));
+  } else if (key == "seed") {
+    own.seed = static_cast<uint64_t>(integer_of(value, key, INT64_MIN));
+  } else if (key == "stop") {
+    own.stops = stops_of(value);
   } else if (key == "n") {
     if (value != 1)
       reject("body.n is {}; only 1 answer per request is supported", shorten_text(value.dump(), 40));
-  } else if (key == "response_format") {
-    if (value != json{{"type", "text"}})
-      reject("body.response_format must have the type text; no other is supported");
   } else if (key == "tool_choice") {
     if (value != "none") reject("body.tool_choice is not supported");
   } else if (!asks_nothing(value)) {
@@ -115,9 +178,14 @@ void read_option(const std::string& key, const json& value, const Job::Method& m
   }
 }
 
+bool is_same(const Decoding& own, const Job::Method& method) {
+  return own.temperature == method.temperature && own.top_k == method.top_k && own.top_p == method.top_p &&
+         own.seed == method.seed && own.stops.empty();
+}
+
 }  // namespace
 
-void map_batch_line(const json& cells, const Job::Method& method, Record& record) {
+void map_batch_line(const json& cells, std::string_view line, const Job::Method& method, Record& record) {
   record.id = id_of(cell(cells, "custom_id"), "custom_id");
   if (const auto verb = cells.find("method"); verb != cells.end() && !verb->is_null() && *verb != "POST")
     reject("method is {}, not \"POST\"", shorten_text(verb->dump(), 40));
@@ -125,11 +193,18 @@ void map_batch_line(const json& cells, const Job::Method& method, Record& record
     reject("url is {}, not \"{}\"", shorten_text(url->dump(), 60), kUrl);
   const json& body = cell(cells, "body");
   if (!body.is_object()) reject("body is {}, not an object", kind_of(body));
+  Decoding own{method.temperature, method.top_k, method.top_p, method.seed};
   for (const auto& [key, value] : body.items())
     if (!value.is_null() && std::find(kIdle.begin(), kIdle.end(), key) == kIdle.end())
-      read_option(key, value, method, record);
+      read_option(key, value, own, record);
   if (!body.contains("messages")) reject("body.messages is missing");
   read_messages(body["messages"], record.dialog);
+  if (const auto format = body.find("response_format"); format != body.end() && !format->is_null())
+    read_response_format(cells, line, record);
+  if (record.object && !own.stops.empty())
+    reject(
+        "body.stop does not work with response_format json_schema, whose object ends by itself; remove it");
+  if (!is_same(own, method)) record.decoding = std::make_shared<const Decoding>(std::move(own));
 }
 
 }  // namespace sheaf

@@ -89,7 +89,7 @@ class JsonlCorpus : public Corpus {
     try {
       const json cells =
           parse_json_line(line.text, [&](const std::string& key) { return mapper_.wants(key); });
-      return mapper_.map(std::move(place), cells, row_);
+      return mapper_.map(std::move(place), cells, row_, line.text);
     } catch (const BadText& reason) {
       return Reject{std::move(place), nullptr, reason.what()};
     }

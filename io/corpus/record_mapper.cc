@@ -95,12 +95,12 @@ bool RecordMapper::wants(std::string_view column) const {
                      [&](const MappedColumn& c) { return c.name == column; });
 }
 
-Row RecordMapper::map(Place place, const json& cells, int64_t number) const {
+Row RecordMapper::map(Place place, const json& cells, int64_t number, std::string_view line) const {
   Record record;
   record.place = std::move(place);
   try {
     if (batch_) {
-      map_batch_line(cells, method_, record);
+      map_batch_line(cells, line, method_, record);
       return record;
     }
     if (gathers_) {

@@ -38,7 +38,8 @@ class RecordMapper {
   bool wants(std::string_view column) const;
 
   /// `cells` is an object of column → value; `number` is the id where the job names no id column.
-  Row map(Place place, const nlohmann::json& cells, int64_t number) const;
+  /// `line`: the row as it is written, where that is JSON; the keys of `cells` have lost their order.
+  Row map(Place place, const nlohmann::json& cells, int64_t number, std::string_view line = {}) const;
 
  private:
   void map_category(const nlohmann::json& cells, Record& record) const;

@@ -23,12 +23,10 @@ json unpacked(const ordered_json& value) {
 
 /// Empty text says the same as null: the document holds no value.
 void check_value(const std::string& attribute, json& value) {
-  if (value.is_object() || value.is_array() || value.is_boolean())
-    bad_entry("\"gold\": attribute \"{}\" has {}; a value is text, a number, null or a list of these",
-              attribute,
-              value.is_object()  ? "an object"
-              : value.is_array() ? "a list in a list"
-                                 : value.dump());
+  if (value.is_object() || value.is_array())
+    bad_entry(
+        "\"gold\": attribute \"{}\" has {}; a value is text, a number, true, false, null or a list of these",
+        attribute, value.is_object() ? "an object" : "a list in a list");
   if (value.is_string() && trimmed(value.get_ref<const std::string&>()).empty()) value = nullptr;
 }
 
@@ -88,8 +86,7 @@ std::string missing_key(const ordered_json& row, const std::string& id) {
   const bool gold = row.contains("gold");
   if (!gold && !row.contains("answers") && !row.contains("answer")) return "no \"gold\" or \"answers\"";
   if (gold && !id.empty()) return row.contains(id) ? "" : fmt::format("no \"{}\"", id);
-  if (!row.contains("id") && !(gold && row.contains("sku"))) return "no \"id\"";
-  return gold && !row.contains("category") ? "no \"category\"" : "";
+  return row.contains("id") || (gold && row.contains("sku")) ? "" : "no \"id\"";
 }
 
 /// Adds what a row of sheaf's own corpus, or a line {"id", "answers"}, says is right.
@@ -101,15 +98,15 @@ void add_gold(const ordered_json& row, const GoldOptions& options, std::vector<G
   const std::string& id = options.id;
   if (const std::string missing = missing_key(row, id); !missing.empty())
     bad_entry(
-        "{}; a row needs {{\"id\", \"category\", \"gold\"}} for attributes, or {{\"id\", \"answers\"}} for "
-        "questions{}",
+        "{}; a row needs {{\"id\", \"gold\": {{attribute: value}}}} for attributes, or {{\"id\", "
+        "\"answers\": "
+        "[...]}} for questions{}",
         missing, options.hint);
   if (row.is_object() && row.contains("gold")) {
     GoldAnswer answer;
     json targets = gold_values(row);
     answer.id = id_field(row, !id.empty() ? id.c_str() : row.contains("id") ? "id" : "sku");
-    const bool has_category = id.empty() || row.contains("category");
-    answer.extra = {{"category", has_category ? text_field(row, "category") : ""},
+    answer.extra = {{"category", row.contains("category") ? text_field(row, "category") : ""},
                     {"gold", std::move(targets)}};
     if (json wrong = wrong_values(row); !wrong.empty()) answer.extra["wrong"] = std::move(wrong);
     gold.push_back(std::move(answer));
@@ -120,7 +117,7 @@ void add_gold(const ordered_json& row, const GoldOptions& options, std::vector<G
 
 constexpr const char* kForms =
     "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
-    "\"answers\"} or {\"id\", \"category\", \"gold\"}";
+    "\"answers\": [...]} or {\"id\", \"gold\": {attribute: value}}";
 
 }  // namespace
 

@@ -37,8 +37,8 @@ struct GoldOptions {
 std::unique_ptr<DatasetReader> open_gold(const std::string& format, const std::string& path,
                                          std::string_view forms);
 
-/// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number or null;
-/// throws BadEntry.
+/// What the row of an extract corpus says is right, {attribute: [values]}, each a text, a number, a boolean
+/// or null; throws BadEntry.
 nlohmann::json gold_values(const nlohmann::ordered_json& row);
 
 /// What a person marked wrong in it without saying what is right, {attribute: [values]}; throws BadEntry.

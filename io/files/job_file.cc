@@ -225,6 +225,11 @@ void read_output(YamlMap map, Job& job, bool files) {
     refuse("{}: output.path: {}: sheaf writes to local folders only; name one, and copy it after the run",
            map.where("path"), output.path);
   if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
+  if (output.format != OutputFormat::openai_batch) return;
+  if (job.task.kind != TaskKind::chat)
+    refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl or parquet",
+           map.where("format"));
+  only_for(map, {"logprobs", "raw", "tokens", "timing"}, "output.format jsonl and parquet");
 }
 
 void read_cost(YamlMap map, Job::Cost& cost) {

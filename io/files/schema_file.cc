@@ -1,13 +1,17 @@
 #include "io/files/schema_file.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/task/json_schema.h"
+#include "core/text/json_reader.h"
 #include "core/text/spelling.h"
+#include "io/base/mapped_file.h"
 #include "io/base/yaml_reader.h"
-#include "io/corpus/corpus.h"
 
 namespace sheaf {
 namespace {
@@ -164,10 +168,40 @@ Category read_category(const YamlNode::Entry& entry, const Shared& shared, size_
   return category;
 }
 
+constexpr size_t kLargestJson = 1 << 20;
+
+/// The category of a JSON Schema; nothing where the file is one of sheaf's own schemas, which may be JSON
+/// too.
+std::optional<Category> read_json_category(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (file->text().size() > kLargestJson)
+    refuse("{}: the schema has more than {} MB", path, kLargestJson >> 20);
+  std::string trouble;
+  const auto schema = read_json<nlohmann::ordered_json>(file->text(), {.unique_keys = true}, &trouble);
+  if (!trouble.empty()) refuse("{}: {}", path, trouble);
+  if (!schema.is_object()) refuse("{}: a JSON Schema is an object", path);
+  if (schema.contains("categories")) return std::nullopt;
+  Category category;
+  try {
+    category.attributes = read_json_schema(schema, "");
+  } catch (const Error& error) {
+    if (error.fault() != Fault::input) throw;
+    refuse("{}: {}", path, error.what());
+  }
+  const auto title = schema.find("title");
+  const bool named = title != schema.end() && title->is_string() && !title->empty();
+  category.name = named ? title->get<std::string>() : std::filesystem::path(path).stem().string();
+  return category;
+}
+
 }  // namespace
 
 Schema read_schema(const std::string& path) {
+  if (path.ends_with(".json"))
+    if (std::optional<Category> category = read_json_category(path)) return {{std::move(*category)}};
   YamlMap map(read_yaml(path, "a schema file"), "");
+  if (map.has("properties") && !map.has("categories"))
+    refuse("{}: this looks like a JSON Schema; give it a name that ends in .json", path);
   const YamlPtr attributes = map.node("attributes");
   const YamlPtr categories = map.node("categories");
   map.require("categories");

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "io/jobs/run_limits.h"
 #include "io/jobs/workbench.h"
 #include "io/run_folder/fingerprint.h"
+#include "io/run_folder/openai_line.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/report_file.h"
@@ -111,6 +113,12 @@ RunFolderOptions JobRun::folder_options() const {
   options.corpus_folder = common_folder(find_corpus_files(job().input.path, job().input.format).files);
   options.first_row = shard_.first;
   options.restart = restart_ && !restart_->is_begun(fingerprint_);
+  if (job().output.format == OutputFormat::openai_batch) {
+    options.line = [model = std::filesystem::path(job().model.path).stem().string()](const Row& row) {
+      return openai_line(row, model, std::time(nullptr));
+    };
+    options.openai_errors = true;
+  }
   if (job().output.format == OutputFormat::parquet) {
     options.ending = ".parquet";
     options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](

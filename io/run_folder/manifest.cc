@@ -97,8 +97,8 @@ bool is_rows_name(std::string_view name) {
 bool is_run_file(std::string_view name) {
   if (name.ends_with(".part")) name.remove_suffix(5);
   for (const std::string_view own :
-       {"journal", "rejects.jsonl", "manifest.json", "report.json", "report.html", "progress.json",
-        "answers.log", "answers.table", "answers.json", "_SUCCESS"})
+       {"journal", "rejects.jsonl", "errors.jsonl", "manifest.json", "report.json", "report.html",
+        "progress.json", "answers.log", "answers.table", "answers.json", "_SUCCESS"})
     if (name == own) return true;
   return is_rows_name(name);
 }

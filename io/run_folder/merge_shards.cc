@@ -11,6 +11,7 @@
 #include "io/base/list_changes.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
+#include "io/run_folder/openai_line.h"
 #include "io/run_folder/report_file.h"
 
 namespace sheaf {
@@ -237,6 +238,7 @@ Merged merge_shards(FileLayer& files, const std::string& folder, const std::vect
   };
   lock->check();
   files.rename(out + "/rejects.jsonl.part", out + "/rejects.jsonl");
+  if (writes_openai_batch(manifest.fingerprint)) write_openai_errors(files, out);
   publish("manifest.json", manifest_json(manifest).dump(2) + "\n");
   if (!report.is_null()) {
     publish("report.json", report.dump(2) + "\n");

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/run_folder/job_changes.h"
 #include "io/run_folder/merge_shards.h"
+#include "io/run_folder/openai_line.h"
 #include "io/run_folder/row_line.h"
 
 namespace sheaf {
@@ -315,7 +316,7 @@ void RunFolder::forget_damaged(std::vector<Progress>& places) {
 }
 
 void RunFolder::row(const Row& row) {
-  const std::string line = row_line(row);
+  const std::string line = options_.line ? options_.line(row) : row_line(row);
   if (options_.writer) {
     open_writer();
     writer_->add(row, static_cast<int64_t>(line.size()));
@@ -465,6 +466,7 @@ void RunFolder::finish(const std::string& report, const std::string& page) {
   }
   show_rejects();
   remove_files(at_.file);
+  if (options_.openai_errors) write_openai_errors(files_, options_.path);
   write_file("manifest.json", manifest_json(manifest()).dump(2) + "\n");
   write_file("report.json", report);
   if (!page.empty()) write_file("report.html", page);

@@ -29,6 +29,9 @@ struct RunFolderOptions {
   std::string ending = ".jsonl";  ///< of the rows files
   /// Makes the writer of a rows file of that ending; empty: the rows file is JSON lines.
   std::function<std::unique_ptr<RowsWriter>(OutputFile& target)> writer;
+  /// A row as a line of the rows file where that is lines; empty: row_line().
+  std::function<std::string(const Row& row)> line;
+  bool openai_errors = false;  ///< the finished run has errors.jsonl too, as OpenAI's batch API has it
 };
 
 /// Refuses a folder that holds other files than those of a run, so that a mistaken output.path costs nobody

@@ -234,7 +234,7 @@ TEST_F(JobFile, ChecksRanges) {
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm",
           "cannot be \"chatlm\"; did you mean \"chatml\"? (a template of your own is a .yaml file)");
-  message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet");
+  message("output.format=csv", "cannot be \"csv\"; use one of jsonl, parquet, openai-batch");
   message("output.raw=yes", "must be true or false, not \"yes\"");
   message("cost.devices=0", "must be at least 1, not 0");
   message("cost.usd_per_hour=-1", "must be at least 0, not -1");
