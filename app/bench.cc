@@ -97,6 +97,8 @@ void add_bench_command(CLI::App& app) {
       "--packed", [options] { options->model.weights = WeightStorage::packed; },
       "Keep the weights on the GPU as the model's file has them (random ones: Q4_K), and "
       "expand them for every product");
+  command->add_flag("--kv-fp8", options->model.fp8_keys,
+                    "Keep keys and values in FP8 (engine.kv_dtype: fp8)");
   command->add_flag("--reproducible", options->model.reproducible,
                     "Make answers independent, to the bit, of the batch and of how prompts are packed");
   command

@@ -37,6 +37,9 @@ EstimateOptions completed(EstimateOptions options) {
         "--workload uses all records of the file, with their lengths; leave out --answer-tokens, "
         "--document-tokens, --sample and --tokens-per-byte");
   for (const std::string& text : options.sweeps) options.sweep.push_back(parse_sweep(text));
+  if (options.job.empty() && !options.overrides.empty())
+    refuse("--set {}: overrides a key of a job file; name one, or use an option of `sheaf estimate`",
+           options.overrides[0]);
   if (!options.job.empty()) {
     std::vector<std::string> settled;
     if (!options.method.empty()) settled.emplace_back("method");
@@ -58,7 +61,8 @@ EstimateOptions completed(EstimateOptions options) {
 
 EstimateCase base_case(const EstimateOptions& options, const EstimateInputs& inputs) {
   const Job& job = inputs.job();
-  EstimateCase base{inputs.model_name(), inputs.config(), nullptr, job.method, job.engine, job.cost};
+  EstimateCase base{inputs.model_name(), inputs.config(), nullptr,           job.method,
+                    job.engine,          job.cost,        job.model.weights, inputs.model().stored_bits};
   base.method.documents = options.documents.value_or(base.method.documents);
   base.method.prompt_tokens = options.prompt_tokens.value_or(base.method.prompt_tokens);
   base.engine.tokens_per_step = options.tokens_per_step.value_or(base.engine.tokens_per_step);
@@ -95,32 +99,13 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
            word_of(job.input.too_long), job.file);
 }
 
-/// Refuses what a run would refuse. `hardware`: what was asked for by name.
-void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& list) {
-  if (job.model.dtype == Precision::automatic) return;
-  if (job.model.dtype == Precision::fp8)
-    refuse("model.dtype: fp8 was not measured for estimates; add --set model.dtype=bf16 for an upper bound");
-  const bool gpu = hardware.values.empty()
-                       ? job.engine.device.kind == Device::Kind::cuda
-                       : std::ranges::any_of(hardware.values, [&](const std::string& name) {
-                           return list.find(name, hardware.from).gpu;
-                         });
-  if (only_on_gpu(job.model.dtype)) {
-    if (hardware.values.empty() ? job.engine.device.kind == Device::Kind::cpu : !gpu)
-      refuse("model.dtype: {} works only on a GPU; leave it out for the CPU", word_of(job.model.dtype));
-  } else if (gpu)
-    refuse("model.dtype: {} works only on the CPU; leave it out, or set engine.device: cpu{}",
-           word_of(job.model.dtype), hardware.values.empty() ? "" : " and name no GPU");
-}
-
 void run(const EstimateOptions& given) {
   if (!given.html.empty()) NamedOutput(given.html, {given.job});  // before the work, not after it
   const EstimateOptions options = completed(given);
   const double within = options.within.empty() ? 0 : parse_duration(options.within);
   const EstimateInputs inputs(options);
-  const HardwareList list =
-      read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file,
-                    cpu_precision(inputs.job().model.on_cpu()));
+  const HardwareList list = read_hardware(
+      options.hardware_file.empty() ? find_hardware_file() : options.hardware_file, inputs.job().model);
   EstimateCase base = base_case(options, inputs);
   if (!base.cost.hardware.empty()) list.find(base.cost.hardware, "cost.hardware");
   std::vector<SweepAxis> axes = options.sweep;
@@ -137,7 +122,7 @@ void run(const EstimateOptions& given) {
         (inputs.job().model.dtype == Precision::automatic || only_on_gpu(inputs.job().model.dtype));
     if (hardware.values.empty())
       for (const Hardware& each : list.devices)
-        if (each.gpu == gpus) hardware.values.push_back(each.name);
+        if (each.gpu == gpus && each.computes_as_wanted()) hardware.values.push_back(each.name);
     base.hardware = &list.find(hardware.values[0], hardware.from);
     // Before the others, so that their values make a curve for each device.
     if (hardware.values.size() > 1) axes.insert(axes.begin(), hardware);
@@ -164,6 +149,11 @@ void add_estimate_command(CLI::App& app) {
                    "Override a key of the job: --set method.documents=4 (may be repeated)")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
+  command->add_option("--dtype", options->dtype, "Compute in this (model.dtype): bf16, fp8 and so on")
+      ->check(one_of(all_words<Precision>()));
+  command->add_flag("--packed", options->packed,
+                    "Keep weights on the GPU as the model's file has them; a shape's are assumed to be Q4_K "
+                    "(model.weights: packed)");
   command
       ->add_option("--model", options->model,
                    "Use this model instead of the job's: a shape such as qwen3-8b, a config.json, a "

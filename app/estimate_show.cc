@@ -51,9 +51,9 @@ std::vector<std::string> sweep_notes(const EstimateInputs& inputs, const std::ve
 void show_estimate(const ShowOptions& options, const EstimateCase& asked, const EstimateInputs& inputs,
                    const HardwareList& list) {
   if (const MemoryPlan memory = plan_memory(asked); !memory.fits())
-    refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}",
+    refuse("{} does not fit {}: it needs {:.1f} GB for weights, but the device has {:.1f} GB; {}{}",
            asked.model, asked.hardware->name, memory.weights / 1e9, asked.hardware->memory / 1e9,
-           fitting_devices(asked, list));
+           fitting_devices(asked, list), packed_advice(asked));
   const Estimate each = estimate(asked, inputs.records());
   const BestPacking best = find_best_packing(asked, inputs.records(), each.work_seconds);
   const bool in_time = each.total_seconds() <= options.within;
@@ -90,7 +90,7 @@ void show_sweep(const ShowOptions& options, const EstimateCase& base, const Esti
                 const HardwareList& list, const std::vector<SweepAxis>& axes) {
   const std::vector<SweepRow> rows =
       sweep(base, inputs.records(), list, axes, options.within,
-            [](const std::string& name) { return read_model_config(name).config; });
+            [](const std::string& name) { return describe_for_estimate(name); });
   const std::vector<std::string> notes = sweep_notes(inputs, rows);
   const bool models = std::ranges::find(axes, "model", &SweepAxis::key) != axes.end();
   const EstimateHead head = head_of(models ? "" : base.model, inputs, list);

@@ -111,13 +111,14 @@ class CudaBackend final : public Backend {
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
   std::string describe() const override {
-    return fmt::format("{} (cuda:{}), {}{}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
+    return fmt::format("{} (cuda:{}), {}{}{}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
                        model_.packed() ? ", weights packed" : "",
+                       options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "");
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
-  int64_t kv_bytes_per_token() const override { return cuda_footprint(model_.config).kv_bytes_per_token; }
-  int32_t preferred_tokens() const override { return cuda_footprint(model_.config).preferred_tokens; }
+  int64_t kv_bytes_per_token() const override { return footprint().kv_bytes_per_token; }
+  int32_t preferred_tokens() const override { return footprint().preferred_tokens; }
   TimedStages stage_seconds() const override { return times_.by_stage(); }
 
   void allocate_kv(int32_t pages, int32_t page_size) override {
@@ -139,20 +140,17 @@ class CudaBackend final : public Backend {
   bool grows_kv() const override { return true; }
   void grow_kv(int32_t pages) override {
     check(cudaSetDevice(options_.device), "choosing the device");
-    const int64_t before = model_.layout.slots * model_.layout.padded_dim;  // values of a head
-    DeviceMemory<f16> old = std::exchange(model_.pool, {});
+    KvPool old = std::exchange(model_.pool, {});
     try {
       make_pool(int64_t{pages} * page_size_);
     } catch (const OutOfMemory&) {
       model_.pool = std::move(old);
       throw;
     }
-    const int64_t after = model_.layout.slots * model_.layout.padded_dim, heads = old.size() / before;
-    check(cudaMemcpy2DAsync(model_.pool.data(), static_cast<size_t>(after) * sizeof(f16), old.data(),
-                            static_cast<size_t>(before) * sizeof(f16),
-                            static_cast<size_t>(before) * sizeof(f16), static_cast<size_t>(heads),
-                            cudaMemcpyDeviceToDevice, model_.stream.get()),
-          "moving keys and values");
+    const int64_t heads = int64_t{2} * config().kv_heads, all = heads * config().layers;
+    move_heads(old.wide, options_.fp8_keys ? heads : all, model_.pool.wide);
+    move_heads(old.narrow, all, model_.pool.narrow);
+    move_heads(old.scales, all, model_.pool.scales);
     let_go_of_memory();
     pages_ = pages;
   }
@@ -247,20 +245,48 @@ class CudaBackend final : public Backend {
     if (replayed && options_.replayed) ++*options_.replayed;
   }
 
+  Footprint footprint() const { return cuda_footprint(model_.config, options_.fp8_keys); }
+
   /// A new pool; there is none yet.
   void make_pool(int64_t slots) {
     const ModelConfig& config = model_.config;
-    const int64_t values = int64_t{2} * config.layers * config.kv_heads * slots * model_.layout.padded_dim;
-    const int64_t bytes = values * int64_t{sizeof(f16)};
+    const int64_t bytes = slots * footprint().kv_bytes_per_token;
     const int64_t step = cuda_step_bytes(config, kStepBesidePool, kStepBesidePool) + kBesideStep;
     if (bytes + step > cuda_free_bytes(options_.device))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
                                     bytes / 1000000, step / 1000000));
-    model_.pool.grow(values);
-    model_.layout.slots = slots;
+    const int64_t scales = int64_t{2} * config.layers * config.kv_heads * slots;
+    const int64_t values = scales * model_.layout.padded_dim;
+    KvPool made;
+    if (options_.fp8_keys) {
+      made.narrow.grow(values);
+      made.scales.grow(scales);
+    }
+    made.wide.grow(options_.fp8_keys ? values / config.layers : values);
     // Hidden values count as 0 × what lies there, which must be a number.
-    check(cudaMemsetAsync(model_.pool.data(), 0, static_cast<size_t>(bytes), model_.stream.get()),
+    clear(made.wide);
+    clear(made.narrow);
+    clear(made.scales);
+    model_.pool = std::move(made);
+    model_.layout.slots = slots;
+  }
+
+  template <class T>
+  void clear(const DeviceMemory<T>& memory) const {
+    if (memory.size() == 0) return;
+    check(cudaMemsetAsync(memory.data(), 0, static_cast<size_t>(memory.size()) * sizeof(T),
+                          model_.stream.get()),
           "clearing the pool");
+  }
+
+  /// To a pool with more slots. `heads`: of all that are there, keys and values of each layer.
+  template <class T>
+  void move_heads(const DeviceMemory<T>& from, int64_t heads, const DeviceMemory<T>& to) const {
+    if (from.size() == 0) return;
+    const auto row = static_cast<size_t>(from.size() / heads) * sizeof(T);
+    check(cudaMemcpy2DAsync(to.data(), static_cast<size_t>(to.size() / heads) * sizeof(T), from.data(), row,
+                            row, static_cast<size_t>(heads), cudaMemcpyDeviceToDevice, model_.stream.get()),
+          "moving keys and values");
   }
 
   /// A step of one layer, so that the first real one need not load kernels and choose among cuBLAS's.

@@ -9,7 +9,8 @@ namespace sheaf {
 
 struct CudaOptions {
   int device = 0;
-  bool fp8 = false;  ///< the layers' products in FP8; else bf16
+  bool fp8 = false;       ///< the layers' products in FP8; else bf16
+  bool fp8_keys = false;  ///< keys and values in FP8; else fp16
   /// How weights lie on the device: packed as the file has them and expanded for every product, or expanded
   /// once; automatic: packed if they would not fit else.
   WeightStorage weights = WeightStorage::automatic;
@@ -18,7 +19,7 @@ struct CudaOptions {
   int64_t* replayed = nullptr;  ///< counts them
 };
 
-/// bf16 or FP8 weights in the layers, fp16 keys and values, fp32 sums and residual stream.
+/// bf16 or FP8 weights in the layers, fp16 or FP8 keys and values, fp32 sums and residual stream.
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options);
 
 /// The same with random weights made on the device, for benchmarks.

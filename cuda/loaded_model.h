@@ -3,6 +3,7 @@
 
 #include "core/model/config.h"
 #include "cuda/activations.h"
+#include "cuda/attention/attention.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/floats.h"
 #include "cuda/base/heads.h"
@@ -11,6 +12,13 @@
 #include "cuda/weights/device_weights.h"
 
 namespace sheaf::cuda {
+
+/// The keys and values of all layers in fp16; or in e4m3, and those of the layer that runs in fp16.
+struct KvPool {
+  DeviceMemory<f16> wide;      ///< [layers or 1, keys and values, kv_heads, slots, padded_dim]
+  DeviceMemory<e4m3> narrow;   ///< [layers, keys and values, kv_heads, slots, padded_dim]
+  DeviceMemory<float> scales;  ///< [layers, keys and values, kv_heads, slots]
+};
 
 /// A model on its device, and what its steps use there, one after the other on one stream.
 struct LoadedModel {
@@ -22,8 +30,8 @@ struct LoadedModel {
   bool attention_rounds = false;  ///< whether attention writes e4m3 itself
   HeadLayout layout;
   Stream stream;
-  Products products;       ///< on the stream
-  DeviceMemory<f16> pool;  ///< [layers, keys and values, kv_heads, slots, padded_dim]
+  Products products;  ///< on the stream
+  KvPool pool;
   Activations room;
   DeviceMemory<bf16> expanded;     ///< the packed matrix that a product reads
   DeviceMemory<e4m3> expanded8;    ///< the same in FP8
@@ -31,7 +39,14 @@ struct LoadedModel {
 
   bool packed() const { return !weights.layers.empty() && !weights.layers.front().qkv.packed.empty(); }
   int32_t group() const { return config.heads / config.kv_heads; }
-  f16* keys(int32_t layer) const { return pool.data() + int64_t{2} * layer * layer_pool(); }
+  bool narrow_keys() const { return pool.narrow.size() > 0; }
+  NarrowKeys narrow(int32_t layer) const {
+    return {pool.narrow.data() + int64_t{2} * layer * layer_pool(),
+            pool.scales.data() + int64_t{2} * layer * config.kv_heads * layout.slots};
+  }
+  f16* keys(int32_t layer) const {
+    return pool.wide.data() + (narrow_keys() ? 0 : int64_t{2} * layer * layer_pool());
+  }
   f16* values(int32_t layer) const { return keys(layer) + layer_pool(); }
 
  private:

@@ -60,10 +60,17 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                        {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room.rope.data(),
                         step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
                        Scratch(room.qkv));
-  if (step.arrays.attention.in_order)
-    copy_keys(step.arrays.attention_on_device, model.layout, keys, values, stream);
+  const AttentionInputs* on_device = step.arrays.attention_on_device;
+  if (model.narrow_keys()) {
+    const NarrowKeys narrow = model.narrow(index);
+    round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
+    if (step.arrays.attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
+    expand_keys(on_device, model.layout, narrow, keys, stream);
+  } else if (step.arrays.attention.in_order) {
+    copy_keys(on_device, model.layout, keys, values, stream);
+  }
   step.clock.mark(Stage::heads);
-  attend(step.arrays.attention, step.arrays.attention_on_device, model.layout,
+  attend(step.arrays.attention, on_device, model.layout,
          {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data(),
           Numbers::attended(model)},
          stream);

@@ -34,6 +34,7 @@ void Step::pack_plan() {
   at_.partials = staging.add(std::span<const int32_t>(plan.partials));
   static_assert(sizeof(KeyCopy) == sizeof(SlotCopy));
   at_.copies = staging.add(std::span<const KeyCopy>(batch->copies));
+  at_.seen_pages = staging.add(std::span<const int32_t>(batch->pages));
 }
 
 void Step::pack_picks() {
@@ -104,6 +105,8 @@ void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
   attention.in_order = in_order;
   at(at_.copies, attention.copies);
   attention.copy_count = static_cast<int32_t>(batch->copies.size());
+  at(at_.seen_pages, attention.seen_pages);
+  attention.seen_count = static_cast<int32_t>(batch->pages.size());
   staging.put(at_.attention, attention);
 }
 

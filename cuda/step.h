@@ -62,7 +62,7 @@ struct Step {
   /// Offsets in the packed block.
   struct Offsets {
     int64_t tokens, positions, kv_slots, attention;
-    int64_t items, attended, pages, merged_rows, partial_begin, partials, copies;
+    int64_t items, attended, pages, merged_rows, partial_begin, partials, copies, seen_pages;
     int64_t experts, groups, pick_rows, greedy, allowed;
   };
   void pack_plan();

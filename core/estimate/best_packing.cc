@@ -152,7 +152,7 @@ std::string fitting_devices(EstimateCase asked, const HardwareList& list) {
   std::vector<std::string> names;
   for (const Hardware& each : list.devices) {
     asked.hardware = &each;
-    if (each.gpu && plan_memory(asked).fits()) names.push_back(each.name);
+    if (each.gpu && each.computes_as_wanted() && plan_memory(asked).fits()) names.push_back(each.name);
   }
   return names.empty() ? "no GPU in the list has enough memory"
                        : fmt::format("it fits {}", fmt::join(names, ", "));

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/estimate/probe.h"
-#include "core/model/footprint.h"
+#include "core/job/words.h"
 
 namespace sheaf {
 
@@ -55,8 +55,8 @@ struct Calibration {
   std::string date;     ///< 2026-01-31
   std::string version;  ///< of sheaf
   std::vector<Measurement> measurements;
-  std::string machine = {};                    ///< a CPU's: "Neoverse-V1, 2 cores"
-  CpuPrecision precision = CpuPrecision::f32;  ///< a CPU's
+  std::string machine = {};               ///< a CPU's: "Neoverse-V1, 2 cores"
+  Precision precision = Precision::bf16;  ///< what it computed in
 };
 
 }  // namespace sheaf

@@ -55,8 +55,8 @@ StageSeconds DeviceModel::step(const ModelConfig& config, const StepCounts& coun
     return roofline / share_between(curves, weights, rows);
   };
   seconds.products =
-      config.layers *
-      product(layers, static_cast<double>(layer_weights(config)) / config.layers, counts.tokens);
+      each_step + config.layers * product(layers, static_cast<double>(layer_weights(config)) / config.layers,
+                                          counts.tokens);
   seconds.attention = attention_seconds(config, counts);
   seconds.rest = rest_seconds(config, counts);
   if (counts.picks > 0)

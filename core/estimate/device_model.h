@@ -43,6 +43,8 @@ struct DeviceModel {
     double fixed = 0, row = 0, look = 0;
   } host;
 
+  double each_step = 0;  ///< seconds besides, of any step
+
   double error =
       0;  ///< nine of ten steps that the curves do not come from are no further off than this share
 

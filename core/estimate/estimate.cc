@@ -79,15 +79,22 @@ std::string memory_advice(const EstimateCase& asked) {
       one_question ? "" : ", a method with fewer questions per prompt");
 }
 
+std::string packed_advice(EstimateCase asked) {
+  const bool now = plan_memory(asked).packed;
+  asked.weights = WeightStorage::packed;
+  const bool would = asked.hardware->gpu && !now && plan_memory(asked).fits();
+  return would ? "; a file with 4-bit weights fits (model.weights: packed)" : "";
+}
+
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   const Hardware& hardware = *asked.hardware;
   Estimate result;
   result.memory = plan_memory(asked);
   if (!result.memory.fits())
     refuse(
-        "{} needs {:.1f} GB for weights and a step, but {} has {:.1f} GB; sheaf runs a model on one device",
+        "{} needs {:.1f} GB for weights and a step, but {} has {:.1f} GB; sheaf runs a model on one device{}",
         asked.model, (result.memory.weights + result.memory.activations / 4) / 1e9, hardware.name,
-        hardware.memory / 1e9);
+        hardware.memory / 1e9, packed_advice(asked));
   const auto look = [&](int64_t count) {
     PlannedRecords planned = records.plan(asked, result.memory, count);
     if (planned.stacks.empty() && planned.refused > 0 && count >= std::min(records.sample, records.whole))

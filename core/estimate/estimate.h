@@ -80,6 +80,9 @@ struct Estimate {
 /// What would make room for a row whose keys and values do not fit.
 std::string memory_advice(const EstimateCase& asked);
 
+/// Said where weights do not fit but packed ones would; else nothing.
+std::string packed_advice(EstimateCase asked);
+
 Estimate estimate(const EstimateCase& asked, const SampledRecords& records);
 
 }  // namespace sheaf

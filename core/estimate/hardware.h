@@ -35,6 +35,7 @@ struct Hardware {
   std::string title;  ///< "NVIDIA H200 SXM, 141 GB"
   bool gpu = true;
   double flops = 0;      ///< bf16 dense, as its data sheet has it; GPUs only
+  double fp8_flops = 0;  ///< likewise; 0: sheaf does not compute in FP8 there
   double bandwidth = 0;  ///< bytes a second, likewise
   double memory = 0;     ///< bytes
   double load_rate = 0;  ///< bytes of weights a second, from the disk into the device
@@ -44,9 +45,11 @@ struct Hardware {
   std::string measured;     ///< when
   bool borrowed = false;    ///< they are another device's
   DeviceModel device;
-  double error = 0;                            ///< of an estimate, as a share
-  CpuPrecision precision = CpuPrecision::f32;  ///< what a CPU was measured in
-  CpuPrecision wanted = CpuPrecision::f32;     ///< and what the job computes in
+  double error = 0;                       ///< of an estimate, as a share
+  Precision precision = Precision::bf16;  ///< what it was measured in
+  Precision wanted = Precision::bf16;     ///< and what the job computes in
+
+  bool computes_as_wanted() const { return wanted != Precision::fp8 || fp8_flops > 0; }
 
   /// None where no instance is known.
   std::optional<Price> price(int32_t count) const;

@@ -3,13 +3,18 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
 #include "core/plan/counting_backend.h"
 
 namespace sheaf {
 namespace {
 
-constexpr double kContext = 0.6e9;  // what the driver and cuBLAS take for themselves
+constexpr double kContext = 0.6e9;    // what the driver and cuBLAS take for themselves
+constexpr double kAssumedBits = 4.5;  // of a packed weight where no file says it: Q4_K
+// Share of the memory's bandwidth at which packed weights are expanded, measured on an H200 with an 8B model
+// in Q4_K.
+constexpr double kExpandBf16 = 0.9, kExpandFp8 = 0.5;
 
 /// Counts steps as a backend does that takes as many at once as the real one.
 class CountedDevice final : public CountingBackend {
@@ -33,9 +38,31 @@ class CountedDevice final : public CountingBackend {
   int32_t steps_;
 };
 
+double table(const ModelConfig& config) {
+  return static_cast<double>(config.hidden) * config.vocab;
+}
 double parameters(const ModelConfig& config) {
-  const double table = static_cast<double>(config.hidden) * config.vocab;
-  return static_cast<double>(layer_weights(config)) + table * (config.tied_output ? 1 : 2);
+  return static_cast<double>(layer_weights(config)) + table(config) * (config.tied_output ? 1 : 2);
+}
+
+/// The weights as they lie on a GPU: bf16 or FP8 in the layers; or packed, if that was asked for or else they
+/// would not fit.
+void plan_gpu_weights(const EstimateCase& asked, MemoryPlan& plan) {
+  const ModelConfig& config = asked.config;
+  const bool fp8 = asked.hardware->wanted == Precision::fp8;
+  const double bytes = fp8 ? 1 : 2, layers = static_cast<double>(layer_weights(config));
+  plan.weights = bytes * layers + 2 * (parameters(config) - layers);
+  const bool smaller = asked.stored_bits > 0 && asked.stored_bits < 8 * bytes;
+  plan.packed = asked.weights == WeightStorage::packed ||
+                (asked.weights == WeightStorage::automatic && smaller && plan.weights > plan.room);
+  if (!plan.packed) return;
+  const double stored = (asked.stored_bits > 0 ? asked.stored_bits : kAssumedBits) / 8;
+  // Gate and up are the largest matrices, one of which is expanded at a time.
+  const double largest = 2.0 * config.ffn * config.hidden;
+  plan.weights = stored * layers + bytes * largest + 2 * table(config) +
+                 (config.tied_output ? 0 : stored * table(config));
+  plan.expand_seconds =
+      (stored + bytes) * layers / (asked.hardware->bandwidth * (fp8 ? kExpandFp8 : kExpandBf16));
 }
 
 }  // namespace
@@ -44,20 +71,21 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   const ModelConfig& config = asked.config;
   const Hardware& hardware = *asked.hardware;
   MemoryPlan plan;
-  const Footprint footprint = hardware.gpu ? cuda_footprint(config) : cpu_footprint(config, hardware.wanted);
+  const Footprint footprint = hardware.gpu ? cuda_footprint(config, asked.engine.kv_dtype == KvPrecision::fp8)
+                                           : cpu_footprint(config, cpu_precision(hardware.wanted));
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
-  if (hardware.gpu) {  // bf16 weights
-    plan.weights = 2 * parameters(config);
+  if (hardware.gpu) {
+    plan.room = hardware.memory - kContext;
+    plan_gpu_weights(asked, plan);
     plan.activations = static_cast<double>(
         cuda_step_bytes(config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce)));
-    plan.room = hardware.memory - kContext;
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
   } else {                                  // the weights packed anew; the embedding stays as it is
     constexpr double kBytes[] = {4, 2, 1};  // of a weight, by precision
-    plan.weights = kBytes[static_cast<size_t>(hardware.wanted)] * parameters(config);
+    plan.weights = kBytes[static_cast<size_t>(cpu_precision(hardware.wanted))] * parameters(config);
     plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));
@@ -73,7 +101,9 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
 SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32_t answer_tokens,
                       std::vector<Stack> stacks) {
   CountedDevice counted(asked.config, memory, asked.hardware->gpu ? 2 : 1);
-  PredictedBackend backend(counted, asked.hardware->device);
+  DeviceModel device = asked.hardware->device;
+  device.each_step = memory.expand_seconds;
+  PredictedBackend backend(counted, device);
   EngineOptions options;
   options.tokens_per_step = memory.tokens_per_step;
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes

@@ -11,6 +11,12 @@
 
 namespace sheaf {
 
+/// A model as far as an estimate must know it.
+struct DescribedModel {
+  ModelConfig config;
+  double stored_bits = 0;  ///< of a weight of its layers, as its file has them; 0: unknown
+};
+
 /// What an estimate is made for.
 struct EstimateCase {
   std::string model;  ///< its name
@@ -19,14 +25,18 @@ struct EstimateCase {
   Job::Method method = {};
   Job::Engine engine = {};
   Job::Cost cost = {};  ///< each of its devices takes a part of the corpus
+  WeightStorage weights = WeightStorage::automatic;
+  double stored_bits = 0;  ///< as DescribedModel has it
 };
 
 /// What lies in a device's memory, in bytes.
 struct MemoryPlan {
   double weights = 0;
-  double activations = 0;  ///< of a step
-  double pool = 0;         ///< of keys and values
-  double room = 0;         ///< what the device has
+  bool packed = false;        ///< they stay as the file has them
+  double expand_seconds = 0;  ///< what that adds to a step
+  double activations = 0;     ///< of a step
+  double pool = 0;            ///< of keys and values
+  double room = 0;            ///< what the device has
   int64_t kv_bytes_per_token = 0;
   int32_t tokens_per_step = 0;
   int32_t pages = 0;

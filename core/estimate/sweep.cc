@@ -52,7 +52,8 @@ class CaseMaker {
       target.model = value;
       auto found = models_.find(value);
       if (found == models_.end()) found = models_.emplace(value, read_model_(value)).first;
-      target.config = found->second;
+      target.config = found->second.config;
+      target.stored_bits = found->second.stored_bits;
     } else if (key == "hardware") {
       target.hardware = &hardware_.find(value, axis.from);
     } else {
@@ -64,7 +65,7 @@ class CaseMaker {
  private:
   const HardwareList& hardware_;
   const ModelReader& read_model_;
-  std::map<std::string, ModelConfig> models_;
+  std::map<std::string, DescribedModel> models_;
 };
 
 /// A table of nothing helps nobody.

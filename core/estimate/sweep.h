@@ -26,7 +26,7 @@ struct SweepRow {
 };
 
 /// A model's description by what the user calls it.
-using ModelReader = std::function<ModelConfig(const std::string& name)>;
+using ModelReader = std::function<DescribedModel(const std::string& name)>;
 
 /// Every combination of the axes' values, changed from `base`. `within`: seconds that the cheapest may take;
 /// 0: any.

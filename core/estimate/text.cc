@@ -78,6 +78,11 @@ std::string answers_text(const Estimate& each) {
   return text;
 }
 
+std::string packed_text(const EstimateCase& asked, const MemoryPlan& memory) {
+  if (!memory.packed) return "";
+  return asked.stored_bits > 0 ? " (packed)" : " (packed, assumed to be Q4_K)";
+}
+
 }  // namespace
 
 std::string money_text(double usd) {
@@ -104,7 +109,7 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
           : fmt::format("steps measured on {}, {}", hardware.measured_on, hardware.measured);
   if (hardware.precision != hardware.wanted)
     text += fmt::format("; the job computes in {}, which was not measured there and is faster",
-                        hardware.wanted == CpuPrecision::int8 ? "int8" : "int16");
+                        word_of(hardware.wanted));
   if (hardware.device.widened(hardware.error, config) > hardware.error)
     text += fmt::format(
         "; the model is {:.0f} times outside the measured sizes, where kernel launches and the host may "
@@ -136,10 +141,10 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
                   printable_line(hardware.title));
   text += fmt::format("method    {}, {}, {} tokens per step\n", asked.method.name, packing_text(asked.method),
                       memory.tokens_per_step);
-  text +=
-      fmt::format("memory    fits: {} weights, {} per step, {} for keys and values ({} at the peak) of {}\n",
-                  gigabytes(memory.weights), gigabytes(memory.activations), gigabytes(memory.pool),
-                  gigabytes(each.kv_peak), gigabytes(hardware.memory));
+  text += fmt::format(
+      "memory    fits: {} weights{}, {} per step, {} for keys and values ({} at the peak) of {}\n",
+      gigabytes(memory.weights), packed_text(asked, memory), gigabytes(memory.activations),
+      gigabytes(memory.pool), gigabytes(each.kv_peak), gigabytes(hardware.memory));
   text += fmt::format("rows      {}\n", number_text(static_cast<double>(each.rows)));
   if (const int64_t longer = each.refused - each.unheld; longer > 0)
     text += fmt::format(
@@ -215,6 +220,7 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                  {"pick", each.stages.pick},
                  {"host", each.host_seconds}}},
                {"device_seconds", stages},
+               {"weights_packed", memory.packed},
                {"memory_gb",
                 {{"weights", memory.weights / 1e9},
                  {"step", memory.activations / 1e9},

@@ -103,8 +103,9 @@ struct Job {
     int32_t threads = 0;          ///< 0: every core
     int32_t tokens_per_step = 0;  ///< 0: auto
     double kv_memory_gb = 0;      ///< 0: auto
-    int32_t prompts = 0;          ///< most prompts decoded at once; 0: as many as there is room for
-    int32_t window = 512;         ///< corpus rows planned together
+    KvPrecision kv_dtype = KvPrecision::automatic;
+    int32_t prompts = 0;   ///< most prompts decoded at once; 0: as many as there is room for
+    int32_t window = 512;  ///< corpus rows planned together
   } engine;
 
   struct Output {

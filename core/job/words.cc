@@ -79,6 +79,12 @@ std::span<const Word<Precision>> words_of() {
 }
 
 template <>
+std::span<const Word<KvPrecision>> words_of() {
+  static constexpr Word<KvPrecision> words[] = {{KvPrecision::automatic, "auto"}, {KvPrecision::fp8, "fp8"}};
+  return words;
+}
+
+template <>
 std::span<const Word<WeightStorage>> words_of() {
   static constexpr Word<WeightStorage> words[] = {{WeightStorage::automatic, "auto"},
                                                   {WeightStorage::expanded, "expanded"},

@@ -75,6 +75,9 @@ constexpr bool only_on_gpu(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp8;
 }
 
+/// What keys and values are kept as: as the engine has them, or e4m3 (GPU only).
+enum class KvPrecision : uint8_t { automatic, fp8 };
+
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };
 
@@ -115,6 +118,8 @@ template <>
 std::span<const Word<Stacking>> words_of();
 template <>
 std::span<const Word<Precision>> words_of();
+template <>
+std::span<const Word<KvPrecision>> words_of();
 template <>
 std::span<const Word<WeightStorage>> words_of();
 template <>

@@ -12,9 +12,10 @@ Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
   return {bytes * config.layers * config.kv_heads, 128};
 }
 
-Footprint cuda_footprint(const ModelConfig& config) {
-  constexpr int64_t bytes = 2;
-  return {2 * bytes * config.layers * config.kv_heads * padded_head_dim(config.head_dim), 8192};
+Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys) {
+  const int64_t dim = padded_head_dim(config.head_dim), layer = 2 * dim;
+  const int64_t head = fp8_keys ? config.layers * (dim + 4) + layer : config.layers * layer;
+  return {2 * config.kv_heads * head, 8192};
 }
 
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {

@@ -52,6 +52,8 @@ struct AttentionInputs {
   bool in_order = false;
   const SlotCopy* copies = nullptr;  ///< [copy_count]
   int32_t copy_count = 0;
+  const int32_t* seen_pages = nullptr;  ///< [seen_count], every page that some row sees
+  int32_t seen_count = 0;
 };
 
 /// Queries (rows × query heads of a key/value head) of a small and of a large block.
@@ -75,6 +77,21 @@ void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, con
 /// Makes the step's copies in a layer's keys and values, [kv_heads, slots, padded_dim].
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,
                cudaStream_t stream);
+
+/// Keys and values of a layer in e4m3, a scale for each of a head.
+struct NarrowKeys {
+  e4m3* values;   ///< [2 (keys, values), kv_heads, slots, padded_dim]
+  float* scales;  ///< [2, kv_heads, slots]
+};
+/// Rounds the keys and values that `slots` [rows] name, of `wide` [2, kv_heads, slots, padded_dim].
+void round_keys(const int32_t* slots, int32_t rows, const HeadLayout& layout, const f16* wide,
+                const NarrowKeys& out, cudaStream_t stream);
+/// As copy_keys() above.
+void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, const NarrowKeys& keys,
+               cudaStream_t stream);
+/// All pages that the step's rows see, to fp16.
+void expand_keys(const AttentionInputs* on_device, const HeadLayout& layout, const NarrowKeys& keys,
+                 f16* wide, cudaStream_t stream);
 
 /// Shared memory of its largest block; a device may have less.
 int attention_shared_bytes(int32_t padded_dim);

@@ -74,6 +74,7 @@ ordered_json answer_settings(const ordered_json& fingerprint) {
           {"numbers", fingerprint.at("job").at("model").at("dtype")},
           {"kernels", engine.at("kernels")},
           {"reproducible", engine.at("reproducible")},
+          {"kv_dtype", engine.at("kv_dtype")},
           {"method", std::move(method)}};
 }
 

@@ -18,12 +18,20 @@
 #include "io/model/model_files.h"
 
 namespace sheaf {
+
+DescribedModel describe_for_estimate(const std::string& model) {
+  const FileConfig found = read_model_config(model);
+  return {found.config, found.stored_bits};
+}
+
 EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   const bool lengths = !asked.workload.empty() || asked.statistics.document > 0;
   if (!asked.job.empty())
     job_ = read_job(asked.job, asked.overrides, false);
   else
     job_.method = BenchPacking().method;
+  if (!asked.dtype.empty()) job_.model.dtype = read_word<Precision>(asked.dtype).value();
+  if (asked.packed) job_.model.weights = WeightStorage::packed;
   packing_ = {job_.engine.window, job_.input.too_long};
   if (!asked.method.empty()) job_.method.name = asked.method;
   model_name_ = asked.model.empty() ? job_.model.path : asked.model;
@@ -31,9 +39,9 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
     refuse(
         "estimate: give a job file, or --model (such as qwen3-8b) with --document-tokens (and --questions, "
         "--records) or with --workload");
-  config_ = read_model_config(model_name_).config;
+  model_ = describe_for_estimate(model_name_);
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
-  turns_ = read_examples(job_, schema_, config_.context, notes_);
+  turns_ = read_examples(job_, schema_, model_.config.context, notes_);
   free_spans(schema_);
   if (!asked.workload.empty())
     use_workload(asked);
@@ -85,7 +93,7 @@ void EstimateInputs::open_tokenizer(const EstimateAsked& asked) {
       reason = error.what();
     }
   }
-  tokenizer_ = std::make_unique<ByteTokenizer>(asked.tokens_per_byte.value_or(0.25), config_.vocab);
+  tokenizer_ = std::make_unique<ByteTokenizer>(asked.tokens_per_byte.value_or(0.25), model_.config.vocab);
   chat_ = job_.model.chat == "auto" ? chat_template(chat_template_names().front())
                                     : choose_chat(job_.model, {}, *tokenizer_).chat;
   notes_.push_back(

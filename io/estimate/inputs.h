@@ -27,6 +27,8 @@ struct EstimateAsked : EstimateWishes {
   std::vector<std::string> overrides;
   std::string method;    ///< instead of the job's
   std::string workload;  ///< a file for `sheaf bench`
+  std::string dtype;     ///< instead of the job's model.dtype
+  bool packed = false;   ///< likewise model.weights
 };
 
 /// Everything an estimate is made from, opened: no weights are read.
@@ -38,7 +40,8 @@ class EstimateInputs {
 
   const Job& job() const { return job_; }  ///< without a job file: how `sheaf bench` packs a workload
   const std::string& model_name() const { return model_name_; }
-  const ModelConfig& config() const { return config_; }
+  const ModelConfig& config() const { return model_.config; }
+  const DescribedModel& model() const { return model_; }
   /// Where tokens and records come from, a line each.
   const std::vector<std::string>& notes() const { return notes_; }
   const SampledRecords& records() const { return sampled_; }
@@ -64,7 +67,7 @@ class EstimateInputs {
 
   Job job_;
   std::string model_name_;
-  ModelConfig config_;
+  DescribedModel model_;
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
   bool examples_ = false;  ///< the instruction ends with those of input.shots, worded as a method words them
@@ -79,6 +82,11 @@ class EstimateInputs {
   std::vector<std::string> notes_;
   SampledRecords sampled_;
 };
+
+/// Refuses a dtype that a run on the hardware would refuse. `hardware`: what was asked for by name.
+void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& list);
+
+DescribedModel describe_for_estimate(const std::string& model);
 
 /// A workload with the given lengths, drawn as bench/make_workloads.py draws them.
 Workload make_up_workload(const RecordStatistics& statistics, int64_t count);

@@ -19,7 +19,6 @@ using nlohmann::ordered_json;
 constexpr const char* kFormat = "sheaf calibration 1";
 constexpr size_t kLargestFile = size_t{16} << 20;
 constexpr int64_t kMostRows = 1 << 20;
-constexpr std::string_view kPrecisions[] = {"f32", "int16", "int8"};  // in the enum's order
 
 /// Microseconds with the digits that a clock can mean.
 double microseconds(double seconds) {
@@ -45,7 +44,10 @@ class Reader {
     const std::string backend = fields.text("device");
     Calibration calibration{device_of(backend), backend, fields.text("date"), fields.text("version"), {}};
     if (root.contains("machine")) calibration.machine = fields.text("machine");
-    if (root.contains("dtype")) calibration.precision = precision(fields.text("dtype"));
+    if (root.contains("dtype"))
+      calibration.precision = precision(fields.text("dtype"));
+    else if (root.contains("machine"))
+      calibration.precision = Precision::f32;
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
       refuse("{}: \"measurements\" must be a list with at least one entry", path_);
@@ -54,11 +56,14 @@ class Reader {
   }
 
  private:
-  CpuPrecision precision(const std::string& word) const {
-    const auto found = std::ranges::find(kPrecisions, word);
-    if (found == std::end(kPrecisions))
-      refuse("{}: \"dtype\" is \"{}\"; use one of {}", path_, word, fmt::join(kPrecisions, ", "));
-    return static_cast<CpuPrecision>(found - std::begin(kPrecisions));
+  Precision precision(const std::string& word) const {
+    std::vector<std::string_view> known;
+    for (const Word<Precision>& each : words_of<Precision>()) {
+      if (each.value == Precision::automatic) continue;
+      if (each.word == word) return each.value;
+      known.emplace_back(each.word);
+    }
+    refuse("{}: \"dtype\" is \"{}\"; use one of {}", path_, word, fmt::join(known, ", "));
   }
 
   void only(const json& object, std::initializer_list<const char*> known, const std::string& where) const {
@@ -115,10 +120,8 @@ class Reader {
 
 std::string calibration_text(const Calibration& calibration) {
   ordered_json head{{"format", kFormat}, {"device", calibration.backend}};
-  if (!calibration.machine.empty()) {
-    head["machine"] = calibration.machine;
-    head["dtype"] = kPrecisions[static_cast<size_t>(calibration.precision)];
-  }
+  if (!calibration.machine.empty()) head["machine"] = calibration.machine;
+  head["dtype"] = word_of(calibration.precision);
   head.update({{"date", calibration.date}, {"version", calibration.version}});
   std::string text = head.dump();
   text.back() = ',';

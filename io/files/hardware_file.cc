@@ -50,10 +50,11 @@ Entry read_entry(const YamlNode::Entry& node) {
   Hardware& hardware = entry.hardware;
   hardware.name = node.key;
   std::string kind = "gpu";
-  double tflops = 0, bandwidth_gb = 0, memory_gb = 0, load_gb = 2;
+  double tflops = 0, fp8_tflops = 0, bandwidth_gb = 0, memory_gb = 0, load_gb = 2;
   map.text("title", hardware.title);
   map.choice("kind", kind, {"gpu", "cpu"});
   map.number("tflops", tflops, kPositive);
+  map.number("fp8_tflops", fp8_tflops, kPositive);
   map.number("bandwidth_gb", bandwidth_gb, kPositive);
   map.number("memory_gb", memory_gb, kPositive);
   map.number("load_gb", load_gb, kPositive);
@@ -70,10 +71,8 @@ Entry read_entry(const YamlNode::Entry& node) {
   if (entry.calibrations.empty() == entry.like.empty())
     refuse("{}: {} needs either calibration (a file) or like (another device)", map.where(), node.key);
   hardware.gpu = kind == "gpu";
-  if (hardware.gpu && entry.calibrations.size() > 1)
-    refuse("{}: {} has several calibrations; only a CPU has one for each dtype", map.where("calibration"),
-           node.key);
   hardware.flops = tflops * 1e12;
+  hardware.fp8_flops = fp8_tflops * 1e12;
   hardware.bandwidth = bandwidth_gb * 1e9;
   hardware.memory = memory_gb * 1e9;
   hardware.load_rate = load_gb * 1e9;
@@ -98,10 +97,16 @@ std::vector<Calibration> calibrations_of(const Entry& entry, const fs::path& fol
   return calibrations;
 }
 
-void take_measured(Entry& entry, const fs::path& folder, CpuPrecision wanted) {
+/// What a device computes in for the job's model.
+Precision wanted_on(const Hardware& hardware, const Job::ModelPart& model) {
+  if (hardware.gpu) return model.dtype == Precision::fp8 ? Precision::fp8 : Precision::bf16;
+  const Precision wanted = model.on_cpu();
+  return wanted == Precision::automatic || only_on_gpu(wanted) ? Precision::f32 : wanted;
+}
+
+void take_measured(Entry& entry, const fs::path& folder) {
   const std::vector<Calibration> calibrations = calibrations_of(entry, folder);
   Hardware& hardware = entry.hardware;
-  if (!hardware.gpu) hardware.wanted = wanted;
   const auto found = std::ranges::find(calibrations, hardware.wanted, &Calibration::precision);
   const Calibration& calibration = found != calibrations.end() ? *found : calibrations.front();
   hardware.precision = calibration.precision;
@@ -123,7 +128,11 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
   const Hardware& other = found->hardware;
   if (!hardware.gpu || !other.gpu)
     refuse("{}: {}: like works only between GPUs; calibrate this device instead", entry.where, hardware.name);
-  hardware.device = other.device.scaled(hardware.flops / other.flops, hardware.bandwidth / other.bandwidth);
+  const bool fp8 = other.precision == Precision::fp8 && hardware.fp8_flops > 0;
+  hardware.device =
+      other.device.scaled(fp8 ? hardware.fp8_flops / other.fp8_flops : hardware.flops / other.flops,
+                          hardware.bandwidth / other.bandwidth);
+  hardware.precision = other.precision;
   hardware.measured_on = other.measured_on;
   hardware.measured = other.measured;
   hardware.borrowed = true;
@@ -157,27 +166,29 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
 
 }  // namespace
 
-HardwareList read_hardware(const std::string& path, CpuPrecision precision) {
+HardwareList read_hardware(const std::string& path, const Job::ModelPart& model) {
   HardwareList list;
   list.path = path;
   std::vector<Entry> entries = read_entries(path, list.prices_as_of);
   const fs::path folder = fs::path(path).parent_path();
-  for (Entry& entry : entries)
-    if (!entry.calibrations.empty()) take_measured(entry, folder, precision);
+  for (Entry& entry : entries) {
+    entry.hardware.wanted = wanted_on(entry.hardware, model);
+    if (!entry.calibrations.empty()) take_measured(entry, folder);
+  }
   for (Entry& entry : entries)
     if (entry.calibrations.empty()) take_borrowed(entry, entries);
   for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
   return list;
 }
 
-std::optional<DeviceModel> find_device_model(const std::string& device) {
+std::optional<DeviceModel> find_device_model(const std::string& device, Precision on_gpu) {
   std::optional<DeviceModel> other;
   try {
     const std::string path = find_hardware_file();
     std::string prices_as_of;
     for (const Entry& entry : read_entries(path, prices_as_of))
       for (const Calibration& calibration : calibrations_of(entry, fs::path(path).parent_path())) {
-        if (calibration.device != device) continue;
+        if (calibration.device != device || (entry.hardware.gpu && calibration.precision != on_gpu)) continue;
         DeviceModel model = fit_device(calibration);
         if (entry.hardware.gpu) return model;
         const bool here = calibration.machine == processor_and_cores();

@@ -183,6 +183,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.accept_old("tokens_per_step", "rows_per_step");
   map.integer_or_auto("tokens_per_step", engine.tokens_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
+  read_choice(map, "kv_dtype", engine.kv_dtype);
   map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);
   map.finish();

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
+#include "core/job/cpu_precision.h"
 #include "core/model/random_model.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
@@ -77,11 +78,13 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
                         : "the CPU computes in f32, int16 or int8; or use a GPU");
   if (device_ < 0 && wanted.weights == WeightStorage::packed)
     refuse("--packed: weights stay packed on a GPU only");
+  if (device_ < 0 && wanted.fp8_keys) refuse("--kv-fp8: keys and values are FP8 on a GPU only");
   const Stopwatch watch(weights_seconds_);
   if (!wanted.path.empty()) model_ = load_model(wanted.path);
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0) {
-    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.weights, wanted.reproducible};
+    const CudaOptions options{device_, wanted.dtype == Precision::fp8, wanted.fp8_keys, wanted.weights,
+                              wanted.reproducible};
     backend_ = wanted.path.empty() ? make_random_cuda_backend(random_shape(wanted).config, options, kSeed)
                                    : make_cuda_backend(model_, options);
     return;

@@ -19,6 +19,7 @@ struct BenchModel {
   int32_t layers = 0;  ///< of random weights, where not as the shape has them
   Precision dtype = Precision::automatic;
   WeightStorage weights = WeightStorage::automatic;
+  bool fp8_keys = false;
 };
 
 /// A backend made ready for timing.

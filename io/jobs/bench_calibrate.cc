@@ -161,9 +161,7 @@ Calibration calibrate(const Device& device, Precision dtype, std::vector<std::st
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
   if (cpu) calibration.machine = processor_and_cores();
-  if (dtype == Precision::fp8)
-    refuse("--dtype fp8: `sheaf estimate` knows GPUs in bf16 only; leave --dtype out");
-  calibration.precision = cpu_precision(dtype);
+  calibration.precision = dtype != Precision::automatic ? dtype : cpu ? Precision::f32 : Precision::bf16;
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
     const BenchModel model{.shape = shape, .path = "", .device = device, .dtype = dtype};

@@ -204,7 +204,8 @@ void JobRun::wire() {
   count_->start(open_seconds + bench_.open_seconds());
   started_ = Clock::now();
   used_before_ = process_use();
-  device_ = find_device_model(backend_->device());
+  device_ = find_device_model(backend_->device(),
+                              job().model.dtype == Precision::fp8 ? Precision::fp8 : Precision::bf16);
   if (device_) predicted_.emplace(*backend_, *device_);
   engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());

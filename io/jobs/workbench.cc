@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
+#include "core/job/cpu_precision.h"
 #include "core/methods/method.h"
 #include "cpu/large_buffer.h"
 #include "io/files/schema_file.h"
@@ -74,11 +75,6 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
 
 }  // namespace
 
-CpuPrecision cpu_precision(Precision dtype) {
-  if (dtype == Precision::int8) return CpuPrecision::int8;
-  return dtype == Precision::int16 ? CpuPrecision::int16 : CpuPrecision::f32;
-}
-
 Workbench::Workbench(Job job) : job_(std::move(job)) {
   const Stopwatch watch(open_seconds_);
   // Waking a GPU takes a quarter of a second. Meanwhile the files are read.
@@ -88,6 +84,8 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   device_ = chosen.device;
   if (device_ < 0 && job_.model.weights == WeightStorage::packed)
     refuse("model.weights: packed works only on a GPU; leave it out");
+  if (device_ < 0 && job_.engine.kv_dtype == KvPrecision::fp8)
+    refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
   if (device_ < 0 && job_.engine.kernels == CpuKernels::reference &&
       cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
@@ -137,7 +135,8 @@ std::unique_ptr<Backend> Workbench::backend() const {
 #ifdef SHEAF_WITH_CUDA
   if (device_ >= 0)
     return make_cuda_backend(
-        model_, {device_, job_.model.dtype == Precision::fp8, job_.model.weights, job_.engine.reproducible});
+        model_, {device_, job_.model.dtype == Precision::fp8, job_.engine.kv_dtype == KvPrecision::fp8,
+                 job_.model.weights, job_.engine.reproducible});
 #endif
   if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
   return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));
@@ -145,7 +144,7 @@ std::unique_ptr<Backend> Workbench::backend() const {
 
 Footprint Workbench::footprint() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return cuda_footprint(model_.config);
+  if (device_ >= 0) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
 #endif
   return job_.engine.kernels == CpuKernels::reference
              ? reference_footprint(model_.config)

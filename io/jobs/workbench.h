@@ -15,9 +15,6 @@
 
 namespace sheaf {
 
-/// What the CPU computes in for the job's dtype; fp32 where it leaves that open.
-CpuPrecision cpu_precision(Precision dtype);
-
 /// Everything a job needs laid out: model, tokenizer, task. Made once per command.
 class Workbench {
  public:

@@ -27,6 +27,7 @@ struct FileConfig {
   ModelConfig config;
   const Family* family = nullptr;
   std::optional<Quantization> quantization = {};
+  double stored_bits = 0;  ///< of a weight of the layers; 0: unknown
 };
 
 /// Null where sheaf does not know it.

@@ -284,7 +284,8 @@ FileConfig read_hf_config(const std::string& path) {
   RopeSection(fields, config).read();
   apply_window(fields, family, object, config);
   check_config(config, path);
-  return {config, &family, read_quantization(fields, path)};
+  const std::optional<Quantization> quantization = read_quantization(fields, path);
+  return {config, &family, quantization, quantization ? quantization->stored_bits() : 16};
 }
 
 }  // namespace sheaf

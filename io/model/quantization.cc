@@ -103,6 +103,17 @@ Quantization read_bitsandbytes(const JsonFields& fields) {
 
 }  // namespace
 
+double Quantization::stored_bits() const {
+  switch (kind) {
+    case Kind::fp8:
+      return 8.25;
+    case Kind::nf4:
+      return 4.5;
+    default:
+      return group % 128 == 0 ? 4.25 : 5;
+  }
+}
+
 std::optional<Quantization> read_quantization(const JsonFields& config, const std::string& path) {
   const json* section = config.find("quantization_config");
   if (section == nullptr) {

@@ -20,6 +20,8 @@ struct Quantization {
   int64_t group = 0;                       ///< int4: columns with one scale; 0: all
   int64_t zero_offset = 0;                 ///< gptq: what is added to a stored zero point
   int64_t block_rows = 0, block_cols = 0;  ///< fp8: of one scale; 0: the scale's shape says it all
+
+  double stored_bits() const;  ///< of a weight, its scales counted
 };
 
 /// What `config`, the config.json at `path`, says in "quantization_config", or else a quantize_config.json

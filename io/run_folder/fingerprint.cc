@@ -113,6 +113,7 @@ ordered_json settings(const Job& job) {
            {{"kernels", word_of(job.engine.kernels)},
             {"reproducible", job.engine.reproducible},
             {"kv_memory_gb", job.engine.kv_memory_gb},
+            {"kv_dtype", word_of(job.engine.kv_dtype)},
             {"window", job.engine.window}}},
           {"output",
            {{"format", word_of(job.output.format)},

@@ -363,5 +363,39 @@ TEST(Fp8, ModelsAgreeWithTheCpu) {
   }
 }
 
+TEST(Fp8, KeysAndValuesAgreeWithTheCpu) {
+  NEED_GPU();
+  const std::pair<const char*, test::RandomModelShape> shapes[] = {
+      {"heads of 64", {.hidden = 192, .heads = 6, .kv_heads = 2, .head_dim = 64}},
+      {"heads of 128, norm",
+       {.hidden = 256, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
+      {"heads of 200", {.heads = 2, .kv_heads = 1, .head_dim = 200}},
+      {"odd heads", {.head_dim = 40, .biases = true}},
+  };
+  for (const auto& [name, shape] : shapes) {
+    const Model model = test::make_random_model(shape, 32);
+    const auto records = test::make_random_records({.records = 30,
+                                                    .questions = 4,
+                                                    .vocab = model.config.vocab,
+                                                    .max_tokens = 6,
+                                                    .own_questions = true,
+                                                    .longest = 200},
+                                                   32);
+    std::vector<Stack> stacks;
+    build_tree(records, stacks);
+    double errors[2] = {};
+    for (const bool narrow : {false, true}) {
+      const auto cpu = make_quick_backend(model, 2);
+      const auto gpu = make_cuda_backend(model, {.fp8_keys = narrow});
+      test::SideBySide both(*cpu, *gpu);
+      test::decode(both, stacks, {.tokens_per_step = 300, .pages = 4000});
+      both.errors.print(fmt::format("{}, keys in {}", name, narrow ? "fp8" : "fp16"));
+      both.errors.expect_below(narrow ? 0.12 : 0.03, narrow ? 0.5 : 0.2, name);
+      errors[narrow ? 1 : 0] = both.errors.mean();
+    }
+    EXPECT_GT(errors[1], 1.2 * errors[0]) << name << ": these cannot be FP8";
+  }
+}
+
 }  // namespace
 }  // namespace sheaf

@@ -32,7 +32,8 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
       {"separate", [](auto records, auto& out) { build_separate(records, out); }},
       {"prefix", [](auto records, auto& out) { build_prefix(records, out); }},
       {"tree", [](auto records, auto& out) { build_tree(records, out); }}};
-  const auto expect_same = [&](const RandomModelShape& shape, int32_t longest, bool fp8) {
+  const auto expect_same = [&](const RandomModelShape& shape, int32_t longest, bool fp8,
+                               bool fp8_keys = false) {
     const Model model = make_random_model(shape, 22);
     const auto records = make_random_records({.records = longest > 1000 ? 3 : 12,
                                               .questions = 6,
@@ -46,17 +47,20 @@ TEST(Reproducible, PackedPromptsAreSeparateOnesToTheBit) {
       for (const int32_t rows : {3000, name == kinds[2].first ? 37 : 500}) {
         std::vector<Stack> stacks;
         build(records, stacks);
-        const auto backend = make_cuda_backend(model, {.fp8 = fp8, .reproducible = true});
-        const Answers answers = test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000});
+        const auto backend =
+            make_cuda_backend(model, {.fp8 = fp8, .fp8_keys = fp8_keys, .reproducible = true});
+        const Answers answers =
+            test::decode(*backend, stacks, {.tokens_per_step = rows, .pages = 8000, .small_start = fp8_keys});
         if (alone.empty()) alone = answers;
-        test::expect_same(
-            alone, answers,
-            fmt::format("{}, {} rows a step, records of {}{}", name, rows, longest, fp8 ? ", in FP8" : ""));
+        test::expect_same(alone, answers,
+                          fmt::format("{}, {} rows a step, records of {}{}{}", name, rows, longest,
+                                      fp8 ? ", in FP8" : "", fp8_keys ? ", keys in FP8" : ""));
       }
   };
   for (const RandomModelShape& shape : kShapes) {
     for (const int32_t longest : {40, 700, 5000}) expect_same(shape, longest, false);
     expect_same(shape, 700, true);
+    expect_same(shape, 700, false, true);
   }
 }
 

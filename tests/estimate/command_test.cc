@@ -40,13 +40,53 @@ TEST(EstimateCommand, ADtypeOfTheCpuIsNotEstimatedOnAGpu) {
   EXPECT_EQ(compared("--set model.dtype=int8"), compared("--set model.dtype=int8 --set engine.device=cpu"));
 }
 
-TEST(EstimateCommand, Fp8IsRefusedForNow) {
+TEST(EstimateCommand, Fp8IsFasterOnHopperAndRefusedElsewhere) {
   const test::Scratch scratch;
-  const auto ran = run_sheaf(scratch,
-                             "estimate configs/squad.yaml --model qwen3-8b --document-tokens 300 "
-                             "--set input.path=none --set model.dtype=fp8");
+  const std::string job = "configs/squad.yaml --model qwen3-8b --document-tokens 300 --set input.path=none ";
+  const auto seconds = [&](const std::string& more) {
+    const json result = estimate_of(scratch, job + "--hardware h200 " + more);
+    return std::pair(result["seconds"]["work"].get<double>(), result["memory_gb"]["weights"].get<double>());
+  };
+  const auto wide = seconds(""), narrow = seconds("--dtype fp8"), set = seconds("--set model.dtype=fp8");
+  EXPECT_GT(wide.first / narrow.first, 1.4);
+  EXPECT_LT(wide.first / narrow.first, 2);
+  EXPECT_NEAR(narrow.second, 9.4, 0.2);  // 6.9 GB of layers, embedding and output in bf16
+  EXPECT_EQ(narrow, set);
+  // Of all GPUs only those are compared that can do it; others are refused by name.
+  const std::string all = estimate_of(scratch, job + "--dtype fp8").dump();
+  EXPECT_NE(all.find("h100"), std::string::npos);
+  EXPECT_EQ(all.find("l40s"), std::string::npos);
+  const auto ran = run_sheaf(scratch, "estimate " + job + "--dtype fp8 --hardware l40s");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("add --set model.dtype=bf16 for an upper bound"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("sheaf does not compute in FP8 on l40s"), std::string::npos) << ran.err;
+}
+
+TEST(EstimateCommand, PackedWeightsTakeLessMemoryAndALittleTime) {
+  const test::Scratch scratch;
+  const std::string lengths = "--document-tokens 300 --questions 4 --rows 20000 ";
+  const json wide = estimate_of(scratch, "--model qwen3-8b --hardware h200 " + lengths),
+             packed = estimate_of(scratch, "--model qwen3-8b --hardware h200 --packed " + lengths);
+  EXPECT_FALSE(wide["weights_packed"]);
+  EXPECT_TRUE(packed["weights_packed"]);
+  EXPECT_LT(packed["memory_gb"]["weights"].get<double>(), 6);
+  const double slower = packed["seconds"]["work"].get<double>() / wide["seconds"]["work"].get<double>();
+  EXPECT_GT(slower, 1.005);
+  EXPECT_LT(slower, 1.05);
+  // A 70B fits a card of 48 GB so; the refusal says it.
+  const auto refused = run_sheaf(scratch, "estimate --model llama-3.1-70b --hardware l40s " + lengths);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("a file with 4-bit weights fits (model.weights: packed)"), std::string::npos)
+      << refused.err;
+  EXPECT_TRUE(
+      estimate_of(scratch, "--model llama-3.1-70b --hardware l40s --packed " + lengths)["weights_packed"]);
+}
+
+TEST(EstimateCommand, SetNeedsAJob) {
+  const test::Scratch scratch;
+  const auto ran =
+      run_sheaf(scratch, "estimate --model qwen3-8b --document-tokens 300 --set model.dtype=fp8");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("overrides a key of a job file"), std::string::npos) << ran.err;
 }
 
 // Every job of a public dataset, none of whose data need be there.

@@ -231,14 +231,14 @@ TEST(Sweep, MarksTheCheapestThatIsInTime) {
                                        parse_sweep("method=ippd,standard")};
   const auto marked = [&](double within) {
     std::vector<std::string> found;
-    for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, within, shape_by_name))
+    for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, within, test::shape_of))
       if (row.mark.starts_with("cheapest")) found.push_back(row.values[0] + " " + row.values[1]);
     return found;
   };
   const auto any = marked(0);
   ASSERT_EQ(any.size(), 1u);
   double seconds = 0;
-  for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, 0, shape_by_name)) {
+  for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(), axes, 0, test::shape_of)) {
     ASSERT_TRUE(row.estimate) << row.problem;
     if (row.values[0] + " " + row.values[1] == any[0]) seconds = row.estimate->total_seconds();
   }
@@ -275,13 +275,13 @@ TEST(Sweep, MarksASharesPriceAndWhatCanBeRented) {
   HardwareList list;
   list.devices = {single, eight};
   const auto rows = sweep(case_of(inputs, "h200"), inputs.records(), list,
-                          {parse_sweep("hardware=single,eight")}, 0, shape_by_name);
+                          {parse_sweep("hardware=single,eight")}, 0, test::shape_of);
   EXPECT_TRUE(rows[0].mark.starts_with("cheapest to rent as asked")) << rows[0].mark;
   EXPECT_EQ(rows[1].mark, "cheapest (at a share of 8)");
   EstimateCase all = case_of(inputs, "h200");
   all.cost.devices = 8;
   EXPECT_EQ(
-      sweep(all, inputs.records(), list, {parse_sweep("hardware=single,eight")}, 0, shape_by_name)[1].mark,
+      sweep(all, inputs.records(), list, {parse_sweep("hardware=single,eight")}, 0, test::shape_of)[1].mark,
       "cheapest");
 }
 

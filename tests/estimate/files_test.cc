@@ -122,11 +122,18 @@ hardware:
   EXPECT_TRUE(says(refusal([&] { list.find("huge"); }), "small, big"));
 }
 
+Job::ModelPart model(Precision dtype) {
+  Job::ModelPart model;
+  model.dtype = dtype;
+  return model;
+}
+
 TEST_F(EstimateFiles, ACpuHasACalibrationForEachDtype) {
   Calibration calibration = MadeUpDevice::calibration();
   calibration.machine = "some processor";
+  calibration.precision = Precision::f32;
   write("f32.json", calibration_text(calibration));
-  calibration.precision = CpuPrecision::int8;
+  calibration.precision = Precision::int8;
   for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.25;
   write("int8.json", calibration_text(calibration));
   const std::string path = write("h.yaml", R"(
@@ -134,22 +141,42 @@ prices_as_of: "2025-07"
 hardware:
   cpu: {title: a CPU, kind: cpu, memory_gb: 16, calibration: [f32.json, int8.json]}
 )");
-  const auto peak = [&](CpuPrecision precision) {
-    return read_hardware(path, precision).find("cpu").device.peak_flops;
+  const auto peak = [&](Precision precision) {
+    return read_hardware(path, model(precision)).find("cpu").device.peak_flops;
   };
-  EXPECT_NEAR(peak(CpuPrecision::int8) / peak(CpuPrecision::f32), 4, 0.01);
-  EXPECT_EQ(read_hardware(path, CpuPrecision::int8).find("cpu").precision, CpuPrecision::int8);
+  EXPECT_NEAR(peak(Precision::int8) / peak(Precision::f32), 4, 0.01);
+  EXPECT_EQ(read_hardware(path, model(Precision::int8)).find("cpu").precision, Precision::int8);
   // Nobody measured int16: fp32 stands for it, and the estimate says so.
-  const HardwareList list = read_hardware(path, CpuPrecision::int16);
+  const HardwareList list = read_hardware(path, model(Precision::int16));
   const Hardware& other = list.find("cpu");
-  EXPECT_EQ(other.precision, CpuPrecision::f32);
+  EXPECT_EQ(other.precision, Precision::f32);
   EXPECT_TRUE(says(error_text(other, shape_by_name("qwen3-8b")), "the job computes in int16"));
   EXPECT_FALSE(
       says(error_text(read_hardware(path).find("cpu"), shape_by_name("qwen3-8b")), "the job computes in"));
-  EXPECT_TRUE(
-      says(refusal_of_hardware("prices_as_of: 2025-07\nhardware:\n  gpu: {title: t, tflops: 1, bandwidth_gb: "
-                               "1, memory_gb: 1, calibration: [f32.json, int8.json]}"),
-           "only a CPU has one for each dtype"));
+}
+
+TEST_F(EstimateFiles, AGpuHasOneInBf16AndOneInFp8) {
+  Calibration calibration = MadeUpDevice::calibration();
+  write("bf16.json", calibration_text(calibration));
+  calibration.precision = Precision::fp8;
+  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.5;
+  write("fp8.json", calibration_text(calibration));
+  const std::string path = write("h.yaml", R"(
+prices_as_of: "2025-07"
+hardware:
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [bf16.json, fp8.json]}
+  half: {title: half, tflops: 50, fp8_tflops: 100, bandwidth_gb: 500, memory_gb: 80, like: big}
+  old: {title: old, tflops: 50, bandwidth_gb: 500, memory_gb: 80, like: big}
+)");
+  const HardwareList plain = read_hardware(path), narrow = read_hardware(path, model(Precision::fp8));
+  for (const char* name : {"big", "half"}) {
+    EXPECT_NEAR(narrow.find(name).device.peak_flops / plain.find(name).device.peak_flops, 2, 0.01) << name;
+    EXPECT_TRUE(narrow.find(name).computes_as_wanted());
+    EXPECT_EQ(narrow.find(name).precision, Precision::fp8);
+  }
+  EXPECT_NEAR(narrow.find("big").device.peak_flops / narrow.find("half").device.peak_flops, 2, 0.01);
+  EXPECT_FALSE(narrow.find("old").computes_as_wanted());
+  EXPECT_TRUE(plain.find("old").computes_as_wanted());
 }
 
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {

@@ -11,6 +11,10 @@ inline const HardwareList& listed_hardware() {
   return list;
 }
 
+inline DescribedModel shape_of(const std::string& name) {
+  return {shape_by_name(name)};
+}
+
 /// A run over made-up rows, predicted.
 inline SimulatedRun predict(const char* shape, const char* device, const RecordStatistics& statistics,
                             int64_t rows, const Job::Method& packing) {

@@ -132,7 +132,7 @@ TEST(HpdFigure4, ASweepOverDocumentsRisesAndSaturates) {
   base.engine.prompts = 1;
   std::vector<double> rates;
   for (const SweepRow& row : sweep(base, inputs.records(), listed_hardware(),
-                                   {parse_sweep("documents=1,2,4,8,16,32,64,128")}, 0, shape_by_name))
+                                   {parse_sweep("documents=1,2,4,8,16,32,64,128")}, 0, test::shape_of))
     rates.push_back(row.estimate.value().rows_per_second());
   for (size_t i = 1; i < rates.size(); ++i) EXPECT_GT(rates[i], 0.98 * rates[i - 1]) << i;
   EXPECT_GT(rates[1], 1.4 * rates[0]);
