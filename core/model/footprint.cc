@@ -15,7 +15,8 @@ Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys) {
   const int64_t dim = padded_head_dim(config.head_dim), layer = 2 * dim;
   const int64_t head = fp8_keys ? config.layers * (dim + 4) + layer : config.layers * layer;
-  return {2 * config.kv_heads * head, 8192};
+  // 33 pairs of tiles of the products: whole rounds of the 132 multiprocessors of an H100 or H200.
+  return {2 * config.kv_heads * head, 33 * 256};
 }
 
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {

@@ -44,7 +44,7 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
   };
   for (int tile = blockIdx.x / 2; tile < work.order.count(); tile += gridDim.x / 2) {
     float sum[kCols / 2];
-    for (int stage = 0; stage < work.stages; ++stage) {
+    const auto multiply_stage = [&](int stage) {
       barrier_wait(&memory.full[at], round);
       const uint64_t a = tile_descriptor(&memory.in[at][group * 64][0], 16);
       const uint64_t b = tile_descriptor(&memory.weight[at][0][0], 16);
@@ -60,7 +60,13 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
         at = 0;
         round ^= 1;
       }
-    }
+    };
+    // What the heads' epilogue reads is on its way while the last stages are multiplied.
+    constexpr int kLast = epilogue == Epilogue::heads ? 4 : 0;
+    for (int stage = 0; stage < work.stages - kLast; ++stage) multiply_stage(stage);
+    const auto multiply_last = [&] {
+      for (int stage = max(0, work.stages - kLast); stage < work.stages; ++stage) multiply_stage(stage);
+    };
     const int2 at_tile = work.order.at(tile);
     const int first_row = (at_tile.x * 2 + static_cast<int>(work.rank)) * kRows + group * 64;
     float2 by_row{};
@@ -83,11 +89,11 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
     if constexpr (epilogue == Epilogue::heads) {
       const int row = first_row + warp * 16;
       const auto place_all = [&](auto turn, int first_head) {
-        // While the last products run.
         turn.load(targets, row + lane / 4, lane, work.m);
         auto second = turn;
         second.load(targets, row + 8 + lane / 4, lane, work.m);
         const int32_t slot = targets.kv_slots[min(row + lane % 16, work.m - 1)];
+        multiply_last();
         end_products();
         turn_row(targets, memory.norms, sum, turn, first_head, 0, lane);
         turn_row(targets, memory.norms, sum, second, first_head, 1, lane);
