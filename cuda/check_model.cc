@@ -22,8 +22,8 @@ void check_model(const ModelConfig& config, const CudaOptions& options) {
     cannot(fmt::format("a hidden size of {} is more than the CUDA engine supports ({})", config.hidden,
                        kMostHidden));
   if (options.fp8) {
-    if (!hopper_fp8_products())
-      refuse("model.dtype: fp8 needs a Hopper GPU and a program built for sm_90a; use bf16");
+    if (!hopper_fp8_products() && !ada_fp8_products())
+      refuse("model.dtype: fp8 needs an Ada, Hopper or later GPU, and a program built for it; use bf16");
     const int64_t q_size = int64_t{config.heads} * config.head_dim;
     for (const int64_t size : {int64_t{config.hidden}, q_size, int64_t{config.ffn}})
       if (size % 16 != 0)

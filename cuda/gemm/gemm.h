@@ -42,4 +42,11 @@ bool multiply_gated_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m
 bool multiply_heads_hopper(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t k,
                            const HeadTargets& targets, cudaStream_t stream);
 
+/// The same on any GPU from Ada on (capability 8.9), by the matrix instruction that all of them have.
+bool ada_fp8_products();
+bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,
+                  int64_t k, void* out, cudaStream_t stream);
+bool multiply_gated_ada(const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t ffn, int64_t k,
+                        const Fp8Rows& out, cudaStream_t stream);
+
 }  // namespace sheaf::cuda

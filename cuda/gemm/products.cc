@@ -18,9 +18,12 @@ void check_blas(cublasStatus_t status, const char* what) {
   refuse("engine.reproducible needs weights whose sizes are multiples of 8, but one has {} x {}", n, k);
 }
 
-/// check_model() has refused what our kernels cannot do.
-void must(bool done, int64_t n, int64_t k) {
-  if (!done) fail("no FP8 product for a weight of {} x {}", n, k);
+/// A product in FP8. check_model() has refused what our kernels cannot do.
+void multiply_fp8(Epilogue epilogue, const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n,
+                  int64_t k, void* out, cudaStream_t stream) {
+  if (!multiply_hopper(epilogue, in, weight, rows, n, k, out, stream) &&
+      !multiply_ada(epilogue, in, weight, rows, n, k, out, stream))
+    fail("no FP8 product for a weight of {} x {}", n, k);
 }
 
 }  // namespace
@@ -112,16 +115,18 @@ void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k
 
 void Products::multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k,
                         float* out) {
-  must(multiply_hopper(Epilogue::store_floats, in, weight, rows, n, k, out, stream_), n, k);
+  multiply_fp8(Epilogue::store_floats, weight, in, rows, n, k, out, stream_);
 }
 
 void Products::add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x) {
-  must(multiply_hopper(Epilogue::add, in, weight, rows, n, k, x, stream_), n, k);
+  multiply_fp8(Epilogue::add, weight, in, rows, n, k, x, stream_);
 }
 
 void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
                      Scratch, const Fp8Rows& out) {
-  must(multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_), 2 * ffn, k);
+  if (!multiply_gated_hopper(in, weight, rows, ffn, k, out, stream_) &&
+      !multiply_gated_ada(in, weight, rows, ffn, k, out, stream_))
+    fail("no FP8 product for a weight of {} x {}", 2 * ffn, k);
   align_rows(out, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), stream_);
 }
 
@@ -131,7 +136,7 @@ void Products::heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, i
   const HeadLayout& layout = targets.layout;
   const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
   auto* qkv = static_cast<bf16*>(scratch.data());
-  must(multiply_hopper(Epilogue::store, in, weight, rows, n, k, qkv, stream_), n, k);
+  multiply_fp8(Epilogue::store, weight, in, rows, n, k, qkv, stream_);
   place_heads(qkv, static_cast<int32_t>(rows), targets, stream_);
 }
 

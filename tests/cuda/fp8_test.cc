@@ -156,9 +156,15 @@ struct Size {
 };
 class Fp8Products : public testing::TestWithParam<Size> {};
 
-TEST_P(Fp8Products, EqualPlainSums) {
-  NEED_FP8();
-  const auto [m, n, k] = GetParam();
+/// Those of Hopper, and those of Ada, which run on Hopper too.
+struct Kernels {
+  decltype(&multiply_ada) multiply;
+  decltype(&multiply_gated_ada) multiply_gated;
+};
+constexpr Kernels kHopper{multiply_hopper, multiply_gated_hopper}, kAda{multiply_ada, multiply_gated_ada};
+
+void expect_plain_sums(const Size& size, const Kernels& kernels) {
+  const auto [m, n, k] = size;
   std::mt19937 random(5);
   const Rows in(m, k);
   round_rows(send(uneven(m, k, random)).data(), static_cast<int32_t>(m), static_cast<int32_t>(k), in.view(),
@@ -193,17 +199,17 @@ TEST_P(Fp8Products, EqualPlainSums) {
 
   const auto floats = poisoned(m * n);
   ASSERT_TRUE(
-      multiply_hopper(Epilogue::store_floats, in.view(), weight.view(), m, n, k, floats.data(), nullptr));
+      kernels.multiply(Epilogue::store_floats, in.view(), weight.view(), m, n, k, floats.data(), nullptr));
   EXPECT_LT(relative_error(sampled(fetch(floats), n, plain), sums), 5e-3);
 
   const auto added = send(std::vector<float>(static_cast<size_t>(m * n), 3.0f));
-  ASSERT_TRUE(multiply_hopper(Epilogue::add, in.view(), weight.view(), m, n, k, added.data(), nullptr));
+  ASSERT_TRUE(kernels.multiply(Epilogue::add, in.view(), weight.view(), m, n, k, added.data(), nullptr));
   EXPECT_LT(
       relative_error(sampled(fetch(added), n, [](float v) { return static_cast<double>(v) - 3; }), sums),
       5e-3);
 
   const DeviceMemory<bf16> stored(m * n);
-  ASSERT_TRUE(multiply_hopper(Epilogue::store, in.view(), weight.view(), m, n, k, stored.data(), nullptr));
+  ASSERT_TRUE(kernels.multiply(Epilogue::store, in.view(), weight.view(), m, n, k, stored.data(), nullptr));
   EXPECT_LT(
       relative_error(
           sampled(fetch(stored), n, [](bf16 v) { return static_cast<double>(__bfloat162float(v)); }), sums),
@@ -218,7 +224,7 @@ TEST_P(Fp8Products, EqualPlainSums) {
   interleave_rows(weight.scales.data(), ffn, 1, both_scales.data(), nullptr);
   const Rows out(m, ffn);
   ASSERT_TRUE(
-      multiply_gated_hopper(in.view(), {both.data(), both_scales.data()}, m, ffn, k, out.view(), nullptr));
+      kernels.multiply_gated(in.view(), {both.data(), both_scales.data()}, m, ffn, k, out.view(), nullptr));
   align_rows(out.view(), static_cast<int32_t>(m), static_cast<int32_t>(ffn), nullptr);
   std::vector<double> gated;
   for (size_t i = 0; i < rows.size(); ++i)
@@ -228,6 +234,18 @@ TEST_P(Fp8Products, EqualPlainSums) {
       gated.push_back(gate / (1 + std::exp(-gate)) * up);
     }
   EXPECT_LT(relative_error(sampled(out.numbers(), ffn, [](double v) { return v; }), gated), 0.03);
+}
+
+TEST_P(Fp8Products, EqualPlainSums) {
+  NEED_FP8();
+  expect_plain_sums(GetParam(), kHopper);
+}
+
+TEST_P(Fp8Products, EqualPlainSumsByTheKernelsForAda) {
+  NEED_GPU();
+  SKIP_UNLESS(test::gpu_capability() >= 89, test::Lacking::hopper, "a GPU before Ada");
+  ASSERT_TRUE(ada_fp8_products());
+  expect_plain_sums(GetParam(), kAda);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Fp8Products,
