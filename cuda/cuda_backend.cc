@@ -151,6 +151,7 @@ class CudaBackend final : public Backend {
     move_heads(old.wide, options_.fp8_keys ? heads : all, model_.pool.wide);
     move_heads(old.narrow, all, model_.pool.narrow);
     move_heads(old.scales, all, model_.pool.scales);
+    move_heads(old.turns, 1, model_.pool.turns);
     let_go_of_memory();
     pages_ = pages;
   }
@@ -261,12 +262,14 @@ class CudaBackend final : public Backend {
     if (options_.fp8_keys) {
       made.narrow.grow(values);
       made.scales.grow(scales);
+      if (model_.key_biases()) made.turns.grow(slots * config.rotary_dim);
     }
     made.wide.grow(options_.fp8_keys ? values / config.layers : values);
     // Hidden values count as 0 × what lies there, which must be a number.
     clear(made.wide);
     clear(made.narrow);
     clear(made.scales);
+    clear(made.turns);
     model_.pool = std::move(made);
     model_.layout.slots = slots;
   }

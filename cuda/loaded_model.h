@@ -18,6 +18,7 @@ struct KvPool {
   DeviceMemory<f16> wide;      ///< [layers or 1, keys and values, kv_heads, slots, padded_dim]
   DeviceMemory<e4m3> narrow;   ///< [layers, keys and values, kv_heads, slots, padded_dim]
   DeviceMemory<float> scales;  ///< [layers, keys and values, kv_heads, slots]
+  DeviceMemory<float> turns;   ///< [slots, rotary_dim], where narrow keys have a bias: see NarrowKeys
 };
 
 /// A model on its device, and what its steps use there, one after the other on one stream.
@@ -41,9 +42,13 @@ struct LoadedModel {
   int32_t group() const { return config.heads / config.kv_heads; }
   bool narrow_keys() const { return pool.narrow.size() > 0; }
   NarrowKeys narrow(int32_t layer) const {
+    const float* bias = weights.layers[static_cast<size_t>(layer)].qkv_bias.data();
     return {pool.narrow.data() + int64_t{2} * layer * layer_pool(),
-            pool.scales.data() + int64_t{2} * layer * config.kv_heads * layout.slots};
+            pool.scales.data() + int64_t{2} * layer * config.kv_heads * layout.slots,
+            key_biases() ? bias + int64_t{config.heads} * config.head_dim : nullptr, pool.turns.data()};
   }
+  /// Whether keys are a rotated sum of something and a bias.
+  bool key_biases() const { return layout.norm == 0 && weights.layers.front().qkv_bias.size() > 0; }
   f16* keys(int32_t layer) const {
     return pool.wide.data() + (narrow_keys() ? 0 : int64_t{2} * layer * layer_pool());
   }

@@ -63,6 +63,9 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
   const AttentionInputs* on_device = step.arrays.attention_on_device;
   if (model.narrow_keys()) {
     const NarrowKeys narrow = model.narrow(index);
+    if (index == 0 && narrow.bias)
+      place_turns(room.rope.data(), step.arrays.kv_slots, rows, on_device, model.layout, narrow.turns,
+                  stream);
     round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
     if (step.arrays.attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
     expand_keys(on_device, model.layout, narrow, keys, stream);

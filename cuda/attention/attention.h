@@ -78,11 +78,17 @@ void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, con
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,
                cudaStream_t stream);
 
-/// Keys and values of a layer in e4m3, a scale for each of a head.
+/// Keys and values of a layer in e4m3, a scale for each of a head. Keys are there without their bias, which
+/// can be a hundred times as large (Qwen 2.5): three bits of it would be no better than noise.
 struct NarrowKeys {
-  e4m3* values;   ///< [2 (keys, values), kv_heads, slots, padded_dim]
-  float* scales;  ///< [2, kv_heads, slots]
+  e4m3* values;       ///< [2 (keys, values), kv_heads, slots, padded_dim]
+  float* scales;      ///< [2, kv_heads, slots]
+  const float* bias;  ///< [kv_heads, head_dim], of keys before they are rotated, or null
+  float* turns;       ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
 };
+/// Takes the rows' rotations `rope` [rows, rotary_dim] to their slots, and those of copied slots.
+void place_turns(const float* rope, const int32_t* slots, int32_t rows, const AttentionInputs* on_device,
+                 const HeadLayout& layout, float* turns, cudaStream_t stream);
 /// Rounds the keys and values that `slots` [rows] name, of `wide` [2, kv_heads, slots, padded_dim].
 void round_keys(const int32_t* slots, int32_t rows, const HeadLayout& layout, const f16* wide,
                 const NarrowKeys& out, cudaStream_t stream);

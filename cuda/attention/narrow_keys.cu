@@ -24,11 +24,43 @@ __device__ void for_each_place(int64_t slots, const HeadLayout& layout, const Ta
     take(static_cast<int>(i % (2 * layout.kv_heads)), i / (2 * layout.kv_heads));
 }
 
+/// Number `d` of the rotated bias of a head's key. `which` is of values where it is kv_heads and more.
+struct TurnedBias {
+  const float *bias = nullptr, *turn = nullptr;
+  int head_dim, half;
+  __device__ TurnedBias(const NarrowKeys& keys, const HeadLayout& layout, int which, int32_t slot)
+      : head_dim(layout.head_dim), half(layout.rotary_dim / 2) {
+    if (!keys.bias || which >= layout.kv_heads) return;
+    bias = keys.bias + which * layout.head_dim;
+    turn = keys.turns + int64_t{slot} * layout.rotary_dim;
+  }
+  __device__ float operator[](int d) const {
+    if (!bias || d >= head_dim) return 0;
+    if (d >= 2 * half) return bias[d];
+    const int pair = d < half ? d : d - half;
+    const float other = bias[d < half ? d + half : d - half], sine = turn[half + pair];
+    return bias[d] * turn[pair] + (d < half ? -other : other) * sine;
+  }
+};
+
+__global__ void place_turns_kernel(const float* rope, const int32_t* slots, int32_t rows, int32_t dim,
+                                   float* turns) {
+  for (int row = blockIdx.x; row < rows; row += gridDim.x)
+    for (int i = threadIdx.x; i < dim; i += blockDim.x)
+      turns[int64_t{slots[row]} * dim + i] = rope[int64_t{row} * dim + i];
+}
+__global__ void copy_turns_kernel(const AttentionInputs* inputs, int32_t dim, float* turns) {
+  for (int copy = blockIdx.x; copy < inputs->copy_count; copy += gridDim.x)
+    for (int i = threadIdx.x; i < dim; i += blockDim.x)
+      turns[int64_t{inputs->copies[copy].to} * dim + i] = turns[int64_t{inputs->copies[copy].from} * dim + i];
+}
+
 __global__ void round_keys_kernel(const int32_t* slots, int32_t rows, HeadLayout layout, const f16* wide,
                                   NarrowKeys out) {
   const int lane = threadIdx.x % 32;
   for_each_place(rows, layout, [&](int which, int64_t row) {
     const Place at(layout, which, slots[row]);
+    const TurnedBias bias(out, layout, which, slots[row]);
     float v[8] = {}, most = 0;
     for (int part = 0; part < 2; ++part) {
       const int first = part * 128 + lane * 4;
@@ -36,9 +68,10 @@ __global__ void round_keys_kernel(const int32_t* slots, int32_t rows, HeadLayout
       const auto* from = reinterpret_cast<const __half2*>(wide + at.value + first);
       for (int i = 0; i < 2; ++i) {
         const float2 pair = __half22float2(from[i]);
-        v[part * 4 + 2 * i] = pair.x;
-        v[part * 4 + 2 * i + 1] = pair.y;
-        most = fmaxf(most, fmaxf(fabsf(pair.x), fabsf(pair.y)));
+        const float low = pair.x - bias[first + 2 * i], high = pair.y - bias[first + 2 * i + 1];
+        v[part * 4 + 2 * i] = low;
+        v[part * 4 + 2 * i + 1] = high;
+        most = fmaxf(most, fmaxf(fabsf(low), fabsf(high)));
       }
     }
     for (int step = 16; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
@@ -78,24 +111,33 @@ __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout lay
     const int inside = static_cast<int>(i % (in.page_size * chunks));
     const int head = static_cast<int>(i / (in.page_size * chunks) % heads);
     const auto page = i / (int64_t{in.page_size} * chunks * heads);
-    const Place at(layout, head, in.seen_pages[page] * in.page_size + inside / chunks);
+    const int32_t slot = in.seen_pages[page] * in.page_size + inside / chunks;
+    const Place at(layout, head, slot);
+    const TurnedBias bias(keys, layout, head, slot);
     const float scale = keys.scales[at.index];
-    const int64_t first = at.value + inside % chunks * 16;
+    const int d = inside % chunks * 16;
+    const int64_t first = at.value + d;
     const uint4 from = *reinterpret_cast<const uint4*>(keys.values + first);
-    const auto eight = [scale](uint32_t low, uint32_t high) {
-      const auto two = [scale](uint32_t pair) {
+    const auto eight = [&](uint32_t low, uint32_t high, int at_d) {
+      const auto two = [&](uint32_t pair, int i) {
         const float2 v = unpack_e4m3(pair & 0xffff);
-        return pack_half(v.x * scale, v.y * scale);
+        return pack_half(v.x * scale + bias[at_d + i], v.y * scale + bias[at_d + i + 1]);
       };
-      return make_uint4(two(low), two(low >> 16), two(high), two(high >> 16));
+      return make_uint4(two(low, 0), two(low >> 16, 2), two(high, 4), two(high >> 16, 6));
     };
     auto* to = reinterpret_cast<uint4*>(wide + first);
-    to[0] = eight(from.x, from.y);
-    to[1] = eight(from.z, from.w);
+    to[0] = eight(from.x, from.y, d);
+    to[1] = eight(from.z, from.w, d + 8);
   }
 }
 
 }  // namespace
+
+void place_turns(const float* rope, const int32_t* slots, int32_t rows, const AttentionInputs* on_device,
+                 const HeadLayout& layout, float* turns, cudaStream_t stream) {
+  place_turns_kernel<<<kBlocks, 128, 0, stream>>>(rope, slots, rows, layout.rotary_dim, turns);
+  copy_turns_kernel<<<kBlocks, 128, 0, stream>>>(on_device, layout.rotary_dim, turns);
+}
 
 void round_keys(const int32_t* slots, int32_t rows, const HeadLayout& layout, const f16* wide,
                 const NarrowKeys& out, cudaStream_t stream) {

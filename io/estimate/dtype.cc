@@ -9,8 +9,9 @@ void check_dtype(const Job& job, const SweepAxis& hardware, const HardwareList& 
   if (job.model.dtype == Precision::automatic) return;
   for (const std::string& name : hardware.values)
     if (!list.find(name, hardware.from).computes_as_wanted())
-      refuse("{}: sheaf does not compute in FP8 on {}; leave out model.dtype: fp8, or use an Ada or Hopper GPU",
-             hardware.from, name);
+      refuse(
+          "{}: sheaf does not compute in FP8 on {}; leave out model.dtype: fp8, or use an Ada or Hopper GPU",
+          hardware.from, name);
   const bool gpu = hardware.values.empty()
                        ? job.engine.device.kind == Device::Kind::cuda
                        : std::ranges::any_of(hardware.values, [&](const std::string& name) {

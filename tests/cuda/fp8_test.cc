@@ -381,6 +381,18 @@ TEST(Fp8, ModelsAgreeWithTheCpu) {
   }
 }
 
+/// Biases of keys like those of Qwen 2.5: most are small, one is far larger than any key.
+void enlarge_key_biases(Model& model) {
+  for (LayerWeights& layer : model.layers) {
+    auto values = std::make_shared<std::vector<float>>(layer.k_bias.read_all());
+    for (size_t head = 0; head < values->size(); head += static_cast<size_t>(model.config.head_dim))
+      (*values)[head + 5] = 60;
+    layer.k_bias.dtype = DType::f32;
+    layer.k_bias.data = reinterpret_cast<const std::byte*>(values->data());
+    model.files.push_back(values);
+  }
+}
+
 TEST(Fp8, KeysAndValuesAgreeWithTheCpu) {
   NEED_GPU();
   const std::pair<const char*, test::RandomModelShape> shapes[] = {
@@ -389,9 +401,12 @@ TEST(Fp8, KeysAndValuesAgreeWithTheCpu) {
        {.hidden = 256, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
       {"heads of 200", {.heads = 2, .kv_heads = 1, .head_dim = 200}},
       {"odd heads", {.head_dim = 40, .biases = true}},
+      {"large biases, partial rotation", {.head_dim = 64, .rotary_dim = 24, .biases = true}},
+      {"large biases", {.hidden = 192, .heads = 6, .kv_heads = 2, .head_dim = 64, .biases = true}},
   };
   for (const auto& [name, shape] : shapes) {
-    const Model model = test::make_random_model(shape, 32);
+    Model model = test::make_random_model(shape, 32);
+    if (std::string_view(name).starts_with("large")) enlarge_key_biases(model);
     const auto records = test::make_random_records({.records = 30,
                                                     .questions = 4,
                                                     .vocab = model.config.vocab,

@@ -45,7 +45,7 @@ std::vector<Golden> all_goldens() {
   namespace fs = std::filesystem;
   std::vector<Golden> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(golden(""))) {
-    if (!entry.is_directory()) continue;
+    if (!entry.is_directory() || entry.path().filename() == "quantized") continue;  // layers, no model
     const std::string name = entry.path().filename().string(), folder = golden(name);
     if (fs::exists(folder + "/adapter_config.json")) {
       std::string base = read_file(folder + "/base.txt");
