@@ -277,7 +277,8 @@ void JobRun::count_step(const EngineStats& stats) {
   }
   if (!records_to_come_ && done.share_read.value_or(0) > 0)
     listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
-  listener_.step(done.decoded, done.rejects, job().cost.usd_per_hour * job().cost.devices / 3600);
+  listener_.step(
+      {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
 }
 
 bool JobRun::run() {
