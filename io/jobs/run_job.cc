@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
+#include <fmt/chrono.h>
 #include <memory>
 #include <optional>
 
@@ -18,6 +20,7 @@
 #include "io/answers/reuse.h"
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
+#include "io/base/sha256.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
@@ -177,6 +180,11 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.backend = backend_->describe();
   about.method = job().method.name;
   about.chat = bench_.chat().name;
+  about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  about.settings = fingerprint_.at("job");
+  Sha256 corpus;
+  for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
+  about.corpus = {job().input.path, job().input.limit, corpus.hex()};
   about.page_size = options.page_size;
   about.kv_bytes_per_token = backend_->kv_bytes_per_token();
   about.usd_per_hour = job().cost.usd_per_hour;
