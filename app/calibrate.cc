@@ -52,13 +52,7 @@ void add_calibrate_command(CLI::App& app) {
   command->add_flag(
       "--unmentioned-absent", options->settings.unmentioned_absent,
       "attributes: attributes that the gold does not name are absent, so a value for one is wrong");
-  command->footer(
-      "Examples:\n"
-      "  sheaf run job.yaml --set output.confidence=true\n"
-      "  sheaf calibrate out/job --gold gold.jsonl -o calibration.json\n"
-      "  sheaf run job.yaml --set output.confidence=true --set output.calibration=calibration.json "
-      "--restart\n\n"
-      "docs/confidence.md says what is computed.");
+  command->footer("docs/confidence.md says what is computed.");
   command->callback([options] { calibrate(*options); });
 }
 

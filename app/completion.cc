@@ -1,15 +1,40 @@
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <algorithm>
+#include <fmt/ranges.h>
 #include <memory>
 
 #include "app/checks.h"
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/model/shapes.h"
 #include "core/text/wrap.h"
+#include "io/files/hardware_file.h"
+#include "io/files/job_keys.h"
 
 namespace sheaf {
 namespace {
+
+/// Words for the value of an option that takes others too.
+std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts& argument) {
+  if (argument.value == "KEY=VALUE") {
+    std::vector<std::string> keys = job_keys();
+    for (std::string& key : keys) key += '=';
+    return keys;
+  }
+  const auto named = [&](const char* name) { return std::ranges::count(argument.names, name) > 0; };
+  if (argument.value == "SHAPE" || (command.name == "estimate" && named("--model"))) return shape_names();
+  if (named("--hardware")) {
+    std::vector<std::string> names;
+    try {
+      for (const Hardware& each : read_hardware(find_hardware_file()).devices) names.push_back(each.name);
+    } catch (const Error&) {  // without a list there is nothing to offer
+    }
+    return names;
+  }
+  return argument.choices;
+}
 
 std::string bash_script(const std::vector<CommandFacts>& commands) {
   std::string values, words;
@@ -29,7 +54,7 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
       }
       if (argument.value.empty()) continue;
       values += fmt::format("    {}) words=\"{}\" files={} value=1 ;;\n", pattern,
-                            fmt::join(argument.choices, " "), argument.path ? 1 : 0);
+                            fmt::join(offers(command, argument), " "), argument.path ? 1 : 0);
     }
     if (command.name.empty())
       for (const CommandFacts& other : commands) operands += other.name + " ";
@@ -41,11 +66,12 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
          "_sheaf() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
          "  local command=\"\" options=\"\" words=\"\" files=0 value=0 i\n"
-         "  # bash cuts --option=value into three words.\n"
-         "  if [[ $word == \"=\" ]]; then\n"
-         "    word=\"\"\n"
-         "  elif [[ $before == \"=\" ]]; then\n"
-         "    before=${COMP_WORDS[COMP_CWORD - 2]}\n"
+         "  # bash cuts --option=value into three words, and key=value behind --set.\n"
+         "  if [[ $word == \"=\" || $before == \"=\" ]]; then\n"
+         "    i=$((COMP_CWORD - 1))\n"
+         "    if [[ $word == \"=\" ]]; then word=\"\"; else i=$((COMP_CWORD - 2)); fi\n"
+         "    before=${COMP_WORDS[i]}\n"
+         "    if [[ ${COMP_WORDS[i - 1]} == --set ]]; then COMPREPLY=() && return; fi\n"
          "  fi\n"
          "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
          "    if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]} && break; fi\n"
@@ -59,11 +85,11 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
          "    esac\n"
          "    if [[ $word == -* ]]; then words=$options files=0; fi\n"
          "  fi\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi\n"
          "  if ((files == 1)); then\n"
          "    compopt -o filenames 2> /dev/null\n"
-         "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-         "  else\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "    mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$word\")\n"
          "  fi\n"
          "}\n"
          "complete -F _sheaf sheaf\n";
@@ -83,11 +109,15 @@ std::string zsh_quoted(const std::string& text, std::string_view special) {
   return out;
 }
 
-std::string zsh_value(const ArgumentFacts& argument) {
+std::string zsh_value(const CommandFacts& command, const ArgumentFacts& argument) {
   std::string label = argument.value, action;
+  const std::vector<std::string> words = offers(command, argument);
   if (!argument.choices.empty()) {
     label = "one of";
     action = fmt::format("({})", fmt::join(argument.choices, " "));
+  } else if (!words.empty()) {
+    action = fmt::format("{{compadd{} -- {}{}}}", argument.value == "KEY=VALUE" ? " -S \"\"" : "",
+                         fmt::join(words, " "), argument.path ? "; _files" : "");
   } else if (argument.path) {
     action = "_files";
   }
@@ -104,10 +134,10 @@ std::string zsh_arguments(const CommandFacts& command, const std::string& indent
     else
       spec = fmt::format("'({})'{{{}}}", fmt::join(option.names, " "), names);
     out += fmt::format("{}{}'[{}]{}' \\\n", indent, spec, zsh_quoted(option.help, "[]:\\"),
-                       option.value.empty() ? "" : zsh_value(option));
+                       option.value.empty() ? "" : zsh_value(command, option));
   }
   for (const ArgumentFacts& operand : command.operands())
-    out += fmt::format("{}'{}{}' \\\n", indent, operand.repeated ? "*" : "", zsh_value(operand));
+    out += fmt::format("{}'{}{}' \\\n", indent, operand.repeated ? "*" : "", zsh_value(command, operand));
   return out.substr(0, out.size() - 3) + "\n";
 }
 

@@ -146,11 +146,6 @@ void add_eval_command(CLI::App& app, int& exit_code) {
                     "Delete the runs in the output folder and run everything again");
   command->add_flag("--json", options->json, "Print the table as JSON on standard output");
   command->add_flag("--quiet,-q", options->quiet, "Print no progress and no table");
-  command->footer(
-      "Examples:\n"
-      "  sheaf eval configs/eval/squad-methods.yaml --limit 4\n"
-      "  sheaf eval configs/eval/squad-methods.yaml --differences standard ippd\n"
-      "  sheaf eval configs/papers/ippd-table-5.yaml --dataset race --model all=build/models/smollm2.gguf");
   command->callback([options, &exit_code] { exit_code = evaluate(*options); });
 }
 

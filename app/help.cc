@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "app/command_tree.h"
+#include "app/examples.h"
 #include "app/exit_codes.h"
 #include "app/terminal.h"
 #include "core/text/spelling.h"
@@ -32,6 +33,10 @@ class HelpLayout : public CLI::FormatterBase {
     for (const ArgumentFacts& each : facts.options()) add(each.usage(), each.help);
     if (all.size() > 1) text += "\nCommands:\n";
     for (size_t i = 1; i < all.size(); ++i) add(all[i].name, all[i].help);
+    if (const std::vector<std::string> examples = examples_of(app->get_name()); !examples.empty()) {
+      text += examples.size() == 1 ? "\nExample:\n" : "\nExamples:\n";
+      for (const std::string& line : examples) text += wrap_beside("  ", line, 2, columns);
+    }
     if (!app->get_footer().empty()) text += "\n" + wrap_layout(app->get_footer(), columns);
     text += "\nExit codes:\n";
     for (const ExitCode& exit : kExitCodes) text += fmt::format("  {:<5}{}\n", exit.code, exit.meaning);

@@ -4,6 +4,7 @@
 
 #include "app/command_tree.h"
 #include "app/commands.h"
+#include "app/examples.h"
 #include "app/exit_codes.h"
 #include "app/terminal.h"
 #include "core/text/utf8.h"
@@ -60,6 +61,7 @@ std::string command_section(const CommandFacts& command) {
   for (const ArgumentFacts& operand : command.operands()) text += entry(italic(operand.value), operand.help);
   for (const ArgumentFacts& option : command.options())
     if (option.names.back() != "--help") text += entry(option_term(option), option.help);
+  for (const std::string& line : examples_of(command.name)) text += ".PP\n.nf\n" + roff(line) + "\n.fi\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "app/checks.h"
 #include "app/commands.h"
@@ -14,8 +15,10 @@
 #include "core/plan/pipeline.h"
 #include "core/report/rejects_text.h"
 #include "core/report/run_statistics.h"
+#include "core/segments/stack_text.h"
 #include "core/text/spelling.h"
 #include "io/base/named_output.h"
+#include "io/files/predictions.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/workbench.h"
 #include "io/run_folder/output_place.h"
@@ -26,6 +29,7 @@ namespace {
 struct PlanOptions : JobOptions {
   int64_t dump = 0;
   std::string dump_path = "-";
+  int64_t prompt = 0;  ///< to show as text, from 1; 0: none
   int32_t answer_tokens = 8;
   bool allow_empty = false;
 };
@@ -39,6 +43,16 @@ size_t count_characters(std::string_view text) {
 std::string bin_title(std::string name) {
   if (const size_t tab = name.find('\t'); tab != std::string::npos) name.replace(tab, 1, ", ");
   return name;
+}
+
+void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
+                 const std::function<std::string(int32_t record)>& name) {
+  std::set<std::pair<int32_t, int32_t>> questions;
+  for (const Slot& slot : stack.slots) questions.emplace(slot.record, slot.question);
+  print_line(fmt::format("prompt {}: {} to decode, {}", number, counted(std::ssize(questions), "answer"),
+                         counted(stack.prompt_tokens(), "token")));
+  print_text(stack_text(
+      stack, [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); }, name));
 }
 
 int plan(const PlanOptions& options) {
@@ -69,11 +83,14 @@ int plan(const PlanOptions& options) {
     corpus = std::move(watched);
   }
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
+  int64_t seen = 0;
   pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
+    const auto id = [&](int32_t record) { return records[static_cast<size_t>(record)].id; };
+    if (++seen == options.prompt)
+      show_prompt(stack, bench.tokenizer(), seen, [&](int32_t record) { return id_text(id(record)); });
     if (dumped == options.dump) return;
     ++dumped;
-    const std::string graph =
-        dump_stack(stack, [&](int32_t record) { return records[static_cast<size_t>(record)].id; });
+    const std::string graph = dump_stack(stack, id);
     if (options.dump_path == "-")
       print_json_text(graph);
     else
@@ -99,8 +116,11 @@ int plan(const PlanOptions& options) {
     head = std::max(head, bin.head_tokens);
   }
   for (const auto& [category, shown] : bench.examples().by_category) examples += std::ssize(shown);
-  // A dump on standard output stays clean JSON lines; the summary then goes to standard error.
-  const Stream to = options.dump > 0 && options.dump_path == "-" ? Stream::err : Stream::out;
+  // A dump or a prompt on standard output stays by itself; the summary then goes to standard error.
+  if (options.prompt > stacks)
+    refuse("--prompt {}: the job has only {}; name one of them", options.prompt, counted(stacks, "prompt"));
+  const bool taken = options.prompt > 0 || (options.dump > 0 && options.dump_path == "-");
+  const Stream to = taken ? Stream::err : Stream::out;
   if (options.json) {
     nlohmann::ordered_json json{{"records", pipeline.stats().records},
                                 {"rejects", rejects},
@@ -153,11 +173,15 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       "plan", "Show what a job would compute, without decoding: bins, prompts, tokens, steps, memory");
   auto options = std::make_shared<PlanOptions>();
   options->add_to(*command);
-  command
-      ->add_option("--dump", options->dump, "Write the segment graphs of the first N prompts as JSON lines")
-      ->check(whole_from<int64_t>(0));
+  auto* dump = command
+                   ->add_option("--dump", options->dump,
+                                "Write the segment graphs of the first N prompts as JSON lines")
+                   ->check(whole_from<int64_t>(0));
   command->add_option("--dump-to", options->dump_path,
                       "Where to write the graphs (default: standard output)");
+  command->add_option("--prompt", options->prompt, "Print the N-th prompt as text, counted from 1")
+      ->check(whole_from<int64_t>(1))
+      ->excludes(dump);
   command->add_option("--answer-tokens", options->answer_tokens, "Assumed length of an answer, in tokens")
       ->check(whole_from(1))
       ->capture_default_str();

@@ -10,17 +10,22 @@
 
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/report/svg_plot.h"
 #include "core/text/printable.h"
+#include "core/text/spelling.h"
 
 namespace sheaf {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::string duration(double seconds) {
-  const auto s = std::llround(std::max(0.0, seconds));
-  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-  return fmt::format("{}:{:02}", s / 60, s % 60);
+constexpr double kBar = 20;  // columns
+
+/// Of the records to come, the share that is done or rejected.
+double share_done(const RunState& state, int64_t total) {
+  return total > 0
+             ? std::min(1.0, static_cast<double>(state.records + state.rejects) / static_cast<double>(total))
+             : 1;
 }
 
 std::string utc_now() {
@@ -33,17 +38,29 @@ std::string utc_now() {
 
 }  // namespace
 
-std::string progress_line(int64_t records, std::optional<int64_t> total, int64_t rejects, double seconds,
-                          double usd_per_second, bool about) {
-  const double rate = seconds > 0 ? static_cast<double>(records) / seconds : 0;
-  std::string line = total ? fmt::format("{} of {}{} records", records, about ? "about " : "", *total)
-                           : fmt::format("{} records", records);
-  line += fmt::format(", {:.1f}/s", rate);
+std::string progress_line(const RunState& state, std::optional<int64_t> total, double seconds, bool about) {
+  const auto rate_of = [&](int64_t count) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; };
+  const double rate = rate_of(state.records);
+  std::string line = counted(state.records, "record");
+  if (total)
+    line = fmt::format("{} of {}{} ({:.0f} %)", state.records, about ? "about " : "",
+                       counted(*total, "record"), std::floor(100 * share_done(state, *total)));
+  if (state.records > 0)
+    line += fmt::format(", {:.1f}/s", rate);
+  else if (state.tokens > 0)
+    line += fmt::format(", {} tokens/s", number_text(std::round(rate_of(state.tokens))));
   if (total && rate > 0)
-    line += fmt::format(", {} left", duration(static_cast<double>(*total - records - rejects) / rate));
-  if (rejects > 0) line += fmt::format(", {} rejects", rejects);
-  if (usd_per_second > 0) line += fmt::format(", ${:.4f}", usd_per_second * seconds);
+    line += fmt::format(", {} left",
+                        duration_text(static_cast<double>(*total - state.records - state.rejects) / rate));
+  if (state.rejects > 0) line += ", " + counted(state.rejects, "reject");
+  if (state.usd_per_second > 0) line += fmt::format(", ${:.4f}", state.usd_per_second * seconds);
   return line;
+}
+
+std::string progress_bar(const RunState& state, std::optional<int64_t> total) {
+  if (!total) return "";
+  const auto full = static_cast<size_t>(kBar * share_done(state, *total));
+  return "[" + std::string(full, '#') + std::string(static_cast<size_t>(kBar) - full, ' ') + "]";
 }
 
 void rewrite_line(const std::string& text, bool last) {
@@ -74,21 +91,18 @@ void Progress::guess(int64_t total) {
   guessed_ = true;
 }
 
-void Progress::update(int64_t records, int64_t rejects, double usd_per_second) {
-  records_ = records;
-  rejects_ = rejects;
-  usd_per_second_ = usd_per_second;
+void Progress::update(const RunState& state) {
+  state_ = state;
   const auto now = Clock::now();
   const bool show = shown_ && now - shown_at_ >= (terminal_ ? 200ms : 30000ms);
   const bool log = log_ && now - logged_at_ >= 10s;
   if (!show && !log) return;
   const std::string line =
-      progress_line(records, total_, rejects, std::chrono::duration<double>(now - start_).count(),
-                    usd_per_second, guessed_);
+      progress_line(state, total_, std::chrono::duration<double>(now - start_).count(), guessed_);
   if (show) {
     shown_at_ = now;
     if (terminal_)
-      rewrite(line);
+      rewrite(total_ ? progress_bar(state, total_) + " " + line : line);
     else
       print_note(line);
   }
@@ -119,8 +133,7 @@ void Progress::close() {
     std::fprintf(stderr, "\r");
   }
   if (log_)
-    write_log(progress_line(records_, total_, rejects_,
-                            std::chrono::duration<double>(Clock::now() - start_).count(), usd_per_second_,
+    write_log(progress_line(state_, total_, std::chrono::duration<double>(Clock::now() - start_).count(),
                             guessed_));
   shown_ = false;
   log_.reset();

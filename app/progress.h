@@ -10,9 +10,12 @@
 
 namespace sheaf {
 
-/// "12 of 40 records, 1.9/s, 0:14 left, 2 rejects, $0.0021".
-std::string progress_line(int64_t records, std::optional<int64_t> total, int64_t rejects, double seconds,
-                          double usd_per_second, bool about = false);
+/// "12 of 40 records (35 %), 1.9/s, 14 s left, 2 rejects, $0.0021". Before the first record is done, the rate
+/// is that of the tokens.
+std::string progress_line(const RunState& state, std::optional<int64_t> total, double seconds,
+                          bool about = false);
+/// "[#######             ]", or empty where the records to come are not known.
+std::string progress_bar(const RunState& state, std::optional<int64_t> total);
 
 /// Replaces the last line on standard error; `last` ends it with a newline. If standard error is not a
 /// terminal, prints only the `last` line.
@@ -28,7 +31,7 @@ class Progress {
   Progress(bool quiet, std::optional<int64_t> total, const std::string& log = "");
   ~Progress();
 
-  void update(int64_t records, int64_t rejects, double usd_per_second);
+  void update(const RunState& state);
   /// Where the records to come are not known: how many it looks like.
   void guess(int64_t total);
   /// Wipes the line on a terminal; the log gets the last state.
@@ -49,8 +52,7 @@ class Progress {
   std::unique_ptr<std::FILE, CloseFile> log_;
   Clock::time_point start_ = Clock::now(), shown_at_ = start_, logged_at_ = start_;
   size_t columns_used_ = 0;  ///< of the terminal's line, to be wiped
-  int64_t records_ = 0, rejects_ = 0;
-  double usd_per_second_ = 0;
+  RunState state_;
 };
 
 /// Shows a run on standard error.
@@ -63,9 +65,7 @@ class ShownRun : public RunListener {
   void heading(const std::string& text) override;
   void started(std::optional<int64_t> records) override { progress_.emplace(quiet_, records, log_); }
   void guess(int64_t records) override { progress_->guess(records); }
-  void step(int64_t records, int64_t rejects, double usd_per_second) override {
-    progress_->update(records, rejects, usd_per_second);
-  }
+  void step(const RunState& state) override { progress_->update(state); }
   void ended() override { progress_.reset(); }
 
  private:

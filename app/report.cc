@@ -50,7 +50,7 @@ void report(const ReportOptions& options) {
   if (out.empty()) out = one ? options.runs[0] + "/report.html" : "comparison.html";
   if (!out.ends_with(".html")) refuse("--out: {} must end in .html", out);
   NamedOutput(out).write(page);
-  print_text(one ? report_text(reports[0].json) : table + "* best\n");
+  print_text(one ? report_text(reports[0].json) : table);
   print_line("report  " + out);
 }
 

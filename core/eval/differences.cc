@@ -20,11 +20,17 @@ bool inside_character(const std::string& text, size_t at) {
   return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xC0U) == 0x80;
 }
 
+/// "right ✓", "f1 66.7": a share of the whole, or a mark for all or nothing of it.
+std::string score_text(const std::string& name, double value) {
+  if (value == 1) return name + " ✓";
+  if (value == 0) return name + " ✗";
+  return fmt::format("{} {:.3g}", name, 100 * value);
+}
+
 std::string scores_text(const Difference::Side& side) {
-  std::string text;
-  for (const auto& [name, value] : side.scores)
-    text += fmt::format("{}{} {:.4g}", text.empty() ? "" : ", ", name, value);
-  return text;
+  std::vector<std::string> scores;
+  for (const auto& [name, value] : side.scores) scores.push_back(score_text(name, value));
+  return fmt::format("{}", fmt::join(scores, ", "));
 }
 
 std::string labelled(const std::string& label, const std::string& text, size_t columns) {
@@ -38,8 +44,15 @@ std::string references_text(const Difference& difference) {
 }
 
 std::string side_html(const std::string& method, const Difference::Side& side) {
-  return fmt::format("<div><h3>{}</h3><p>{}</p><p class=\"soft\">{}</p></div>", escaped(method),
-                     escaped(side.answer), escaped(scores_text(side)));
+  std::string scores;
+  for (const auto& [name, value] : side.scores)
+    scores += fmt::format("{}<span class=\"{}\">{}</span>", scores.empty() ? "" : ", ",
+                          value == 1   ? "good"
+                          : value == 0 ? "bad"
+                                       : "soft",
+                          escaped(score_text(name, value)));
+  return fmt::format("<div><h3>{}</h3><p>{}</p><p>{}</p></div>", escaped(method), escaped(side.answer),
+                     scores);
 }
 
 }  // namespace

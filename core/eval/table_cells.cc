@@ -12,8 +12,13 @@ namespace {
 using Figure = std::optional<double> EvalFigures::*;
 using Show = std::function<std::string(const EvalRow&, double)>;
 
-int decimals(const EvalRow& row) {
-  return row.best > 1 ? 2 : 4;
+/// Scores of all metrics stand on one scale, from 0 to 100.
+double quality_scale(const EvalRow& row) {
+  return 100 / row.best;
+}
+
+double no_scale(const EvalRow&) {
+  return 1;
 }
 
 class Columns {
@@ -27,17 +32,22 @@ class Columns {
   }
 
   /// Ours, and the paper's where it has some.
-  void figure(const std::string& name, const char* key, Figure figure, const Show& show) {
+  void figure(const std::string& name, const char* key, Figure figure, const Show& show,
+              double (*scale)(const EvalRow&) = no_scale) {
     const size_t before = columns.size();
-    add(name, false,
-        [&](const EvalRow& row) { return row.own.*figure ? show(row, *(row.own.*figure)) : ""; });
+    add(name, false, [&](const EvalRow& row) {
+      return row.own.*figure ? show(row, *(row.own.*figure) * scale(row)) : "";
+    });
     const bool alone = columns.size() == before;
     // With the paper's digits, not ours.
     add(name, true, [&](const EvalRow& row) -> std::string {
       if (!(row.paper.*figure)) return "";
       const auto digits = row.paper_digits.find(key);
-      return digits == row.paper_digits.end() ? fmt::format("{:.6g}", *(row.paper.*figure))
-                                              : fmt::format("{:.{}f}", *(row.paper.*figure), digits->second);
+      const double value = *(row.paper.*figure) * scale(row);
+      const int moved = scale(row) > 1 ? 2 : 0;  // digits that came before the point
+      return digits == row.paper_digits.end()
+                 ? fmt::format("{:.6g}", value)
+                 : fmt::format("{:.{}f}", value, std::max(0, digits->second - moved));
     });
     if (alone && columns.size() > before) columns.back().name = "paper's " + name;
   }
@@ -72,18 +82,21 @@ std::vector<EvalColumn> table_columns(const EvalTable& table) {
   if (std::any_of(table.rows.begin(), table.rows.end(), has_seconds))
     columns.figure("seconds", "seconds", &EvalFigures::seconds,
                    [](const EvalRow&, double value) { return number_text(value); });
-  columns.figure("quality", "quality", &EvalFigures::quality, [](const EvalRow& row, double value) {
-    return fmt::format("{} {:.{}f}", row.value, value, decimals(row));
-  });
+  columns.figure(
+      "quality", "quality", &EvalFigures::quality,
+      [](const EvalRow& row, double value) { return fmt::format("{} {:.2f}", row.value, value); },
+      quality_scale);
   columns.add("95 %", false, [](const EvalRow& row) {
-    return row.interval ? fmt::format("{:.{}f}-{:.{}f}", row.interval->low, decimals(row), row.interval->high,
-                                      decimals(row))
+    const double scale = quality_scale(row);
+    return row.interval ? fmt::format("{:.2f}-{:.2f}", row.interval->low * scale, row.interval->high * scale)
                         : "";
   });
   columns.add("p", false,
               [](const EvalRow& row) { return row.p_value ? fmt::format("{:.3f}", *row.p_value) : ""; });
-  columns.figure("LLM-F1", "llm_f1", &EvalFigures::llm_f1,
-                 [](const EvalRow&, double value) { return fmt::format("{:.4f}", value); });
+  columns.figure(
+      "LLM-F1", "llm_f1", &EvalFigures::llm_f1,
+      [](const EvalRow&, double value) { return fmt::format("{:.2f}", value); },
+      [](const EvalRow&) { return 100.0; });
   columns.figure("EM %", "exact_match_percent", &EvalFigures::exact_match_percent,
                  [](const EvalRow&, double value) { return fmt::format("{:.1f}", value); });
   columns.figure("speed-up", "speedup", &EvalFigures::speedup,

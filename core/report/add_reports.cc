@@ -117,6 +117,7 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
   for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers",
                           "steps", "split_steps"})
     sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
+  if (earlier.contains("settings")) sum["date"] = earlier.at("date");
   sum["reused"] = earlier.value("reused", int64_t{0}) + later.value("reused", int64_t{0});
   for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
     add_numbers(earlier.at(key), sum.at(key));

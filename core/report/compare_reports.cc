@@ -14,6 +14,9 @@ using nlohmann::ordered_json;
 
 enum class Better { none, more, less };
 
+constexpr std::string_view kDifferent =
+    "These runs read different corpora or different parts of one, so nothing is marked as best.";
+
 double at(const ordered_json& report, const char* pointer) {
   return report.at(ordered_json::json_pointer(pointer)).get<double>();
 }
@@ -40,11 +43,15 @@ std::string dollars_text(double usd) {
 
 class Comparison {
  public:
-  explicit Comparison(const std::vector<NamedReport>& reports) : reports_(reports) {}
+  explicit Comparison(const std::vector<NamedReport>& reports)
+      : reports_(reports), comparable_(!different_corpora(reports)) {}
 
-  void text(const char* name, const char* key) {
+  /// What earlier reports do not have is left empty.
+  void text(const char* name, const char* pointer) {
     ComparedFact fact{name, {}, std::vector<bool>(reports_.size()), true};
-    for (const NamedReport& report : reports_) fact.cells.push_back(report.json.at(key).get<std::string>());
+    const ordered_json::json_pointer place(pointer);
+    for (const NamedReport& report : reports_)
+      fact.cells.push_back(report.json.contains(place) ? report.json.at(place).get<std::string>() : "-");
     facts.push_back(std::move(fact));
   }
 
@@ -62,7 +69,8 @@ class Comparison {
     // Runs that look equal are equal.
     const std::string& winner = fact.cells[best];
     const auto winners = std::count(fact.cells.begin(), fact.cells.end(), winner);
-    const bool ranked = better != Better::none && winners < static_cast<ptrdiff_t>(values.size());
+    const bool ranked =
+        comparable_ && better != Better::none && winners < static_cast<ptrdiff_t>(values.size());
     for (const std::string& cell : fact.cells) fact.best.push_back(ranked && cell == winner);
     facts.push_back(std::move(fact));
   }
@@ -77,10 +85,11 @@ class Comparison {
 
  private:
   const std::vector<NamedReport>& reports_;
+  bool comparable_;
 };
 
 std::string plots_html(const std::vector<NamedReport>& reports, const char* title,
-                       std::string (*plot)(const ordered_json&)) {
+                       const std::function<std::string(const ordered_json&)>& plot) {
   std::string out = fmt::format("<h2>{}</h2>\n<div class=\"beside\">\n", title);
   for (const NamedReport& report : reports)
     out += "<section><h2>" + escaped(report.name) + "</h2>\n" + plot(report.json) + "</section>\n";
@@ -100,12 +109,26 @@ std::string padded(const std::string& text, size_t width) {
 
 }  // namespace
 
+bool different_corpora(const std::vector<NamedReport>& reports) {
+  const auto facts = [](const ordered_json& report) {
+    const ordered_json corpus = report.value("corpus", ordered_json::object());
+    return std::pair(corpus.value("sha256", std::string()), corpus.value("limit", int64_t{0}));
+  };
+  return std::ranges::any_of(reports, [&](const NamedReport& report) {
+    return facts(report.json) != facts(reports[0].json) && report.json.contains("settings") &&
+           reports[0].json.contains("settings");
+  });
+}
+
 std::vector<ComparedFact> compare_reports(const std::vector<NamedReport>& reports) {
   Comparison c(reports);
-  c.text("job", "job");
-  c.text("model", "model");
-  c.text("method", "method");
-  c.text("backend", "backend");
+  c.text("date", "/date");
+  c.text("sheaf", "/sheaf");
+  c.text("job", "/job");
+  c.text("corpus", "/corpus/path");
+  c.text("model", "/model");
+  c.text("method", "/method");
+  c.text("backend", "/backend");
   c.number("rows", "/rows", Better::none);
   c.number("rejects", "/rejects", Better::none);
   c.number("rows a second", "/rows_per_second", Better::more);
@@ -145,13 +168,16 @@ std::string comparison_text(const std::vector<NamedReport>& reports) {
     }
   }
   std::string out;
+  bool starred = false;
   for (const ComparedFact& fact : facts) {
+    starred |= std::ranges::count(fact.best, true) > 0;
     std::string line = padded(fact.name, name_width);
     for (size_t i = 0; i < widths.size(); ++i) line += "  " + padded(fact.cells[i], widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
-  return out;
+  if (different_corpora(reports)) out += std::string(kDifferent) + "\n";
+  return starred ? out + "* best\n" : out;
 }
 
 std::string comparison_html(const std::vector<NamedReport>& reports) {
@@ -168,7 +194,11 @@ std::string comparison_html(const std::vector<NamedReport>& reports) {
     body += "</tr>\n";
   }
   body += "</table></section>\n";
-  body += plots_html(reports, "Throughput", throughput_html);
+  if (different_corpora(reports)) body += fmt::format("<p><b class=\"bad\">{}</b></p>\n", kDifferent);
+  RateAxes axes;
+  for (const NamedReport& report : reports) axes.include(rate_axes(report.json));
+  body += plots_html(reports, "Throughput",
+                     [&](const ordered_json& report) { return throughput_html(report, axes); });
   body += plots_html(reports, "Where the time went", stages_html);
   return html_page("sheaf: runs side by side", body);
 }

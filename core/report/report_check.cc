@@ -1,6 +1,7 @@
 #include "core/report/report_check.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -25,6 +26,17 @@ class ReportChecker {
     check_version(report);
     texts(report, {"job", "model", "backend", "method"});
     if (report.contains("chat")) texts(report, {"chat"});  // earlier reports have none
+    // Earlier reports have none of them.
+    if (std::ranges::any_of(std::array{"sheaf", "date", "settings", "corpus"},
+                            [&](const char* key) { return report.contains(key); })) {
+      texts(report, {"sheaf", "date"});
+      object(report, "settings");
+      leave();
+      const ordered_json& corpus = object(report, "corpus");
+      texts(corpus, {"path", "sha256"});
+      counts(corpus, {"limit"});
+      leave();
+    }
     counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers", "steps",
                     "split_steps"});
     if (report.contains("reused")) counts(report, {"reused"});

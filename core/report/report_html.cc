@@ -176,6 +176,31 @@ std::string sample_html(const ordered_json& sample) {
   return out + "</table>\n" + soft("Chosen by chance, the same ones in every run over the corpus.");
 }
 
+/// "2026-11-16T22:40:05Z" as "2026-11-16 22:40".
+std::string date_text(std::string date) {
+  date.resize(std::min<size_t>(date.size(), 16));
+  std::ranges::replace(date, 'T', ' ');
+  return date;
+}
+
+/// What is set; what is empty, zero or false is left out.
+void add_settings(const std::string& name, const ordered_json& value, std::string& out) {
+  if (value.is_object()) {
+    for (const auto& [key, each] : value.items())
+      add_settings(name.empty() ? key : name + "." + key, each, out);
+    return;
+  }
+  if (value.empty() || value == "" || value == 0 || value == false) return;
+  out += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name),
+                     escaped(value.is_string() ? value.get<std::string>() : value.dump()));
+}
+
+std::string settings_html(const ordered_json& settings) {
+  std::string out;
+  add_settings("", settings, out);
+  return "<div class=\"columns\"><table>" + out + "</table></div>\n";
+}
+
 std::string questions_html(const ordered_json& questions) {
   const double asked = number(questions, "asked"), answered = number(questions, "answered");
   return parts_html("answers", {{"answered", answered}, {"null", asked - answered}}, asked, false) +
@@ -275,12 +300,30 @@ std::string stages_html(const ordered_json& report) {
   return out;
 }
 
-std::string throughput_html(const ordered_json& report) {
+void RateAxes::include(const RateAxes& other) {
+  seconds = std::max(seconds, other.seconds);
+  rows = std::max(rows, other.rows);
+  tokens = std::max(tokens, other.tokens);
+}
+
+RateAxes rate_axes(const ordered_json& report) {
+  const ordered_json& throughput = report.at("throughput");
+  const auto most = [&](const char* key) {
+    const std::vector<double> values = rates(throughput, key);
+    return values.empty() ? 0 : *std::ranges::max_element(values);
+  };
+  return {number(throughput, "seconds"), most("rows"), most("tokens")};
+}
+
+std::string throughput_html(const ordered_json& report, const RateAxes& axes) {
   const ordered_json& throughput = report.at("throughput");
   const double end = number(throughput, "seconds");
   if (throughput.at("steps").empty()) return soft("No step was run.");
-  return figure(line_plot("rows a second over time", rates(throughput, "rows"), end), "rows a second") +
-         figure(line_plot("tokens per second over time", rates(throughput, "tokens"), end),
+  return figure(
+             line_plot("rows per second over time", rates(throughput, "rows"), end, axes.seconds, axes.rows),
+             "rows per second") +
+         figure(line_plot("tokens per second over time", rates(throughput, "tokens"), end, axes.seconds,
+                          axes.tokens),
                 "tokens computed per second");
 }
 
@@ -289,6 +332,9 @@ std::string report_html(const ordered_json& report) {
   std::string body = "<h1>" + escaped(text(report, "job")) + "</h1>\n" +
                      soft(fmt::format("{} · {} · {}", text(report, "model"), text(report, "method"),
                                       text(report, "backend")));
+  if (report.contains("settings"))
+    body += soft(fmt::format("{} UTC · sheaf {} · {}", date_text(text(report, "date")), text(report, "sheaf"),
+                             text(report.at("corpus"), "path")));
   if (number(report, "sessions") > 1)
     body += "<p>The run was resumed: " + number_text(number(report, "sessions")) +
             " sessions or shards are counted here.</p>\n";
@@ -297,7 +343,7 @@ std::string report_html(const ordered_json& report) {
             number_text(number(report, "rejects_uncounted")) +
             " rejects, written just before a session was killed, are not counted here.</p>\n";
   body += tiles_html(report) + "<div class=\"cards\">\n";
-  body += section("Throughput", throughput_html(report));
+  body += section("Throughput", throughput_html(report, rate_axes(report)));
   body += section("Where the time went", stages_html(report));
   body += section("Tokens computed and saved", tokens_html(report));
   body += section("Cost", cost_html(report));
@@ -316,6 +362,7 @@ std::string report_html(const ordered_json& report) {
   if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
   if (const ordered_json sample = report.value("sample", ordered_json::array()); !sample.empty())
     body += section("A sample of rows with their text", sample_html(sample), "long");
+  if (report.contains("settings")) body += section("Settings", settings_html(report.at("settings")), "long");
   return html_page("sheaf: " + text(report, "job"), body);
 }
 

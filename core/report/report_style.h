@@ -33,7 +33,9 @@ td, th { padding: .22rem .5rem .22rem 0; border-bottom: 1px solid var(--rule); t
 th { color: var(--soft); font-weight: 500; } td.n, th.n { text-align: right; padding: .22rem 0 .22rem .5rem;
   white-space: nowrap; overflow-wrap: normal; } tr:last-child td { border-bottom: 0; }
 td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
-.columns h3 { margin-top: 0; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
+.columns h3 { margin-top: 0; } .columns table { table-layout: fixed; }
+.columns td.bar { width: 26%; vertical-align: top; padding-top: .55rem; } .columns td.n { width: 15%; }
+.columns h3 { overflow-wrap: anywhere; } .columns { columns: 22rem 2; column-gap: 2rem; } .columns > div { break-inside: avoid; padding-bottom: .6rem; }
 /* A shadow at the edge beyond which a table goes on; it leaves when that end is reached. */
 .scroll { overflow-x: auto; background: linear-gradient(to right, var(--card) 30%, transparent) left / 3rem 100%,
   linear-gradient(to left, var(--card) 30%, transparent) right / 3rem 100%,
@@ -45,7 +47,7 @@ td.bar { width: 26%; vertical-align: middle; } .share { height: .55rem; }
 .scroll td.words { white-space: normal; overflow-wrap: anywhere; min-width: 5.2rem; }
 .scroll td.note { padding-left: .8rem; min-width: 12rem; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); gap: 0 .8rem; }
-b.bad { color: var(--bad); } .sample td { width: 50%; white-space: pre-line; }
+b.bad, span.bad { color: var(--bad); } span.good { color: var(--good); } .sample td { width: 50%; white-space: pre-line; }
 .key { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .4rem; }
 .tick { font: 11px system-ui, sans-serif; fill: var(--soft); } line.grid { stroke: var(--rule); stroke-width: .7; }
 .line { fill: none; stroke: var(--c0); stroke-width: 1.4; } .area { fill: var(--c0); opacity: .16; } .track { fill: var(--track); }

@@ -57,6 +57,25 @@ std::string x_label(double x, const std::string& text, const char* anchor = "mid
                      kBottom + 15, anchor, escaped(text));
 }
 
+/// Round numbers of one unit.
+std::string time_axis(double end, double scale) {
+  struct Unit {
+    const char* name;
+    double seconds, least;  // of the axis
+  };
+  constexpr Unit kUnits[] = {
+      {"days", 86400, 2 * 86400}, {"h", 3600, 2 * 3600}, {"min", 60, 2 * 60}, {"s", 1, 0}};
+  const Unit& unit = *std::ranges::find_if(kUnits, [&](const Unit& each) { return end >= each.least; });
+  const double step = round_up(end / unit.seconds / 4);
+  std::string out;
+  for (int i = 0; i * step * unit.seconds <= end * (1 + 1e-9); ++i) {
+    const bool last = (i + 1) * step * unit.seconds > end * (1 + 1e-9);
+    out += x_label(kLeft + i * step * unit.seconds * scale,
+                   number_text(i * step) + (last ? std::string(" ") + unit.name : ""));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string escaped(std::string_view text) {
@@ -120,12 +139,13 @@ std::string duration_text(double seconds) {
   return number_text(std::round(seconds / 86400)) + " days";
 }
 
-std::string line_plot(const std::string& title, const std::vector<double>& values, double x_end) {
-  const double largest = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
-  const Axis axis = value_axis(largest);
+std::string line_plot(const std::string& title, const std::vector<double>& values, double end, double x_end,
+                      double y_end) {
+  const Axis axis = value_axis(y_end);
   std::string out = open_svg(title, kWidth, kHeight) + value_lines(axis);
+  const double scale = x_end > 0 ? (kRight - kLeft) / x_end : 0;
   // A point stands for the time from its start to its end, so it is drawn as a step.
-  const double width = (kRight - kLeft) / static_cast<double>(std::max<size_t>(values.size(), 1));
+  const double width = scale * end / static_cast<double>(std::max<size_t>(values.size(), 1));
   std::string line;
   double x = kLeft;
   for (const double value : values) {
@@ -133,15 +153,11 @@ std::string line_plot(const std::string& title, const std::vector<double>& value
     x += width;
   }
   if (!line.empty()) {
-    out += fmt::format("<polygon class=\"area\" points=\"{},{} {}{},{}\"/>", kLeft, kBottom, line, kRight,
+    out += fmt::format("<polygon class=\"area\" points=\"{},{} {}{:.1f},{}\"/>", kLeft, kBottom, line, x,
                        kBottom);
     out += fmt::format("<polyline class=\"line\" points=\"{}\"/>", line);
   }
-  for (int i = 0; i <= 4; ++i) {
-    const char* anchor = i == 0 ? "start" : i == 4 ? "end" : "middle";
-    out += x_label(kLeft + (kRight - kLeft) * i / 4, time_text(x_end * i / 4), anchor);
-  }
-  return out + "</svg>";
+  return out + time_axis(x_end, scale) + "</svg>";
 }
 
 std::string column_plot(const std::string& title, const std::vector<double>& counts, double bin_width) {

@@ -23,8 +23,10 @@ struct PlotPart {
   double value = 0;
 };
 
-/// A line with the area under it. `x_end`: what the right edge stands for, in seconds.
-std::string line_plot(const std::string& title, const std::vector<double>& values, double x_end);
+/// A line with the area under it, over the seconds from 0 to `end`. The axes go to `x_end` seconds, in one
+/// unit, and to `y_end`, so that several plots can be compared.
+std::string line_plot(const std::string& title, const std::vector<double>& values, double end, double x_end,
+                      double y_end);
 /// Columns of equal width; column i starts at i · `bin_width`.
 std::string column_plot(const std::string& title, const std::vector<double>& counts, double bin_width);
 struct PlotLine {

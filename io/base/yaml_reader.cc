@@ -48,7 +48,17 @@ void check_range(const YamlNode& node, std::string_view name, Number value, Rang
   refuse("{}: {} must be at most {}, not {}", node.place.text(), name, range.most, value);
 }
 
+thread_local std::vector<std::string>* keys_asked = nullptr;
+
 }  // namespace
+
+KeysAsked::KeysAsked() {
+  keys_asked = &keys_;
+}
+
+KeysAsked::~KeysAsked() {
+  keys_asked = nullptr;
+}
 
 std::string YamlPlace::text() const {
   if (!source) return "?";
@@ -138,6 +148,7 @@ bool YamlMap::is_null(std::string_view key) const {
 
 const YamlNode* YamlMap::take(std::string_view key) {
   known_.emplace_back(key);
+  if (keys_asked) keys_asked->push_back(path(key));
   return has(key) ? find(key)->value.get() : nullptr;
 }
 

@@ -67,6 +67,19 @@ std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);
 
+/// Notes the path of every key that maps of this thread are asked for while it lives.
+class KeysAsked {
+ public:
+  KeysAsked();
+  ~KeysAsked();
+  KeysAsked(const KeysAsked&) = delete;
+  KeysAsked& operator=(const KeysAsked&) = delete;
+  const std::vector<std::string>& keys() const { return keys_; }
+
+ private:
+  std::vector<std::string> keys_;
+};
+
 /// A strict view of a map: what is read is known; finish() refuses the rest, then what is required and
 /// missing. A key whose value is null counts as absent.
 class YamlMap {

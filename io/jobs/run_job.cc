@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <fmt/chrono.h>
 #include <memory>
 #include <optional>
 
@@ -19,6 +20,7 @@
 #include "io/answers/reuse.h"
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
+#include "io/base/sha256.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
@@ -185,6 +187,11 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.backend = backend_->describe();
   about.method = job().method.name;
   about.chat = bench_.chat().name;
+  about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  about.settings = fingerprint_.at("job");
+  Sha256 corpus;
+  for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
+  about.corpus = {job().input.path, job().input.limit, corpus.hex()};
   about.page_size = options.page_size;
   about.kv_bytes_per_token = backend_->kv_bytes_per_token();
   about.usd_per_hour = job().cost.usd_per_hour;
@@ -286,7 +293,8 @@ void JobRun::count_step(const EngineStats& stats) {
   }
   if (!records_to_come_ && done.share_read.value_or(0) > 0)
     listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
-  listener_.step(done.decoded, done.rejects, job().cost.usd_per_hour * job().cost.devices / 3600);
+  listener_.step(
+      {done.decoded, done.rejects, stats.tokens(), job().cost.usd_per_hour * job().cost.devices / 3600});
 }
 
 bool JobRun::run() {

@@ -5,6 +5,14 @@
 
 namespace sheaf {
 
+/// How far a run is. Counts are those of the session.
+struct RunState {
+  int64_t records = 0;
+  int64_t rejects = 0;
+  int64_t tokens = 0;  ///< computed
+  double usd_per_second = 0;
+};
+
 /// Who is told how a run goes. This one keeps it to itself.
 class RunListener {
  public:
@@ -17,7 +25,7 @@ class RunListener {
   virtual void started(std::optional<int64_t> /*records*/) {}
   /// Where the records to come are not known: how many it looks like.
   virtual void guess(int64_t /*records*/) {}
-  virtual void step(int64_t /*records*/, int64_t /*rejects*/, double /*usd_per_second*/) {}
+  virtual void step(const RunState& /*state*/) {}
   virtual void ended() {}
 };
 

@@ -81,8 +81,8 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
   const auto corpus = bench.corpus();
   Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
   listener.started(std::nullopt);
-  engine.on_step = [&](const EngineStats&) {
-    listener.step(pipeline.stats().decoded, pipeline.stats().rejects, 0);
+  engine.on_step = [&](const EngineStats& stats) {
+    listener.step({pipeline.stats().decoded, pipeline.stats().rejects, stats.tokens(), 0});
   };
   Decoded decoded;
   decoded.finished = pipeline.run(

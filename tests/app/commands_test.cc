@@ -182,6 +182,26 @@ TEST(Run, StopsAtASignal) {
       << "an unfinished file under its final name";
 }
 
+TEST(Plan, ShowsAPromptAsText) {
+  NEED_MODEL();
+  const Scratch scratch;
+  const Ran ran = run_sheaf(scratch, "plan configs/demo.yaml --limit 4 --prompt 1");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(
+      ran.out.starts_with("prompt 1: 8 answers to decode, 282 tokens\n0 instruction, 187 tokens\n"
+                          "    <|im_start|>system\n"))
+      << ran.out;
+  for (const char* part : {"\n1 document of BC-1469, 56 tokens, sees 0\n    Barnaby's Mill Dark Chocolate",
+                           "\n      \"Brand\":[answer: at most 30 tokens]\n", "[option: \"flakes\"]"})
+    EXPECT_NE(ran.out.find(part), std::string::npos) << part << "\n" << ran.out;
+  EXPECT_TRUE(ran.err.starts_with("4 records in 4 bins, 4 prompts")) << ran.err;
+  const Ran choice = run_sheaf(scratch, "plan configs/ask-choice.yaml --limit 1 --prompt 1");
+  EXPECT_NE(choice.out.find("[answer: one of A, B, C, D]"), std::string::npos) << choice.out;
+  const Ran beyond = run_sheaf(scratch, "plan configs/demo.yaml --limit 4 --prompt 5");
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_NE(beyond.err.find("--prompt 5: the job has only 4 prompts"), std::string::npos) << beyond.err;
+}
+
 TEST(Plan, CountsWithoutDecodingAndDumpsGraphs) {
   NEED_MODEL();
   const Scratch scratch;

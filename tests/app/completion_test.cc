@@ -62,6 +62,19 @@ TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
   EXPECT_EQ(offered({"merge", "my"}), "my job.yaml");
 }
 
+TEST_F(Completion, BashOffersKeysDevicesShapesAndFormats) {
+  EXPECT_EQ(offered({"run", "--set", "method.do"}), "method.documents=");
+  EXPECT_EQ(offered({"plan", "job.yaml", "--set", "cost."}),
+            "cost.usd_per_hour=|cost.devices=|cost.hardware=");
+  EXPECT_EQ(offered({"run", "--set", "method.documents", "="}), "") << "any value";
+  EXPECT_EQ(offered({"run", "--set", "method.documents", "=", "4"}), "");
+  EXPECT_EQ(offered({"estimate", "--hardware", "h"}), "h100|h200");
+  EXPECT_EQ(offered({"estimate", "--model", "qwen3-8"}), "qwen3-8b");
+  EXPECT_EQ(offered({"bench", "--shape", "smollm2-13"}), "smollm2-135m");
+  scratch_.write("squad.json", "");
+  EXPECT_EQ(offered({"convert", "squ"}), "squad|squad.json");
+}
+
 TEST_F(Completion, ZshTakesItsScript) {
   const Ran ran = run_sheaf(scratch_, "completion zsh");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

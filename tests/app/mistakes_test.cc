@@ -194,6 +194,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
     ASSERT_EQ(ran.exit_code, 0) << name << ran.err;
     EXPECT_TRUE(ran.out.starts_with("sheaf " + (name.empty() ? "COMMAND" : name) + " [OPTIONS]")) << ran.out;
     EXPECT_TRUE(ran.out.ends_with("interrupted: rerun the same command to resume\n")) << ran.out;
+    EXPECT_TRUE(name.empty() || ran.out.find("\nExample") != std::string::npos) << name << " has no example";
     std::istringstream lines(ran.out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 100u) << name << ": " << line;

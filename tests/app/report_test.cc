@@ -38,6 +38,38 @@ TEST(ReportCommand, MakesThePageOfARunAnew) {
   EXPECT_EQ(read_text(scratch.file("page.html")), page);
 }
 
+TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
+  const Scratch scratch;
+  const std::string model = test::make_tiny_model(scratch);
+  const std::string corpus = scratch.write("c.jsonl", R"({"c":"A red cup.","q":"Which colour?"})"
+                                                      "\n"
+                                                      R"({"c":"A blue cup.","q":"Which colour?"})"
+                                                      "\n");
+  const auto run = [&](const std::string& name, const std::string& more) {
+    const std::string job = scratch.write(
+        "job.yaml",
+        "model: {path: " + model + "}\ninput: {path: " + corpus +
+            ", context: c, question: q}\ntask: {kind: ask}\nmethod: {name: standard, max_value_tokens: 3}\n"
+            "output: {path: " +
+            scratch.file(name) + "}\n");
+    const Ran ran = run_sheaf(scratch, "run --device cpu " + job + more);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return scratch.file(name);
+  };
+  const std::string all = run("all", ""), one = run("one", " --limit 1"), again = run("again", "");
+  const std::string page = read_text(all + "/report.html");
+  EXPECT_EQ(xml_fault(page), "");
+  for (const std::string& part : {std::string(" UTC · sheaf " SHEAF_VERSION " · ") + corpus,
+                                  std::string("<td>method.name</td><td>standard</td>"),
+                                  std::string("<td>method.max_value_tokens</td><td>3</td>")})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  const std::string out = " --out " + scratch.file("both.html");
+  EXPECT_NE(run_sheaf(scratch, "report " + all + " " + one + out).out.find("different corpora"),
+            std::string::npos);
+  EXPECT_EQ(run_sheaf(scratch, "report " + all + " " + again + out).out.find("different corpora"),
+            std::string::npos);
+}
+
 TEST(ReportCommand, ComparesRuns) {
   const Scratch scratch;
   const std::string a = make_run(scratch, "a", report_of(50)), b = make_run(scratch, "b", report_of(70));

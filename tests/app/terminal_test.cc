@@ -104,7 +104,8 @@ TEST(Terminal, ProgressIsOneLineThatIsWipedAtTheEnd) {
   EXPECT_EQ(seen.find('\033'), std::string::npos) << seen;
   const size_t line = seen.find("\r"), rejects = seen.find(" rejects, $");
   ASSERT_NE(line, std::string::npos) << "no progress in " << seen;
-  EXPECT_LT(seen.find(" records, "), rejects) << seen;
+  EXPECT_EQ(seen.find("\r["), line) << seen;
+  EXPECT_LT(seen.find(" %), "), rejects) << seen;
   EXPECT_LT(seen.find("/s, "), rejects) << seen;
   const std::string piped = on_terminal(scratch, "", job + " --limit 100 2>&1 | cat");
   EXPECT_EQ(piped.find("/s, 1 rejects"), std::string::npos) << "progress in a pipe: " << piped;

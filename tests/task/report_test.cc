@@ -1,5 +1,6 @@
 #include "core/report/report.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -242,6 +243,32 @@ TEST(ReportPage, EscapesWhatComesFromOutside) {
     EXPECT_GT(times(page, "&lt;script&gt;"), 0u);
     EXPECT_EQ(times(page, "\x01"), 0u);
   }
+}
+
+TEST(Comparison, OfDifferentCorporaNothingIsBest) {
+  Report fast = made_up_report(100), slow = made_up_report(100);
+  slow.total_seconds *= 2;
+  for (const auto& change :
+       std::vector<std::function<void(Report&)>>{[](Report& report) { report.corpus.sha256 = "other"; },
+                                                 [](Report& report) { report.corpus.limit = 9; }}) {
+    Report other = fast;
+    change(other);
+    const std::vector<NamedReport> runs = {{"out/slow", report_json(slow)}, {"out/fast", report_json(other)}};
+    EXPECT_EQ(times(comparison_text(runs), "*"), 0u);
+    EXPECT_EQ(times(comparison_text(runs), "different corpora or different parts of one"), 1u);
+    EXPECT_EQ(times(comparison_html(runs), "different corpora or different parts of one"), 1u);
+  }
+  ordered_json old = report_json(slow);  // of a sheaf that did not say
+  for (const char* key : {"sheaf", "date", "corpus", "settings"}) old.erase(key);
+  EXPECT_GT(times(comparison_text({{"out/slow", old}, {"out/fast", report_json(fast)}}), " *"), 0u);
+}
+
+TEST(Plots, TimeHasOneUnit) {
+  EXPECT_NE(line_plot("t", {1, 2}, 7.9, 7.9, 2).find(">6 s<"), std::string::npos);
+  const std::string hours = line_plot("t", {1, 2}, 9000, 36000, 2);
+  EXPECT_NE(hours.find(">10 h<"), std::string::npos) << hours;
+  EXPECT_EQ(times(hours, " h<"), 1u) << "said once";
+  EXPECT_EQ(times(hours, " min"), 0u);
 }
 
 TEST(Comparison, SetsRunsSideBySideAndMarksTheBest) {
