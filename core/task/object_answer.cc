@@ -19,7 +19,8 @@ constexpr std::string_view kInteger = "-?(0|[1-9]\\d{0,14})";
 constexpr std::string_view kNumber = "-?(0|[1-9]\\d{0,8})(\\.\\d{1,6})?";
 // Days that the calendar has from the year 1000 on; February 29 in leap years.
 constexpr std::string_view kDate =
-    "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))"
+    "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["
+    "0-8]))"
     "|([1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00)-02-29";
 
 /// The expression that a value matches which is decoded letter by letter; empty: it is another one.
