@@ -273,8 +273,7 @@ class SchemaReader {
   /// A JSON Schema's pattern may match anywhere in a text; ours is the whole.
   static std::string whole_text(const std::string& pattern) {
     const bool begins = pattern.starts_with('^'), ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
-    const std::string inside =
-        pattern.substr(begins ? 1 : 0, pattern.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
+    std::string inside = pattern.substr(begins ? 1 : 0, pattern.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
     if ((begins || ends) && has_alternatives(inside))
       refuse("^ or $ belongs to one side of the | only; put the alternatives in parentheses");
     if (begins && ends) return inside;
