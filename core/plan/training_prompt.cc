@@ -21,10 +21,11 @@ std::vector<bool> find_needed(const Stack& stack, const std::vector<std::vector<
 /// The answer up to the token with which decoding would end it.
 Tokens cut_answer(const Slot& slot, const Tokens& wanted, const StopRules& rules) {
   Tokens answer;
+  const bool listed = dynamic_cast<const AnswerTrie*>(slot.allowed.get()) != nullptr;
   for (const TokenId token : wanted) {
     answer.push_back(token);
     if (std::ssize(answer) == slot.max_tokens) break;
-    if (!slot.allowed && (rules.ends_text(token) || rules.ends_answer(slot.stop, answer))) break;
+    if (!listed && (rules.ends_text(token) || rules.ends_answer(slot.stop, answer))) break;
   }
   return answer;
 }

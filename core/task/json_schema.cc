@@ -246,7 +246,7 @@ class SchemaReader {
     if (pattern.empty()) return;
     attribute.type = ValueType::pattern;
     try {
-      attribute.pattern = std::make_shared<const Pattern>(whole_text(pattern, key_path(at.path, "pattern")));
+      attribute.pattern = std::make_shared<const Pattern>(whole_text(pattern));
     } catch (const Error& error) {
       refuse("{}: {}", key_path(at.path, "pattern"), error.what());
     }
@@ -255,26 +255,27 @@ class SchemaReader {
   /// Whether there is a | outside of groups and classes.
   static bool has_alternatives(std::string_view pattern) {
     int depth = 0;
+    bool in_class = false;
     for (size_t i = 0; i < pattern.size(); ++i) {
-      if (pattern[i] == '\\')
+      const char c = pattern[i];
+      if (c == '\\')
         ++i;
-      else if (pattern[i] == '(' || pattern[i] == '[')
-        ++depth;
-      else if (pattern[i] == ')' || pattern[i] == ']')
-        --depth;
-      else if (pattern[i] == '|' && depth == 0)
+      else if (in_class || c == '[')
+        in_class = c != ']';
+      else if (c == '(' || c == ')')
+        depth += c == '(' ? 1 : -1;
+      else if (c == '|' && depth == 0)
         return true;
     }
     return false;
   }
 
   /// A JSON Schema's pattern may match anywhere in a text; ours is the whole.
-  static std::string whole_text(const std::string& pattern, const std::string& path) {
+  static std::string whole_text(const std::string& pattern) {
     const bool begins = pattern.starts_with('^'), ends = pattern.ends_with('$') && !pattern.ends_with("\\$");
-    const std::string inside =
-        pattern.substr(begins ? 1 : 0, pattern.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
+    std::string inside = pattern.substr(begins ? 1 : 0, pattern.size() - (begins ? 1 : 0) - (ends ? 1 : 0));
     if ((begins || ends) && has_alternatives(inside))
-      refuse("{}: ^ or $ belongs to one side of the | only; put the alternatives in parentheses", path);
+      refuse("^ or $ belongs to one side of the | only; put the alternatives in parentheses");
     if (begins && ends) return inside;
     return fmt::format("{}({}){}", begins ? "" : ".*", inside, ends ? "" : ".*");
   }

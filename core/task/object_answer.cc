@@ -17,10 +17,11 @@ constexpr int32_t kLongestForm = 32;  // tokens of a number or a date: a letter 
 // As many digits as a double tells apart.
 constexpr std::string_view kInteger = "-?(0|[1-9]\\d{0,14})";
 constexpr std::string_view kNumber = "-?(0|[1-9]\\d{0,8})(\\.\\d{1,6})?";
-// Days that the calendar has; February 29 in leap years.
+// Days that the calendar has from the year 1000 on; February 29 in leap years.
 constexpr std::string_view kDate =
-    "\\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))"
-    "|(\\d\\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29";
+    "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["
+    "0-8]))"
+    "|([1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00)-02-29";
 
 /// The expression that a value matches which is decoded letter by letter; empty: it is another one.
 std::string expression_of(const Attribute& attribute) {
@@ -115,10 +116,8 @@ std::shared_ptr<const PatternAnswers> ObjectAnswer::find_form(const Attribute& a
   if (added)
     form->second = PatternAnswers::make(spelling_, Pattern(expression), {quoted, attribute.nullable});
   if (!form->second && !attribute.nullable)
-    refuse(
-        "the value \"{}\" cannot be decoded under {}; use a pattern of letters, digits and classes such as "
-        "[A-Z]{{2}}-\\d{{4}}, or allow null, and what does not match becomes null",
-        attribute.name, expression);
+    refuse("{} has no tokens for some of the letters that \"{}\" may have; use another model",
+           tokenizer_name(context_), attribute.name);
   return form->second;
 }
 

@@ -9,13 +9,18 @@ namespace sheaf {
 namespace {
 
 constexpr std::string_view kWord = "null";
+constexpr std::string_view kEscaped = "\"\\";  // in a JSON string
 constexpr std::string_view kAfterQuote = ",} \t\r\n", kAfterBare = ",}\n";
 
 }  // namespace
 
+bool PatternAnswers::has_form(const Pattern& pattern) {
+  return make_pattern_table(pattern, kEscaped).has_value();
+}
+
 std::shared_ptr<const PatternAnswers> PatternAnswers::make(std::shared_ptr<const TokenSpelling> spelling,
                                                            const Pattern& pattern, Form form) {
-  auto table = make_pattern_table(pattern, "\"\\");
+  auto table = make_pattern_table(pattern, kEscaped);
   if (!table) return nullptr;
   for (char letter = 0x20; letter < 0x7f; ++letter) {
     const TokenTrie::Node node = spelling->trie.child(TokenTrie::root, letter);

@@ -27,7 +27,9 @@ class PatternAnswers : public AllowedAnswers {
   struct Form {
     bool quoted = true, nullable = true;
   };
-  /// Nothing where the pattern has no table (make_pattern_table), or a letter has no token.
+  /// Whether a text can be decoded under it; else it can only be checked.
+  static bool has_form(const Pattern& pattern);
+  /// Nothing where it cannot, or a letter has no token.
   static std::shared_ptr<const PatternAnswers> make(std::shared_ptr<const TokenSpelling> spelling,
                                                     const Pattern& pattern, Form form);
 

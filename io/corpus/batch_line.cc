@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/task/json_schema.h"
+#include "core/task/pattern_answers.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/corpus/cells.h"
@@ -131,9 +132,17 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
   if (!whole.is_object()) whole = cells;
   const ordered_json& schema = whole.at("body").at("response_format").at("json_schema").at("schema");
   try {
-    return std::make_shared<AnswerObject>(
+    auto object = std::make_shared<AnswerObject>(
         AnswerObject{schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
                      read_json_schema(schema, std::string(kPath) + ".schema")});
+    for (const Attribute& each : object->attributes)
+      if (each.pattern && !each.nullable && !PatternAnswers::has_form(*each.pattern))
+        reject(
+            "{}.schema.properties.{}.pattern: values cannot be decoded under it; use a pattern of letters, "
+            "digits and classes such as [A-Z]{{2}}-\\d{{4}}, or allow null, which stands for what does not "
+            "match",
+            kPath, shorten_text(each.name, 60));
+    return object;
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
     throw BadRow{error.what()};

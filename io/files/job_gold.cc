@@ -96,7 +96,7 @@ json values_of(const Record& record, const Category& category, const GoldColumns
 std::vector<std::string> texts_of(const json& cell) {
   std::vector<std::string> texts;
   for (const json& each : cell.is_array() ? cell : json::array({cell})) {
-    if (each.is_null() || each == "") continue;
+    if (each.is_null() || each == json("")) continue;
     if (each.is_structured())
       bad_entry("an answer is {}, not a text", each.is_array() ? "a list" : "an object");
     texts.push_back(each.is_string() ? each.get<std::string>() : each.dump());
@@ -122,9 +122,8 @@ void check_job(const Job& job, const std::vector<std::string>& columns) {
 
 }  // namespace
 
-std::vector<GoldAnswer> read_job_gold(const Job& asked, const std::vector<std::string>& given) {
-  check_job(asked, given);
-  Job job = asked;
+std::vector<GoldAnswer> read_job_gold(Job job, const std::vector<std::string>& given) {
+  check_job(job, given);
   const bool extract = job.task.kind == TaskKind::extract;
   const Schema schema = extract ? read_schema(job.task.schema) : Schema();
   GoldColumns columns;

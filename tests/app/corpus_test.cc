@@ -172,7 +172,16 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
     }
     messages.push_back({{"role", "user"}, {"content", "Count to " + std::to_string(i)}});
     json body{{"model", "m"}, {"messages", messages}, {"max_tokens", 1 + i % 9}};
-    if (i == 7) body["temperature"] = 1;
+    if (i == 7) body["n"] = 2;
+    if (i == 8) body["temperature"] = 1;
+    if (i % 5 == 0)
+      body["response_format"] = {
+          {"type", "json_schema"},
+          {"json_schema",
+           {{"name", "n"},
+            {"schema",
+             {{"type", "object"},
+              {"properties", {{"count", {{"type", "integer"}}}, {"word", {{"type", "string"}}}}}}}}}};
     lines += json{{"custom_id", "request-" + std::to_string(i)},
                   {"method", "POST"},
                   {"url", "/v1/chat/completions"},
@@ -199,13 +208,14 @@ TEST_F(CorpusRun, RequestsOfABatchAreAnsweredAsOneByOne) {
   const std::vector<json> answers = read_json_lines(rows("ippd"));
   ASSERT_EQ(answers.size(), 23u);
   EXPECT_EQ(answers[0]["id"], "request-0");
-  EXPECT_EQ(answers[0]["finish"], "length");
-  EXPECT_TRUE(answers[0]["answer"].is_string());
+  EXPECT_EQ(answers[1]["finish"], "length");
+  EXPECT_TRUE(answers[1]["answer"].is_string());
+  EXPECT_TRUE(json::parse(answers[0]["answer"].get<std::string>())["count"].is_number_integer());
   EXPECT_TRUE(answers[0]["logprob"].is_number());
   ASSERT_EQ(rejects("ippd").size(), 1u);
   EXPECT_EQ(rejects("ippd")[0]["id"], "request-7");
   const Ran verified = run_sheaf(scratch_, "verify " + chat + " --limit 24");
-  EXPECT_NE(verified.out.find("23 records, 23 answers, exact match 1.0000"), std::string::npos)
+  EXPECT_NE(verified.out.find("23 records, 28 answers, exact match 1.0000"), std::string::npos)
       << verified.out << verified.err;
   const Ran plan = run_sheaf(scratch_, "plan --json " + chat);
   const json planned = json::parse(plan.out);

@@ -186,7 +186,8 @@ TEST_F(TrainData, SaysWhatItCannotDo) {
   expect_refusal(
       write("--set input.path=" + scratch_.file("bare.jsonl")),
       "bare.jsonl:1: no gold answers can be read: no \"gold\" or \"answers\"; a row needs {\"id\", "
-      "\"category\", \"gold\"} for attributes, or {\"id\", \"answers\"} for questions; or name the "
+      "\"gold\": {attribute: value}} for attributes, or {\"id\", \"answers\": [...]} for questions; or name "
+      "the "
       "right answers with --gold");
   expect_refusal(write("--gold-format oa-mine"), "give --gold too");
   scratch_.write("twice.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": "Oak"}}

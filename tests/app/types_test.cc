@@ -69,6 +69,24 @@ TEST_F(Types, AreWhatTheSchemaSays) {
   EXPECT_TRUE(organic.contains("true") || organic.contains("false"));
 }
 
+TEST_F(Types, SimplePatternsAreDecodedUnder) {
+  scratch_.write("schema.yaml",
+                 "categories:\n  Tea: [{name: Lot, type: pattern, pattern: '[A-Z]{2}-\\d{2}'}]\n");
+  const Ran ran = run();
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  int lots = 0;
+  const std::regex lot("[A-Z]{2}-[0-9]{2}");
+  for (const json& row : read_json_lines(read_text(scratch_.file("out/rows-00000.jsonl")))) {
+    const json& value = row["values"]["Lot"];
+    EXPECT_FALSE(row.contains("notes")) << "a model of random weights writes nothing else: " << row;
+    EXPECT_TRUE(value.is_null() || std::regex_match(value.get<std::string>(), lot)) << row;
+    lots += value.is_string();
+  }
+  EXPECT_GT(lots, 0);
+  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml"));
+  EXPECT_NE(verified.out.find("exact match 1.0000"), std::string::npos) << verified.out << verified.err;
+}
+
 TEST_F(Types, ParquetHasColumnsOfThem) {
   ASSERT_EQ(run().exit_code, 0);
   ASSERT_EQ(run("--set output.format=parquet --set output.path=" + scratch_.file("table")).exit_code, 0);

@@ -69,8 +69,8 @@ TEST(Convert, GoldOfPlainLinesAndOfTheSampleCorpora) {
   EXPECT_EQ(error_of([&] { read_gold("sheaf", folder.write("b.jsonl", "{\"id\": 7}\n")); }),
             folder.path("b.jsonl") +
                 ":1: no gold answers can be read: no \"gold\" or \"answers\"; a row needs "
-                "{\"id\", \"category\", \"gold\"} for attributes, or {\"id\", "
-                "\"answers\"} for questions");
+                "{\"id\", \"gold\": {attribute: value}} for attributes, or {\"id\", "
+                "\"answers\": [...]} for questions");
   for (const char* corpus : {"datasets/passages/passages.jsonl", "datasets/passages/passages.parquet"}) {
     const auto gold = read_gold("auto", corpus);
     EXPECT_EQ(gold.size(), 154u) << corpus;

@@ -87,24 +87,104 @@ TEST(BatchLine, WhatAsksForNothingElseIsFine) {
                          {"seed", 5},
                          {"user", "u"}}),
             "none");
+}
+
+/// The only record of a line.
+Record record_of(const std::string& line, const std::function<void(Job&)>& change = {}) {
+  TempFolder folder;
+  Job job = chat_job(folder.write("b.jsonl", line + "\n"));
+  if (change) change(job);
+  CorpusRecords rows = read_all(job, nullptr);
+  EXPECT_EQ(rows.rejects.size(), 0u) << (rows.rejects.empty() ? "" : rows.rejects[0].reason);
+  return rows.records.empty() ? Record() : std::move(rows.records[0]);
+}
+
+Record record_with(const json& more, const std::function<void(Job&)>& change = {}) {
+  json body{{"messages", {user("hello")}}};
+  body.update(more);
+  return record_of(request(body).dump(), change);
+}
+
+TEST(BatchLine, ARequestMayBeDecodedItsOwnWay) {
   const auto sampled = [](Job& job) {
-    job.method.temperature = 0.7F, job.method.top_p = 0.9F, job.method.seed = 5;
+    job.method.temperature = 0.7F, job.method.top_p = 0.9F, job.method.top_k = 3, job.method.seed = 5;
   };
-  EXPECT_EQ(reason_with({{"temperature", 0.7}, {"top_p", 0.9}, {"seed", 5}}, sampled), "none");
-  EXPECT_EQ(reason_with({{"temperature", 0.7}, {"top_p", 0.8}}, sampled),
-            "body.top_p is 0.8, but the job's method.top_p is 0.9; a job uses one value for all requests");
+  EXPECT_EQ(record_with(json::object(), sampled).decoding, nullptr);
+  EXPECT_EQ(record_with({{"temperature", 0.7}, {"seed", 5}, {"stop", nullptr}}, sampled).decoding, nullptr);
+  const auto own = record_with({{"top_p", 0.5}, {"seed", -1}, {"stop", "\n"}}, sampled).decoding;
+  ASSERT_NE(own, nullptr);
+  EXPECT_FLOAT_EQ(own->temperature, 0.7F) << "what it does not say is the job's";
+  EXPECT_FLOAT_EQ(own->top_p, 0.5F);
+  EXPECT_EQ(own->top_k, 3);
+  EXPECT_EQ(own->seed, UINT64_MAX);
+  EXPECT_EQ(own->stops, std::vector<std::string>{"\n"});
+  EXPECT_FLOAT_EQ(record_with({{"temperature", 0}}, sampled).decoding->temperature, 0);
+  EXPECT_EQ(record_with({{"stop", {"a", "b"}}}).decoding->stops, (std::vector<std::string>{"a", "b"}));
+}
+
+json object_format(const json& schema) {
+  return {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"strict", true}, {"schema", schema}}}};
+}
+
+TEST(BatchLine, TheKeysOfAnObjectKeepTheirOrder) {
+  std::string line =
+      R"({"custom_id": "r", "body": {"messages": [{"role": "developer", "content": "Be brief."}, {"role":
+          "user", "content": "x"}], "response_format": {"type": "json_schema", "json_schema": {"name": "n",
+          "schema": {"type": "object", "properties": {"z": {"type": "string"}, "a": {"type": "integer"}, "k":
+          {"type": ["boolean", "null"]}}}}}}})";
+  std::erase(line, '\n');
+  const Record record = record_of(line);
+  EXPECT_EQ(record.dialog.system, "Be brief.");
+  ASSERT_NE(record.object, nullptr);
+  const std::vector<Attribute>& attributes = record.object->attributes;
+  ASSERT_EQ(attributes.size(), 3u);
+  EXPECT_EQ(attributes[0].name, "z");
+  EXPECT_FALSE(attributes[0].nullable);
+  EXPECT_EQ(attributes[1].name, "a");
+  EXPECT_EQ(attributes[1].type, ValueType::integer);
+  EXPECT_TRUE(attributes[2].nullable);
+  EXPECT_EQ(record_with({{"response_format", {{"type", "text"}}}}).object, nullptr);
 }
 
 TEST(BatchLine, WhatIsNotDoneHereIsNamed) {
-  EXPECT_EQ(reason_with({{"temperature", 0.5}}),
-            "body.temperature is 0.5, but the job's method.temperature is 0; a job uses one value for all "
-            "requests");
+  EXPECT_EQ(reason_with({{"temperature", -0.5}}), "body.temperature is -0.5, but must be from 0 to 1000");
+  EXPECT_EQ(reason_with({{"temperature", "hot"}}), "body.temperature is text, not a number");
+  EXPECT_EQ(reason_with({{"top_p", 0}}), "body.top_p must be above 0");
+  EXPECT_EQ(reason_with({{"seed", 1.5}}), "body.seed must be a whole number");
+  EXPECT_EQ(reason_with({{"top_k", -1}}), "body.top_k must be a whole number from 0");
   EXPECT_EQ(reason_with({{"n", 2}}), "body.n is 2; only 1 answer per request is supported");
   EXPECT_EQ(reason_with({{"tools", {{{"type", "function"}}}}}), "body.tools is not supported");
-  EXPECT_EQ(reason_with({{"stop", {"\n"}}}), "body.stop is not supported");
+  EXPECT_EQ(reason_with({{"stop", {"a", 1}}}), "body.stop is a number, not a text or a list of texts");
+  EXPECT_EQ(reason_with({{"stop", ""}}), "body.stop has an empty text");
+  EXPECT_EQ(reason_with({{"stop", {"a", "b", "c", "d", "e"}}}),
+            "body.stop has 5 entries; at most 4 are allowed");
   EXPECT_EQ(reason_with({{"logprobs", true}}), "body.logprobs is not supported");
   EXPECT_EQ(reason_with({{"response_format", {{"type", "json_object"}}}}),
-            "body.response_format must have the type text; no other is supported");
+            "body.response_format.type is \"json_object\"; use json_schema with the schema of a flat object, "
+            "or text");
+  const json flat{{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}};
+  EXPECT_EQ(reason_with({{"response_format", object_format(flat)}}), "none");
+  EXPECT_EQ(
+      reason_with({{"response_format", object_format(flat)}, {"stop", "x"}}),
+      "body.stop does not work with response_format json_schema, whose object ends by itself; remove it");
+  EXPECT_EQ(reason_with({{"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "n"}}}}}}),
+            "body.response_format.json_schema.schema is missing");
+  const auto property = [&](const json& schema) {
+    return reason_with(
+        {{"response_format", object_format({{"type", "object"}, {"properties", {{"size", schema}}}})}});
+  };
+  const std::string path = "body.response_format.json_schema.schema.properties.size";
+  EXPECT_EQ(property({{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}}),
+            path + ".anyOf is not supported, except for one type and null; give one type");
+  EXPECT_EQ(property({{"type", "object"}, {"properties", {{"w", {{"type", "number"}}}}}}),
+            path +
+                ".type: an object inside of the object is not supported; make its keys keys of the outer "
+                "one");
+  EXPECT_EQ(property({{"type", "string"}, {"pattern", "^.+$"}}),
+            path +
+                ".pattern: values cannot be decoded under it; use a pattern of letters, digits and classes "
+                "such as [A-Z]{2}-\\d{4}, or allow null, which stands for what does not match");
+  EXPECT_EQ(property({{"type", {"string", "null"}}, {"pattern", "^.+$"}}), "none");
   EXPECT_EQ(reason_with({{"max_tokens", 0}}), "body.max_tokens must be a whole number above 0");
   EXPECT_EQ(reason_with({{"max_tokens", 1.5}}), "body.max_tokens must be a whole number above 0");
   EXPECT_EQ(reason_for(json::array({user({{{"type", "text"}, {"text", "x"}}, {{"type", "image_url"}}})})),

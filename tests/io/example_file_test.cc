@@ -121,11 +121,11 @@ TEST_F(ExampleFile, RefusesWhatIsBroken) {
 }
 
 TEST_F(ExampleFile, RefusesValuesOfOtherKinds) {
-  for (const auto& [value, found] : {std::pair{R"({"a": 1})", "an object"}, std::pair{"true", "true"},
-                                     std::pair{R"([["a"]])", "a list in a list"}})
+  for (const auto& [value, found] :
+       {std::pair{R"({"a": 1})", "an object"}, std::pair{R"([["a"]])", "a list in a list"}})
     EXPECT_EQ(error(R"({"category": "Tea", "document": "a", "gold": {"Brand": )" + std::string(value) + "}}"),
               "examples.jsonl:1: task.examples: \"gold\": attribute \"Brand\" has " + std::string(found) +
-                  "; a value is text, a number, null or a list of these");
+                  "; a value is text, a number, true, false, null or a list of these");
 }
 
 TEST_F(ExampleFile, LeavesOutSpansThatTheDocumentDoesNotHold) {

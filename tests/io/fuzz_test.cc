@@ -45,6 +45,68 @@ TEST(Fuzz, SchemaFiles) {
   EXPECT_LT(refused, rounds);
 }
 
+const std::vector<std::string_view> kJsonSchemaWords = {
+    "{",          "}",          "[",           "]",
+    ",",          "\"",         "\"type\":",   "\"string\"",
+    "\"$ref\":",  "\"anyOf\":", "\"enum\":",   "null",
+    "\"items\":", "\"$defs\":", "\"const\":",  "\"pattern\":",
+    "\"object\"", "\"array\"",  "\"format\":", "\"date\"",
+    "#/$defs/",   "(",          ")*",          "|"};
+const std::string kJsonSchema =
+    R"-({"$defs": {"R": {"enum": ["light", "dark"], "type": "string"}}, "type": "object", "properties": {
+      "a": {"$ref": "#/$defs/R"}, "b": {"anyOf": [{"$ref": "#/$defs/R"}, {"type": "null"}]}, "c": {"type":
+      ["integer", "null"]}, "d": {"type": "string", "pattern": "^(a|b)[0-9]{2}$", "description": "d"}, "e":
+      {"type": "string", "format": "date"}, "f": {"type": "array", "items": {"type": "string"}}, "g":
+      {"const": "x"}, "h": {"allOf": [{"$ref": "#/$defs/R"}]}}})-";
+
+TEST(Fuzz, JsonSchemas) {
+  TempFolder folder;
+  const std::string own = R"({"categories": {"Tea": [{"name": "Brand", "type": "text"}]}})";
+  const FuzzCount count =
+      fuzz_target("json_schema", {kJsonSchema, own}, kJsonSchemaWords, [&](const auto& text) {
+        const Schema schema = read_schema(folder.write("s.json", text));
+        ASSERT_FALSE(schema.categories.empty());
+        for (const Category& category : schema.categories) EXPECT_FALSE(category.attributes.empty());
+      });
+  EXPECT_GT(count.read, 0);
+  EXPECT_GT(count.refused, 0);
+}
+
+TEST(Fuzz, Requests) {
+  TempFolder folder;
+  std::string schema = kJsonSchema;
+  std::erase(schema, '\n');
+  const std::string seed =
+      R"({"custom_id": "r", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages":
+      [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "u"}]}],
+      "temperature": 0.5, "top_p": 0.9, "seed": -3, "stop": ["a", "b"], "max_tokens": 7, "n": 1)";
+  std::string plain = seed + "}}";
+  std::string object = seed +
+                       R"(, "stop": null, "response_format": {"type": "json_schema", "json_schema": {"name":
+      "n", "schema": )" +
+                       schema + "}}}}";
+  std::erase(plain, '\n');
+  std::erase(object, '\n');
+  int64_t records = 0, rejects = 0;
+  fuzz([&](std::mt19937_64& random) {
+    Job job;
+    job.file = "job.yaml";
+    job.task.kind = TaskKind::chat;
+    job.input.format = "openai-batch";
+    job.input.id = "custom_id";
+    std::string line = mutate(random() % 2 ? plain : object, random, kJsonSchemaWords);
+    std::erase(line, '\n');
+    job.input.path = folder.write("b.jsonl", plain + "\n" + object + "\n" + line + "\n");
+    const CorpusRecords rows = read_all(job, nullptr);
+    EXPECT_GE(rows.records.size(), 2u) << (rows.rejects.empty() ? "" : rows.rejects[0].reason);
+    EXPECT_LE(rows.records.size() + rows.rejects.size(), 3u);
+    records += std::ssize(rows.records) - 2;
+    rejects += std::ssize(rows.rejects);
+  });
+  EXPECT_GT(records, 0);
+  EXPECT_GT(rejects, 0);
+}
+
 TEST(Fuzz, JsonLines) {
   TempFolder folder;
   const std::vector<std::string> seeds = {

@@ -47,6 +47,41 @@ TEST(SchemaFile, ReadsCategoriesInOrder) {
   EXPECT_NE(schema.find("Tea"), nullptr);
 }
 
+TEST(SchemaFile, ReadsAJsonSchema) {
+  TempFolder folder;
+  const std::string schema =
+      R"({"title": "Coffee", "type": "object", "properties": {"brand": {"type": "string"}, "bags":
+          {"anyOf": [{"type": "integer"}, {"type": "null"}], "description": "in the box"}}})";
+  const Schema read = read_schema(folder.write("s.json", schema));
+  ASSERT_EQ(read.categories.size(), 1u);
+  EXPECT_EQ(read.categories[0].name, "Coffee");
+  ASSERT_EQ(read.categories[0].attributes.size(), 2u);
+  EXPECT_EQ(read.categories[0].attributes[1].name, "bags");
+  EXPECT_EQ(read.categories[0].attributes[1].type, ValueType::integer);
+  EXPECT_EQ(read.categories[0].attributes[1].description, "in the box");
+  EXPECT_EQ(read_schema(folder.write("tea.json", R"({"properties": {"a": {"type": "string"}}})"))
+                .categories[0]
+                .name,
+            "tea")
+      << "without a title, the name of the file";
+  EXPECT_EQ(read_schema(folder.write("own.json", R"({"categories": {"Tea": [{"name": "Brand"}]}})"))
+                .categories[0]
+                .name,
+            "Tea")
+      << "a schema of sheaf's own may be JSON too";
+  const auto error = [&](const std::string& name, const std::string& text) {
+    const std::string path = folder.write(name, text);
+    const std::string message = error_of([&] { read_schema(path); });
+    EXPECT_TRUE(message.starts_with(path)) << message;
+    return message.substr(std::min(message.size(), path.size()));
+  };
+  EXPECT_EQ(error("e.json", R"({"properties": {"a": {"type": "string", "minLength": 1}}})"),
+            ": properties.a.minLength is not supported; remove it");
+  EXPECT_EQ(error("e.json", "[]"), ": a JSON Schema is an object");
+  EXPECT_EQ(error("e.yaml", schema), ": this looks like a JSON Schema; give it a name that ends in .json");
+  EXPECT_NE(error("e.json", R"({"a": 1, "a": 2})").find("\"a\""), std::string::npos);
+}
+
 TEST(SchemaFile, SpansMayBeFreed) {
   TempFolder folder;
   Schema schema = read_schema(folder.write("s.yaml", "categories:\n  A:\n    - {name: Brand, type: span}\n"));

@@ -35,6 +35,71 @@ TEST_F(ScoreCommand, TakesEveryFormOfPredictions) {
   EXPECT_EQ(score(squad() + scratch_.file("run")), wanted);
 }
 
+TEST_F(ScoreCommand, GoldMayBeColumnsOfTheJobsCorpus) {
+  write("schema.yaml",
+        "categories:\n  Tea: [{name: Brand}, {name: Bags, type: integer}, {name: Organic, type: boolean}]\n"
+        "  Pen: [{name: Brand}]\n");
+  write(
+      "corpus.jsonl",
+      "{\"sku\":1,\"kind\":\"Tea\",\"text\":\"x\",\"Brand\":\"Oak\",\"Bags\":20,\"maker\":\"Elm\",\"right\":"
+      "{\"Brand\":\"Oak\",\"Organic\":true}}\n"
+      "{\"sku\":2,\"kind\":\"Pen\",\"text\":\"y\",\"Brand\":null,\"Bags\":7,\"maker\":\"Elm\",\"right\":{}}\n"
+      "{\"sku\":3,\"kind\":\"Cup\",\"text\":\"a reject\",\"Brand\":\"Ash\"}\n");
+  const std::string job =
+      write("job.yaml",
+            "model: {path: none.gguf}\ninput: {path: corpus.jsonl, id: sku, category: kind, document: text}\n"
+            "task: {kind: extract, schema: schema.yaml}\noutput: {path: out}\n");
+  const std::string rows =
+      write("rows.jsonl",
+            "{\"id\":1,\"category\":\"Tea\",\"values\":{\"Brand\":\"Oak\",\"Bags\":25,\"Organic\":true}}\n"
+            "{\"id\":2,\"category\":\"Pen\",\"values\":{\"Brand\":\"Elm\"}}\n");
+  const std::string asked = "--metric attributes --job " + job + " --pred " + rows;
+  // Brand and Bags of the first, Brand of the second: right, wrong, invented.
+  json found = score(asked);
+  EXPECT_EQ(found["vc"], 1);
+  EXPECT_EQ(found["vw"], 1);
+  EXPECT_EQ(found["nv"], 1);
+  EXPECT_EQ(found["vn"].get<int>() + found["nn"].get<int>(), 0) << "a pen has no bags, and a reject no row";
+  found = score(asked + " --gold-column Brand=maker");
+  EXPECT_EQ(found["vc"], 1);
+  EXPECT_EQ(found["vw"], 1);
+  found = score(asked + " --gold-column right");
+  EXPECT_EQ(found["vc"], 2) << "true is a value too";
+  found = score(asked + " --gold-column right --gold-column Bags");
+  EXPECT_EQ(found["vc"].get<int>() + found["vw"].get<int>(), 3);
+  expect_refusal(asked + " --gold-column Brnd=maker",
+                 "--gold-column Brnd=maker: the schema has no attribute \"Brnd\"; did you mean \"Brand\"?");
+  expect_refusal(asked + " --gold-column makr", "makr");
+  expect_refusal(asked + " --gold-column text",
+                 "corpus.jsonl:1: no gold answers can be read: \"gold\" is not");
+  expect_refusal(
+      asked + " --set input.path=" + write("bare.jsonl", "{\"sku\":1,\"kind\":\"Tea\",\"text\":\"x\"}\n"),
+      "no column is named like an attribute of");
+  expect_refusal("--metric attributes --pred " + rows + " --gold-column Brand",
+                 "attributes needs --pred RUN and the right answers: --gold FILE, or --job JOB");
+  expect_refusal("--metric attributes --gold " + rows + " --pred " + rows + " --gold-column Brand",
+                 "--gold-column and --set work only with --job");
+}
+
+TEST_F(ScoreCommand, GoldAnswersMayBeAColumnToo) {
+  write("corpus.jsonl",
+        "{\"n\":1,\"c\":\"x\",\"q\":\"Who?\",\"right\":\"Ann\"}\n"
+        "{\"n\":2,\"c\":\"x\",\"q\":\"When?\",\"right\":[\"1994\",\"in 1994\"]}\n"
+        "{\"n\":3,\"c\":\"x\",\"q\":\"Why?\",\"right\":null}\n");
+  const std::string job =
+      write("job.yaml",
+            "model: {path: none.gguf}\ninput: {path: corpus.jsonl, id: n, context: c, question: q}\n"
+            "task: {kind: ask}\nmethod: {name: ippd}\noutput: {path: out}\n");
+  const std::string rows = write("rows.jsonl",
+                                 "{\"id\":1,\"answer\":\"Ann\"}\n{\"id\":2,\"answer\":\"in 1994\"}\n"
+                                 "{\"id\":3,\"answer\":\"so\"}\n");
+  const json found = score("--metric squad --job " + job + " --gold-column right --pred " + rows);
+  EXPECT_NEAR(found["exact"], 200.0 / 3, 1e-9);
+  EXPECT_EQ(found["NoAns_exact"], 0);
+  expect_refusal("--metric squad --job " + job + " --pred " + rows,
+                 "name the column of the right answers, one: --gold-column COLUMN");
+}
+
 TEST_F(ScoreCommand, AChoiceIsNamedByItsLetterOrItsText) {
   std::filesystem::create_directories(scratch_.file("race/high"));
   write("race/high/1.txt",

@@ -161,7 +161,8 @@ TEST_F(ScoreCommand, WritesTheScoresOfEveryItem) {
 TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   const std::string good = write("good.json", R"({"q1": "x"})");
   expect_refusal("--metric sqad --gold g --pred p", "unknown metric \"sqad\"; use one of squad, squad1");
-  expect_refusal("--metric squad --pred " + good, "needs --gold FILE and --pred FILE");
+  expect_refusal("--metric squad --pred " + good,
+                 "squad needs --pred RUN and the right answers: --gold FILE, or");
   expect_refusal(squad() + scratch_.file("nothing.json"), "nothing.json: no such file");
   expect_refusal(squad() + write("empty.json", "\n"), "empty.json: the file is empty; name a run's folder");
   const std::string other = "--metric squad --pred " + good + " --gold ";
@@ -173,15 +174,19 @@ TEST_F(ScoreCommand, RefusesWhatItCannotRead) {
   expect_refusal(other + write("some.json", "{\"a\": 1}"),
                  "some.json: the file has no gold answers; name a dataset");
   const std::string own = "--metric attributes --pred " + good + " --gold ";
+  expect_refusal(own + write("own.jsonl", R"({"code": 1, "kind": "Tea", "gold": {"Brand": "Oak"}})"),
+                 "own.jsonl:1: no gold answers can be read: no \"id\"; a row needs {\"id\", \"gold\": "
+                 "{attribute: value}} for "
+                 "attributes");
   expect_refusal(
-      own + write("own.jsonl", R"({"code": 1, "kind": "Tea", "gold": {"Brand": "Oak"}})"),
-      "own.jsonl:1: no gold answers can be read: no \"id\"; a row needs {\"id\", \"category\", \"gold\"}");
-  expect_refusal(own + write("kind.jsonl", R"({"sku": 1, "kind": "Tea", "gold": {"Brand": "Oak"}})"),
-                 "kind.jsonl:1: no gold answers can be read: no \"category\"; a row needs");
+      own + write("bare.jsonl", R"({"id": 1, "Brand": "Oak"})"),
+      "no \"gold\" or \"answers\"; a row needs {\"id\", \"gold\": {attribute: value}} for attributes, "
+      "or {\"id\", \"answers\": [...]} for questions; if the right values are columns of the job's "
+      "corpus, give --job JOB in place of --gold");
   expect_refusal(
       own + write("map.jsonl", R"({"id": 1, "category": "Tea", "gold": {"Brand": {"name": "Oak"}}})"),
       "map.jsonl:1: no gold answers can be read: \"gold\": attribute \"Brand\" has an object; a value is "
-      "text, a number, null or a list of these");
+      "text, a number, true, false, null or a list of these");
   expect_refusal(other + write("blank.jsonl", "\n"),
                  "blank.jsonl: the file has no gold answers; name a dataset");
   expect_refusal(

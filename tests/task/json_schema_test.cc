@@ -1,0 +1,135 @@
+#include "core/task/json_schema.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// What Pydantic 2 prints for a model.
+const char* const kCoffee = R"({
+  "$defs": {"Roast": {"enum": ["light", "medium", "dark"], "title": "Roast", "type": "string"}},
+  "description": "A coffee on sale.",
+  "properties": {
+    "brand": {"description": "the maker's name", "title": "Brand", "type": "string"},
+    "roast": {"anyOf": [{"$ref": "#/$defs/Roast"}, {"type": "null"}], "default": null},
+    "kind": {"$ref": "#/$defs/Roast", "description": "the kind"},
+    "old": {"allOf": [{"$ref": "#/$defs/Roast"}], "default": "dark"},
+    "ounces": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": null, "title": "Ounces"},
+    "bags": {"type": ["integer", "null"]},
+    "organic": {"default": false, "title": "Organic", "type": "boolean"},
+    "picked": {"format": "date", "title": "Picked", "type": "string"},
+    "lot": {"anyOf": [{"pattern": "^[A-Z]{2}-\\d{4}$", "type": "string"}, {"type": "null"}]},
+    "word": {"pattern": "[A-Z]", "type": "string"},
+    "unit": {"const": "oz", "title": "Unit", "type": "string"},
+    "grade": {"enum": ["A", "B", null]},
+    "notes": {"items": {"type": "string"}, "title": "Notes", "type": "array"}
+  },
+  "required": ["brand", "notes"], "title": "Coffee", "type": "object", "additionalProperties": false})";
+
+TEST(JsonSchema, ReadsWhatPydanticPrints) {
+  const std::vector<Attribute> attributes = read_json_schema(ordered_json::parse(kCoffee), "");
+  ASSERT_EQ(attributes.size(), 13u);
+  auto expect = [&, i = size_t{0}](const char* name, ValueType type, bool nullable) mutable {
+    EXPECT_EQ(attributes[i].name, name);
+    EXPECT_EQ(attributes[i].type, type) << name;
+    EXPECT_EQ(attributes[i].nullable, nullable) << name;
+    return attributes[i++];
+  };
+  const std::vector<std::string> roasts = {"light", "medium", "dark"};
+  EXPECT_EQ(expect("brand", ValueType::text, false).description, "the maker's name");
+  EXPECT_EQ(expect("roast", ValueType::enumeration, true).options, roasts);
+  const Attribute kind = expect("kind", ValueType::enumeration, false);
+  EXPECT_EQ(kind.options, roasts);
+  EXPECT_EQ(kind.description, "the kind");
+  EXPECT_EQ(expect("old", ValueType::enumeration, false).options, roasts);
+  expect("ounces", ValueType::number, true);
+  expect("bags", ValueType::integer, true);
+  EXPECT_EQ(expect("organic", ValueType::boolean, false).options,
+            (std::vector<std::string>{"true", "false"}));
+  expect("picked", ValueType::date, false);
+  const Attribute lot = expect("lot", ValueType::pattern, true);
+  EXPECT_TRUE(lot.pattern->matches("AB-1234"));
+  EXPECT_FALSE(lot.pattern->matches("xAB-1234"));
+  const Attribute word = expect("word", ValueType::pattern, false);
+  EXPECT_TRUE(word.pattern->matches("a word With one")) << "it may match anywhere";
+  EXPECT_FALSE(word.pattern->matches("a word"));
+  EXPECT_EQ(expect("unit", ValueType::enumeration, false).options, std::vector<std::string>{"oz"});
+  EXPECT_EQ(expect("grade", ValueType::enumeration, true).options, (std::vector<std::string>{"A", "B"}));
+  expect("notes", ValueType::list, false);
+}
+
+std::string error_of(const std::string& schema) {
+  try {
+    read_json_schema(ordered_json::parse(schema), "s");
+    return "none";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.fault(), Fault::input);
+    return error.what();
+  }
+}
+
+std::string property_error(const std::string& schema) {
+  return error_of(R"({"type": "object", "properties": {"a": )" + schema + "}}");
+}
+
+TEST(JsonSchema, NamesThePathOfWhatItCannotDo) {
+  EXPECT_EQ(error_of("[]"), "s: a schema must be an object, not []");
+  EXPECT_EQ(error_of(R"({"type": "array"})"), "s.type must be \"object\", not \"array\"");
+  EXPECT_EQ(error_of(R"({"type": "object"})"), "s.properties must be an object with at least one key");
+  EXPECT_EQ(error_of(R"({"anyOf": [], "properties": {"a": {"type": "string"}}})"),
+            "s.anyOf is not supported; a flat object with properties is");
+  EXPECT_EQ(property_error("true"), "s.properties.a: a schema must be an object, not true");
+  EXPECT_EQ(property_error("{}"), "s.properties.a: the type is missing");
+  EXPECT_EQ(property_error(R"({"type": "null"})"),
+            "s.properties.a.type: \"null\" is not supported; use string, number, integer, boolean or array");
+  EXPECT_EQ(property_error(R"({"type": ["string", "number"]})"),
+            "s.properties.a.type is not supported, except for one type and \"null\"; give one type");
+  EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})"),
+            "s.properties.a.anyOf is not supported, except for one type and null; give one type");
+  EXPECT_EQ(property_error(R"({"anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}]})"),
+            "s.properties.a.anyOf[0].minimum is not supported; remove it");
+  EXPECT_EQ(property_error(R"({"type": "string", "maxLength": 5})"),
+            "s.properties.a.maxLength is not supported; remove it");
+  EXPECT_EQ(property_error(R"({"type": "string", "format": "email"})"),
+            "s.properties.a.format: \"email\" is not supported; date is, or use a pattern");
+  EXPECT_EQ(property_error(R"({"type": "string", "pattern": "^a|b$"})"),
+            "s.properties.a.pattern: ^ or $ belongs to one side of the | only; put the alternatives in "
+            "parentheses");
+  EXPECT_EQ(property_error(R"-({"type": "string", "pattern": "^([(|]|b)[|]$"})-"), "none");
+  EXPECT_NE(property_error(R"-({"type": "string", "pattern": "(?=a)"})-").find("s.properties.a.pattern: "),
+            std::string::npos);
+  EXPECT_EQ(property_error(R"({"type": "array"})"),
+            "s.properties.a.items is missing; give {\"type\": \"string\"}");
+  EXPECT_EQ(property_error(R"({"type": "array", "items": {"type": "number"}})"),
+            "s.properties.a.items.type must be \"string\"; lists can only be of texts");
+  EXPECT_EQ(property_error(R"({"type": "array", "items": {"type": "string", "enum": ["a"]}})"),
+            "s.properties.a.items.enum is not supported; lists can only be of texts");
+  EXPECT_EQ(property_error(R"({"enum": [1, 2]})"),
+            "s.properties.a.enum: 1 is not supported; options can only be texts");
+  EXPECT_EQ(property_error(R"({"enum": ["x", "x"]})"),
+            "s.properties.a.enum: \"x\" appears twice; remove one");
+  EXPECT_EQ(
+      property_error(R"({"$ref": "other.json#/a"})"),
+      "s.properties.a.$ref: \"other.json#/a\" is not a part of $defs of this schema; only such references "
+      "can be followed");
+  EXPECT_EQ(property_error(R"({"$ref": "#/$defs/A", "minimum": 1})"),
+            "s.properties.a.minimum: minimum beside $ref is not supported; write it in one schema");
+  EXPECT_EQ(
+      error_of(R"({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}})"),
+      "s.properties.a.$ref: the references go in a circle");
+  EXPECT_EQ(property_error(R"({"type": "object", "properties": {}})"),
+            "s.properties.a.type: an object inside of the object is not supported; make its keys keys of the "
+            "outer one");
+}
+
+TEST(JsonSchema, TheWholeMayBeAReference) {
+  EXPECT_EQ(error_of(R"({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {"type": "string"}}}}})"),
+            "none");
+}
+
+}  // namespace
+}  // namespace sheaf
