@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "io/model/quantized_parts.h"
 
 namespace sheaf {
@@ -13,21 +17,31 @@ struct Int4 {
   std::optional<FileTensor> zeros;
 
   /// In a word of eight rows, AWQ has the even ones first.
-  static int awq_shift(int64_t row) {
+  static int awq_place(int64_t row) {
     constexpr int place[8] = {0, 4, 1, 5, 2, 6, 3, 7};
-    return 4 * place[row % 8];
+    return place[row % 8];
   }
 
-  /// Eight columns of a row from 8 `eighth` on, the first in the low bits.
+  /// Eight columns of a row from 8 `eighth` on, the first in the low bits. Not for AWQ.
   uint32_t word(int64_t row, int64_t eighth) const {
-    if (kind == Kind::gptq) return word_at(words, eighth * rows + row);
-    if (kind == Kind::packed_int4) return word_at(words, row * (cols / 8) + eighth);
-    uint32_t all = 0;
-    for (int64_t i = 0; i < 8; ++i) {
-      const uint32_t of_eight_rows = word_at(words, (eighth * 8 + i) * (rows / 8) + row / 8);
-      all |= (of_eight_rows >> awq_shift(row) & 15) << 4 * i;
+    return word_at(words, kind == Kind::gptq ? eighth * rows + row : row * (cols / 8) + eighth);
+  }
+  /// The same columns of the rows from 8 `rows_eighth` on, of AWQ.
+  std::array<uint32_t, 8> eight_words(int64_t rows_eighth, int64_t eighth) const {
+    std::array<uint32_t, 8> w{};  // by column
+    for (size_t i = 0; i < 8; ++i)
+      w[i] = word_at(words, (eighth * 8 + static_cast<int64_t>(i)) * (rows / 8) + rows_eighth);
+    // Turns them into words by row: in halves, quarters and eighths.
+    constexpr std::pair<size_t, uint32_t> kSteps[] = {{4, 0x0000ffff}, {2, 0x00ff00ff}, {1, 0x0f0f0f0f}};
+    for (const auto& [step, mask] : kSteps) {
+      for (size_t i = 0; i < 8; ++i) {
+        if (i & step) continue;
+        const uint32_t swapped = (w[i] >> 4 * step ^ w[i + step]) & mask;
+        w[i + step] ^= swapped;
+        w[i] ^= swapped << 4 * step;
+      }
     }
-    return all;
+    return w;
   }
   float scale(int64_t row, int64_t its_group) const {
     return float_at(scales, kind == Kind::packed_int4 ? row * groups + its_group : its_group * rows + row);
@@ -36,8 +50,8 @@ struct Int4 {
     if (!zeros) return 8;
     if (kind == Kind::packed_int4) return word_at(*zeros, row / 8 * groups + its_group) >> 4 * (row % 8) & 15;
     const uint32_t of_eight_rows = word_at(*zeros, its_group * (rows / 8) + row / 8);
-    const int shift = kind == Kind::awq ? awq_shift(row) : static_cast<int>(4 * (row % 8));
-    return (of_eight_rows >> shift & 15) + static_cast<uint32_t>(zero_offset);
+    const auto place = kind == Kind::awq ? awq_place(row) : static_cast<int>(row % 8);
+    return (of_eight_rows >> 4 * place & 15) + static_cast<uint32_t>(zero_offset);
   }
 };
 
@@ -54,9 +68,18 @@ class Int4Rows final : public StoredRows {
       for (int64_t i = 0; i < count; ++i) {
         std::byte* to = out + (i * blocks + b) * bytes;
         put_scale(to, parts_.scale(first + i, group), parts_.zero(first + i, group));
+        if (parts_.kind != Kind::awq)
+          for (int64_t w = 0; w < block_ / 8; ++w)
+            put_word(to, w, parts_.word(first + i, b * block_ / 8 + w));
+      }
+      if (parts_.kind != Kind::awq) continue;
+      for (int64_t eight = first / 8; eight * 8 < first + count; ++eight) {
+        const int64_t from = std::max(first, eight * 8), to = std::min(first + count, eight * 8 + 8);
         for (int64_t w = 0; w < block_ / 8; ++w) {
-          const uint32_t word = parts_.word(first + i, b * block_ / 8 + w);
-          std::memcpy(to + kScaleBytes + 4 * w, &word, sizeof word);
+          const auto words = parts_.eight_words(eight, b * block_ / 8 + w);
+          for (int64_t row = from; row < to; ++row)
+            put_word(out + ((row - first) * blocks + b) * bytes, w,
+                     words[static_cast<size_t>(Int4::awq_place(row))]);
         }
       }
     }
@@ -69,6 +92,10 @@ class Int4Rows final : public StoredRows {
   }
 
  private:
+  static void put_word(std::byte* block, int64_t index, uint32_t word) {
+    std::memcpy(block + kScaleBytes + 4 * index, &word, sizeof word);
+  }
+
   std::string name_;
   Int4 parts_;
   DType dtype_;
@@ -108,7 +135,7 @@ class SortedInt4Rows final : public StoredRows {
 
 /// The group of every column, where that is not simply the next ones together.
 std::optional<FileTensor> sorted_groups(const QuantizedParts& parts, const Int4& int4) {
-  if (!parts.has("g_idx")) return {};
+  if (int4.kind != Kind::gptq || !parts.has("g_idx")) return {};
   const FileTensor groups = parts.shaped("g_idx", {"I32", "U32"}, {parts.cols()});
   bool in_order = true;
   for (int64_t c = 0; c < parts.cols(); ++c) {
