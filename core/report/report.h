@@ -13,13 +13,11 @@ namespace sheaf {
 /// What a run did, how fast, and for how much. docs/report.md explains its JSON form.
 struct Report {
   std::string job, model, backend, method;
-  std::string chat;  ///< the name of the chat template
-  std::string date;  ///< when the run began: "2026-11-16T22:40:05Z"
-  struct Corpus {
-    std::string path;
-    int64_t limit = 0;   ///< records that the job reads at most; 0: all
-    std::string sha256;  ///< of what its files hold
-  } corpus;
+  std::string chat;           ///< the name of the chat template
+  std::string date;           ///< when the run began: "2026-11-16T22:40:05Z"
+  std::string corpus;         ///< its path
+  std::string corpus_sha256;  ///< of what its files hold
+  int64_t limit = 0;          ///< records of it that the job reads at most; 0: all
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();  ///< of the job, by section
   EngineStats engine;
   PipelineStats pipeline;

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/report/report.h"
 #include "core/text/json_reader.h"
+#include "core/text/spelling.h"
 #include "io/base/write_together.h"
 #include "io/jobs/run_job.h"
 
@@ -151,10 +152,10 @@ void Evaluation::add_group(size_t begin, size_t end) {
 void Evaluation::add_notes() {
   auto& notes = table_.notes;
   if (table_.differences)
-    notes.push_back(
-        fmt::format("n: questions or rows. 95 %: interval of the quality. p: paired test of its difference "
-                    "from {}. EM %: answers equal to those of {}.",
-                    eval_.baseline, eval_.baseline));
+    notes.push_back(fmt::format(
+        "n: questions or rows. Quality: from 0 to 100. 95 %: its interval. p: paired test of its difference "
+        "from {}. EM %: answers equal to those of {}.",
+        eval_.baseline, eval_.baseline));
   std::set<std::string> counts, decoding;
   size_t timed = 0;
   for (const EvalCell& cell : cells_) {
@@ -198,7 +199,8 @@ void Evaluation::add_notes() {
       if (!cell.lengths || cell.lengths->documents < dataset.lengths->documents)
         limits[cell.job.input.limit].insert(dataset.name);
   for (const auto& [limit, names] : limits)
-    notes.push_back(fmt::format("At most the first {} records of {}.", limit, fmt::join(names, ", ")));
+    notes.push_back(
+        fmt::format("At most the first {} of {}.", counted(limit, "record"), fmt::join(names, ", ")));
   for (size_t c = 0; c < cells_.size(); ++c) {
     const EvalRow& row = table_.rows[c];
     if (row.rejects > 0 || row.missing > 0)

@@ -191,7 +191,9 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.settings = fingerprint_.at("job");
   Sha256 corpus;
   for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
-  about.corpus = {job().input.path, job().input.limit, corpus.hex()};
+  about.corpus = job().input.path;
+  about.corpus_sha256 = corpus.hex();
+  about.limit = job().input.limit;
   about.page_size = options.page_size;
   about.kv_bytes_per_token = backend_->kv_bytes_per_token();
   about.usd_per_hour = job().cost.usd_per_hour;

@@ -66,6 +66,25 @@ TEST(EvalTable, TextIsAlignedAndHasThePaperBesideUs) {
             "One | note.\n");
 }
 
+TEST(EvalTable, ScoresHaveOneScale) {
+  EvalTable made = table();
+  EvalRow& share = made.rows[1];  // of a metric from 0 to 1
+  share.best = 1;
+  share.own.quality = 0.6425;
+  share.interval = Interval{0.6, 0.685};
+  share.paper.quality = 0.649;
+  share.paper_digits["quality"] = 3;
+  share.own.llm_f1 = 0.5;
+  const std::string text = eval_text(made), page = eval_html(made);
+  for (const std::string& shown : {text, page}) {
+    EXPECT_NE(shown.find("f1 64.25"), shown.rfind("f1 64.25")) << shown;
+    EXPECT_NE(shown.find("60.00-68.50"), shown.rfind("60.00-68.50")) << shown;
+    for (const char* cell : {"64.9", "50.00"}) EXPECT_NE(shown.find(cell), std::string::npos) << cell;
+    EXPECT_EQ(shown.find("0.6"), std::string::npos) << shown;
+  }
+  EXPECT_EQ(eval_json(made)["rows"][1]["quality"], 0.6425) << "data keep the metric's units";
+}
+
 TEST(EvalTable, MarkdownHasAsManyCellsInEveryLine) {
   const std::string text = eval_markdown(table());
   EXPECT_NE(text.find("| m | d | packed | 12 | 8 q/s | 62.04 | f1 64.25 |"), std::string::npos) << text;

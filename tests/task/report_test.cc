@@ -249,8 +249,8 @@ TEST(Comparison, OfDifferentCorporaNothingIsBest) {
   Report fast = made_up_report(100), slow = made_up_report(100);
   slow.total_seconds *= 2;
   for (const auto& change :
-       std::vector<std::function<void(Report&)>>{[](Report& report) { report.corpus.sha256 = "other"; },
-                                                 [](Report& report) { report.corpus.limit = 9; }}) {
+       std::vector<std::function<void(Report&)>>{[](Report& report) { report.corpus_sha256 = "other"; },
+                                                 [](Report& report) { report.limit = 9; }}) {
     Report other = fast;
     change(other);
     const std::vector<NamedReport> runs = {{"out/slow", report_json(slow)}, {"out/fast", report_json(other)}};
