@@ -10,7 +10,6 @@ namespace {
 constexpr int kRows = 128, kCols = 256, kThreads = 256;
 constexpr int kDepth = 64;  // summed columns of a stage, a byte each
 constexpr int kStages = 4;
-constexpr int kTogether = 8;  // tiles down that are computed side by side, for the cache
 constexpr int kStageBytes = (kRows + kCols) * kDepth;
 static_assert(kCols / 2 == kFp8Block, "gated values of a tile share a scale");
 
@@ -23,6 +22,8 @@ struct Factors {
 };
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+constexpr int kTogether = 8;  // tiles down that are computed side by side, for the cache
+
 /// Where 16 bytes of a row of a stage lie: rows are spread over the banks.
 __device__ int place(int row, int unit) {
   return row * kDepth + (unit ^ (row / 2 % 4)) * 16;
