@@ -1,6 +1,6 @@
 #include "core/estimate/estimate_head.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/report/svg_plot.h"
 #include "core/text/printable.h"
@@ -24,13 +24,12 @@ std::string choice_tiles(const std::vector<SweepRow>& rows) {
   std::string out;
   for (const SweepRow& row : rows) {
     if (!row.estimate || (row.mark.empty() && rows.size() > 1)) continue;
-    std::string on;
-    for (const std::string& value : row.values) on += (on.empty() ? "" : ", ") + value;
+    const std::string on = fmt::format("{}", fmt::join(row.values, ", "));
     const std::string time = time_text(row.estimate->total_seconds());
     const std::string mark = row.mark.empty() ? "" : row.mark + ": ";
-    out += row.estimate->price
-               ? tile(money_range(*row.estimate, row.estimate->usd_per_hour()), mark + on + ", " + time)
-               : tile(time, mark + on);
+    out += row.estimate->price ? tile(money_range(*row.estimate, row.estimate->usd_per_hour()),
+                                      fmt::format("{}{}, {}", mark, on, time))
+                               : tile(time, mark + on);
   }
   return out;
 }

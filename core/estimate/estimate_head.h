@@ -21,7 +21,7 @@ struct EstimateHead {
   /// What to do about prices past six months; empty: they are newer.
   std::string warning() const;
   std::string text() const;
-  std::string html(const std::vector<SweepRow>& rows) const;
+  std::string html(const std::vector<SweepRow>& sweep) const;
 };
 
 }  // namespace sheaf

@@ -187,12 +187,12 @@ std::string date_text(std::string date) {
 void add_settings(const std::string& name, const ordered_json& value, std::string& out) {
   if (value.is_object()) {
     for (const auto& [key, each] : value.items())
-      add_settings(name.empty() ? key : name + "." + key, each, out);
+      add_settings(name.empty() ? key : fmt::format("{}.{}", name, key), each, out);
     return;
   }
-  if (value.empty() || value == "" || value == 0 || value == false) return;
-  out += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name),
-                     escaped(value.is_string() ? value.get<std::string>() : value.dump()));
+  const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+  if (value.empty() || shown.empty() || value == 0 || value == false) return;
+  out += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(shown));
 }
 
 std::string settings_html(const ordered_json& settings) {
