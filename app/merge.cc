@@ -5,6 +5,7 @@
 #include "app/commands.h"
 #include "app/signals.h"
 #include "app/terminal.h"
+#include "core/text/spelling.h"
 #include "io/run_folder/merge_shards.h"
 
 namespace sheaf {
@@ -25,9 +26,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
     outlive_readers();
     const Merged merged = merge_shards(real_files(), options->out, options->shards);
     if (!merged.notice.empty()) print_note(merged.notice);
-    print_line(fmt::format("{}{} rows in {} files, {} rejects in {}",
-                           merged.was_finished ? "already merged: " : "", merged.rows, merged.files,
-                           merged.rejects, options->out));
+    print_line(fmt::format("{}{} in {}, {} in {}", merged.was_finished ? "already merged: " : "",
+                           counted(merged.rows, "row"), counted(merged.files, "file"),
+                           counted(merged.rejects, "reject"), options->out));
     if (!flush_output()) forgive_output();  // the result is in the folder
     exit_code = merged.rejects > 0 ? 1 : 0;
   });

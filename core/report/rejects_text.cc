@@ -58,8 +58,10 @@ void check_not_lost(const std::string& corpus, int64_t rejects, int64_t records,
   if (rejects < records) return;
   if (records == 0)
     refuse("{}: the corpus has no records; check input.path, or add --allow-empty if that is right", corpus);
-  refuse("{}: {} rejected, and no row was written: {}{}; fix the corpus or the job, or add --allow-empty",
-         corpus, records == 1 ? "its only record was" : fmt::format("all {} records were", records),
+  refuse("{}: {} rejected: {}{}; fix the corpus or the job, or add --allow-empty", corpus,
+         records == 1   ? "its only record was"
+         : records == 2 ? "both records were"
+                        : fmt::format("all {} records were", records),
          fmt::join(common_reasons(reasons), "; "), where.empty() ? "" : "; all are in " + where);
 }
 

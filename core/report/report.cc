@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/value.h"
+#include "core/text/spelling.h"
 
 namespace sheaf {
 namespace {
@@ -116,21 +117,21 @@ std::string report_text(const ordered_json& report) {
   const auto whole = [&](const char* path) {
     return report.at(ordered_json::json_pointer(path)).get<int64_t>();
   };
-  std::string text =
-      fmt::format("{} rows, {} answers, {} rejects in {:.1f} s: {:.2f} rows/s\n", whole("/rows"),
-                  whole("/answers"), whole("/rejects"), number("/seconds/total"), number("/rows_per_second"));
+  std::string text = fmt::format("{}, {}, {} in {:.1f} s: {:.2f} rows/s\n", counted(whole("/rows"), "row"),
+                                 counted(whole("/answers"), "answer"), counted(whole("/rejects"), "reject"),
+                                 number("/seconds/total"), number("/rows_per_second"));
   if (const auto reused = report.value("reused", int64_t{0}); reused > 0) {
     const double saved = report.at("cost").value("usd_saved", 0.0);
     text +=
-        fmt::format("  reused   {} answers that were known ({:.1f} % of all){}\n", reused,
+        fmt::format("  reused   {} already known ({:.1f} % of all){}\n", counted(reused, "answer"),
                     100 * ratio(static_cast<double>(reused), static_cast<double>(reused + whole("/answers"))),
                     saved > 0 ? fmt::format("; saved about ${:.4f}", saved) : "");
   }
   if (whole("/sessions") > 1) text += fmt::format("  sessions {}, all counted here\n", whole("/sessions"));
   if (whole("/rows_uncounted") + whole("/rejects_uncounted") > 0)
-    text += fmt::format(
-        "  missing  {} rows and {} rejects of a session that was killed before it saved its counts\n",
-        whole("/rows_uncounted"), whole("/rejects_uncounted"));
+    text +=
+        fmt::format("  missing  {} and {} of a session that was killed before it saved its counts\n",
+                    counted(whole("/rows_uncounted"), "row"), counted(whole("/rejects_uncounted"), "reject"));
   text +=
       fmt::format("  tokens   {} computed ({} prompt, {} decoded); one prompt per question: {} ({:.1f}x)\n",
                   whole("/tokens/computed"), whole("/tokens/prefill"), whole("/tokens/decode"),

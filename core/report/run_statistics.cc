@@ -50,7 +50,8 @@ std::string reason_kind(std::string_view reason) {
     if (reason[i] == '"') {
       const size_t end = reason.find('"', i + 1);
       if (end != std::string_view::npos) {
-        kind += "\"…\"";
+        // A column's name says what is wrong; other quotes are a record's own words.
+        kind += kind.ends_with("column ") ? reason.substr(i, end - i + 1) : "\"…\"";
         i = end;
         continue;
       }

@@ -288,30 +288,39 @@ std::string valid_utf8(std::string_view text) {
 }
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
-  text = text.substr(0, text.find('\n'));
+  const size_t line = text.find('\n');
+  text = text.substr(0, line);
   const size_t end = literal_end(text);
   text = trim(text.substr(0, end));
-  if (end == std::string_view::npos && !text.empty() && text.back() == ',')
-    text = trim(text.substr(0, text.size() - 1));
+  const bool comma = end == std::string_view::npos && !text.empty() && text.back() == ',';
+  if (comma) text = trim(text.substr(0, text.size() - 1));
   if (text.empty()) return {nullptr, cut ? kCut : "the model wrote nothing"};
-  if (const auto literal = read_literal(text)) return value_of(attribute, *literal);
-
-  const std::string broken = cut && end == std::string_view::npos ? kCut : "not written as JSON";
+  const bool open = cut && end == std::string_view::npos && line == std::string_view::npos && !comma;
+  if (const auto literal = read_literal(text)) {
+    RowAnswer value = value_of(attribute, *literal);
+    // More digits could have followed.
+    if (open && literal->kind == Literal::Kind::number) value.note = kCut;
+    return value;
+  }
   if (text.front() == '{') return {nullptr, "an object: " + in_quotes(text)};
   RowAnswer value;
   if (text.front() == '[') {
     const auto list = read_open_list(text);
     if (!list) return {nullptr, "not a list: " + in_quotes(text)};
     value = value_of(attribute, *list);
-  } else if (const auto open = text.front() == '"' ? read_open_string(text) : std::nullopt) {
-    value = value_of(attribute, *open);
+  } else if (const auto begun = text.front() == '"' ? read_open_string(text) : std::nullopt) {
+    value = value_of(attribute, *begun);
   } else {
     // A string that holds a bad escape or a quote of its own, or a text without quotes.
     if (text.front() == '"') text.remove_prefix(1);
     if (!text.empty() && text.back() == '"') text.remove_suffix(1);
     value = read_text_value(attribute, text);
   }
-  if (value.note.empty()) value.note = broken;
+  // What is wrong with a value that was cut is that.
+  if (open)
+    value.note = kCut;
+  else if (value.note.empty())
+    value.note = "not written as JSON";
   return value;
 }
 

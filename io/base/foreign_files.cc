@@ -25,27 +25,36 @@ std::string shell_word(const std::string& text) {
 }
 
 /// The name of the converted file, which must not be that of the file itself.
-std::string converted_name(const std::string& path) {
+std::string converted_name(fs::path path) {
+  if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
   const fs::path lines = fs::path(path).replace_extension(".jsonl");
   return shell_word(lines == path ? fs::path(path).replace_extension(".new.jsonl").string() : lines.string());
+}
+
+/// A shell line in which `command` reads the file, unpacked.
+std::string reading(const std::string& command, const std::string& path) {
+  const std::string file = shell_word(path), to = converted_name(path);
+  if (path.ends_with(".gz")) return fmt::format("zcat {} | {} > {}", file, command, to);
+  if (path.ends_with(".zst")) return fmt::format("zstd -dc {} | {} > {}", file, command, to);
+  return fmt::format("{} < {} > {}", command, file, to);
 }
 
 std::string convert_csv(const std::string& path, char separator) {
   const std::string more = separator == '\t'  ? ", delimiter='\\t'"
                            : separator == ';' ? ", delimiter=';'"
                                               : "";
-  return fmt::format(
-      "convert it: python3 -c \"import csv, json, sys; sys.stdin.reconfigure(encoding='utf-8-sig'); "
-      "[print(json.dumps(row)) for row in csv.DictReader(sys.stdin{})]\" < {} > {}",
-      more, shell_word(path), converted_name(path));
+  return "convert it: " +
+         reading(
+             fmt::format("python3 -c \"import csv, json, sys; sys.stdin.reconfigure(encoding='utf-8-sig'); "
+                         "[print(json.dumps(row)) for row in csv.DictReader(sys.stdin{})]\"",
+                         more),
+             path);
 }
 
 std::string convert_array(const std::string& path) {
-  return fmt::format(
-      "convert it: python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\" "
-      "< "
-      "{} > {}",
-      shell_word(path), converted_name(path));
+  return "convert it: " +
+         reading("python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\"",
+                 path);
 }
 
 std::string convert_excel(const std::string& path) {
@@ -60,7 +69,25 @@ std::string convert_utf16(const std::string& path, std::string_view encoding) {
                      converted_name(path));
 }
 
+/// How to fetch what a URL of Hugging Face names: OWNER/NAME, and perhaps more.
+std::string fetch_advice(std::string_view url) {
+  for (const std::string_view head : {"https://huggingface.co/", "hf://"}) {
+    if (!url.starts_with(head)) continue;
+    url.remove_prefix(head.size());
+    const bool dataset = url.starts_with("datasets/");
+    if (dataset) url.remove_prefix(9);
+    const size_t slash = url.find('/');
+    if (slash == std::string_view::npos) return {};
+    const size_t end = std::min(url.find('/', slash + 1), url.size());
+    return fmt::format("hf download {}{} --local-dir {}", shell_word(std::string(url.substr(0, end))),
+                       dataset ? " --repo-type dataset" : "",
+                       shell_word(std::string(url.substr(slash + 1, end - slash - 1))));
+  }
+  return {};
+}
+
 std::string copy_advice(const std::string& url) {
+  if (std::string fetch = fetch_advice(url); !fetch.empty()) return fetch;
   const std::string word = shell_word(url);
   if (url.starts_with("s3://")) return fmt::format("aws s3 cp {} .", word);
   if (url.starts_with("gs://")) return fmt::format("gcloud storage cp {} .", word);

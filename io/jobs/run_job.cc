@@ -151,16 +151,21 @@ std::optional<RunEnd> JobRun::open() {
   if (!folder_->notice().empty()) listener_.note(folder_->notice());
   position_before_ = folder_->position();
   if (position_before_ > shard_.first)
-    listener_.note(fmt::format("resuming after {} rows and {} rejects in {}", folder_->rows(),
-                               folder_->rejects(), folder_path()));
+    listener_.note(fmt::format("resuming after {} and {} in {}", counted(folder_->rows(), "row"),
+                               counted(folder_->rejects(), "reject"), folder_path()));
   return std::nullopt;
 }
 
 void JobRun::open_folder() {
   settle_restart(real_files(), job().output.path);
+  const std::string other = unfinished_restart(job().output.path);
   if (settings_.restart) {
     restart_.emplace(real_files(), settle_path(job().output.path), settings_.keep_previous);
-  } else if (const std::string other = unfinished_restart(job().output.path); !other.empty()) {
+    if (!other.empty() && !restart_->is_begun(fingerprint_))
+      listener_.note(fmt::format(
+          "{} held an unfinished restart with other settings or another corpus; this one replaces it",
+          other));
+  } else if (!other.empty()) {
     listener_.note(fmt::format("{} holds a restart that is not finished; add --restart to resume it", other));
   }
   folder_.emplace(real_files(), folder_options());
@@ -173,8 +178,9 @@ RunEnd JobRun::finished_before() {
   if (restart_)
     restart_->swap();  // which the session that finished it did not come to
   else
-    listener_.note(fmt::format("{} is already finished: {} rows, {} rejects; use --restart to run it again",
-                               job().output.path, folder_->rows(), folder_->rejects()));
+    listener_.note(fmt::format("{} is already finished: {}, {}; use --restart to run it again",
+                               job().output.path, counted(folder_->rows(), "row"),
+                               counted(folder_->rejects(), "reject")));
   const std::string path = job().output.path + "/report.json";
   if (file_size(path)) end.report = read_report_file(path);
   return end;

@@ -154,7 +154,13 @@ void settle_restart(FileLayer& files, const std::string& folder) {
 
 std::string unfinished_restart(const std::string& folder) {
   const std::string building = building_of(real_folder(folder));
-  return file_size(mark_of(building)) ? building : std::string();
+  if (!file_size(mark_of(building))) return {};
+  // One that failed before its first answer is not worth a word.
+  const auto holds_answers = [&](const std::string& name) {
+    return (name.starts_with("rows-") || name.starts_with("answers.log")) &&
+           file_size(fmt::format("{}/{}", building, name)).value_or(0) > 0;
+  };
+  return std::ranges::any_of(list_folder(building), holds_answers) ? building : std::string();
 }
 
 }  // namespace sheaf

@@ -33,7 +33,7 @@ class Restart {
 /// Ends an exchange that was cut short, so that the folder is there and holds one whole run.
 void settle_restart(FileLayer& files, const std::string& folder);
 
-/// Where a restart of the run in a folder was begun and is not finished; empty: nowhere.
+/// Where a restart of the run in a folder has answers and is not finished; empty: nowhere.
 std::string unfinished_restart(const std::string& folder);
 
 }  // namespace sheaf

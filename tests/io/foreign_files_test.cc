@@ -62,6 +62,13 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
     EXPECT_EQ(download_advice(name), "") << name;
   EXPECT_EQ(describe_missing("/no/such"), "no such file or folder: /no/such");
   EXPECT_NE(describe_missing("gs://a/b").find("gcloud storage cp gs://a/b ."), std::string::npos);
+  EXPECT_NE(describe_missing("https://huggingface.co/Qwen/Qwen3-1.7B/tree/main")
+                .find(": hf download Qwen/Qwen3-1.7B --local-dir Qwen3-1.7B"),
+            std::string::npos);
+  EXPECT_NE(describe_missing("hf://datasets/a/b").find(": hf download a/b --repo-type dataset --local-dir b"),
+            std::string::npos);
+  EXPECT_NE(describe_foreign("x.jsonl.gz", "id,title\n1,a\n").find("zcat x.jsonl.gz | python3 "),
+            std::string::npos);
   EXPECT_NE(describe_missing("s3://a/b;rm x").find("aws s3 cp 's3://a/b;rm x' ."), std::string::npos);
   EXPECT_EQ(describe_missing("hf://a/b"),
             "hf://a/b: sheaf reads local files only; copy it to this machine first");

@@ -145,7 +145,7 @@ TEST(Report, KindOfAReasonKeepsNamesAndDropsNumbers) {
   EXPECT_EQ(reason_kind("not valid UTF-8 at byte 40"), "not valid UTF-8 at byte N");
   EXPECT_EQ(reason_kind("rows 13-27 cannot be read"), "rows N-N cannot be read");
   EXPECT_EQ(reason_kind("int64 is no text"), "int64 is no text");
-  EXPECT_EQ(reason_kind("column \"a 1\" is \"b\", 7"), "column \"…\" is \"…\", N");
+  EXPECT_EQ(reason_kind("column \"a 1\" is \"b\", 7"), "column \"a 1\" is \"…\", N");
   EXPECT_EQ(reason_kind("an open \" quote"), "an open \" quote");
   EXPECT_EQ(reason_kind(""), "");
 }

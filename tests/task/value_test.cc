@@ -98,6 +98,9 @@ TEST(Value, ReadsWhatModelsWrite) {
       {kText, " {\"a\": 1},\n", false, nullptr, true},
       {kText, " \"Dies\" and more\n", false, "Dies", false},
       {kNumber, " 12,\n", false, 12, false},
+      {kNumber, " 72", true, 72, true},
+      {kNumber, " 7200\n", true, 7200, false},
+      {kNumber, " \"72\"", true, 72, false},
       {kNumber, " 12.5\n", false, 12.5, false},
       {kNumber, " \"1,200 g\",\n", false, 1200, false},
       {kNumber, " \"about .5 oz\",\n", false, 0.5, false},
@@ -137,6 +140,19 @@ TEST(Value, ReadsWhatModelsWrite) {
     const RowAnswer value = read_value(c.attribute, c.text, c.cut);
     EXPECT_EQ(json_of(value), c.value) << c.text;
     EXPECT_EQ(!value.note.empty(), c.noted) << c.text << ": " << value.note;
+  }
+}
+
+TEST(Value, ACutValueIsNotedAsCutWhateverElseIsWrongWithIt) {
+  for (const auto& [attribute, text] : {std::pair{&kNumber, " 72"},
+                                        {&kDate, " \"20"},
+                                        {&kPattern, " \"A"},
+                                        {&kText, " \""},
+                                        {&kEnum, " \"dar"}}) {
+    RowAnswer answer = read_value(*attribute, text, true);
+    EXPECT_EQ(answer.note, "cut at the length limit") << text;
+    drop_cut_value(answer);
+    EXPECT_FALSE(is_found(answer.value)) << text;
   }
 }
 
