@@ -70,8 +70,8 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
   EXPECT_NE(describe_foreign("x.jsonl.gz", "id,title\n1,a\n").find("zcat x.jsonl.gz | python3 "),
             std::string::npos);
   EXPECT_NE(describe_missing("s3://a/b;rm x").find("aws s3 cp 's3://a/b;rm x' ."), std::string::npos);
-  EXPECT_EQ(describe_missing("hf://a/b"),
-            "hf://a/b: sheaf reads local files only; copy it to this machine first");
+  EXPECT_EQ(describe_missing("ftp://a/b"),
+            "ftp://a/b: sheaf reads local files only; copy it to this machine first");
 }
 
 TEST(ForeignFiles, AnyBytesAreLookedAt) {
