@@ -50,9 +50,9 @@ WeightKind kind_for(const Model& model, const CudaOptions& options) {
   const bool can_pack = can_stay_packed(model);
   if (options.weights == WeightStorage::packed && !can_pack)
     refuse(
-        "model.weights: packed works neither with an adapter, which is merged into the weights, nor with "
-        "rows "
-        "that are no multiples of 8, nor with GPTQ's sorted columns (desc_act); use expanded");
+        "model.weights: packed does not work with an adapter, with rows whose length is not a multiple of 8, "
+        "or "
+        "with GPTQ's sorted columns (desc_act); set model.weights: expanded");
   if (options.weights == WeightStorage::packed ||
       (options.weights == WeightStorage::automatic && can_pack && !fits(false))) {
     if (fits(true)) return {options.fp8, true};

@@ -23,4 +23,8 @@ enum class DType : uint8_t {
   nf4
 };
 
+constexpr bool is_e4m3(DType dtype) {
+  return dtype == DType::e4m3_32 || dtype == DType::e4m3_128;
+}
+
 }  // namespace sheaf

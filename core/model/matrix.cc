@@ -137,7 +137,7 @@ void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
 
 void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const {
   check_rows(first, count);
-  const bool narrow = (dtype == DType::e4m3_32 || dtype == DType::e4m3_128) && !adapter;
+  const bool narrow = is_e4m3(dtype) && !adapter;
   std::vector<std::byte> buffer;
   std::vector<float> values;
   for (int64_t done = 0; done < count; done += kRowsAtOnce) {

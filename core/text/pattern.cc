@@ -95,7 +95,9 @@ class PatternReader {
       return group;
     }
     if (c == '*' || c == '+' || c == '?' || c == '{')
-      refuse_here("there is nothing before it to repeat; to match the character itself, write \\ before it");
+      refuse_here(
+          "it repeats what stands before it, but nothing does; to match the character itself, write \\ "
+          "before it");
     if (c == '^' || c == '$') refuse_here("^ and $ can only stand at the ends; write \\ before it");
     if (c == '[') return {class_of()};
     if (c == '.') {

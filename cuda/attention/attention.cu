@@ -28,6 +28,7 @@
 //
 // Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
 #include "cuda/attention/attention.h"
+#include "cuda/base/async_copies.h"
 #include "cuda/base/device_math.h"
 
 namespace sheaf::cuda {
@@ -35,25 +36,6 @@ namespace {
 
 constexpr int kKeys = 64;  // of a stage
 
-/// Copies 16 bytes, or writes zeros where `valid` is false.
-__device__ void copy16(void* to, const void* from, bool valid) {
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-               "r"(bytes));
-}
-__device__ void commit_copies() {
-  asm volatile("cp.async.commit_group;");
-}
-template <int pending>
-__device__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(pending));
-}
-
-__device__ void load4(uint32_t (&r)[4], const void* from) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(from)));
-}
 __device__ void load4_transposed(uint32_t (&r)[4], const void* from) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

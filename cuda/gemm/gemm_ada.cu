@@ -1,7 +1,7 @@
 // Products of e4m3 with what follows them, for GPUs that have the matrix instruction but not Hopper's units:
 // Ada, and those after Hopper. A block takes a tile of 128 × 256, eight warps of 64 × 64 each; stages of 64
 // summed columns come by asynchronous copies into a ring of four, 96 kB.
-#include "cuda/base/device_math.h"
+#include "cuda/base/async_copies.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {
@@ -29,14 +29,6 @@ __device__ int place(int row, int unit) {
   return row * kDepth + (unit ^ (row / 2 % 4)) * 16;
 }
 
-/// Sixteen bytes, or zeros where there are none.
-__device__ void copy_unit(uint8_t* to, const e4m3* from, bool there) {
-  const int bytes = there ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-               "r"(bytes)
-               : "memory");
-}
-
 __device__ void bring(const Factors& factors, uint8_t* stage, int first_row, int first_col, int first_k) {
   constexpr int kUnits = kDepth / 16;
 #pragma unroll
@@ -46,17 +38,9 @@ __device__ void bring(const Factors& factors, uint8_t* stage, int first_row, int
     const int from = input ? first_row + row : first_col + row - kRows;
     const bool there = at < factors.k && from < (input ? factors.m : factors.n);
     const e4m3* matrix = input ? factors.in : factors.weight;
-    copy_unit(stage + place(row, unit), matrix + (there ? int64_t{from} * factors.k + at : 0), there);
+    copy16(stage + place(row, unit), matrix + (there ? int64_t{from} * factors.k + at : 0), there);
   }
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/// Four 8 × 16-byte matrices; each lane names one row.
-__device__ void load4(uint32_t (&r)[4], const uint8_t* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
-               : "memory");
+  commit_copies();
 }
 
 __device__ void multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
@@ -185,12 +169,12 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_kernel(Factors factors, 
     if (stage < stages)
       bring(factors, ring + stage % kStages * kStageBytes, first_row, first_col, stage * kDepth);
     else
-      asm volatile("cp.async.commit_group;" ::: "memory");  // so that groups count stages
+      commit_copies();  // so that groups count stages
   };
   for (int stage = 0; stage < kStages - 1; ++stage) fetch(stage);
   Sums sum{};
   for (int stage = 0; stage < stages; ++stage) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 2) : "memory");
+    wait_copies<kStages - 2>();
     __syncthreads();
     fetch(stage + kStages - 1);
     multiply_stage(sum, ring + stage % kStages * kStageBytes, warp_row, warp_col, lane);

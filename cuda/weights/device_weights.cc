@@ -76,14 +76,12 @@ void find_scales(DeviceLayer& layer) {
   for (DeviceMatrix* matrix : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) find_scales(*matrix);
 }
 
-bool is_e4m3(const Matrix& matrix) {
-  return matrix.dtype == DType::e4m3_32 || matrix.dtype == DType::e4m3_128;
-}
 /// Whether matrices that lie in one are stored as their file has them. What is e4m3 there and here is as
 /// small either way.
 bool stay_packed(WeightKind kind, std::initializer_list<const Matrix*> matrices) {
-  return kind.packed &&
-         !(kind.fp8 && std::ranges::all_of(matrices, [](const Matrix* matrix) { return is_e4m3(*matrix); }));
+  return kind.packed && !(kind.fp8 && std::ranges::all_of(matrices, [](const Matrix* matrix) {
+                            return is_e4m3(matrix->dtype);
+                          }));
 }
 
 /// Makes room on the device for every weight first, then streams all of them.
