@@ -13,7 +13,8 @@ namespace {
 /// Tokens that the case computes for some records, the instruction that prompts share left out.
 double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
-  const bool shared = find_method(asked.method.name).shares;
+  const Method& method = find_method(asked.method.name);
+  const bool shared = method.shares;
   size_t tokens = 0;
   std::set<const Tokens*, decltype([](const Tokens* a, const Tokens* b) { return *a < *b; })> seen;
   for (const ReadyRecord& record : records) {
@@ -21,11 +22,11 @@ double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked
     if (!record.refused.empty() ||
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
       continue;
-    const size_t chains = 1 + parts.experts.size();
+    const size_t chains = 1 + (method.wording.fused ? parts.experts.size() : 0);
     size_t document = parts.document_tokens() + parts.bin->opening.size();
     if (too_long == TooLong::truncate)
       document = std::min(document, static_cast<size_t>(asked.config.context));
-    if (shared && (chains > 1 || seen.insert(&parts.document).second)) tokens += document;
+    if (shared && (!parts.experts.empty() || seen.insert(&parts.document).second)) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
       int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
       if (!question.allowed && answer_tokens > 0) answer = std::min(answer, answer_tokens);

@@ -1,8 +1,18 @@
 #include "core/methods/builder.h"
 
+#include "core/base/error.h"
 #include "core/base/random_stream.h"
 
 namespace sheaf {
+
+void check_experts(const RecordParts& record, std::string_view method) {
+  if (record.experts.empty())
+    refuse(
+        "the method {} reads the documents of a record one by one, but these records have only one; set "
+        "input.documents",
+        method);
+}
+
 Slot make_slot(const RecordParts& record, size_t question) {
   const QuestionParts& parts = record.questions()[question];
   Slot slot;

@@ -2,7 +2,7 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/job/job.h"
@@ -24,7 +24,7 @@ struct Builder {
   /// Appends the stacks of `records`, which share one bin.
   std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
   bool chains = false;   ///< the questions of a record stand one behind the other, not side by side
-  bool experts = false;  ///< a record has several documents, each in a chain of its own
+  bool experts = false;  ///< a record has several documents, which do not see each other
   AnswerScope scope = AnswerScope::question;
 };
 
@@ -53,6 +53,14 @@ void build_positional(std::span<const RecordParts> records, bool joint, std::vec
 /// the same ones. `pced`.
 void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out);
+
+/// One stack per record: documents that see the instruction but not each other, all at the same positions;
+/// a question follows the longest and sees them all. Equal ones of a record are one. `shared` as above.
+/// `ape`.
+void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
+
+/// Refuses a record without documents to be read one by one.
+void check_experts(const RecordParts& record, std::string_view method);
 
 /// A slot for one question of a record, all fields but the segments filled in.
 Slot make_slot(const RecordParts& record, size_t question);

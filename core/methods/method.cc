@@ -51,6 +51,20 @@ Builder separate_experts(const Job::Method& method) {
   return experts(method, false);
 }
 
+Builder parallel_documents(bool shared) {
+  Builder builder{1, [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); }};
+  builder.experts = true;
+  return builder;
+}
+
+Builder shared_documents(const Job::Method&) {
+  return parallel_documents(true);
+}
+
+Builder own_documents(const Job::Method&) {
+  return parallel_documents(false);
+}
+
 const std::vector<Method>& table() {
   static const std::vector<Method> methods = {
       {.name = "hpd",
@@ -94,12 +108,19 @@ const std::vector<Method>& table() {
       {.name = "pced",
        .tasks = {TaskKind::ask},
        .settings = {"contrast", "prior_weight", "aggregate"},
-       .wording = {.experts = true},
+       .wording = {.experts = true, .fused = true},
        .one_question = true,
        .packing = "one question per prompt, a chain for each document",
        .baseline = "one prompt per question and document",
        .builder = shared_experts,
        .separate_builder = separate_experts},
+      {.name = "ape",
+       .tasks = {TaskKind::ask},
+       .wording = {.experts = true},
+       .packing = "the documents of a record side by side, with all its questions",
+       .baseline = "the same prompts with nothing shared",
+       .builder = shared_documents,
+       .separate_builder = own_documents},
       {.name = "seqbatch",
        .tasks = {TaskKind::extract, TaskKind::ask},
        .wording = {.answers = AnswerForm::list},

@@ -19,11 +19,7 @@ void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) 
 void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    if (record.experts.empty())
-      refuse(
-          "the method pced asks about the documents of a record one by one, but these records have only one; "
-          "set "
-          "input.documents");
+    check_experts(record, "pced");
     for (size_t q = 0; q < record.questions().size(); ++q) {
       if (!record.asks(q)) continue;
       Tokens question = record.bin->opening;

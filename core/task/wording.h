@@ -16,7 +16,8 @@ struct Wording {
   AnswerForm answers = AnswerForm::each;
   bool plain_text = false;  ///< ask: document, question, answer, without the model's chat turns
   bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
-  bool experts = false;     ///< ask: a record's documents are read one by one, each in a chain of its own
+  bool experts = false;     ///< ask: a record's documents are read one by one
+  bool fused = false;       ///< experts: each has a chain of its own, and an answer is fused from all chains
 
   auto operator<=>(const Wording&) const = default;
 };

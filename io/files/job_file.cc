@@ -123,7 +123,7 @@ void check_method_fits(const YamlMap& map, const Job::Method& asked, TaskKind ki
 void check_own_answers(const YamlMap& map, std::string_view key, const Job::Method& asked, TaskKind kind) {
   const auto decodes_each = [&](const Method& method) {
     const AnswerForm answers = method.wording.answers;
-    return method.serves(kind) && !method.wording.experts && answers != AnswerForm::list &&
+    return method.serves(kind) && !method.wording.fused && answers != AnswerForm::list &&
            (answers == AnswerForm::each || kind != TaskKind::extract);
   };
   const Method& method = find_method(asked.name);
@@ -133,8 +133,8 @@ void check_own_answers(const YamlMap& map, std::string_view key, const Job::Meth
     if (decodes_each(other)) fit.push_back(other.name);
   refuse("{}: {} does not work with method.name {}, which {}; use one of {}", map.where(key), map.path(key),
          asked.name,
-         method.wording.experts ? "picks each token from several documents' probabilities"
-                                : "decodes all values of a record as one text",
+         method.wording.fused ? "picks each token from several documents' probabilities"
+                              : "decodes all values of a record as one text",
          fmt::join(fit, ", "));
 }
 

@@ -52,6 +52,17 @@ class PcedRun : public testing::Test {
   std::string model_;
 };
 
+TEST_F(PcedRun, DocumentsApartAreReadTogether) {
+  const std::string ape = job(hotpot(), "name: ape");
+  const Ran ran = run_sheaf(scratch_, "run " + ape + to("ape"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;  // one record has no documents
+  EXPECT_EQ(read_json_lines(rows("ape")).size(), 40u);
+  const Ran verified = run_sheaf(scratch_, "verify " + ape);
+  EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;
+  ASSERT_EQ(run_sheaf(scratch_, "run " + job(hotpot(), "name: standard") + to("all")).exit_code, 1);
+  EXPECT_NE(rows("ape"), rows("all")) << "documents should not see each other";
+}
+
 TEST_F(PcedRun, ADatasetIsAnsweredAndGoesOnWhereItStopped) {
   const std::string run = "run " + job(hotpot(), "name: pced");
   const Ran whole = run_sheaf(scratch_, run + to("whole"));

@@ -63,14 +63,14 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
   }
 }
 
-constexpr int kKinds = 7;
+constexpr int kKinds = 8;
 
-/// Nine records in three prompts, built by method `kind` of seven; some with lists of allowed answers.
+/// Nine records in three prompts, built by method `kind` of eight; some with lists of allowed answers.
 inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   auto records = make_random_records({.records = 9,
                                       .questions = 4,
                                       .max_tokens = 7,
-                                      .own_questions = (kind < 3 || kind == 6) && seed % 2 == 0,
+                                      .own_questions = (kind < 3 || kind > 5) && seed % 2 == 0,
                                       .longest = 12},
                                      seed);
   const auto trie =
@@ -84,7 +84,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     for (RecordParts& record : records)
       for (QuestionParts& question : record.own_questions) question.watch = watch;
   }
-  if (kind == 6) add_random_experts(records, 4, 12, seed);
+  if (kind > 5) add_random_experts(records, 4, 12, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;
   pced.aggregate = seed % 4 == 0 ? Aggregate::mixture : seed % 4 == 1 ? Aggregate::product : Aggregate::max;
@@ -98,6 +98,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     if (kind == 4) build_positional(group, false, stacks);
     if (kind == 5) build_joint_tree(group, stacks);
     if (kind == 6) build_pced(group, pced, true, stacks);
+    if (kind == 7) build_ape(group, true, stacks);
   }
   return stacks;
 }

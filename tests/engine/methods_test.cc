@@ -190,6 +190,52 @@ TEST(HpdPositional, EqualsADenseMaskTransformer) {
   EXPECT_GT(differ_from_tree, 20) << "values that see other values should differ from independent ones";
 }
 
+TEST(Ape, EqualsADenseMaskTransformer) {
+  int64_t tokens = 0;
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    const Model model = make_random_model({}, 200 + seed);
+    auto records =
+        make_random_records({.records = 3, .questions = 3, .max_tokens = 6, .own_questions = true}, seed);
+    test::add_random_experts(records, 4, 12, seed);
+    std::vector<Stack> stacks, alone;
+    build_ape(records, true, stacks);
+    build_ape(records, false, alone);
+    ASSERT_EQ(stacks.size(), records.size());
+    for (const bool whole_pages : {false, true})
+      for (const int32_t rows : {1000, 5}) {
+        const EngineOptions options{.tokens_per_step = rows, .pages = 400, .whole_pages = whole_pages};
+        const auto backend = make_quick_backend(model, 2), other = make_quick_backend(model, 2);
+        const Answers got = decode(*backend, stacks, options);
+        expect_same(decode(*other, alone, options), got, "nothing shared");
+        for (const Stack& stack : stacks) {
+          const auto dense = decode_dense(model, stack, {3, 7});
+          for (size_t s = 0; s < stack.slots.size(); ++s) {
+            EXPECT_EQ(got.at({stack.slots[s].record, stack.slots[s].question}).tokens, dense[s])
+                << "seed " << seed << ", slot " << s << ", rows " << rows;
+            tokens += static_cast<int64_t>(dense[s].size());
+          }
+        }
+      }
+  }
+  EXPECT_GT(tokens, 500);
+}
+
+/// One document, or none, is an ordinary prompt.
+TEST(Ape, OfOneDocumentEqualsOnePromptPerQuestion) {
+  const Model model = make_random_model({}, 31);
+  auto records = make_random_records({.records = 4, .questions = 3, .own_questions = true}, 31);
+  std::vector<Stack> plain, apart;
+  build_separate(records, plain);
+  for (RecordParts& record : records) {
+    record.experts.push_back({record.document, {0.5f, 0.5f, 0.5f}});
+    record.document.clear();
+  }
+  build_ape(records, true, apart);
+  const auto backend = make_quick_backend(model, 2), other = make_quick_backend(model, 2);
+  expect_same(decode(*backend, plain, {.tokens_per_step = 64, .pages = 400}),
+              decode(*other, apart, {.tokens_per_step = 64, .pages = 400}), "one document");
+}
+
 TEST(Engine, RefusesAStackLargerThanThePool) {
   const Model model = make_random_model({}, 1);
   const auto records = make_random_records({.records = 2}, 1);

@@ -1,0 +1,31 @@
+#include <algorithm>
+#include <set>
+
+#include "core/methods/builder.h"
+
+namespace sheaf {
+
+void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out) {
+  for (const RecordParts& record : records) {
+    check_experts(record, "ape");
+    Stack& stack = out.emplace_back();
+    const SegmentId instruction = stack.add({Role::instruction, record.bin->instruction, 0, {}, shared});
+    std::vector<Sight> sees{{instruction}};
+    int32_t end = stack.end_position(instruction);
+    std::set<Tokens> known;  // a document that a record has twice is read once
+    for (const DocumentParts& document : record.experts) {
+      if (!known.insert(document.tokens).second) continue;
+      sees.push_back({stack.add(
+          {Role::document, document.tokens, stack.end_position(instruction), {{instruction}}, shared})});
+      end = std::max(end, stack.end_position(sees.back().segment));
+    }
+    for (size_t q = 0; q < record.questions().size(); ++q) {
+      if (!record.asks(q)) continue;
+      Tokens question = record.bin->opening;
+      append(question, record.questions()[q].tokens);
+      add_slots(stack, record, q, stack.add({Role::question, std::move(question), end, sees, false}));
+    }
+  }
+}
+
+}  // namespace sheaf
