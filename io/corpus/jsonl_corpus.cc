@@ -68,7 +68,7 @@ class JsonlCorpus : public Corpus {
         if (file_ == files_.size()) return std::nullopt;
         reader_ = std::make_unique<LineReader>(paths_[file_]);
       }
-      const auto line = reader_->next();
+      auto line = reader_->next();
       if (!line) {
         reader_.reset();
         ++file_;

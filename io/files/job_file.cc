@@ -273,6 +273,7 @@ YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
 
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
   std::vector<JobChange> changes;
+  changes.reserve(overrides.size());
   for (const std::string& text : overrides) changes.push_back(set_option(text));
   return changes;
 }

@@ -273,7 +273,7 @@ TEST_F(Batch, AListThatCannotBeReadIsAnError) {
     if (!failed) continue;
     EXPECT_TRUE(object["tags"].is_null()) << line;
     EXPECT_EQ(line["error"]["code"], "unreadable_value");
-    EXPECT_EQ(line["error"]["message"], "tags: not written as JSON");
+    EXPECT_TRUE(line["error"]["message"].get<std::string>().starts_with("tags: ")) << line;
   }
   EXPECT_GT(unread, 0);
 }

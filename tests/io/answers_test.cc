@@ -212,8 +212,8 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
     return trouble;
   };
   EXPECT_EQ(trouble_with(settings_), "");
-  EXPECT_EQ(trouble_with({{"model", "b"}, {"numbers", "f32"}}),
-            "its answers depend on other settings: model was \"a\" and is now \"b\"");
+  EXPECT_EQ(trouble_with({{"model", "a"}, {"numbers", "int8"}}),
+            "its answers cannot be used: model.dtype was \"f32\" and is now \"int8\"");
   for (const char* name : {"answers.log", "answers.table"}) {
     const std::string right = read(name);
     std::string wrong = right;
