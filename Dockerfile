@@ -1,4 +1,4 @@
-# docker build -t sheaf . && docker run --rm -v "$PWD:/work" sheaf run /usr/share/sheaf/configs/demo.yaml --set output.path=out/demo
+# docker build -t sheaf . && docker run --rm -v "$PWD:/work" sheaf run /usr/share/sheaf/configs/demo.yaml
 FROM debian:12 AS build
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates make
 COPY . /sheaf

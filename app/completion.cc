@@ -19,8 +19,8 @@ namespace {
 /// Words for the value of an option that takes others too.
 std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts& argument) {
   if (argument.value == "KEY=VALUE") {
-    std::vector<std::string> keys = job_keys();
-    for (std::string& key : keys) key += '=';
+    std::vector<std::string> keys;
+    for (const KeyAsked& key : job_keys()) keys.push_back(key.name + "=");
     return keys;
   }
   const auto named = [&](const char* name) { return std::ranges::count(argument.names, name) > 0; };
@@ -34,6 +34,21 @@ std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts
     return names;
   }
   return argument.choices;
+}
+
+/// Lines of a `case` on a key of a job: what it takes behind its "=". `words` and `files` say it to the
+/// shell.
+std::string key_cases(const std::string& indent, const std::string& words, const std::string& files) {
+  std::string cases, paths;
+  for (const KeyAsked& key : job_keys()) {
+    if (!key.words.empty())
+      cases += fmt::format("{}{}) {}{} ;;\n", indent, key.name,
+                           fmt::format(fmt::runtime(words), fmt::join(key.words, " ")),
+                           key.path ? "; " + files : "");
+    else if (key.path)
+      paths += (paths.empty() ? "" : " | ") + key.name;
+  }
+  return cases + fmt::format("{}{}) {} ;;\n", indent, paths, files);
 }
 
 std::string bash_script(const std::vector<CommandFacts>& commands) {
@@ -71,21 +86,31 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
          "    i=$((COMP_CWORD - 1))\n"
          "    if [[ $word == \"=\" ]]; then word=\"\"; else i=$((COMP_CWORD - 2)); fi\n"
          "    before=${COMP_WORDS[i]}\n"
-         "    if [[ ${COMP_WORDS[i - 1]} == --set ]]; then COMPREPLY=() && return; fi\n"
+         "    if [[ ${COMP_WORDS[i - 1]} == --set ]]; then value=2; fi\n"
          "  fi\n"
          "  for ((i = 1; i < COMP_CWORD; ++i)); do\n"
          "    if [[ ${COMP_WORDS[i]} != -* ]]; then command=${COMP_WORDS[i]} && break; fi\n"
          "  done\n"
-         "  case \"$command $before\" in\n" +
+         "  if ((value == 2)); then\n"
+         "    case $before in\n" +
+         key_cases("      ", "words=\"{}\"", "files=1") +
+         "    esac\n"
+         "  else\n"
+         "    case \"$command $before\" in\n" +
          values +
-         "  esac\n"
+         "    esac\n"
+         "  fi\n"
          "  if ((value == 0)); then\n"
          "    case $command in\n" +
          words +
          "    esac\n"
          "    if [[ $word == -* ]]; then words=$options files=0; fi\n"
          "  fi\n"
-         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  if [[ $word == *,* && -n $words ]]; then  # the last of a list\n"
+         "    mapfile -t COMPREPLY < <(compgen -P \"${word%,*},\" -W \"$words\" -- \"${word##*,}\")\n"
+         "  else\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  fi\n"
          "  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2> /dev/null; fi\n"
          "  if ((files == 1)); then\n"
          "    compopt -o filenames 2> /dev/null\n"
@@ -115,9 +140,11 @@ std::string zsh_value(const CommandFacts& command, const ArgumentFacts& argument
   if (!argument.choices.empty()) {
     label = "one of";
     action = fmt::format("({})", fmt::join(argument.choices, " "));
+  } else if (argument.value == "KEY=VALUE") {
+    action = "_sheaf_key";
   } else if (!words.empty()) {
-    action = fmt::format("{{compadd{} -- {}{}}}", argument.value == "KEY=VALUE" ? " -S \"\"" : "",
-                         fmt::join(words, " "), argument.path ? "; _files" : "");
+    action = fmt::format("{{compset -P \"*,\"; compadd -- {}{}}}", fmt::join(words, " "),
+                         argument.path ? "; _files" : "");
   } else if (argument.path) {
     action = "_files";
   }
@@ -142,7 +169,8 @@ std::string zsh_arguments(const CommandFacts& command, const std::string& indent
 }
 
 std::string zsh_script(const std::vector<CommandFacts>& commands) {
-  std::string names, cases;
+  std::string names, cases, keys;
+  for (const KeyAsked& key : job_keys()) keys += key.name + "= ";
   for (const CommandFacts& command : commands) {
     if (command.name.empty()) continue;
     names += fmt::format("        '{}:{}'\n", command.name, zsh_quoted(command.help, "\\"));
@@ -153,6 +181,17 @@ std::string zsh_script(const std::vector<CommandFacts>& commands) {
   own.insert(own.size() - 1, " \\");
   return "#compdef sheaf\n"
          "# zsh completion for sheaf, written by `sheaf completion zsh`\n"
+         "_sheaf_key() {\n"
+         "  if compset -P '*='; then\n"
+         "    case ${${IPREFIX%=}##*=} in\n" +
+         key_cases("      ", "compadd -- {}", "_files") +
+         "    esac\n"
+         "  else\n"
+         "    compadd -S '' -- " +
+         keys +
+         "\n"
+         "  fi\n"
+         "}\n"
          "_sheaf() {\n"
          "  local context state state_descr line\n"
          "  typeset -A opt_args\n"

@@ -26,7 +26,12 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"review", {"sheaf review out/demo --count 100 --attributes Brand,Flavor"}},
       {"score",
        {"sheaf score --metric attributes --gold datasets/catalog/catalog.parquet --pred out/demo "
-        "--skip-missing"}},
+        "--skip-missing",
+        "sheaf score --metric squad --gold dev-v2.0.json --pred out/squad",
+        "sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard",
+        "sheaf score --metric attributes --job job.yaml --pred out/job",
+        "sheaf score --metric agreement --gold out/standard --pred out/ippd",
+        "sheaf score --metric llm-f1 --judgements judged.jsonl --json"}},
       {"calibrate",
        {"sheaf run job.yaml --set output.confidence=true",
         "sheaf calibrate out/job --gold gold.jsonl -o calibration.json",

@@ -34,7 +34,7 @@ class HelpLayout : public CLI::FormatterBase {
     if (all.size() > 1) text += "\nCommands:\n";
     for (size_t i = 1; i < all.size(); ++i) add(all[i].name, all[i].help);
     if (const std::vector<std::string> examples = examples_of(app->get_name()); !examples.empty()) {
-      text += examples.size() == 1 ? "\nExample:\n" : "\nExamples:\n";
+      text += "\nExamples:\n";
       for (const std::string& line : examples) text += wrap_beside("  ", line, 2, columns);
     }
     if (!app->get_footer().empty()) text += "\n" + wrap_layout(app->get_footer(), columns);
@@ -87,6 +87,23 @@ std::string mistake_text(const CLI::App& app, const CommandFacts& command, const
   return said;
 }
 
+/// With the name that the user gave to an option of several names.
+std::string as_typed(std::string text, const CommandFacts& command,
+                     const std::vector<std::string>& arguments) {
+  const auto typed = [&](const std::string& name) {
+    return std::ranges::any_of(
+        arguments, [&](const std::string& each) { return each.substr(0, each.find('=')) == name; });
+  };
+  for (const ArgumentFacts& option : command.options()) {
+    const auto named = std::ranges::find_if(
+        option.names, [&](const std::string& name) { return text.starts_with(name + " "); });
+    const auto other = std::ranges::find_if(option.names, typed);
+    if (named != option.names.end() && other != option.names.end() && !typed(*named))
+      return *other + text.substr(named->size());
+  }
+  return text;
+}
+
 }  // namespace
 
 void set_up_help(CLI::App& app) {
@@ -94,10 +111,12 @@ void set_up_help(CLI::App& app) {
   app.get_help_ptr()->description("Show this help");
 }
 
-std::string usage_text(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error,
+                       const std::vector<std::string>& arguments) {
   const auto used = app.get_subcommands();
   const CLI::App& command = used.empty() ? app : *used[0];
-  std::string text = mistake_text(app, describe_command(command), error);
+  const CommandFacts facts = describe_command(command);
+  std::string text = as_typed(mistake_text(app, facts, error), facts, arguments);
   if (text.ends_with('?')) return text;
   return fmt::format("{}; see `sheaf{} --help`", text, used.empty() ? "" : " " + command.get_name());
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -12,6 +13,7 @@ namespace sheaf {
 void set_up_help(CLI::App& app);
 
 /// What is wrong with the arguments and what would be right, in a line.
-std::string usage_text(const CLI::App& app, const CLI::ParseError& error);
+std::string usage_text(const CLI::App& app, const CLI::ParseError& error,
+                       const std::vector<std::string>& arguments);
 
 }  // namespace sheaf

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     return finish_output(exit_code);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return finish_output(print_help(app, error));
-    sheaf::print_error(sheaf::usage_text(app, error));
+    sheaf::print_error(sheaf::usage_text(app, error, {argv + 1, argv + argc}));
     return static_cast<int>(sheaf::Fault::input);
   } catch (const sheaf::Error& error) {
     sheaf::print_error(error.what());

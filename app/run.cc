@@ -94,7 +94,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->add_option("--reuse", options->settings.reuse,
                    "Take answers from this finished run where nothing that decides them has changed "
                    "(output.reuse)")
-      ->type_name("RUN");
+      ->type_name("FOLDER");
   command->add_option("--log", options->log, "Append a line of progress to this file every ten seconds");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -165,14 +165,7 @@ void score(const ScoreCommand& command) {
 std::string help_text() {
   std::string text = "Metrics:\n";
   for (const Metric& metric : all_metrics()) text += fmt::format("  {:<13} {}\n", metric.name, metric.about);
-  return text +
-         "\nExamples:\n"
-         "  sheaf score --metric squad --gold dev-v2.0.json --pred out/squad\n"
-         "  sheaf score --metric attributes --gold oa-mine/test.jsonl --pred out/hpd --against out/standard\n"
-         "  sheaf score --metric attributes --job job.yaml --pred out/job\n"
-         "  sheaf score --metric agreement --gold out/standard --pred out/ippd\n"
-         "  sheaf score --metric llm-f1 --judgements judged.jsonl --json\n\n"
-         "docs/metrics.md says how each metric counts.";
+  return text + "\ndocs/metrics.md says how each metric counts.";
 }
 
 std::string metric_names() {

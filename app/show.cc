@@ -50,7 +50,9 @@ void show(const ShowOptions& options) {
     print_text(side_by_side(printable_text(row.document), printable_text(values_text(row.values)), columns) +
                "\n");
   }
-  print_line(fmt::format("{} of {}", std::ssize(shown.rows), counted(shown.matching, "row")), Stream::err);
+  print_line(fmt::format("{} of {}{}", std::ssize(shown.rows), counted(shown.matching, "row"),
+                         shown.unfinished ? " that the run has so far; it is not finished" : ""),
+             Stream::err);
 }
 
 }  // namespace

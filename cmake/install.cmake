@@ -21,12 +21,14 @@ install(FILES "${CMAKE_BINARY_DIR}/sheaf.1" DESTINATION "${CMAKE_INSTALL_MANDIR}
 install(FILES "${CMAKE_BINARY_DIR}/sheaf.bash" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME sheaf)
 install(FILES "${CMAKE_BINARY_DIR}/_sheaf" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 
-# In the source tree the model lies under build/.
+# In the source tree the model lies under build/. Installed jobs write to the folder they are started in; their own is
+# closed to most users.
 install(CODE "
   file(GLOB_RECURSE jobs RELATIVE \"${CMAKE_SOURCE_DIR}/configs\" \"${CMAKE_SOURCE_DIR}/configs/*.yaml\")
   foreach(job \${jobs})
     file(READ \"${CMAKE_SOURCE_DIR}/configs/\${job}\" text)
     string(REPLACE \"/build/models/\" \"/models/\" text \"\${text}\")
+    string(REGEX REPLACE \"path: [./]+/out/\" \"path: \\$PWD/out/\" text \"\${text}\")
     file(WRITE \"${CMAKE_BINARY_DIR}/installed/configs/\${job}\" \"\${text}\")
   endforeach()")
 install(DIRECTORY "${CMAKE_BINARY_DIR}/installed/configs" DESTINATION "${share}")

@@ -36,24 +36,28 @@ std::string choice_tiles(const std::vector<SweepRow>& rows) {
 
 }  // namespace
 
+std::string EstimateHead::prices_name() const {
+  return fmt::format("list prices of {}", hardware->prices_as_of);
+}
+
 std::string EstimateHead::prices_text() const {
   const int32_t months = price_months();
   const std::string age =
       months < 1 ? "this month's" : fmt::format("{} month{} old", months, months == 1 ? "" : "s");
-  return fmt::format("list prices of {}, {}", hardware->prices_as_of, age);
+  return fmt::format("{}, {}", prices_name(), age);
 }
 
 std::string EstimateHead::warning() const {
   if (price_months() <= kOldPrices) return "";
-  return fmt::format("the list prices are {} months old; check them, and correct {}", price_months(),
-                     hardware->path);
+  return fmt::format("the list prices are {} months old; give your own with --set cost.usd_per_hour=PRICE",
+                     price_months());
 }
 
 std::string EstimateHead::text() const {
   std::string out;
   if (!model.empty()) out += fmt::format("model   {}\n", printable_line(model));
   return out + fmt::format("rows    {}\nprices  {}\n\n", number_text(static_cast<double>(rows)),
-                           printable_line(prices_text()));
+                           printable_line(prices_name()));
 }
 
 std::string EstimateHead::html(const std::vector<SweepRow>& sweep) const {

@@ -16,6 +16,7 @@ struct EstimateHead {
   const HardwareList* hardware = nullptr;
 
   int32_t price_months() const { return hardware->price_months(today.year() / today.month()); }
+  std::string prices_name() const;  ///< "list prices of 2025-07"
   /// "list prices of 2025-07, 16 months old".
   std::string prices_text() const;
   /// What to do about prices past six months; empty: they are newer.

@@ -176,7 +176,7 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
                         dollars(each, each.job_usd_per_hour), each.job_usd_per_hour);
   if (each.price)
     text += fmt::format("cost      {} at {}\nprice     {}\n", dollars(each, each.usd_per_hour()),
-                        printable_line(head.prices_text()),
+                        printable_line(head.prices_name()),
                         printable_line(price_text(*each.price, asked.cost.devices)));
   text += fmt::format("error     {}: ", band_text(each.error));
   if (each.sampling_error > 0)

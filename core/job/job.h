@@ -43,7 +43,7 @@ struct Job {
     std::string question;           ///< ask: a text column, for one row per question
     std::string options;            ///< ask: a list column with the choices of `question`
     std::vector<std::string> keep;  ///< columns that the rows repeat as they are
-    std::map<std::string, std::string> places;  ///< where each key is written: "file:line" by "input.id"
+    std::map<std::string, std::string> places;  ///< of keys: "file:line: input.id" by "input.id"
     int64_t limit = 0;                          ///< most rows to read; 0: every row
 
     struct Dataset {

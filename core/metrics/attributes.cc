@@ -54,8 +54,15 @@ void evaluate_attributes(std::span<const double> sums, std::span<double> values)
 }
 
 constexpr std::string_view scores[] = {"right"};
-constexpr Metric::ValueName values[] = {{"micro_precision"}, {"micro_recall"}, {"micro_f1"}, {"nn", true},
-                                        {"nv", true},        {"vn", true},     {"vc", true}, {"vw", true}};
+constexpr Metric::ValueName values[] = {
+    {"micro_precision"},
+    {"micro_recall"},
+    {"micro_f1"},
+    {"nn", true, false, "no value in gold, none in the answer: right"},
+    {"nv", true, false, "no value in gold, but one in the answer: invented"},
+    {"vn", true, false, "a value in gold, none in the answer: missed"},
+    {"vc", true, false, "a value in gold, the same in the answer: correct"},
+    {"vw", true, false, "a value in gold, another in the answer: wrong"}};
 
 }  // namespace
 

@@ -39,7 +39,8 @@ struct Metric {
   struct ValueName {
     std::string_view name;  ///< as the official script calls it
     bool is_count = false;
-    bool optional = false;  ///< left out if no item counts towards it
+    bool optional = false;        ///< left out if no item counts towards it
+    std::string_view about = {};  ///< of a count whose name does not say it
   };
   std::span<const ValueName> values;
   std::span<const std::string_view> scores;  ///< names of an item's scores

@@ -87,6 +87,7 @@ std::string value_line(const ScoreReport& report, size_t v) {
                           report.against->scores.values[v], difference->difference, difference->interval.low,
                           difference->interval.high,
                           p_text(difference->p_value, 1.0 / (report.options.resamples + 1)));
+  if (!metric.values[v].about.empty()) line += fmt::format("   {}", metric.values[v].about);
   return line + "\n";
 }
 
@@ -154,7 +155,7 @@ std::string score_text(const ScoreReport& report) {
   if (has_macro(report)) {
     const std::vector<double> macro = macro_scores(report.groups);
     for (size_t m = 0; m < macro.size(); ++m)
-      text += fmt::format("  {:<18}{:>9.4f}\n", kMacroNames[m], macro[m]);
+      text += fmt::format("  {:<18}{:>9.4f}   mean over attributes\n", kMacroNames[m], macro[m]);
   }
   if (report.against && report.against->comparison.mcnemar) {
     const auto& test = *report.against->comparison.mcnemar;

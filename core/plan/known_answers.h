@@ -33,6 +33,10 @@ class KnownAnswers {
   virtual std::optional<Answer> find(const AnswerKey& key) = 0;
   /// Every answer of the run passes here, in the order of the rows; one that it has already changes nothing.
   virtual void add(const AnswerKey& key, const Answer& answer) = 0;
+  /// An answer of a record whose row has to wait for others.
+  virtual void keep(const AnswerKey& key, const Answer& answer) { add(key, answer); }
+  /// Whether an earlier session of this run kept the answer; its row was not counted there. True once a key.
+  virtual bool was_kept(const AnswerKey&) { return false; }
 };
 
 }  // namespace sheaf

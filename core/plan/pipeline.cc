@@ -333,31 +333,34 @@ void Pipeline::take_known(Window& window, size_t record) {
       std::optional<Answer> answer = known->find(keys[q]);
       if (!answer) fail("a known answer is gone");
       answers[q] = *std::move(answer);
-      ++reused;
+      reused += !known->was_kept(keys[q]);
     }
     known->add(keys[q], answers[q]);
   }
   count([&](PipelineStats& stats) {
     stats.reused += reused;
+    stats.answers -= reused;
     for (const AnswerKey& key : keys) to_come_.erase(key);
   });
 }
 
 void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refuse) {
   auto reject = window.rejects.begin();
-  int64_t records = 0, no_longer_ahead = 0;
+  int64_t records = 0, answers = 0, no_longer_ahead = 0;
   for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
     if (i == window.records.size() || window.refused[i]) continue;
     if (known) take_known(window, i);
     no_longer_ahead += i < window.kept.size() && window.kept[i];
+    answers += std::ssize(window.outcomes[i].answers);
     emit(window.records[i], window.outcomes[i]);
     ++records;
   }
-  for (const auto& [key, answer] : window.ahead) known->add(key, answer);
+  for (const auto& [key, answer] : window.ahead) known->keep(key, answer);
   count([&](PipelineStats& stats) {
     stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
+    stats.answers += answers;
     stats.rejects += static_cast<int64_t>(window.rejects.size());
   });
   if (on_window) on_window(window.end);

@@ -21,6 +21,7 @@ namespace sheaf {
 struct PipelineStats {
   int64_t records = 0;  ///< those that gave answers
   int64_t decoded = 0;  ///< those whose answers are complete, written or not yet
+  int64_t answers = 0;  ///< of the records that were passed on, without those that were known
   int64_t reused = 0;   ///< answers that were known
   int64_t ahead = 0;    ///< records without a row yet whose answers were kept (KnownAnswers::add)
   int64_t rejects = 0;

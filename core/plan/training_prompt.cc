@@ -37,6 +37,7 @@ std::optional<TrainingPrompt> make_training_prompt(
     const std::function<std::optional<Tokens>(const Slot&)>& wanted) {
   std::vector<Segment> segments = stack.segments;
   std::vector<std::vector<int32_t>> targets;
+  targets.reserve(segments.size());
   for (const Segment& segment : segments) targets.emplace_back(segment.tokens.size(), -1);
   TrainingPrompt prompt;
   for (const Slot& slot : stack.slots) {

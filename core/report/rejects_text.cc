@@ -28,8 +28,11 @@ std::vector<std::string> common_reasons(const ordered_json& reasons) {
     if (texts.size() == kReasonsShown) break;
     const std::string kind = reason.value("kind", ""), example = reason.value("example", ""),
                       place = reason.value("place", "");
-    texts.push_back(fmt::format("{} × {}{}", reason.value("records", int64_t{0}),
-                                shorten_text(example.empty() ? kind : example, kLongestReason),
+    const auto records = reason.value("records", int64_t{0});
+    std::string text = example.empty() ? kind : example;
+    // What the kind leaves out differs from record to record.
+    if (records > 1 && text.starts_with(kind)) text.insert(kind.size(), text == kind ? "" : ", the first");
+    texts.push_back(fmt::format("{} × {}{}", records, shorten_text(text, kLongestReason),
                                 place.empty() ? "" : " (" + place + ")"));
   }
   return texts;

@@ -19,6 +19,7 @@ struct Report {
   std::string corpus_sha256;  ///< of what its files hold
   int64_t limit = 0;          ///< records of it that the job reads at most; 0: all
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();  ///< of the job, by section
+  std::vector<std::string> changed_settings = {};  ///< those that are not as by default: "method.documents"
   EngineStats engine;
   PipelineStats pipeline;
   int32_t page_size = 0;

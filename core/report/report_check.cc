@@ -30,6 +30,7 @@ class ReportChecker {
     if (std::ranges::any_of(std::array{"sheaf", "date", "settings", "corpus"},
                             [&](const char* key) { return report.contains(key); })) {
       texts(report, {"sheaf", "date"});
+      if (report.contains("changed_settings")) list(report, "changed_settings");
       object(report, "settings");
       leave();
       const ordered_json& corpus = object(report, "corpus");

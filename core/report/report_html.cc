@@ -183,8 +183,10 @@ std::string date_text(std::string date) {
   return date;
 }
 
-/// What is set; what is empty, zero or false is left out.
-void add_settings(const std::string& name, const ordered_json& value, std::string& out) {
+using Settings = std::vector<std::pair<std::string, std::string>>;  // name and value
+
+/// What is empty, zero or false is left out.
+void add_settings(const std::string& name, const ordered_json& value, Settings& out) {
   if (value.is_object()) {
     for (const auto& [key, each] : value.items())
       add_settings(name.empty() ? key : fmt::format("{}.{}", name, key), each, out);
@@ -192,13 +194,23 @@ void add_settings(const std::string& name, const ordered_json& value, std::strin
   }
   const std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
   if (value.empty() || shown.empty() || value == 0 || value == false) return;
-  out += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(shown));
+  out.emplace_back(name, shown);
 }
 
-std::string settings_html(const ordered_json& settings) {
-  std::string out;
-  add_settings("", settings, out);
-  return "<div class=\"columns\"><table>" + out + "</table></div>\n";
+/// What the job changed, and folded away what is as by default.
+std::string settings_html(const ordered_json& report) {
+  Settings all;
+  add_settings("", report.at("settings"), all);
+  const ordered_json changed = report.value("changed_settings", ordered_json());  // not in earlier reports
+  std::string own, usual;
+  for (const auto& [name, value] : all)
+    (changed.is_null() || std::find(changed.begin(), changed.end(), name) != changed.end() ? own : usual) +=
+        fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", escaped(name), escaped(value));
+  std::string out = "<div class=\"columns\"><table>" + own + "</table></div>\n";
+  if (!usual.empty())
+    out += "<details><summary>settings that are as by default</summary><div class=\"columns\"><table>" +
+           usual + "</table></div></details>\n";
+  return out;
 }
 
 std::string questions_html(const ordered_json& questions) {
@@ -362,7 +374,7 @@ std::string report_html(const ordered_json& report) {
   if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
   if (const ordered_json sample = report.value("sample", ordered_json::array()); !sample.empty())
     body += section("A sample of rows with their text", sample_html(sample), "long");
-  if (report.contains("settings")) body += section("Settings", settings_html(report.at("settings")), "long");
+  if (report.contains("settings")) body += section("Settings", settings_html(report), "long");
   return html_page("sheaf: " + text(report, "job"), body);
 }
 

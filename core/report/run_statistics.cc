@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMostReasons = 1000;  // kinds that are told apart
 constexpr size_t kShownReasons = 20;
+constexpr std::string_view kNotJson = "not valid JSON";  // in whatever way
 constexpr const char* kOther = "other reasons";
 
 bool is_digit(char c) {
@@ -45,6 +46,7 @@ std::string place_text(const Place& place) {
 }  // namespace
 
 std::string reason_kind(std::string_view reason) {
+  if (reason.starts_with(kNotJson)) return std::string(kNotJson);
   std::string kind;
   for (size_t i = 0; i < reason.size(); ++i) {
     if (reason[i] == '"') {

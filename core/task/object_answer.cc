@@ -48,7 +48,8 @@ ordered_json value_json(const Attribute& attribute, const Answer& answer, const 
   }
   RowAnswer read = read_value(attribute, text, cut);
   note = std::move(read.note);
-  if (attribute.type == ValueType::list && !attribute.nullable && !is_found(read.value))
+  // Nothing to list is an empty list; what cannot be read is not.
+  if (attribute.type == ValueType::list && !attribute.nullable && !is_found(read.value) && note.empty())
     return ordered_json::array();
   return std::visit([](const auto& value) { return ordered_json(value); }, read.value);
 }
@@ -132,7 +133,9 @@ RowAnswer ObjectAnswer::read(const AnswerObject& object, const std::vector<Answe
     const std::string text = context_.tokenizer.decode(answers[i].tokens);
     std::string note;
     values.emplace_back(attribute.name, value_json(attribute, answers[i], text, note));
-    if (answers[i].ending == Ending::length) out.finish = Finish::length;
+    const bool cut = answers[i].ending == Ending::length;
+    if (cut && out.finish == Finish::stop) out.finish = Finish::length;
+    if (!cut && !note.empty() && values.back().second.is_null()) out.finish = Finish::error;
     if (!note.empty()) out.note += (out.note.empty() ? "" : "; ") + attribute.name + ": " + note;
     raw += attribute.name + ":" + text + "\n";
     logprob += answers[i].logprob;

@@ -73,8 +73,9 @@ class Corpus {
   /// Goes on at record `position`, which is not behind. Records that were lost together belong to the first
   /// of them: where `position` is in their midst, all of them are passed over.
   virtual void skip_to(int64_t position) = 0;
-  /// How many records there are; reads the corpus to its end if needed.
-  virtual int64_t count_records() = 0;
+  /// How many records there are, but not more than `most`; reads so many of them if needed.
+  virtual int64_t count_records(int64_t most) = 0;
+  int64_t count_records() { return count_records(INT64_MAX); }
   /// Which share of the corpus was read, where that can be told without knowing how many records there are.
   virtual std::optional<double> share_read() const { return std::nullopt; }
   /// How many records there are, where that is known without reading them.

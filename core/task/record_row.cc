@@ -65,6 +65,7 @@ ExtractedValues merge_values(const std::vector<const ExtractedValues*>& parts, c
 template <class Content>
 std::vector<const Content*> contents(const std::vector<Row>& rows) {
   std::vector<const Content*> all;
+  all.reserve(rows.size());
   for (const Row& row : rows) all.push_back(&std::get<Content>(row.content));
   return all;
 }

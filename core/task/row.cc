@@ -15,7 +15,7 @@ bool is_row_key(std::string_view name) {
 }
 
 const char* finish_name(Finish finish) {
-  return finish == Finish::length ? "length" : "stop";
+  return finish == Finish::length ? "length" : finish == Finish::error ? "error" : "stop";
 }
 
 bool is_found(const RowValue& value) {

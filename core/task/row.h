@@ -15,7 +15,11 @@ using RowValue =
     std::variant<std::nullptr_t, std::string, int64_t, uint64_t, double, bool, std::vector<std::string>>;
 
 /// Why the answer to a dialog ended.
-enum class Finish : uint8_t { stop, length };
+enum class Finish : uint8_t {
+  stop,
+  length,
+  error,  ///< a value of an object cannot be read
+};
 
 /// Where a text stands: characters [start, end) of a column, counted in code points.
 struct RowSpan {

@@ -29,7 +29,7 @@ struct WrittenObject {
 
 /// The object whose members the model wrote after a `{`, as far as it can be read: a cut or broken one loses
 /// its last members only.
-WrittenObject read_object(std::string_view text);
+WrittenObject read_object(std::string_view written);
 
 /// The attribute's value in an object; `cut`: the answer hit its length limit.
 RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, bool cut);

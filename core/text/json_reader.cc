@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/text/json_error.h"
+
 namespace sheaf {
 namespace {
-
-constexpr size_t kShownBytes = 200;
 
 /// Builds the value from nlohmann's events. Its own parser with a callback scans a list again after every
 /// object in it, and its ordered objects look through all their keys at every insertion: both are quadratic.
@@ -18,7 +18,7 @@ class Builder : public nlohmann::json_sax<Json> {
   using Base = nlohmann::json_sax<Json>;
   using String = typename Base::string_t;
 
-  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+  Builder(std::string_view text, const JsonLimits& limits) : text_(text), limits_(limits) {}
 
   Json root = Json(Json::value_t::discarded);
   std::string trouble;
@@ -41,15 +41,8 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
-    const std::string_view message = json_complaint(error);
-    std::string text(message.substr(0, kShownBytes));
-    if (message.size() > kShownBytes) {
-      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
-      if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.pop_back();
-      text += "…";
-    }
-    return stop("not valid JSON: " + text);
+  bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
+    return stop(describe_json_error(text_, read, error));
   }
 
  private:
@@ -115,6 +108,7 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  std::string_view text_;
   const JsonLimits& limits_;
   std::vector<Open> open_;  // the containers around the next value, as far as they are wanted
   std::string key_;
@@ -125,15 +119,9 @@ class Builder : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-std::string_view json_complaint(const nlohmann::json::exception& error) {
-  const std::string_view text = error.what();
-  const size_t bracket = text.find("] ");
-  return bracket == std::string_view::npos ? text : text.substr(bracket + 2);
-}
-
 template <class Json>
 Json read_json(std::string_view text, const JsonLimits& limits, std::string* trouble) {
-  Builder<Json> builder(limits);
+  Builder<Json> builder(text, limits);
   if (Json::sax_parse(text.begin(), text.end(), &builder)) return std::move(builder.root);
   if (trouble) *trouble = std::move(builder.trouble);
   return Json(Json::value_t::discarded);

@@ -21,9 +21,6 @@ struct JsonLimits {
 template <class Json = nlohmann::json>
 Json read_json(std::string_view text, const JsonLimits& limits = {}, std::string* trouble = nullptr);
 
-/// What is wrong, without the library's own number for it.
-std::string_view json_complaint(const nlohmann::json::exception& error);
-
 extern template nlohmann::json read_json(std::string_view, const JsonLimits&, std::string*);
 extern template nlohmann::ordered_json read_json(std::string_view, const JsonLimits&, std::string*);
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/text/json_reader.h"
 #include "io/answers/answer_bytes.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/base/mapped_file.h"
 #include "io/base/sha256.h"
 
@@ -21,8 +21,8 @@ using nlohmann::ordered_json;
 constexpr int kVersion = 1;
 constexpr std::string_view kMark = "answers1";
 constexpr int64_t kHead = 8 + 8 + 8 + 32;
-constexpr size_t kChangesShown = 3;
 constexpr int64_t kUsualAnswer = 4096;
+constexpr size_t kMostKept = 1'000'000;
 
 struct Head {
   int64_t position = 0, bytes = 0;
@@ -60,10 +60,26 @@ ordered_json about_file(std::string_view bytes) {
   return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
 }
 
+/// Settings of answers (answer_settings()) with the names that their keys have in a job.
+ordered_json as_fingerprint(const ordered_json& settings) {
+  const auto part = [&](const char* key) { return settings.value(key, ordered_json()); };
+  return {{"sheaf", part("sheaf")},
+          {"device", part("device")},
+          {"model", part("model")},
+          {"adapter", part("adapter")},
+          {"job",
+           {{"model", {{"dtype", part("numbers")}}},
+            {"engine",
+             {{"kernels", part("kernels")},
+              {"reproducible", part("reproducible")},
+              {"kv_dtype", part("kv_dtype")}}},
+            {"method", part("method")}}}};
+}
+
 }  // namespace
 
-AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t position)
-    : files_(files), folder_(folder), table_(folder) {
+AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t position, int64_t first)
+    : files_(files), folder_(folder), table_(folder), last_(first) {
   const std::string staged = path("answers.log.part");
   for (const char* later : {"answers.json", "answers.table"}) files_.remove(path(later));
   if (!file_size(staged) && file_size(path("answers.log"))) files_.rename(path("answers.log"), staged);
@@ -81,6 +97,9 @@ void AnswerLog::read_groups(int64_t position) {
   Head head;
   while (const auto answers = read_group(file->text().substr(static_cast<size_t>(end_)), head)) {
     if (head.position > position) return;
+    const bool kept = head.position == last_;
+    if (kept_.size() > kMostKept) kept_.clear();  // the rows of the older ones are written
+    last_ = head.position;
     std::string_view rest = *answers;
     while (rest.size() > sizeof(AnswerKey)) {
       AnswerKey key;
@@ -88,6 +107,7 @@ void AnswerLog::read_groups(int64_t position) {
       rest.remove_prefix(sizeof key);
       const int64_t place = end_ + kHead + head.bytes - static_cast<int64_t>(rest.size());
       if (!take_answer(rest)) return;
+      if (kept) kept_.insert(key);
       if (!has(key)) table_.add(key, place);
     }
     end_ += kHead + head.bytes;
@@ -125,12 +145,20 @@ void AnswerLog::add(const AnswerKey& key, const Answer& answer) {
 }
 
 void AnswerLog::commit(int64_t position) {
-  if (group_.empty()) return;
+  // The answers of rows stand before those of later rows, even where there are none.
+  if (!group_.empty() || (!kept_answers_.empty() && position != last_)) write_group(position);
+  for (const auto& [key, answer] : kept_answers_) add(key, answer);
+  kept_answers_.clear();
+  if (!group_.empty()) write_group(position);
+}
+
+void AnswerLog::write_group(int64_t position) {
   const std::string text = group_text({position, static_cast<int64_t>(group_.size())}, group_);
   file_->append(text);
   file_->sync();
   end_ += static_cast<int64_t>(text.size());
   group_.clear();
+  last_ = position;
 }
 
 void AnswerLog::finish(const ordered_json& settings) {
@@ -165,12 +193,10 @@ EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& se
       trouble = "its answers are of another version of sheaf";
       return;
     }
-    std::vector<std::string> changes = list_changes(about.at("settings"), settings);
-    if (!changes.empty()) {
-      const size_t all = changes.size();
-      changes.resize(std::min(all, kChangesShown));
-      if (all > kChangesShown) changes.push_back(fmt::format("{} more", all - kChangesShown));
-      trouble = fmt::format("its answers depend on other settings: {}", fmt::join(changes, ", "));
+    const ordered_json& before = about.at("settings");
+    if (before != settings) {
+      const std::string changes = describe_changes(as_fingerprint(before), as_fingerprint(settings));
+      trouble = fmt::format("its answers cannot be used: {}", changes);
       return;
     }
     log_ = MappedFile::open(folder + "/answers.log");

@@ -4,6 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "io/answers/key_table.h"
 #include "io/base/descriptor.h"
@@ -14,17 +17,23 @@ namespace sheaf {
 /// The answers of a run, in its folder, so that a later run need not decode them again (docs/reuse.md).
 ///
 /// answers.log: a group per window: "answers1", the corpus row after the window, the bytes that follow the
-/// sum, their SHA-256 with those two numbers; then for every answer its key and its bytes. answers.table: the
+/// sum, their SHA-256 with those two numbers; then for every answer its key and its bytes. A group that ends
+/// at the row of the group before it has answers of later rows. answers.table: the
 /// place of every key's answer in the log. answers.json: the sums of both files, and what the answers depend
 /// on beside records and questions. The table and answers.json are there once the run is finished.
 class AnswerLog {
  public:
   /// Goes on after the groups of an earlier session that end at `position` or before.
-  AnswerLog(FileLayer& files, const std::string& folder, int64_t position);
+  /// `first`: the corpus row that the run begins at.
+  AnswerLog(FileLayer& files, const std::string& folder, int64_t position, int64_t first = 0);
 
   bool has(const AnswerKey& key) const { return table_.find(key).has_value(); }
   std::optional<Answer> find(const AnswerKey& key) const;
   void add(const AnswerKey& key, const Answer& answer);
+  /// Of a record whose row comes in a later group.
+  void keep(const AnswerKey& key, const Answer& answer) { kept_answers_.emplace_back(key, answer); }
+  /// Whether an earlier session kept it; true once.
+  bool was_kept(const AnswerKey& key) { return kept_.erase(key) > 0; }
   /// Ends a group and makes it durable; to be called before the run folder commits its rows.
   void commit(int64_t position);
   void finish(const nlohmann::ordered_json& settings);
@@ -32,6 +41,7 @@ class AnswerLog {
  private:
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   void read_groups(int64_t position);
+  void write_group(int64_t position);
   std::string read(int64_t at, int64_t size) const;
 
   FileLayer& files_;
@@ -39,8 +49,11 @@ class AnswerLog {
   std::unique_ptr<OutputFile> file_;
   std::unique_ptr<Descriptor> reader_;
   KeyTable table_;
-  int64_t end_ = 0;    ///< of the groups in the file
-  std::string group_;  ///< of answers that are not in the file yet
+  int64_t end_ = 0;                                         ///< of the groups in the file
+  int64_t last_;                                            ///< position of the last group
+  std::string group_;                                       ///< of answers that are not in the file yet
+  std::vector<std::pair<AnswerKey, Answer>> kept_answers_;  ///< that are not in the file yet
+  std::unordered_set<AnswerKey, AnswerKeyHash> kept_;       ///< by earlier sessions, the last ones
 };
 
 /// The answers of a finished run.

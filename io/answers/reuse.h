@@ -30,6 +30,14 @@ class Reuse final : public KnownAnswers {
     const std::lock_guard lock(mutex_);
     log_.add(key, answer);
   }
+  void keep(const AnswerKey& key, const Answer& answer) override {
+    const std::lock_guard lock(mutex_);
+    log_.keep(key, answer);
+  }
+  bool was_kept(const AnswerKey& key) override {
+    const std::lock_guard lock(mutex_);
+    return log_.was_kept(key);
+  }
   void commit(int64_t position) {
     const std::lock_guard lock(mutex_);
     log_.commit(position);

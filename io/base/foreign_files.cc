@@ -1,6 +1,7 @@
 #include "io/base/foreign_files.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -57,6 +58,15 @@ std::string convert_array(const std::string& path) {
                  path);
 }
 
+/// Objects that begin at the beginning of a line; what is inside them is indented.
+std::string convert_objects(const std::string& path) {
+  return "convert it: " +
+         reading(
+             "python3 -c \"import json, re, sys; [print(json.dumps(json.loads(one))) for one in "
+             "re.split(r'\\n(?={)', sys.stdin.read().strip())]\"",
+             path);
+}
+
 std::string convert_excel(const std::string& path) {
   return fmt::format(
       "convert it (with pandas and openpyxl): python3 -c \"import pandas, sys; "
@@ -86,6 +96,11 @@ std::string fetch_advice(std::string_view url) {
   return {};
 }
 
+std::string_view begin_of_text(std::string_view first) {
+  if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
+  return first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));
+}
+
 std::string copy_advice(const std::string& url) {
   if (std::string fetch = fetch_advice(url); !fetch.empty()) return fetch;
   const std::string word = shell_word(url);
@@ -109,16 +124,25 @@ std::string describe_missing(const std::string& path) {
   return "no such file or folder: " + path;
 }
 
-std::string download_advice(std::string_view name) {
+std::string download_advice(std::string_view name, Hosted what) {
+  static constexpr std::array<std::string_view, 12> kFileEndings = {
+      ".gguf", ".safetensors", ".jsonl", ".ndjson", ".json", ".parquet",
+      ".csv",  ".tsv",         ".xlsx",  ".txt",    ".gz",   ".zst"};
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size() || name.starts_with('.') ||
-      name.ends_with(".gguf") || name.ends_with(".safetensors") ||
+      std::ranges::any_of(kFileEndings, [&](std::string_view ending) { return name.ends_with(ending); }) ||
       !std::ranges::all_of(name, [&](const char& c) { return fits_name(c) || &c == &name[slash]; }))
     return {};
+  const std::string_view own = name.substr(slash + 1);
+  if (what == Hosted::dataset)
+    return fmt::format(
+        "if this is the name of a dataset on Hugging Face, download it with `hf download {0} --repo-type "
+        "dataset --local-dir data/{1}` and name its files, such as data/{1}/*.parquet",
+        name, own);
   return fmt::format(
-      "if this is the name of a model on Hugging Face, download it with `hf download {} "
+      "if this is the name of {} on Hugging Face, download it with `hf download {} "
       "--local-dir models/{}` and name that folder",
-      name, name.substr(slash + 1));
+      what == Hosted::model ? "a model" : "an adapter", name, own);
 }
 
 std::string convert_advice(const std::string& path) {
@@ -140,16 +164,28 @@ std::string describe_foreign(const std::string& path, std::string_view first) {
                                                                    : zero == 0 ? "UTF-16BE"
                                                                                : "UTF-16LE");
   if (first.starts_with("PAR1")) return "the file is Parquet; set input.format: parquet";
-  if (first.starts_with("\xEF\xBB\xBF")) first.remove_prefix(3);
-  first = first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));
+  first = begin_of_text(first);
   if (first.starts_with('['))
     return "the file is one JSON array, not an object on each line; " + convert_array(path);
-  if (first.starts_with('{')) return {};
   const std::string_view line = first.substr(0, first.find('\n'));
+  if (first.starts_with('{'))
+    return line.size() < first.size() && line.find('}') == line.npos
+               ? "the file has objects over several lines, not one on each line; " + convert_objects(path)
+               : std::string();
   for (const char separator : {'\t', ';', ','})
     if (line.find(separator) != line.npos)
       return "the file looks like CSV, not JSON lines; " + convert_csv(path, separator);
   return {};
+}
+
+std::string describe_no_parquet(const std::string& path, std::string_view first) {
+  first = begin_of_text(first);
+  const std::string_view line = first.substr(0, first.find('\n'));
+  if (first.starts_with('{') && line.find('}') != line.npos)
+    return fmt::format(
+        "the file has JSON lines, not Parquet; rename it: mv {} {} (or set input.format: jsonl)",
+        shell_word(path), converted_name(path));
+  return first.starts_with("PAR") ? std::string() : describe_foreign(path, first);
 }
 
 }  // namespace sheaf

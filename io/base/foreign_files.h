@@ -10,15 +10,21 @@ namespace sheaf {
 /// file or folder.
 std::string describe_missing(const std::string& path);
 
-/// How to download a model, where `name` may be that of a Hugging Face repository; empty where it is not.
-std::string download_advice(std::string_view name);
+enum class Hosted { model, adapter, dataset };
+
+/// How to download what the `name` of a Hugging Face repository may stand for; empty where it cannot be one.
+std::string download_advice(std::string_view name, Hosted what);
 
 /// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.csv, .tsv, .xlsx,
 /// .json); empty for other endings.
 std::string convert_advice(const std::string& path);
 
 /// What a file of JSON lines is instead, by its `first` bytes, and how to convert it: UTF-16, a JSON array,
-/// Parquet, CSV. Empty where they do not tell. `first` must not be of a file that has JSON lines.
+/// objects over several lines, Parquet, CSV. Empty where they do not tell. `first` must not be of a file that
+/// has JSON lines.
 std::string describe_foreign(const std::string& path, std::string_view first);
+
+/// The same for a file that is named as Parquet; empty for one that begins as Parquet.
+std::string describe_no_parquet(const std::string& path, std::string_view first);
 
 }  // namespace sheaf

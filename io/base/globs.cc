@@ -1,6 +1,7 @@
 #include "io/base/globs.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <glob.h>
 #include <string_view>
@@ -18,6 +19,10 @@ constexpr int kDeepest = 16;
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored) && !fs::is_directory(path, ignored);
+}
+
+[[noreturn]] void refuse_broken_link(const std::string& path) {
+  refuse("{}: this is a broken link; remove it or fix it", path);
 }
 
 struct FolderTree {
@@ -42,25 +47,49 @@ FolderTree walk_folder(const std::string& folder) {
              kDeepest);
     if (is_folder) tree.folders.push_back(path.string());
     if (is_folder || corpus_format(name) == CorpusFormat::unknown) continue;
-    if (!is_file(path)) refuse("{}: this is a broken link; remove it or fix it", path.string());
+    if (!is_file(path)) refuse_broken_link(path.string());
     tree.files.push_back(path.string());
   }
   if (error) refuse("{}: the folder cannot be read: {}", folder, error.message());
   return tree;
 }
 
+[[noreturn]] void refuse_closed(const std::string& folder) {
+  refuse("{}: permission denied; the folder is closed to you", folder);
+}
+
+// glob() hands its folders over without a place for the caller's own data.
+thread_local std::string closed_folder;
+
+int note_closed(const char* folder, int error) {
+  if (error == EACCES) closed_folder = folder;
+  return 0;
+}
+
 std::vector<std::string> files_of_glob(const std::string& pattern) {
   glob_t found{};
-  std::vector<std::string> files;
-  const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
-  if (result == 0)
-    for (size_t i = 0; i < found.gl_pathc; ++i)
-      if (is_file(found.gl_pathv[i])) files.emplace_back(found.gl_pathv[i]);
+  std::vector<std::string> names;
+  closed_folder.clear();
+  if (::glob(pattern.c_str(), 0, note_closed, &found) == 0)
+    names.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
+  if (!closed_folder.empty()) refuse_closed(closed_folder);
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    std::error_code error;
+    const fs::file_status status = fs::status(name, error);
+    if (error == std::errc::permission_denied) refuse_closed(fs::path(name).parent_path().string());
+    if (!fs::exists(status)) refuse_broken_link(name);
+    if (!fs::is_directory(status)) files.push_back(name);
+  }
   return files;
 }
 
 }  // namespace
+
+bool has_wildcard(const std::string& path) {
+  return path.find_first_of("*?[") != std::string::npos;
+}
 
 bool is_passed_over(const std::string& name) {
   return name.starts_with('.') || name.starts_with('_');
@@ -109,7 +138,7 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
       refuse("{}{}: no .jsonl or .parquet file in this folder", where, path);
-    if (path.find_first_of("*?[") != std::string::npos) refuse("{}{}: no file matches", where, path);
+    if (has_wildcard(path)) refuse("{}{}: no file matches", where, path);
     refuse("{}{}", where, describe_missing(path));
   }
   if (format != "auto") {

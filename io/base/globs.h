@@ -5,9 +5,12 @@
 namespace sheaf {
 
 /// The files a corpus path names, sorted by name: a file, a folder (the .jsonl and .parquet files in it) or a
-/// glob
-/// (* ? [a-z]). Empty where nothing matches.
+/// glob (* ? [a-z]). Empty where nothing matches. Refuses folders and files that it may not look at, and
+/// links that lead nowhere.
 std::vector<std::string> expand_corpus_path(const std::string& path);
+
+/// Whether a path may be a glob.
+bool has_wildcard(const std::string& path);
 
 enum class CorpusFormat { unknown, jsonl, parquet, dataset };
 

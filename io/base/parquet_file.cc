@@ -7,6 +7,7 @@
 #include <arrow/scalar.h>
 #include <arrow/type.h>
 #include <arrow/util/key_value_metadata.h>
+#include <fcntl.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
@@ -17,6 +18,7 @@
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/descriptor.h"
+#include "io/base/foreign_files.h"
 
 namespace sheaf {
 namespace {
@@ -165,6 +167,17 @@ ParquetFile::Column::Shape shape_of(const arrow::DataType& type) {
   }
 }
 
+/// Says what a file is instead where its first bytes tell.
+void check_begins_as_parquet(const std::string& path) {
+  const Descriptor file = open_regular(path, O_RDONLY);
+  if (file.number() < 0) refuse_unopened(path);
+  std::string first(4096, '\0');
+  first.resize(
+      static_cast<size_t>(std::max<int64_t>(0, read_at(file.number(), 0, first.data(), std::ssize(first)))));
+  if (const std::string other = describe_no_parquet(path, first); !other.empty())
+    refuse("{}: {}", path, other);
+}
+
 void collect_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.column_index >= 0) leaves.push_back(field.column_index);
   for (const auto& child : field.children) collect_leaves(child, leaves);
@@ -198,7 +211,7 @@ void ParquetFile::Reader::open() {
   arrow_properties.set_batch_size(kBatchRows);
   arrow_properties.set_pre_buffer(false);
   parquet::arrow::FileReaderBuilder builder;
-  check_regular(path);
+  check_begins_as_parquet(path);
   if (auto status = builder.OpenFile(path, false, properties); !status.ok())
     refuse("{}: this is not a readable Parquet file: {}", path, reason_of(status));
   auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
@@ -66,6 +67,9 @@ std::string folder_of_file(const std::string& file) {
 }
 
 std::string resolve_path(const std::string& written, const std::string& folder, const std::string& where) {
+  for (const std::string_view here :
+       {"$PWD/", "${PWD}/"})  // also where the environment lacks it, as under cron
+    if (written.starts_with(here)) return resolve_path(written.substr(here.size()), "", where);
   const bool home = written == "~" || written.starts_with("~/");
   const std::string path =
       (home ? variable("HOME", where) : "") + replace_variables(written.substr(home ? 1 : 0), where);

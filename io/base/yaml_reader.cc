@@ -48,7 +48,7 @@ void check_range(const YamlNode& node, std::string_view name, Number value, Rang
   refuse("{}: {} must be at most {}, not {}", node.place.text(), name, range.most, value);
 }
 
-thread_local std::vector<std::string>* keys_asked = nullptr;
+thread_local std::vector<KeyAsked>* keys_asked = nullptr;
 
 }  // namespace
 
@@ -146,9 +146,9 @@ bool YamlMap::is_null(std::string_view key) const {
   return entry && entry->value->kind == YamlNode::Kind::null;
 }
 
-const YamlNode* YamlMap::take(std::string_view key) {
+const YamlNode* YamlMap::take(std::string_view key, const std::vector<std::string>& words, bool is_path) {
   known_.emplace_back(key);
-  if (keys_asked) keys_asked->push_back(path(key));
+  if (keys_asked) keys_asked->push_back({path(key), words, is_path});
   return has(key) ? find(key)->value.get() : nullptr;
 }
 
@@ -178,11 +178,11 @@ void YamlMap::text(std::string_view key, std::string& target) {
 }
 
 void YamlMap::file_path(std::string_view key, std::string& target) {
-  if (const YamlNode* value = take(key)) target = yaml_path(*value, path(key));
+  if (const YamlNode* value = take(key, {}, true)) target = yaml_path(*value, path(key));
 }
 
 void YamlMap::choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed) {
-  const YamlNode* value = take(key);
+  const YamlNode* value = take(key, allowed);
   if (!value) return;
   target = yaml_text(*value, path(key));
   if (std::find(allowed.begin(), allowed.end(), target) == allowed.end())
@@ -203,7 +203,7 @@ void YamlMap::text_list(std::string_view key, std::vector<std::string>& target) 
 }
 
 void YamlMap::boolean(std::string_view key, bool& target) {
-  const YamlNode* value = take(key);
+  const YamlNode* value = take(key, {"true", "false"});
   if (!value) return;
   const auto parsed = as_boolean(*value);
   if (!parsed)

@@ -67,17 +67,24 @@ std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);
 
-/// Notes the path of every key that maps of this thread are asked for while it lives.
+/// A key that a map was asked for, and what it takes.
+struct KeyAsked {
+  std::string name;                ///< its path: "method.documents"
+  std::vector<std::string> words;  ///< empty: other values too
+  bool path = false;               ///< of a file or folder
+};
+
+/// Notes every key that maps of this thread are asked for while it lives.
 class KeysAsked {
  public:
   KeysAsked();
   ~KeysAsked();
   KeysAsked(const KeysAsked&) = delete;
   KeysAsked& operator=(const KeysAsked&) = delete;
-  const std::vector<std::string>& keys() const { return keys_; }
+  const std::vector<KeyAsked>& keys() const { return keys_; }
 
  private:
-  std::vector<std::string> keys_;
+  std::vector<KeyAsked> keys_;
 };
 
 /// A strict view of a map: what is read is known; finish() refuses the rest, then what is required and
@@ -119,7 +126,8 @@ class YamlMap {
 
  private:
   const YamlNode::Entry* find(std::string_view key) const;
-  const YamlNode* take(std::string_view key);
+  const YamlNode* take(std::string_view key, const std::vector<std::string>& words = {},
+                       bool is_path = false);
 
   YamlPtr node_;
   std::string name_;

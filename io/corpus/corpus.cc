@@ -11,6 +11,8 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kSoonCounted = 100'000;
+
 /// The first rows of another corpus, bad ones counted.
 class FirstRows : public Corpus {
  public:
@@ -21,14 +23,16 @@ class FirstRows : public Corpus {
   }
   int64_t position() const override { return all_->position(); }
   void skip_to(int64_t position) override { all_->skip_to(position); }
-  int64_t count_records() override { return std::min(all_->count_records(), most_); }
+  int64_t count_records(int64_t most) override { return all_->count_records(std::min(most, most_)); }
   std::optional<double> share_read() const override {
     const auto all = all_->share_read();
     return all ? std::max(*all, static_cast<double>(position()) / static_cast<double>(most_)) : all;
   }
   std::optional<int64_t> records_expected() const override {
-    const auto all = all_->records_expected();
-    return all ? std::min(*all, most_) : all;
+    if (const auto all = all_->records_expected()) return std::min(*all, most_);
+    // So many are soon counted, and then the number is no guess.
+    if (most_ <= kSoonCounted) return all_->count_records(most_);
+    return std::nullopt;
   }
 
  private:
@@ -46,9 +50,15 @@ std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, R
 
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,
                   const std::string& file) {
-  if (std::find(columns.begin(), columns.end(), column.name) == columns.end())
-    refuse("{}: {}: {} has no column \"{}\"{}", column.place, column.key, file, column.name,
-           suggest_spelling(column.name, columns));
+  if (std::find(columns.begin(), columns.end(), column.name) != columns.end()) return;
+  if (column.request)
+    refuse(
+        "{}: {} is not a batch file: its lines have no \"{}\"; task.kind chat wants a request on each line, "
+        "such as {{\"custom_id\": \"1\", \"body\": {{\"messages\": [{{\"role\": \"user\", \"content\": "
+        "\"Hello\"}}]}}}}; to ask about columns of a file, use task.kind ask or extract",
+        column.place, file, column.name);
+  refuse("{}: {} has no column \"{}\"{}", column.place, file, column.name,
+         suggest_spelling(column.name, columns));
 }
 
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "io/corpus/corpus.h"
 #include "io/corpus/record_mapper.h"
 
 namespace sheaf {
@@ -12,6 +13,9 @@ namespace sheaf {
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
                                           const std::string& standard_input);
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RecordMapper mapper);
+
+/// Refuses a file without JSON lines whose beginning says what it is instead; messages call it `name`.
+void refuse_foreign(const std::string& path, const std::string& name);
 
 /// Refuses a mapped column that is not among `columns`, with the nearest.
 void check_column(const MappedColumn& column, const std::vector<std::string>& columns,

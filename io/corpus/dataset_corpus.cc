@@ -29,11 +29,11 @@ class DatasetCorpus : public Corpus {
 
   std::optional<int64_t> records_expected() const override { return reader_->entries(); }
 
-  int64_t count_records() override {
-    if (const auto entries = reader_->entries()) return *entries;
+  int64_t count_records(int64_t most) override {
+    if (const auto entries = reader_->entries()) return std::min(*entries, most);
     const auto other = open();
     int64_t rows = 0;
-    while (other->next()) ++rows;
+    while (rows < most && other->next()) ++rows;
     return rows;
   }
 

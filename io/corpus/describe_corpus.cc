@@ -10,6 +10,7 @@
 #include "io/base/line_reader.h"
 #include "io/base/parquet_file.h"
 #include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus_formats.h"
 
 namespace sheaf {
 namespace {
@@ -128,6 +129,8 @@ ordered_json describe_corpus(const std::string& path) {
     describe_parquet(corpus.files, about);
   } else {
     describe_jsonl(corpus.files, about);
+    if (about["columns"].empty() && about["records"] > 0)
+      for (const std::string& file : corpus.files) refuse_foreign(file, file);
   }
   return about;
 }

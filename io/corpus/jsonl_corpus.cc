@@ -54,9 +54,9 @@ class JsonlCorpus : public Corpus {
            all;
   }
 
-  int64_t count_records() override {
+  int64_t count_records(int64_t most) override {
     JsonlCorpus other(files_, paths_, mapper_);
-    while (other.next_line()) ++other.row_;
+    while (other.row_ < most && other.next_line()) ++other.row_;
     return other.row_;
   }
 
@@ -68,7 +68,7 @@ class JsonlCorpus : public Corpus {
         if (file_ == files_.size()) return std::nullopt;
         reader_ = std::make_unique<LineReader>(paths_[file_]);
       }
-      const auto line = reader_->next();
+      auto line = reader_->next();
       if (!line) {
         reader_.reset();
         ++file_;
@@ -126,14 +126,13 @@ std::vector<std::string> probe_columns(const std::string& file) {
   return columns;
 }
 
-/// Refuses a file without JSON lines whose beginning says what it is instead.
+}  // namespace
+
 void refuse_foreign(const std::string& path, const std::string& name) {
   std::string first(1 << 12, '\0');
   first.resize(open_bytes(path)->read(first.data(), first.size()));
   if (const std::string found = describe_foreign(name, first); !found.empty()) refuse("{}: {}", name, found);
 }
-
-}  // namespace
 
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
                                           const std::string& standard_input) {

@@ -40,7 +40,7 @@ class ParquetCorpus : public Corpus {
     }
   }
 
-  int64_t count_records() override { return rows_; }
+  int64_t count_records(int64_t most) override { return std::min(rows_, most); }
   std::optional<int64_t> records_expected() const override { return rows_; }
 
  private:
@@ -87,16 +87,16 @@ void check_columns(const ParquetFile& file, const std::string& path, const Recor
   for (const MappedColumn& wanted : mapper.columns()) {
     if (!wanted.optional) check_column(wanted, names, path);
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
-      refuse("{}: {}: {} has more than one column \"{}\"", wanted.place, wanted.key, path, wanted.name);
+      refuse("{}: {} has more than one column \"{}\"", wanted.place, path, wanted.name);
     for (const ParquetFile::Column& column : file.columns()) {
       if (wanted.kept && column.name == wanted.name && column.shape == ParquetFile::Column::Shape::other)
-        refuse("{}: {}: column \"{}\" of {} is {}; sheaf keeps text, numbers and lists of them", wanted.place,
-               wanted.key, wanted.name, path, column.type);
+        refuse("{}: column \"{}\" of {} is {}; sheaf keeps text, numbers and lists of them", wanted.place,
+               wanted.name, path, column.type);
       if (wanted.kept) continue;
       const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
       if (column.name == wanted.name && column.shape != shape && column.type != "null")
-        refuse("{}: {}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.key, wanted.name, path,
-               column.type, wanted.list ? "a list" : "text or a number");
+        refuse("{}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.name, path, column.type,
+               wanted.list ? "a list" : "text or a number");
     }
   }
 }

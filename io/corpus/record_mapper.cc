@@ -56,11 +56,15 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   const auto add = [&](const std::string& name, const char* key, bool list = false, bool optional = false) {
     const auto place = input_.places.find(key);
     if (!name.empty())
-      columns_.push_back(
-          {name, key, place == input_.places.end() ? job.file : place->second, list, optional});
+      columns_.push_back({name,
+                          place == input_.places.end() ? fmt::format("{}: {}", job.file, key) : place->second,
+                          list, optional});
   };
   if (batch_) {
-    for (const char* name : {"custom_id", "body"}) add(name, "input.format");
+    for (const char* name : {"custom_id", "body"}) {
+      add(name, "input.path");
+      columns_.back().request = true;
+    }
     for (const char* name : {"method", "url"}) add(name, "input.format", false, true);
     return;
   }

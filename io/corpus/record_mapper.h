@@ -19,10 +19,10 @@ using Row = std::variant<Record, Reject>;
 /// A column that the job names, and what it must hold.
 struct MappedColumn {
   std::string name;
-  std::string key;    ///< of the job file, for messages: "input.document"
-  std::string place;  ///< where that key is written: "configs/demo.yaml:9"
+  std::string place;  ///< where it is named, for messages: "configs/demo.yaml:9: input.document"
   bool list = false;
   bool optional = false;  ///< rows, or whole files, may be without it
+  bool request = false;   ///< of a batch file
   bool kept = false;      ///< only repeated in the row: of any type, and rows may be without it
 };
 

@@ -74,6 +74,20 @@ const DatasetFormat* find_dataset_format(const std::string& name) {
   return nullptr;
 }
 
+std::string make_advice(const std::string& path) {
+  const std::string name = fs::path(path).stem().string(), ending = fs::path(path).extension().string();
+  if (ending != ".parquet" && ending != ".jsonl") return {};
+  if (name == "needle")
+    return fmt::format(
+        "make it from a book as plain text (gutenberg.org/ebooks/2600 is War and Peace) with `sheaf convert "
+        "needle BOOK.txt {}` (docs/datasets.md)",
+        path);
+  const DatasetFormat* format = find_dataset_format(name);
+  if (!format) return {};
+  return fmt::format("get {} from {} and convert it with `sheaf convert {} IN {}` (docs/datasets.md)",
+                     format->input, format->source, name, path);
+}
+
 std::string place_text(const DatasetRow& row) {
   if (row.entry.empty()) return fmt::format("{}:{}", row.place.file, row.place.row);
   return fmt::format("{}: {}", row.place.file, row.entry);

@@ -61,6 +61,10 @@ std::unique_ptr<DatasetReader> open_own_corpus(const std::string& path);
 std::vector<std::string> dataset_files(const std::string& format, const std::string& path,
                                        const std::string& where = {});
 
+/// How to make a corpus that is missing, where its name says that `sheaf convert` writes it: needle.parquet,
+/// squad.jsonl. Empty for other names.
+std::string make_advice(const std::string& path);
+
 /// The format of the file or folder by its look; empty where it is none of the datasets.
 std::string guess_dataset_format(const std::string& path);
 

@@ -4,9 +4,9 @@
 
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
+#include "io/base/job_changes.h"
 #include "io/model/model_files.h"
 #include "io/run_folder/fingerprint.h"
-#include "io/run_folder/job_changes.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {
@@ -19,7 +19,7 @@ void check_folder(const Job& job) {
   const std::string changes = describe_changes(before, job_fingerprint(job, gpu, {}));
   if (!changes.empty())
     refuse(
-        "{}: the folder holds the run of another job: {}; choose another folder with --output, or run "
+        "{}: the folder holds a run, but since then {}; choose another folder with --output, or run "
         "everything again with --restart",
         job.output.path, changes);
 }

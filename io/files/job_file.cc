@@ -16,6 +16,7 @@
 #include "io/files/confidence_file.h"
 #include "io/files/job_input.h"
 #include "io/files/model_path.h"
+#include "io/files/not_a_job.h"
 #include "io/files/output_path.h"
 
 namespace sheaf {
@@ -49,8 +50,9 @@ void read_model(YamlMap map, Job::ModelPart& model, bool files) {
   map.require("path");
   map.finish();
   if (!files) return;
-  check_exists(map, "path", model.path, download_advice(map.node("path")->text));
-  check_exists(map, "adapter", model.adapter);
+  check_exists(map, "path", model.path, download_advice(map.node("path")->text, Hosted::model));
+  if (const YamlPtr adapter = map.node("adapter"))
+    check_exists(map, "adapter", model.adapter, download_advice(adapter->text, Hosted::adapter));
   if (!model.chat_is_file()) return;
   check_exists(map, "chat", model.chat);
   read_chat_file(model.chat);  // so that a mistake in it is found before the model is opened
@@ -241,13 +243,21 @@ void read_cost(YamlMap map, Job::Cost& cost) {
   map.finish();
 }
 
+YamlPtr read_job_yaml(const std::string& path) {
+  check_is_job(path);
+  YamlPtr root = read_yaml(path, "a job file");
+  check_is_job(path, *root);
+  return root;
+}
+
 JobChange set_option(const std::string& text) {
   const std::string place = "--set " + shorten_text(text, 120);
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
     refuse("{}: write it as key.path=value, for example method.documents=4", place);
   const std::string key = text.substr(0, equals), value = text.substr(equals + 1);
-  if (value == "-") return {key, option_text(place, value)};  // standard input, not a list
+  // Standard input, not a list; a glob, not an alias.
+  if (value == "-" || value.starts_with('*')) return {key, option_text(place, value)};
   return {key, parse_yaml(place, value, 0)};
 }
 
@@ -264,21 +274,19 @@ YamlPtr changed(YamlPtr root, const std::vector<JobChange>& changes) {
 
 std::vector<JobChange> set_options(const std::vector<std::string>& overrides) {
   std::vector<JobChange> changes;
+  changes.reserve(overrides.size());
   for (const std::string& text : overrides) changes.push_back(set_option(text));
   return changes;
 }
 
 Job read_job(const std::string& path, const std::vector<std::string>& overrides, bool files) {
-  const YamlPtr root = read_yaml(path, "a job file");
-  return read_job(path, root, set_options(overrides), files);
+  return read_job(path, read_job_yaml(path), set_options(overrides), files);
 }
 
 Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>& changes, bool files) {
   Job job;
   job.file = path;
   YamlMap map(changed(std::move(root), changes), "");
-  if (map.has("datasets") && map.has("methods"))
-    refuse("{}: this is an evaluation, not a job; use `sheaf eval {}`", path, path);
   YamlMap model = map.map("model"), input = map.map("input"), task = map.map("task"),
           method = map.map("method"), engine = map.map("engine"), output = map.map("output"),
           cost = map.map("cost"), estimate = map.map("estimate");
@@ -313,7 +321,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
 
 EstimateWishes read_job_estimate(const std::string& path, const std::vector<std::string>& overrides) {
   return read_estimate_section(
-      YamlMap(changed(read_yaml(path, "a job file"), set_options(overrides)), "").map("estimate"));
+      YamlMap(changed(read_job_yaml(path), set_options(overrides)), "").map("estimate"));
 }
 
 }  // namespace sheaf

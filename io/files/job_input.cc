@@ -70,6 +70,12 @@ void check_keep(const YamlMap& map, const std::vector<std::string>& keep) {
   }
 }
 
+/// How to get a corpus that is missing. `written`: its path as the job has it.
+std::string corpus_advice(const std::string& written, const std::string& path) {
+  std::string advice = make_advice(path);
+  return advice.empty() ? download_advice(written, Hosted::dataset) : advice;
+}
+
 /// Requests name everything by themselves.
 void check_batch(const YamlMap& map, Job::Input& input) {
   only_for(map,
@@ -78,7 +84,8 @@ void check_batch(const YamlMap& map, Job::Input& input) {
             "too_long", "keep"},
            "task.kind extract and ask");
   if (input.format != kBatchFormat)
-    refuse("{}: task.kind chat reads requests; set input.format: {}", map.where("format"), kBatchFormat);
+    refuse("{}: task.kind chat reads the requests of an OpenAI batch file; set input.format: {}",
+           map.where("format"), kBatchFormat);
   input.id = "custom_id";
 }
 
@@ -127,9 +134,9 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   read_dataset(map, input, kind, files);
   map.require("path");
   map.finish();
-  for (const char* key : {"id", "category", "document", "context", "context_id", "documents", "scores",
-                          "rerank_scores", "questions", "question", "options", "keep"})
-    input.places[map.path(key)] = map.where(key);
+  for (const char* key : {"path", "id", "category", "document", "context", "context_id", "documents",
+                          "scores", "rerank_scores", "questions", "question", "options", "keep"})
+    input.places[map.path(key)] = fmt::format("{}: {}", map.where(key), map.path(key));
   check_keep(map, input.keep);
   if (kind != TaskKind::chat && input.format == kBatchFormat)
     refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
@@ -159,7 +166,10 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   }
   if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
     needs(map, "id", "input.duplicate_ids refuse");
-  if (files) find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
+  if (!files) return;
+  if (input.path != "-" && !has_wildcard(input.path) && !find_dataset_format(input.format))
+    check_exists(map, "path", input.path, corpus_advice(map.node("path")->text, input.path));
+  find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
 }
 
 void add_examples(Job& job) {

@@ -137,7 +137,7 @@ Attribute listed_attribute(const YamlPtr& item, const Shared& shared) {
 
 size_t bytes_of(const Attribute& attribute) {
   size_t bytes = sizeof attribute + attribute.description.size();
-  for (const std::string& option : attribute.options) bytes += sizeof option + option.size();
+  for (const std::string& option : attribute.options) bytes += sizeof(std::string) + option.size();
   return bytes;
 }
 

@@ -15,18 +15,20 @@
 #include "io/files/schema_file.h"
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/rejected_records.h"
+#include "io/run_folder/unfinished.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
 
-Manifest open_run(const std::string& run) {
+Manifest open_run(const std::string& run, bool unfinished) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(run, ignored))
     refuse("{}: no such folder; name the output folder of a run", run);
-  if (!file_size(run + "/_SUCCESS"))
-    refuse("{}: the folder has no finished run; finish it first (`sheaf run` resumes it)", run);
+  const bool finished = file_size(run + "/_SUCCESS").has_value();
+  if (!finished && unfinished) return committed_so_far(run);
+  if (!finished) refuse("{}: the folder has no finished run; finish it first (`sheaf run` resumes it)", run);
   return read_manifest(run, "run the job again with --restart");
 }
 
@@ -129,9 +131,9 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
 
 }  // namespace
 
-FinishedRun::FinishedRun(const RunPlaces& places)
+FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
     : run_(places.run),
-      manifest_(open_run(places.run)),
+      manifest_(open_run(places.run, unfinished)),
       job_(job_of(manifest_, places.run)),
       schema_path_(find_schema(places, manifest_)),
       schema_(read_schema(schema_path_)) {

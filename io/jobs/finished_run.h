@@ -21,8 +21,10 @@ struct RunPlaces {
 class FinishedRun {
  public:
   /// Refuses a run that is not finished or not of an extract job, and a corpus or schema that is not the
-  /// run's.
-  explicit FinishedRun(const RunPlaces& places);
+  /// run's. With `unfinished`, a run that is not finished counts as far as it came.
+  explicit FinishedRun(const RunPlaces& places, bool unfinished = false);
+
+  bool is_finished() const { return !manifest_.files.back().name.ends_with(".part"); }
 
   const Manifest& manifest() const { return manifest_; }
   const Schema& schema() const { return schema_; }

@@ -195,6 +195,7 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.chat = bench_.chat().name;
   about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   about.settings = fingerprint_.at("job");
+  about.changed_settings = changed_settings(about.settings);
   Sha256 corpus;
   for (const auto& [file, about_file] : fingerprint_.at("corpus").items()) corpus.add(about_file.dump());
   about.corpus = job().input.path;
@@ -268,7 +269,7 @@ void JobRun::open_answers() {
     if (!trouble.empty())
       listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
   }
-  answers_.emplace(real_files(), settle_path(folder_path()), position_before_);
+  answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
   reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
                  earlier_ ? &*earlier_ : nullptr);
   pipeline_->known = &*reuse_;

@@ -60,9 +60,10 @@ class RowFilter {
 }  // namespace
 
 ShownRows show_rows(const ShowSettings& settings) {
-  const FinishedRun run(settings);
+  const FinishedRun run(settings, true);
   const RowFilter filter(settings, run.schema());
   ShownRows shown;
+  shown.unfinished = !run.is_finished();
   std::map<std::pair<uint64_t, int64_t>, ShownRow> chosen;  // by lot and number of the row
   int64_t number = 0;
   read_rows(settings.run, run.manifest(), run.schema(), [&](Row&& row) {

@@ -24,6 +24,7 @@ struct ShownRow {
 struct ShownRows {
   std::vector<ShownRow> rows;  ///< in input order
   int64_t matching = 0;        ///< of the run's rows
+  bool unfinished = false;     ///< these are the rows that the run has so far
 };
 
 /// A random sample of a run's rows, with their documents.

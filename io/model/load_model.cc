@@ -66,7 +66,7 @@ void load_hugging_face(const fs::path& config, const fs::path& weights, Adapter*
 Model load_model(const std::string& path, const std::string& adapter) {
   try {
     if (!fs::exists(path)) {
-      const std::string advice = download_advice(path);
+      const std::string advice = download_advice(path, Hosted::model);
       refuse("{}: no such model; name a GGUF file, a safetensors file or a model folder{}{}", path,
              advice.empty() ? "" : "; ", advice);
     }

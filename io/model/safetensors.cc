@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/text/json_reader.h"
+#include "core/text/json_error.h"
 #include "io/base/json_file.h"
 
 namespace sheaf {
@@ -56,8 +56,10 @@ class HeaderReader {
     };
     try {
       if (!json::parse(header, watch).is_object()) refuse("{}: its header is not a JSON object", path_);
-    } catch (const json::exception& error) {
-      refuse("{}: its header is not valid JSON: {}", path_, json_complaint(error));
+    } catch (const json::parse_error& error) {
+      refuse("{}: its header is {}", path_, describe_json_error(header, error.byte, error));
+    } catch (const json::exception&) {
+      refuse("{}: its header has a number that is too large", path_);
     }
     check_places();
     return std::move(tensors_);

@@ -163,6 +163,16 @@ ordered_json corpus_fingerprint(const Job::Input& input) {
   return corpus;
 }
 
+std::vector<std::string> changed_settings(const ordered_json& settings) {
+  const ordered_json usual = sheaf::settings(Job());
+  std::vector<std::string> names;
+  for (const auto& [section, keys] : settings.items())
+    for (const auto& [key, value] : keys.items())
+      if (usual.value(section, ordered_json()).value(key, ordered_json()) != value)
+        names.push_back(fmt::format("{}.{}", section, key));
+  return names;
+}
+
 namespace {
 
 ordered_json examples_fingerprint(const Job::Task::Examples& examples) {

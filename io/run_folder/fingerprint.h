@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/job/job.h"
 
@@ -16,6 +17,9 @@ struct Shard {
 /// Everything that decides what the rows of a job are: its settings (not its threads, step size, price or
 /// output folder), its files, the kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
+
+/// Which of its settings ("method.documents") differ from those of a job that sets nothing.
+std::vector<std::string> changed_settings(const nlohmann::ordered_json& settings);
 
 /// The part of it that tells the corpus: its files, by their names below their common_folder(), so that it is
 /// the same from every working directory.

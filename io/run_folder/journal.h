@@ -10,6 +10,8 @@
 
 namespace sheaf {
 
+constexpr int64_t kLargestJournal = int64_t{4} << 30;  // bytes
+
 /// One line of a journal: 16 hex digits, a space, a JSON object. The digits sum up the object and the digits
 /// of the line before it, so a line that was changed, moved or left out breaks all that follow.
 struct JournalLine {

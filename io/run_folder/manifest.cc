@@ -87,6 +87,13 @@ class ManifestReader {
 
 }  // namespace
 
+void check_bytes(const std::string& path, const PublishedFile& file) {
+  const auto bytes = file_size(path);
+  if (bytes == file.bytes || (file.name.ends_with(".part") && bytes > file.bytes)) return;
+  refuse("{}: the file is missing or does not have its {} bytes; run the job again with --restart", path,
+         file.bytes);
+}
+
 bool is_rows_name(std::string_view name) {
   if (!name.starts_with("rows-")) return false;
   name.remove_prefix(5);
@@ -103,6 +110,10 @@ bool is_run_file(std::string_view name) {
   return is_rows_name(name);
 }
 
+ordered_json sources_json(const RunSources& sources) {
+  return {{"input", valid_utf8(sources.input)}, {"schema", valid_utf8(sources.schema)}};
+}
+
 ordered_json manifest_json(const Manifest& manifest) {
   ordered_json files = ordered_json::array();
   for (const PublishedFile& file : manifest.files)
@@ -113,8 +124,7 @@ ordered_json manifest_json(const Manifest& manifest) {
           {"rejects", manifest.rejects},
           {"records", {{"first", manifest.first}, {"end", manifest.end}}},
           {"files", std::move(files)},
-          {"sources",
-           {{"input", valid_utf8(manifest.sources.input)}, {"schema", valid_utf8(manifest.sources.schema)}}},
+          {"sources", sources_json(manifest.sources)},
           {"fingerprint_sha256", sha256(manifest.fingerprint.dump())},
           {"fingerprint", manifest.fingerprint}};
 }

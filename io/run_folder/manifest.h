@@ -29,12 +29,17 @@ struct Manifest {
   RunSources sources = {};
 };
 
+/// Refuses a file of a run that is missing or does not have its bytes; one that still grows (.part) may have
+/// more.
+void check_bytes(const std::string& path, const PublishedFile& file);
+
 /// rows-00000.jsonl, rows-00001.parquet, …
 bool is_rows_name(std::string_view name);
 
 /// Whether a run or a merge writes files of that name into its folder; hidden ones aside.
 bool is_run_file(std::string_view name);
 
+nlohmann::ordered_json sources_json(const RunSources& sources);
 nlohmann::ordered_json manifest_json(const Manifest& manifest);
 
 /// Refuses a file that is missing or was not written by manifest_json(), naming it; `mend` says what to do.

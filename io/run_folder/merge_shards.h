@@ -19,6 +19,6 @@ inline constexpr const char* kMergeMark = ".merging";  ///< in a folder whose me
 /// order and numbered anew, their rejects follow one another. Refuses shards that are not finished, of
 /// another job, given twice or missing, and files whose bytes are no longer those of the manifest. A merge
 /// that was cut off is begun again; a folder with anything else in it is refused.
-Merged merge_shards(FileLayer& files, const std::string& out, const std::vector<std::string>& paths);
+Merged merge_shards(FileLayer& files, const std::string& folder, const std::vector<std::string>& paths);
 
 }  // namespace sheaf

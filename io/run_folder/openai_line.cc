@@ -16,11 +16,12 @@ std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-std::string line_of(const ordered_json& id, const std::string& digest, int status, ordered_json body) {
+std::string line_of(const ordered_json& id, const std::string& digest, int status, ordered_json body,
+                    ordered_json error = nullptr) {
   return dump({{"id", "batch_req_" + digest},
                {"custom_id", id},
                {"response", {{"status_code", status}, {"request_id", digest}, {"body", std::move(body)}}},
-               {"error", nullptr}});
+               {"error", std::move(error)}});
 }
 
 std::string digest_of(const std::string& text) {
@@ -46,6 +47,8 @@ std::string openai_line(const Row& row, const std::string& model, int64_t create
   const ordered_json choice{{"index", 0},
                             {"message", {{"role", "assistant"}, {"content", text ? *text : ""}}},
                             {"finish_reason", finish_name(answer.finish.value_or(Finish::stop))}};
+  ordered_json error;
+  if (answer.finish == Finish::error) error = {{"code", "unreadable_value"}, {"message", answer.note}};
   const ordered_json id = row.id;
   const std::string digest = digest_of(dump(id));
   return line_of(id, digest, kSuccess,
@@ -57,7 +60,8 @@ std::string openai_line(const Row& row, const std::string& model, int64_t create
                   {"usage",
                    {{"prompt_tokens", prompt},
                     {"completion_tokens", completion},
-                    {"total_tokens", prompt + completion}}}});
+                    {"total_tokens", prompt + completion}}}},
+                 std::move(error));
 }
 
 void write_openai_errors(FileLayer& files, const std::string& folder) {

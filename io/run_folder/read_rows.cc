@@ -51,9 +51,11 @@ class RowsReader {
  public:
   RowsReader(const Schema& schema, const std::function<void(Row&&)>& take) : schema_(schema), take_(take) {}
 
-  void read_json_lines(const std::string& path) {
+  void read_json_lines(const std::string& path, int64_t rows) {
     int64_t number = 0;
-    read_lines(path, [&](const std::string& line) { take(line, fmt::format("{}:{}", path, ++number)); });
+    read_lines(path, [&](const std::string& line) {
+      if (++number <= rows) take(line, fmt::format("{}:{}", path, number));
+    });
   }
 
   void read_table(const std::string& path) {
@@ -87,11 +89,10 @@ void read_rows(const std::string& folder, const Manifest& manifest, const Schema
                const std::function<void(Row&&)>& take) {
   RowsReader reader(schema, take);
   for (const PublishedFile& file : manifest.files) {
-    if (!is_rows_name(file.name)) continue;
+    if (!file.name.starts_with("rows-")) continue;
     const std::string path = folder + "/" + file.name;
-    if (file_size(path) != file.bytes)
-      refuse("{}: the file is missing or does not have its {} bytes; {}", path, file.bytes, kRunAnew);
-    file.name.ends_with(".parquet") ? reader.read_table(path) : reader.read_json_lines(path);
+    check_bytes(path, file);
+    file.name.ends_with(".parquet") ? reader.read_table(path) : reader.read_json_lines(path, file.rows);
   }
 }
 

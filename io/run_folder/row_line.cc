@@ -107,7 +107,7 @@ RowAnswer read_answer(const ordered_json& from) {
   answer.option = read_member<std::string>(from, "option");
   answer.note = read_member<std::string>(from, "note").value_or("");
   if (const auto finish = read_member<std::string>(from, "finish"))
-    answer.finish = *finish == "length" ? Finish::length : Finish::stop;
+    answer.finish = *finish == "length" ? Finish::length : *finish == "error" ? Finish::error : Finish::stop;
   answer.logprob = read_member<double>(from, "logprob");
   answer.raw = read_member<std::string>(from, "raw");
   answer.confidence = read_member<double>(from, "confidence");

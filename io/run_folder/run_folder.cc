@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "io/run_folder/job_changes.h"
+#include "io/base/job_changes.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/openai_line.h"
 #include "io/run_folder/row_line.h"
@@ -14,7 +14,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kJournalVersion = 1;
-constexpr int64_t kLargestJournal = int64_t{4} << 30;
 constexpr const char* kMend = "start again with --restart, or choose another output.path";
 constexpr const char* kNotOurs = "choose a new or empty folder as output.path";
 
@@ -154,10 +153,10 @@ void RunFolder::check_same(const ordered_json& fingerprint, bool finished) const
   const std::string changes = describe_changes(fingerprint, options_.fingerprint);
   if (changes.empty()) return;
   if (!finished)
-    refuse("{}: the folder holds the unfinished run of another job: {}; undo these changes to resume it, {}",
+    refuse("{}: the folder holds an unfinished run, but since then {}; undo that to resume it, {}",
            options_.path, changes, kMend);
   refuse(
-      "{0}: the folder holds a finished run of another job: {1}; use --restart to replace it once the new "
+      "{0}: the folder holds a finished run, but since then {1}; use --restart to replace it once the new "
       "run "
       "is finished, --restart --reuse {0} to decode only what changed, or another output.path (it may have "
       "{{date}}, {{time}} and {{job}} in it)",
@@ -167,8 +166,10 @@ void RunFolder::check_same(const ordered_json& fingerprint, bool finished) const
 void RunFolder::begin() {
   at_.position = options_.first_row;
   remove_files(0);
-  const ordered_json head{
-      {"journal", kJournalVersion}, {"first_row", options_.first_row}, {"fingerprint", options_.fingerprint}};
+  const ordered_json head{{"journal", kJournalVersion},
+                          {"first_row", options_.first_row},
+                          {"sources", sources_json(options_.sources)},
+                          {"fingerprint", options_.fingerprint}};
   const std::string line = journal_line(head, "");
   write_whole(files_, options_.path, "journal", line);
   journal_ = std::make_unique<JournalWriter>(files_, path("journal"), read_journal(line).lines.front());
@@ -199,8 +200,8 @@ void RunFolder::resume(const std::string& text) {
   std::vector<Progress> places;
   try {
     if (is_without_rows(journal) && head.at("fingerprint") != options_.fingerprint) {
-      notice_ += fmt::format("{}: the run there was another job's and has no rows yet; it begins anew",
-                             options_.path);
+      notice_ += fmt::format("{}: the run there has no rows yet, and since then {}; it begins anew",
+                             options_.path, describe_changes(head.at("fingerprint"), options_.fingerprint));
       return begin();
     }
     check_same(head.at("fingerprint"), false);

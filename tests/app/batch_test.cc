@@ -208,7 +208,7 @@ std::string unfit(const ordered_json& object) {
   if (!matches("made", "\\d{4}-[01]\\d-[0-3]\\d")) return "made";
   if (!matches("code", "[A-Z]{2}-\\d{3}")) return "code";
   if (!object["color"].is_string() && !object["color"].is_null()) return "color";
-  if (!object["tags"].is_array()) return "tags";
+  if (!object["tags"].is_array() && !object["tags"].is_null()) return "tags";
   return "";
 }
 
@@ -227,11 +227,18 @@ TEST_F(Batch, ObjectsFitTheirSchemaWhateverTheModelWrites) {
   const std::vector<json> first = rows();
   ASSERT_EQ(first.size(), 40u);
   std::set<std::string> different;
+  int unread = 0;
   for (const json& row : first) {
     const auto object = ordered_json::parse(row["answer"].get<std::string>());
     EXPECT_EQ(unfit(object), "") << row;
     different.insert(row["answer"]);
+    // A list that cannot be read is null and told, never an empty list.
+    if (!object["tags"].is_null()) continue;
+    ++unread;
+    EXPECT_NE(row["finish"], "stop") << row;
+    EXPECT_NE(row["note"].get<std::string>().find("tags: "), std::string::npos) << row;
   }
+  EXPECT_GT(unread, 0);
   EXPECT_GT(different.size(), 30u);
   for (const char* method : {"separate", "prefix", "standard"}) {
     ASSERT_EQ(again(std::string("--set method.name=") + method).exit_code, 0);
@@ -241,6 +248,34 @@ TEST_F(Batch, ObjectsFitTheirSchemaWhateverTheModelWrites) {
                                                         " --set output.path=" + scratch_.file("plan"))
                                     .out);
   EXPECT_LT(plan["tokens_computed"].get<double>() * 5, plan["tokens_one_prompt_per_question"]);
+}
+
+TEST_F(Batch, AListThatCannotBeReadIsAnError) {
+  std::vector<ordered_json> lines;
+  for (int i = 0; i < 20; ++i) {
+    ordered_json more = object_format(
+        R"({"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}})");
+    more["temperature"] = 2;
+    more["seed"] = i;
+    lines.push_back(request("r" + std::to_string(i), more));
+  }
+  ASSERT_EQ(run(lines, "--set output.format=openai-batch").exit_code, 0);
+  int unread = 0;
+  for (const json& line : rows()) {
+    const json& choice = line["response"]["body"]["choices"][0];
+    const json object = json::parse(choice["message"]["content"].get<std::string>());
+    const bool failed = choice["finish_reason"] == "error";
+    unread += failed;
+    EXPECT_EQ(line["error"].is_null(), !failed) << line;
+    if (choice["finish_reason"] == "stop") {
+      EXPECT_TRUE(object["tags"].is_array()) << line;
+    }
+    if (!failed) continue;
+    EXPECT_TRUE(object["tags"].is_null()) << line;
+    EXPECT_EQ(line["error"]["code"], "unreadable_value");
+    EXPECT_TRUE(line["error"]["message"].get<std::string>().starts_with("tags: ")) << line;
+  }
+  EXPECT_GT(unread, 0);
 }
 
 TEST_F(Batch, ARefusedSchemaHurtsNoOtherRequest) {

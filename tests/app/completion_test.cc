@@ -67,6 +67,14 @@ TEST_F(Completion, BashOffersKeysDevicesShapesAndFormats) {
   EXPECT_EQ(offered({"plan", "job.yaml", "--set", "cost."}),
             "cost.usd_per_hour=|cost.devices=|cost.hardware=");
   EXPECT_EQ(offered({"run", "--set", "method.documents", "="}), "") << "any value";
+  EXPECT_EQ(offered({"run", "--set", "task.kind", "="}), "extract|ask|chat");
+  EXPECT_EQ(offered({"run", "--set", "output.format", "=", "p"}), "parquet");
+  EXPECT_EQ(offered({"run", "--set", "output.logprobs", "=", ""}), "true|false");
+  EXPECT_EQ(offered({"run", "--set", "engine.device", "=", "cu"}), "cuda");
+  scratch_.write("my.parquet", "");
+  EXPECT_EQ(offered({"run", "--set", "input.path", "=", "my"}), "my.parquet");
+  EXPECT_EQ(offered({"run", "--reuse", "my"}), "my.parquet");
+  EXPECT_EQ(offered({"estimate", "--hardware", "l4,h"}), "l4,h100|l4,h200");
   EXPECT_EQ(offered({"run", "--set", "method.documents", "=", "4"}), "");
   EXPECT_EQ(offered({"estimate", "--hardware", "h"}), "h100|h200");
   EXPECT_EQ(offered({"estimate", "--model", "qwen3-8"}), "qwen3-8b");

@@ -103,6 +103,28 @@ TEST_F(LostCorpus, RejectsAreExplained) {
   EXPECT_EQ(ran.err.find("WARNING"), std::string::npos) << ran.err;
 }
 
+TEST_F(LostCorpus, WhateverIsNotJsonIsOneReason) {
+  std::string lines;
+  for (int i = 0; i < 9; ++i) lines += good(i);
+  scratch_.write("corpus.jsonl", lines + "{\"n\": 1,}\n{\"n\" 1}\n{\"n\": True}\n{\"n\": \"x\n");
+  const Ran ran = sheaf("run");
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_NE(
+      ran.out.find("4 × not valid JSON, the first at column 9: expected a key in double quotes, found } "
+                   "(corpus.jsonl:10)\n"),
+      std::string::npos)
+      << ran.out;
+  EXPECT_EQ(ran.out.find("more"), std::string::npos) << ran.out;
+  std::string reasons;
+  for (const json& reject : test::read_json_lines(read_text(scratch_.file("out/rejects.jsonl"))))
+    reasons += reject["reason"].get<std::string>() + "\n";
+  EXPECT_EQ(reasons,
+            "not valid JSON at column 9: expected a key in double quotes, found }\n"
+            "not valid JSON at column 6: expected a colon, found a number\n"
+            "not valid JSON at column 7: True is not JSON; write true\n"
+            "not valid JSON at column 9: a text has no closing quote\n");
+}
+
 TEST_F(LostCorpus, HalfOfItIsWorthAWarning) {
   scratch_.write("corpus.jsonl", good(1) + "{}\n");
   for (const char* command : {"run --quiet", "plan", "run --json --restart"}) {

@@ -28,6 +28,8 @@ TEST(Mistakes, AreNamedWithTheFix) {
                       scratch.file("out") + "}\n");
   const std::string run = "run " + job + " --quiet ";
   scratch.write("cut.gguf", "GGUF\3");
+  const std::string line = "{\"c\": \"Box\", \"q\": \"What?\"}\n";
+  std::filesystem::create_directory(scratch.file("empty"));
   const std::vector<Mistake> mistakes = {
       {"", "give a command: run, "},
       {"rum " + job, "unknown command \"rum\"; did you mean \"run\"?"},
@@ -35,7 +37,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {run + "--lmit 3", "unknown option --lmit; did you mean \"--limit\"?"},
       {"plan " + job + " --dump -1", "--dump must be a whole number of at least 0; got -1"},
       {"run " + scratch.file("no.yaml"), "no.yaml: no such file; name a job file"},
-      {"run " + scratch.file("."), "this is a folder; name a job file"},
+      {"run " + scratch.file("."), "this is a folder; name a job file in it, such as "},
       {"run " + scratch.write("cut.yaml", "input: [1"), "cut.yaml:1: this is not valid YAML: "},
       {"eval " + scratch.file("no.yaml"), "no.yaml: no such file; name an evaluation file"},
       {"bench " + scratch.file("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
@@ -44,6 +46,46 @@ TEST(Mistakes, AreNamedWithTheFix) {
        "items.csv: the name ends in neither .jsonl nor .parquet; convert it: python3 -c "},
       {run + "--set input.path=" + scratch.write("list.jsonl", "[{\"c\": \"Box\", \"q\": \"What?\"}]"),
        "list.jsonl: the file is one JSON array, not an object on each line; convert it: python3 -c "},
+      {run + "--set input.path=" + scratch.write("lines.parquet", line),
+       "lines.parquet: the file has JSON lines, not Parquet; rename it: mv "},
+      {"inspect " + scratch.file("lines.parquet"), "the file has JSON lines, not Parquet; rename it: mv "},
+      {run + "--set input.path=" +
+           scratch.write("pretty.jsonl", "{\n  \"c\": \"Box\",\n  \"q\": \"Why?\"\n}\n"),
+       "pretty.jsonl: the file has objects over several lines, not one on each line; convert it: python3 "
+       "-c "},
+      {"inspect " + scratch.file("pretty.jsonl"), "the file has objects over several lines"},
+      {run + "--set input.path=acme/boxes",
+       "if this is the name of a dataset on Hugging Face, download it with `hf download acme/boxes "
+       "--repo-type "
+       "dataset --local-dir data/boxes` and name its files"},
+      {run + "--set model.adapter=acme/lora",
+       "if this is the name of an adapter on Hugging Face, download it with `hf download acme/lora "
+       "--local-dir "
+       "models/lora` and name that folder"},
+      {"run configs/needle.yaml --set input.path=" + scratch.file("needle.parquet"),
+       "make it from a book as plain text (gutenberg.org/ebooks/2600 is War and Peace) with `sheaf convert "
+       "needle BOOK.txt "},
+      {run + "--set 'input.path=*/none.jsonl'", "input.path: */none.jsonl: no file matches"},
+      {"run " + scratch.write("star.yaml", "input: {path: *.jsonl}\n"),
+       "star.yaml:1: a value that begins with * needs quotes"},
+      {run +
+           "--set input.context=null --set input.question=null --set task.kind=chat --set method.name=prefix "
+           "--set input.format=openai-batch",
+       "corpus.jsonl is not a batch file: its lines have no \"custom_id\"; task.kind chat wants a request on "
+       "each line, such as {\"custom_id\": \"1\", \"body\": {\"messages\": "},
+      {"run configs/schemas/catalog.yaml",
+       "this is a schema, not a job; set task.schema in a job file to it"},
+      {"run " + model, "this is the folder of a model, not a job file; set model.path in a job file to it"},
+      {"run " + model + "/config.json", "this is a file of a model, not a job; set model.path"},
+      {"run " + scratch.file("cut.gguf"), "cut.gguf: this is a model, not a job file; set model.path"},
+      {"run configs/adapters/smollm2-extract", "this is the folder of an adapter, not a job file"},
+      {"plan " + scratch.file("corpus.jsonl"),
+       "corpus.jsonl: this is a corpus, not a job file; set input.path"},
+      {"run " + scratch.file("items.csv"), "items.csv: this is a table, not a job file; convert it: python3"},
+      {"run " + scratch.file("empty"), "empty: this is a folder; name a job file\n"},
+      {"run configs/hardware.yaml",
+       "this is a list of machines, not a job; use `sheaf estimate JOB --hardware-file"},
+      {"run configs/chat/alpaca.yaml", "this is a chat template, not a job; set model.chat"},
       {run + "--set input.format=squad --set input.context=null --set input.question=null --set "
              "input.path=dev.json",
        "input.path: no such file or folder: dev.json; get dev-v2.0.json from "
@@ -100,24 +142,33 @@ TEST(Mistakes, AClosedFileSaysPermissionDenied) {
                                     "}\ninput: {path: shop/c.jsonl, context: c, question: q}\n"
                                     "task: {kind: ask}\nmethod: {name: ippd}\n"
                                     "engine: {device: cpu}\noutput: {path: out}\n");
-  const auto said = [&] {
+  const auto said = [&](const std::string& arguments) {
     // To root nothing is closed. It gives up that right, or where it may not, it becomes nobody.
     const std::string without = "setpriv --bounding-set=-dac_override,-dac_read_search ";
     const bool gives_up = std::system((without + "true 2> /dev/null").c_str()) == 0;
     const std::string as = ::geteuid() != 0 ? ""
                            : gives_up       ? without
                                             : "setpriv --reuid=65534 --regid=65534 --clear-groups ";
-    const std::string command = as + SHEAF_BINARY + " plan " + job + " 2> " + scratch.file("stderr");
+    const std::string command = as + SHEAF_BINARY + " " + arguments + " 2> " + scratch.file("stderr");
     EXPECT_NE(std::system(command.c_str()), 0);
     return test::read_text(scratch.file("stderr"));
   };
   using std::filesystem::perms;
   std::filesystem::permissions(scratch.file("."), perms::all);
   std::filesystem::permissions(corpus, perms::none);
-  EXPECT_NE(said().find("c.jsonl: the file cannot be read: Permission denied"), std::string::npos) << said();
+  const auto expect = [&](const std::string& arguments, const std::string& text) {
+    const std::string found = said(arguments);
+    EXPECT_NE(found.find(text), std::string::npos) << found;
+    EXPECT_EQ(found.find("rerun"), std::string::npos) << found;
+  };
+  const std::string plan = "plan " + job, glob = plan + " --set 'input.path=" + folder + "/*.jsonl'";
+  expect(plan, "c.jsonl: the file cannot be read: Permission denied");
+  expect("inspect " + corpus, "c.jsonl: the file cannot be read: Permission denied");
   std::filesystem::permissions(folder, perms::none);
-  EXPECT_NE(said().find("c.jsonl: permission denied; a folder on this path is closed to you"),
-            std::string::npos);
+  expect(plan, "c.jsonl: permission denied; a folder on this path is closed to you");
+  expect(glob, "shop: permission denied; the folder is closed to you");
+  std::filesystem::permissions(folder, perms::owner_read);
+  expect(glob, "shop: permission denied; the folder is closed to you");
   std::filesystem::permissions(folder, perms::all);
 }
 
@@ -168,8 +219,10 @@ TEST(Mistakes, InOptionsSayWhatWouldBeRight) {
       {"eval configs/eval/squad-methods.yaml --count x",
        "--count must be a whole number of at least 0; got x"},
       {"score --metric squad --seed -1", "--seed must be a whole number of at least 0; got -1"},
-      {"estimate --rows 5m", "--records must be a whole number of at least 1; got 5m; write 5000000"},
-      {"estimate --rows 5,000", "--records must be a whole number of at least 1; got 5,000; write 5000;"},
+      {"estimate --rows 5m", "--rows must be a whole number of at least 1; got 5m; write 5000000"},
+      {"estimate --rows 5,000", "--rows must be a whole number of at least 1; got 5,000; write 5000;"},
+      {"estimate --records 5m", "--records must be a whole number of at least 1; got 5m; write 5000000"},
+      {"estimate --rows", "--rows needs a value: a whole number of at least 1"},
       {"estimate --answer-tokens nan", "--answer-tokens must be a number from 1 to 10000000; got nan"},
       {"--nope", "unknown option --nope; use one of -h, --help, --version; see `sheaf --help`"},
   };
@@ -194,7 +247,8 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
     ASSERT_EQ(ran.exit_code, 0) << name << ran.err;
     EXPECT_TRUE(ran.out.starts_with("sheaf " + (name.empty() ? "COMMAND" : name) + " [OPTIONS]")) << ran.out;
     EXPECT_TRUE(ran.out.ends_with("interrupted: rerun the same command to resume\n")) << ran.out;
-    EXPECT_TRUE(name.empty() || ran.out.find("\nExample") != std::string::npos) << name << " has no example";
+    EXPECT_TRUE(name.empty() || ran.out.find("\nExamples:\n") != std::string::npos)
+        << name << " has no example";
     std::istringstream lines(ran.out);
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(line.size(), 100u) << name << ": " << line;

@@ -80,7 +80,8 @@ TEST_F(Night, TheReportCoversEverySession) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/progress.json")));
   EXPECT_EQ(all["sessions"], sessions);
   EXPECT_EQ(all["rows_uncounted"], 0);
-  for (const char* key : {"rows", "rejects", "questions", "reject_reasons", "endings", "value_tokens"})
+  for (const char* key :
+       {"rows", "rejects", "answers", "reused", "questions", "reject_reasons", "endings", "value_tokens"})
     EXPECT_EQ(all[key], whole[key]) << key;
   EXPECT_GE(all["tokens"]["computed"], whole["tokens"]["computed"]) << "what was in flight is computed again";
 }

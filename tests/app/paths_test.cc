@@ -88,6 +88,17 @@ TEST_F(Paths, HaveVariables) {
   ::unsetenv("CORPUS");
 }
 
+TEST_F(Paths, AfterPwdBeginAtTheWorkingDirectory) {
+  std::string text = read_text(job());
+  text.replace(text.find("path: out"), 9, "path: $PWD/out/here");
+  scratch_.write("project/job.yaml", text);
+  ::unsetenv("PWD");  // as under cron
+  const Ran ran = run("run ../project/job.yaml --quiet", "elsewhere");
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_TRUE(fs::exists(scratch_.file("elsewhere/out/here/_SUCCESS"))) << ran.err;
+  EXPECT_FALSE(fs::exists(scratch_.file("project/out")));
+}
+
 TEST_F(Paths, OfAnEvaluationBeginAtItsFolder) {
   job();
   scratch_.write("project/eval.yaml",

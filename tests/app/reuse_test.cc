@@ -179,6 +179,16 @@ TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
   EXPECT_NE(note_.find("method.max_value_tokens was 5 and is now 6; every answer is decoded"),
             std::string::npos)
       << note_;
+  std::filesystem::copy(model_, scratch_.file("model2"));
+  scratch_.write("model2/extra.json", "{}");
+  EXPECT_EQ(run("other", "--set model.path=" + scratch_.file("model2") +
+                             " --set model.cpu_dtype=int8 --reuse " + scratch_.file("first"))["reused"],
+            0);
+  EXPECT_NE(
+      note_.find("its answers cannot be used: the model changed: extra.json is new; model.dtype was \"auto\" "
+                 "and is now \"auto, on a CPU int8\"; every answer is decoded"),
+      std::string::npos)
+      << note_;
   scratch_.write("first/answers.table", "nonsense");
   EXPECT_EQ(run("damaged", "--reuse " + scratch_.file("first"))["reused"], 0);
   EXPECT_NE(note_.find("answers.table is damaged; every answer is decoded"), std::string::npos) << note_;

@@ -56,6 +56,19 @@ class Show : public testing::Test {
   Ran show(const std::string& more = "") {
     return run_sheaf(scratch_, "show " + scratch_.file("out") + " " + more);
   }
+  /// The run as a kill would leave it after `groups` of its journal.
+  void unfinish(int groups) {
+    for (const char* name : {"_SUCCESS", "manifest.json", "report.json", "report.html"})
+      std::filesystem::remove(scratch_.file(std::string("out/") + name));
+    for (const char* name : {"rows-00000.jsonl", "rejects.jsonl"})
+      if (std::filesystem::exists(scratch_.file(std::string("out/") + name)))
+        std::filesystem::rename(scratch_.file(std::string("out/") + name),
+                                scratch_.file(std::string("out/") + name + ".part"));
+    const std::string journal = read_text(scratch_.file("out/journal"));
+    size_t end = 0;
+    for (int i = 0; i <= groups; ++i) end = journal.find('\n', end) + 1;
+    scratch_.write("out/journal", journal.substr(0, end));
+  }
   static bool is_cut(const json& row, const char* attribute) {
     return row.contains("notes") && row["notes"].value(attribute, "") == "cut at the length limit";
   }
@@ -187,6 +200,28 @@ TEST_F(Show, TheReportSaysWhatFoundValuesAreWorth) {
   for (const char* words : {"literally in the document", "of the values are “",
                             "A sample of rows with their text", "A blue cup, large", " cut"})
     EXPECT_NE(page.find(words), std::string::npos) << words;
+}
+
+TEST_F(Show, AnUnfinishedRunAsFarAsItCame) {
+  run();
+  const std::vector<json> all = rows();
+  unfinish(1);
+  const Ran ran = show("--sample 50 --json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::vector<json> shown = read_json_lines(ran.out);
+  ASSERT_GT(shown.size(), 0u);
+  ASSERT_LT(shown.size(), all.size());
+  for (size_t i = 0; i < shown.size(); ++i) {
+    EXPECT_EQ(shown[i]["id"], all[i]["id"]);
+    EXPECT_FALSE(shown[i]["document"].get<std::string>().empty());
+  }
+  const Ran text = show();
+  EXPECT_NE(text.err.find(" that the run has so far; it is not finished"), std::string::npos) << text.err;
+  unfinish(0);
+  EXPECT_NE(show().err.find("the run there has no rows yet"), std::string::npos) << show().err;
+  const Ran resumed = run_sheaf(scratch_, "run " + scratch_.file("job.yaml"));
+  EXPECT_EQ(resumed.exit_code, 1) << resumed.err;
+  EXPECT_EQ(rows(), all);
 }
 
 }  // namespace

@@ -225,6 +225,10 @@ TEST(EstimateCommand, OldPricesAreWarnedOf) {
   const auto old = estimate_at("2021-03");
   EXPECT_EQ(old.exit_code, 0) << old.err;
   EXPECT_NE(old.err.find("WARNING: the list prices are "), std::string::npos) << old.err;
+  EXPECT_NE(old.err.find(" months old; give your own with --set cost.usd_per_hour=PRICE\n"),
+            std::string::npos)
+      << old.err;
+  EXPECT_EQ(old.out.find("months old"), std::string::npos) << "said once";
   EXPECT_NE(test::read_text(scratch.file("page.html")).find("Warning: the list prices are"),
             std::string::npos);
   const auto fresh = estimate_at("2099-01");

@@ -222,7 +222,7 @@ TEST_F(EvalCommand, OtherRunsAreLeftAlone) {
   ASSERT_EQ(run_sheaf(scratch_, command() + " -q --method packed").exit_code, 0);
   const Ran ran = run_sheaf(scratch_, command() + " --limit 3");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("packed: the folder holds the run of another job: input.limit was 0 and is now 3"),
+  EXPECT_NE(ran.err.find("packed: the folder holds a run, but since then input.limit was 0 and is now 3"),
             std::string::npos)
       << ran.err;
   EXPECT_FALSE(std::filesystem::exists(run_folder("standard"))) << "found before anything ran";

@@ -212,8 +212,8 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
     return trouble;
   };
   EXPECT_EQ(trouble_with(settings_), "");
-  EXPECT_EQ(trouble_with({{"model", "b"}, {"numbers", "f32"}}),
-            "its answers depend on other settings: model was \"a\" and is now \"b\"");
+  EXPECT_EQ(trouble_with({{"model", "a"}, {"numbers", "int8"}}),
+            "its answers cannot be used: model.dtype was \"f32\" and is now \"int8\"");
   for (const char* name : {"answers.log", "answers.table"}) {
     const std::string right = read(name);
     std::string wrong = right;
@@ -231,6 +231,31 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
   }
   std::filesystem::remove(folder_.path() + "/answers.json");
   EXPECT_NE(trouble_with(settings_).find("no answers.json"), std::string::npos);
+}
+
+TEST(AnswerLog, KeptAnswersAreToldFromThoseOfRows) {
+  std::mt19937_64 random(9);
+  const TempFolder folder;
+  const AnswerKey row = random_key(random), early = random_key(random), late = random_key(random);
+  const Answer answer = random_answer(random);
+  {
+    AnswerLog log(real_files(), folder.path(), 5, 5);
+    log.keep(early, answer);
+    log.commit(5);  // before any row
+    log.add(row, answer);
+    log.commit(8);
+    log.keep(late, answer);
+    log.commit(9);  // after a row whose answers were known
+  }
+  AnswerLog log(real_files(), folder.path(), 9, 5);
+  for (const AnswerKey& key : {row, early, late}) {
+    ASSERT_TRUE(log.find(key));
+    expect_same(*log.find(key), answer);
+  }
+  EXPECT_FALSE(log.was_kept(row));
+  EXPECT_TRUE(log.was_kept(early));
+  EXPECT_TRUE(log.was_kept(late));
+  EXPECT_FALSE(log.was_kept(late)) << "once";
 }
 
 }  // namespace

@@ -221,9 +221,12 @@ TEST(BatchLine, WhatIsNoRequestIsARow) {
 TEST(BatchLine, AFileOfSomethingElseIsRefused) {
   TempFolder folder;
   const std::string path = folder.write("b.jsonl", "{\"id\": 1, \"prompt\": \"x\"}\n");
-  EXPECT_EQ(
-      error_of([&] { open_corpus(chat_job(path), nullptr); }),
-      fmt::format("job.yaml: input.format: {} has no column \"custom_id\"; use one of id, prompt", path));
+  const std::string message = error_of([&] { open_corpus(chat_job(path), nullptr); });
+  EXPECT_TRUE(message.starts_with(fmt::format(
+      "job.yaml: input.path: {} is not a batch file: its lines have no \"custom_id\"; task.kind chat wants "
+      "a request on each line, such as {{\"custom_id\": \"1\", ",
+      path)))
+      << message;
 }
 
 }  // namespace

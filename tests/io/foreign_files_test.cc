@@ -35,6 +35,9 @@ TEST(ForeignFiles, CommandsConvert) {
             "{\"id\": \"2\", \"name\": \"Rye\"}\n");
   EXPECT_EQ(converted(describe_foreign(folder.write("a.jsonl", array), array), folder.path("a.new.jsonl")),
             "{\"id\": \"2\", \"name\": \"Rye\"}\n");
+  const std::string spread = "{\n  \"id\": {\n    \"a\": 1\n  }\n}\n{\n  \"id\": 2\n}\n";
+  EXPECT_EQ(converted(describe_foreign(folder.write("p.jsonl", spread), spread), folder.path("p.new.jsonl")),
+            "{\"id\": {\"a\": 1}}\n{\"id\": 2}\n");
   const std::string wide = "\xff\xfe{\0}\0\n\0"s;
   EXPECT_EQ(converted(describe_foreign(folder.write("w.jsonl", wide), wide), folder.path("w.new.jsonl")),
             "{}\n");
@@ -59,7 +62,8 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
   for (const char* name : {"a.txt", "a", "a.jsonl", ""}) EXPECT_EQ(convert_advice(name), "");
   for (const char* name :
        {"model", "/models/Qwen3", "./a/b", "../a/b", "a/b/c", "models/x.gguf", "a/b c", "a/"})
-    EXPECT_EQ(download_advice(name), "") << name;
+    EXPECT_EQ(download_advice(name, Hosted::model), "") << name;
+  EXPECT_EQ(download_advice("data/items.parquet", Hosted::dataset), "");
   EXPECT_EQ(describe_missing("/no/such"), "no such file or folder: /no/such");
   EXPECT_NE(describe_missing("gs://a/b").find("gcloud storage cp gs://a/b ."), std::string::npos);
   EXPECT_NE(describe_missing("https://huggingface.co/Qwen/Qwen3-1.7B/tree/main")
@@ -80,7 +84,8 @@ TEST(ForeignFiles, AnyBytesAreLookedAt) {
   fuzz([&](std::mt19937_64& random) {
     describe_foreign(mutate("a'b.csv", random, words), mutate("id,text\n1,Box\n", random, words));
     convert_advice(mutate("a.csv", random, words));
-    download_advice(mutate("Qwen/Qwen3", random, words));
+    download_advice(mutate("Qwen/Qwen3", random, words), Hosted::dataset);
+    describe_no_parquet("a.parquet", mutate("{\"a\": 1}\n", random, words));
   });
 }
 

@@ -104,11 +104,10 @@ TEST(JsonlCorpus, AMissingPartOfADocumentIsNull) {
 }
 
 TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
-  EXPECT_TRUE(reason_of("{\"sku\": 1,").starts_with("not valid JSON: parse error"))
-      << reason_of("{\"sku\": 1,");
-  EXPECT_TRUE(reason_of("nonsense").starts_with("not valid JSON: "));
-  EXPECT_TRUE(reason_of(R"({"sku": 1} {"sku": 2})").starts_with("not valid JSON: "));
-  EXPECT_TRUE(reason_of(R"({"sku": "\ud800"})").starts_with("not valid JSON: "));
+  EXPECT_TRUE(reason_of("{\"sku\": 1,").starts_with("not valid JSON at ")) << reason_of("{\"sku\": 1,");
+  EXPECT_TRUE(reason_of("nonsense").starts_with("not valid JSON at "));
+  EXPECT_TRUE(reason_of(R"({"sku": 1} {"sku": 2})").starts_with("not valid JSON at "));
+  EXPECT_TRUE(reason_of(R"({"sku": "\ud800"})").starts_with("not valid JSON at "));
   EXPECT_EQ(reason_of("{\"sku\": \"\xff\"}"), "not valid UTF-8 at byte 10");
   EXPECT_EQ(reason_of("[1, 2]"), "not a JSON object");
   EXPECT_EQ(reason_of("5"), "not a JSON object");

@@ -350,7 +350,7 @@ TEST_P(RunFolderTest, RefusesAChangedJobAndSaysWhatChanged) {
   changed.fingerprint["job"]["method"]["documents"] = 4;
   changed.fingerprint["corpus"] = {{"a/b.jsonl", {{"bytes", 13}}}};
   const std::string message = error_of([&] { RunFolder(quick_files(), changed); });
-  EXPECT_NE(message.find("the corpus changed: a/b.jsonl has 13 bytes instead of 12; method.documents was 6 "
+  EXPECT_NE(message.find("the corpus grew: a/b.jsonl grew from 12 to 13 bytes; method.documents was 6 "
                          "and is now 4"),
             std::string::npos)
       << message;

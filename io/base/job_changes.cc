@@ -1,4 +1,4 @@
-#include "io/run_folder/job_changes.h"
+#include "io/base/job_changes.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -15,6 +15,7 @@ namespace {
 using nlohmann::ordered_json;
 using Texts = std::vector<std::string>;
 
+constexpr const char* kCorpus = "the corpus";
 constexpr size_t kFilesShown = 3;     // of a part of the job
 constexpr size_t kSettingsShown = 5;  // that changed
 
@@ -39,37 +40,77 @@ std::string file_title(const std::string& name) {
   return name == "-" ? "standard input" : name;
 }
 
-std::string file_change(const std::string& name, const ordered_json& before, const ordered_json& now) {
+/// What became of the files of a part of the job.
+struct FileChanges {
+  Texts texts;  ///< of each file that changed
+  bool more = false, less = false, other = false;
+  bool shared = false;  ///< some file is there before and now
+};
+
+void add_change(const std::string& name, const ordered_json& before, const ordered_json& now,
+                FileChanges& changes) {
   const ordered_json old_bytes = part_of(before, "bytes"), bytes = part_of(now, "bytes");
-  if (old_bytes != bytes)
-    return fmt::format("{} has {} bytes instead of {}", name, shown_part(bytes), shown_part(old_bytes));
+  if (old_bytes != bytes) {
+    const bool grew = old_bytes < bytes;
+    (grew ? changes.more : changes.less) = true;
+    changes.texts.push_back(fmt::format("{} {} from {} to {} bytes", name, grew ? "grew" : "shrank",
+                                        shown_part(old_bytes), shown_part(bytes)));
+    return;
+  }
+  changes.other = true;
   for (const char* sum : {"sha256", "sampled_sha256"})
-    if (part_of(before, sum) != part_of(now, sum))
-      return fmt::format("{} has other contents of the same size", name);
-  return fmt::format("{} was written again", name);
+    if (part_of(before, sum) != part_of(now, sum)) {
+      changes.texts.push_back(fmt::format("{} has other contents of the same size", name));
+      return;
+    }
+  changes.texts.push_back(fmt::format("{} was written again", name));
 }
 
 /// Of two lists of files by name.
-Texts file_changes(const ordered_json& before, const ordered_json& now) {
+FileChanges file_changes(const ordered_json& before, const ordered_json& now) {
   // An ordered object looks through all its keys for one; a corpus may have a hundred thousand.
   std::unordered_map<std::string_view, const ordered_json*> old;
   if (before.is_object())
     for (const auto& [name, about] : before.items()) old.emplace(name, &about);
-  Texts changes;
+  FileChanges changes;
   if (now.is_object())
     for (const auto& [name, about] : now.items()) {
       const auto found = old.find(name);
       if (found == old.end()) {
-        changes.push_back(file_title(name) + " is new");
+        changes.more = true;
+        changes.texts.push_back(file_title(name) + " is new");
         continue;
       }
-      if (*found->second != about) changes.push_back(file_change(file_title(name), *found->second, about));
+      changes.shared = true;
+      if (*found->second != about) add_change(file_title(name), *found->second, about, changes);
       old.erase(found);
     }
   if (before.is_object())
     for (const auto& [name, about] : before.items())
-      if (old.contains(name)) changes.push_back(file_title(name) + " is gone");
+      if (old.contains(name)) {
+        changes.less = true;
+        changes.texts.push_back(file_title(name) + " is gone");
+      }
   return changes;
+}
+
+std::string names_of(const ordered_json& files) {
+  Texts names;
+  for (const auto& [name, about] : files.items()) names.push_back(file_title(name));
+  return fmt::format("{}", fmt::join(shortened_list(std::move(names), kFilesShown, "file"), ", "));
+}
+
+/// "the corpus grew: items.jsonl grew from 380 to 420 bytes".
+std::string describe_files(std::string_view name, const ordered_json& before, const ordered_json& now) {
+  if (!now.is_object()) return fmt::format("{} was left out", name);
+  if (!before.is_object()) return fmt::format("{} was added: {}", name, names_of(now));
+  const FileChanges changes = file_changes(before, now);
+  if (!changes.shared)
+    return fmt::format("{} is another one: {} instead of {}", name, names_of(now), names_of(before));
+  const bool one_way = name == std::string_view(kCorpus) && !changes.other && changes.more != changes.less;
+  const char* const how = !one_way ? "changed" : changes.more ? "grew" : "shrank";
+  return fmt::format("{} {}: {}", name, how,
+                     fmt::join(shortened_list(changes.texts, kFilesShown, "file"), ", "));
 }
 
 std::string shard_text(const ordered_json& shard) {
@@ -83,12 +124,8 @@ std::string describe_changes(const ordered_json& before, const ordered_json& now
   Texts changes;
   const auto differs = [&](const char* key) { return part_of(before, key) != part_of(now, key); };
   for (const auto& [key, name] :
-       {std::pair{"corpus", "the corpus"}, {"model", "the model"}, {"adapter", "the adapter"}})
-    if (differs(key)) {
-      const Texts files = file_changes(part_of(before, key), part_of(now, key));
-      changes.push_back(
-          fmt::format("{} changed: {}", name, fmt::join(shortened_list(files, kFilesShown, "file"), ", ")));
-    }
+       {std::pair{"corpus", kCorpus}, {"model", "the model"}, {"adapter", "the adapter"}})
+    if (differs(key)) changes.push_back(describe_files(name, part_of(before, key), part_of(now, key)));
   for (const auto& [key, name] : {std::pair{"schema", "the schema (task.schema)"},
                                   {"examples", "the examples (task.examples)"},
                                   {"chat", "the chat template (model.chat)"},
