@@ -64,6 +64,10 @@ sanitize: sanitized-build ## all tests under the address and undefined-behaviour
 fuzz: sanitized-build ## the readers' fuzz tests under the sanitizers, three minutes each (SECONDS=)
 	@tools/fuzz $(SECONDS)
 
+cluster-test: build ## a Slurm and a Ray on this machine run a job as shards while parts and a node die (root, Debian; skips without)
+	@for test in slurm ray; do \
+	  code=0; tests/cluster/$$test build/sheaf || code=$$?; [ $$code = 0 ] || [ $$code = 77 ] || exit 1; done
+
 soak: build ## kill jobs, shards and merges and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
@@ -101,4 +105,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz soak train-setup train-test browser-setup browser-test install package format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test install package format lint clean

@@ -122,6 +122,9 @@ void add_bench_command(CLI::App& app) {
   command->footer(fmt::format("Shapes:\n  {}", fmt::join(shape_names(), ", ")));
   command->callback([options] {
     options->model.device = parse_device(options->device, "--device");
+    if (options->model.device.several())
+      refuse("--device {}: bench times one device; name one, such as {}", options->device,
+             options->model.device.kind == Device::Kind::cpu ? "cpu" : "cuda:0");
     for (const Word<Precision>& each : words_of<Precision>())
       if (each.word == options->dtype) options->model.dtype = each.value;
     if (!options->calibration.empty()) return write_calibration(*options);

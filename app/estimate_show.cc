@@ -59,8 +59,11 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   const bool in_time = each.total_seconds() <= options.within;
   const double latest = each.most_seconds();
   const EstimateHead head = head_of(asked.model, inputs, list);
+  std::optional<Fleet> fleet;
+  if (options.fleet.shards > 0) fleet = estimate_fleet(asked, inputs.records(), options.fleet);
   if (options.json) {
     nlohmann::ordered_json json = estimate_json(asked, each);
+    if (fleet) json["fleet"] = fleet_json(asked, *fleet);
     json["best"] = best_json(best);
     if (options.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = list.prices_as_of;
@@ -70,6 +73,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   } else {
     print_text(estimate_text(asked, each, head));
     print_line(best_text(asked, each, best));
+    if (fleet) print_text(fleet_text(asked, *fleet));
     if (options.within > 0)
       print_line(
           fmt::format("within    {}: {}", time_text(options.within),

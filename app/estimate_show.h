@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/estimate/fleet.h"
 #include "io/estimate/inputs.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
@@ -12,6 +13,7 @@ struct ShowOptions {
   bool json = false;
   std::string html;   ///< a page to write too; empty: none
   double within = 0;  ///< seconds that it may take; 0: any
+  FleetAsked fleet;   ///< no shards: not asked for
 };
 
 /// One device in detail, with the best setting on it. Refuses a model that it cannot hold.

@@ -127,7 +127,9 @@ void add_eval_command(CLI::App& app, int& exit_code) {
       ->add_option("--limit", options->grid.limit,
                    "Read at most N records of each dataset (0: as the file says)")
       ->check(whole_from<int64_t>(0, int64_t{1} << 53));
-  command->add_option("--device", options->grid.device, "Where to compute (engine.device)")
+  command
+      ->add_option("--device", options->grid.device,
+                   "Where to compute (engine.device); several engines: cuda:all, cuda:0,2 or cpu:2")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command->add_flag(
       "--log-samples", options->settings.log_samples,

@@ -9,10 +9,11 @@ struct ExitCode {
 };
 
 /// What the help and the man page say; core/base/error.h and the commands give them.
-constexpr std::array<ExitCode, 5> kExitCodes = {{{0, "success"},
+constexpr std::array<ExitCode, 6> kExitCodes = {{{0, "success"},
                                                  {1, "finished with rejected records"},
                                                  {2, "wrong usage, configuration or input"},
                                                  {3, "fatal: the machine or the program failed"},
+                                                 {75, "failed for now (device lost, disk full): try again"},
                                                  {130, "interrupted: rerun the same command to resume"}}};
 
 }  // namespace sheaf

@@ -18,7 +18,9 @@ void JobOptions::add_to(CLI::App& command) {
   command.add_option("--limit", limit, "Read at most N records of the corpus (0: as the job says)")
       ->check(whole_from<int64_t>(0, int64_t{1} << 53));
   command.add_option("--threads", threads, "Threads to use (0: every core)")->check(whole_from(0, 4096));
-  command.add_option("--device", device, "Where to compute (engine.device)")
+  command
+      .add_option("--device", device,
+                  "Where to compute (engine.device); several engines: cuda:all, cuda:0,2 or cpu:2")
       ->type_name("{auto,cpu,cuda,cuda:N}");
   command.add_flag("--reproducible", reproducible,
                    "Make answers independent, to the bit, of the batch and of how prompts are packed "

@@ -74,7 +74,7 @@ int plan(const PlanOptions& options) {
   int64_t dumped = 0;
 
   const auto task = bench.task(job);
-  Planner planner(make_builder(job.method), bench.limits(engine));
+  Planner planner(make_builder(job.method), bench.limits({&engine}));
   std::unique_ptr<Corpus> corpus = bench.corpus();
   const RepeatedIds* ids = nullptr;
   if (!job.input.id.empty()) {

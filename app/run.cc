@@ -8,6 +8,7 @@
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
+#include "core/base/error.h"
 #include "core/report/rejects_text.h"
 #include "core/report/report.h"
 #include "io/jobs/run_job.h"
@@ -18,16 +19,20 @@ namespace {
 
 struct RunOptions : JobOptions {
   RunSettings settings;
+  bool zero_on_rejects = false;
   std::string log;
 };
 
 int run(const RunOptions& options) {
+  if (options.settings.shards > 0 && options.settings.shard != "auto")
+    refuse("--shards {} is for --shard auto; --shard I/N says it itself", options.settings.shards);
   stop_in_order();
   outlive_readers();
   const Job job = options.read();
   ShownRun shown(options.quiet || options.json, options.log);
   if (!options.log.empty()) check_log_apart(options.log, job);
-  const RunEnd end = run_job(job, options.settings, shown);
+  RunEnd end = run_job(job, options.settings, shown);
+  if (options.zero_on_rejects && end.exit_code == 1) end.exit_code = 0;
   if (!end.interrupted.empty()) print_note(end.interrupted);
   if (end.was_finished && options.json)
     print_json(end.report.is_object() ? end.report : nlohmann::ordered_json::object());
@@ -71,10 +76,19 @@ void add_run_command(CLI::App& app, int& exit_code) {
                     "Let a run without any row succeed: an empty corpus, or one whose every record is "
                     "rejected (otherwise exit code 2)");
   command
-      ->add_option(
-          "--shard", options->settings.shard,
-          "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` joins them")
-      ->type_name("I/N");
+      ->add_option("--shard", options->settings.shard,
+                   "Run only part I of N of the corpus: 0/4, 1/4, 2/4 or 3/4 for four parts; `sheaf merge` "
+                   "joins them. "
+                   "auto: the part that Slurm, Kubernetes or AWS Batch gives this task (docs/cluster.md)")
+      ->type_name("I/N|auto");
+  command
+      ->add_option("--shards", options->settings.shards,
+                   "With --shard auto: the number of parts, where the scheduler does not say it")
+      ->check(whole_from<int64_t>(1, 100000))
+      ->needs("--shard");
+  command->add_flag(
+      "--exit-zero-on-rejects", options->zero_on_rejects,
+      "End with exit code 0, not 1, when records were rejected: schedulers take 1 for a failure");
   command
       ->add_option("--max-rejects", options->settings.max_rejects,
                    "Stop with exit code 2 when more records than this are rejected: a number, or a share of "

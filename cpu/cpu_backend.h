@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "core/engine/backend.h"
 #include "core/model/model.h"
@@ -17,5 +18,9 @@ std::unique_ptr<Backend> make_reference_backend(const Model& model);
 /// nor on how its keys are cut into spans.
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads,
                                             CpuPrecision precision = CpuPrecision::f32);
+
+/// Several of them, each for a thread of its own, that have one copy of the weights and divide the threads.
+std::vector<std::unique_ptr<Backend>> make_quick_backends(const Model& model, int count, int threads,
+                                                          CpuPrecision precision);
 
 }  // namespace sheaf

@@ -53,26 +53,41 @@ Layer read_layer(const LayerWeights& weights, const Products& products) {
   return layer;
 }
 
+/// A model's weights as products take them.
+struct QuickWeights {
+  QuickWeights(const Model& model, const Products& products) : final_norm(model.final_norm.read_all()) {
+    for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products));
+    output = products.pack({&model.output});
+  }
+
+  std::vector<float> final_norm;
+  std::vector<Layer> layers;
+  Linear output;
+};
+
+std::shared_ptr<const QuickWeights> read_weights(const Model& model, int threads, CpuPrecision precision) {
+  ThreadPool pool(threads);
+  return std::make_shared<QuickWeights>(model, Products(precision, best_kernels(), pool));
+}
+
 void add(const float* y, int64_t n, float* x) {
   for (int64_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
 class QuickBackend final : public Backend {
  public:
-  QuickBackend(const Model& model, int threads, CpuPrecision precision)
+  QuickBackend(const Model& model, std::shared_ptr<const QuickWeights> weights, int threads,
+               CpuPrecision precision)
       : config_(model.config),
         embedding_(model.embedding),
         files_(model.files),
         threads_(threads),
         kernels_(best_kernels()),
         products_(precision, kernels_, threads_),
-        final_norm_(model.final_norm.read_all()),
+        weights_(std::move(weights)),
         attention_(products_.whole_numbers()
                        ? make_int_attention(config_, kernels_, best_paged_int_kernels(), threads_)
-                       : make_float_attention(config_, kernels_, threads_)) {
-    for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights, products_));
-    output_ = products_.pack({&model.output});
-  }
+                       : make_float_attention(config_, kernels_, threads_)) {}
 
   const ModelConfig& config() const override { return config_; }
   std::string describe() const override {
@@ -104,11 +119,11 @@ class QuickBackend final : public Backend {
       each_row(share, [&](int64_t row) {
         embedding_.read(batch.tokens[static_cast<size_t>(row)], 1, x_.data() + row * config_.hidden);
         fill_angles(batch.positions[static_cast<size_t>(row)], angles_.data() + row * config_.rotary_dim);
-        enter_row(row, layers_.front().attention_norm);
+        enter_row(row, weights_->layers.front().attention_norm);
       });
       enter_layer(batch, 0, share);
     });
-    for (size_t i = 0; i < layers_.size(); ++i) run_layer(batch, static_cast<int64_t>(i));
+    for (size_t i = 0; i < weights_->layers.size(); ++i) run_layer(batch, static_cast<int64_t>(i));
     pick_all(batch, picked, logits);
   }
 
@@ -190,7 +205,7 @@ class QuickBackend final : public Backend {
 
   /// What comes before a layer's attention, of rows that are entered.
   void enter_layer(const StepBatch& batch, int64_t index, const RowShare& share) {
-    const Layer& layer = layers_[static_cast<size_t>(index)];
+    const Layer& layer = weights_->layers[static_cast<size_t>(index)];
     normed_.multiply(layer.qkv, share, qkv_.data(), qkv_stride());
     each_row(share,
              [&](int64_t row) { place_row(layer, index, row, batch.kv_slots[static_cast<size_t>(row)]); });
@@ -198,7 +213,7 @@ class QuickBackend final : public Backend {
 
   /// What comes after it.
   void leave_layer(int64_t index, const RowShare& share) {
-    const Layer& layer = layers_[static_cast<size_t>(index)];
+    const Layer& layer = weights_->layers[static_cast<size_t>(index)];
     if (products_.whole_numbers()) each_row(share, [&](int64_t row) { mixed_.ready(row); });
     mixed_.multiply(layer.o, share, y_.data(), hidden_stride());
     each_row(share, [&](int64_t row) {
@@ -208,10 +223,10 @@ class QuickBackend final : public Backend {
     normed_.multiply_gated(layer.gate_up, share, gated_.data(), gated_stride());
     if (products_.whole_numbers()) each_row(share, [&](int64_t row) { gated_.ready(row); });
     gated_.multiply(layer.down, share, y_.data(), hidden_stride());
-    const bool last = static_cast<size_t>(index) + 1 == layers_.size();
+    const bool last = static_cast<size_t>(index) + 1 == weights_->layers.size();
     each_row(share, [&](int64_t row) {
       add_residual(row, layer.mlp_norm);
-      if (!last) enter_row(row, layers_[static_cast<size_t>(index) + 1].attention_norm);
+      if (!last) enter_row(row, weights_->layers[static_cast<size_t>(index) + 1].attention_norm);
     });
   }
 
@@ -224,7 +239,7 @@ class QuickBackend final : public Backend {
     attention_->run(plan_, index, qkv_.data(), qkv_stride(), mixed_.data());
     products_.each_share(rows_, [&](const RowShare& share) {
       leave_layer(index, share);
-      if (static_cast<size_t>(index) + 1 < layers_.size()) enter_layer(batch, index + 1, share);
+      if (static_cast<size_t>(index) + 1 < weights_->layers.size()) enter_layer(batch, index + 1, share);
     });
   }
 
@@ -242,10 +257,11 @@ class QuickBackend final : public Backend {
       const auto count = static_cast<int64_t>(end - first);
       for (int64_t i = 0; i < count; ++i) {
         kernels_.rms_norm(x_.data() + int64_t{picks[first + static_cast<size_t>(i)].row} * config_.hidden,
-                          final_norm_.data(), config_.hidden, config_.norm_eps, normed_picks_.row(i));
+                          weights_->final_norm.data(), config_.hidden, config_.norm_eps,
+                          normed_picks_.row(i));
         normed_picks_.ready(i);
       }
-      normed_picks_.multiply(output_, {0, count, threads_}, logits_.data(), stride);
+      normed_picks_.multiply(weights_->output, {0, count, threads_}, logits_.data(), stride);
       threads_.run(count, [&](int64_t i, int) {
         const auto index = first + static_cast<size_t>(i);
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
@@ -264,9 +280,7 @@ class QuickBackend final : public Backend {
   ThreadPool threads_;
   const Kernels& kernels_;
   Products products_;
-  std::vector<float> final_norm_;
-  std::vector<Layer> layers_;
-  Linear output_;
+  std::shared_ptr<const QuickWeights> weights_;
   std::unique_ptr<Attention> attention_;
   AttentionPlan plan_;
 
@@ -286,7 +300,18 @@ class QuickBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_quick_backend(const Model& model, int threads, CpuPrecision precision) {
-  return std::make_unique<QuickBackend>(model, std::clamp(threads, 1, kMostThreads), precision);
+  return std::move(make_quick_backends(model, 1, threads, precision).front());
+}
+
+std::vector<std::unique_ptr<Backend>> make_quick_backends(const Model& model, int count, int threads,
+                                                          CpuPrecision precision) {
+  threads = std::clamp(threads, count, kMostThreads);
+  const auto weights = read_weights(model, threads, precision);
+  std::vector<std::unique_ptr<Backend>> backends;
+  for (int i = 0; i < count; ++i)
+    backends.push_back(std::make_unique<QuickBackend>(
+        model, weights, threads / count + (i < threads % count ? 1 : 0), precision));
+  return backends;
 }
 
 }  // namespace sheaf

@@ -28,13 +28,6 @@ constexpr int64_t kTimedSteps = 8;                  // one of so many is timed s
 constexpr int64_t kBesideStep = int64_t{64} << 20;  // for graphs and kernels that are loaded late
 constexpr int64_t kStepBesidePool = 1024;           // rows of a step that the pool must leave room for
 
-/// Kernels remember what they found out about the device they ran on first.
-void check_one_device(int device) {
-  static const int first = device;
-  if (device != first)
-    fail("this process already computes on cuda:{}; use another process for cuda:{}", first, device);
-}
-
 /// The products of a small model are short, and so are its jobs: opening cuBLAS would take longer than it
 /// saves.
 ProductKernels kernels_for(int64_t weight_bytes, const CudaOptions& options) {
@@ -106,7 +99,10 @@ class CudaBackend final : public Backend {
     name_ = properties.name;
     multiprocessors_ = properties.multiProcessorCount;
   }
-  ~CudaBackend() override { cudaStreamSynchronize(model_.stream.get()); }
+  ~CudaBackend() override {
+    cudaSetDevice(options_.device);
+    cudaStreamSynchronize(model_.stream.get());
+  }
 
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
@@ -124,7 +120,7 @@ class CudaBackend final : public Backend {
   void allocate_kv(int32_t pages, int32_t page_size) override {
     if (page_size < 2 || 64 % page_size != 0)
       fail("pages of {} tokens do not divide a block of 64 keys", page_size);
-    check(cudaSetDevice(options_.device), "choosing the device");
+    choose_device();
     model_.pool = {};  // what was in it is not needed
     make_pool(int64_t{pages} * page_size);
     pages_ = pages;
@@ -139,7 +135,7 @@ class CudaBackend final : public Backend {
 
   bool grows_kv() const override { return true; }
   void grow_kv(int32_t pages) override {
-    check(cudaSetDevice(options_.device), "choosing the device");
+    choose_device();
     KvPool old = std::exchange(model_.pool, {});
     try {
       make_pool(int64_t{pages} * page_size_);
@@ -168,6 +164,7 @@ class CudaBackend final : public Backend {
 
   void finish() override {
     if (in_flight_ == 0) fail("no step is in flight");
+    choose_device();
     const Step& step = steps_[oldest_];
     oldest_ = (oldest_ + 1) % steps_.size();
     --in_flight_;
@@ -177,9 +174,14 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  /// Every thread has a current device of its own, and an engine may be made on one thread and run on
+  /// another.
+  void choose_device() const { check(cudaSetDevice(options_.device), "choosing the device"); }
+
   void launch(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     check_batch(batch, config(), pages_, page_size_);
     if (in_flight_ == steps_.size()) fail("{} steps are in flight already", in_flight_);
+    choose_device();
     Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
     step.batch = &batch;
     step.picked = picked;
@@ -330,7 +332,6 @@ class CudaBackend final : public Backend {
 }  // namespace
 
 std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions& options) {
-  check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(model.config, options);
   const WeightKind kind = kind_for(model, options);
@@ -343,7 +344,6 @@ std::unique_ptr<Backend> make_cuda_backend(const Model& model, const CudaOptions
 
 std::unique_ptr<Backend> make_random_cuda_backend(const ModelConfig& config, const CudaOptions& options,
                                                   uint64_t seed) {
-  check_one_device(options.device);
   check(cudaSetDevice(options.device), "choosing the device");
   check_model(config, options);
   DeviceWeights weights =

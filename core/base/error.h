@@ -7,8 +7,9 @@ namespace sheaf {
 
 /// What went wrong decides the exit code; the message names the thing and the fix.
 enum class Fault : int {
-  input = 2,  ///< usage, configuration, model or corpus wrong: the user can mend it
-  fatal = 3,  ///< the machine or sheaf itself failed: out of memory, disk full, a bug
+  input = 2,   ///< usage, configuration, model or corpus wrong: the user can mend it
+  fatal = 3,   ///< the machine or sheaf itself failed: out of memory, a folder not writable, a bug
+  retry = 75,  ///< the machine failed in a way that may pass: disk full, device lost (sysexits' EX_TEMPFAIL)
 };
 
 class Error : public std::runtime_error {
@@ -42,6 +43,12 @@ template <class... Args>
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Fault::fatal, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Throws an error that another try may not meet.
+template <class... Args>
+[[noreturn]] void fail_for_now(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(Fault::retry, fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace sheaf

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
@@ -74,6 +75,22 @@ EngineOptions with_pages(EngineOptions options, const Backend& backend) {
 }
 
 }  // namespace
+
+EngineStats& EngineStats::operator+=(const EngineStats& other) {
+  steps += other.steps;
+  prefill_tokens += other.prefill_tokens;
+  decode_tokens += other.decode_tokens;
+  answers += other.answers;
+  answer_tokens += other.answer_tokens;
+  alone_tokens += other.alone_tokens;
+  peak_pages += other.peak_pages;
+  split_steps += other.split_steps;
+  step_seconds += other.step_seconds;
+  waited_seconds += other.waited_seconds;
+  host_seconds += other.host_seconds;
+  idle_seconds += other.idle_seconds;
+  return *this;
+}
 
 Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& options)
     : backend_(backend),
@@ -213,6 +230,19 @@ void Engine::abandon_steps() {
     } catch (const std::exception&) {  // the first error is the one to report
     }
   }
+}
+
+std::vector<Stack> Engine::take_back() {
+  std::vector<Stack> stacks;
+  for (Flight& flight : flights_) {
+    // Whoever decodes the stack again counts them.
+    for (size_t i = 0; i < flight.slots.size(); ++i)
+      stats_.answers -= flight.slots[i].closed && flight.stack.slots[i].option == 0;
+    stacks.push_back(std::move(flight.stack));
+  }
+  flights_.clear();
+  if (pending_) stacks.push_back(std::move(*std::exchange(pending_, std::nullopt)));
+  return stacks;
 }
 
 template <class Call>

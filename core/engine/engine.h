@@ -61,6 +61,8 @@ struct EngineStats {
   double host_seconds = 0;    ///< between calls of the backend: the loop itself, the source and the sink
   double idle_seconds = 0;    ///< of it, with no step in flight
   int64_t tokens() const { return prefill_tokens + decode_tokens; }
+  /// Of engines side by side: their pools' peaks add up too.
+  EngineStats& operator+=(const EngineStats& other);
 };
 
 /// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once
@@ -76,6 +78,9 @@ class Engine {
   /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
   /// order. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
+
+  /// After run() threw: the stacks whose answers are not all there. This engine decodes nothing more.
+  std::vector<Stack> take_back();
 
   /// Whether the pool could ever hold the stack.
   bool fits(const Stack& stack) const;

@@ -6,60 +6,58 @@
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
-#include "core/engine/options.h"
 
 namespace sheaf {
 namespace {
 
-constexpr size_t kMostBytes =
-    32 << 20;  // a window of long documents has fewer rows, so that memory is bounded
-constexpr auto kBetweenGroups = std::chrono::seconds(2);  // of records of a window that is not complete
+// A window of long documents has fewer rows, so that memory is bounded.
+constexpr size_t kMostBytes = 32 << 20;
 
 }  // namespace
+
+Pipeline::Pipeline(Corpus& corpus, Task& task, Planner& planner, const std::vector<Engine*>& engines,
+                   int32_t window_rows)
+    : corpus_(corpus),
+      task_(task),
+      planner_(planner),
+      window_rows_(window_rows),
+      planned_(2 + 2 * engines.size()),
+      finished_(4) {
+  for (Engine* engine : engines) lanes_.push_back({engine});
+}
 
 bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   passed_on_at_ = Clock::now();
   passed_on_to_ = corpus_.position();
-  std::thread reader([&] {
-    guard([&] { read_ahead(); });
-    planned_.close();
-  });
-  std::thread writer;
-  try {
+  std::thread reader, writer;
+  std::vector<std::thread> others;  // of the engines after the first
+  guard([&] {                       // there may be no memory for another thread
+    reader = std::thread([&] {
+      guard([&] { read_ahead(); });
+      planned_.close();
+    });
     writer = std::thread([&] {
       guard([&] { emit_behind(emit, refuse); });
       finished_.close();
     });
-  } catch (...) {  // there is no memory for another thread
-    planned_.close();
-    reader.join();
-    throw;
-  }
-  bool whole = false;
-  guard([&] {
-    whole = engine_.run([&] { return next_stack(); },
-                        [&](Stack&& stack, std::vector<Answer>&& answers) {
-                          take_answers(std::move(stack), std::move(answers));
-                        });
-    if (!whole) pass_on_complete();
+    for (size_t i = 1; i < lanes_.size(); ++i)
+      others.emplace_back([this, i] { guard([&] { decode(lanes_[i]); }); });
+    decode(lanes_[0]);
   });
+  for (std::thread& each : others) each.join();
+  for (Lane& lane : lanes_) lane.stats = lane.engine->stats();
   planned_.close();
+  if (stopped_ && !failed_) guard([&] { pass_on_complete(); });
   finished_.close();  // what is finished is still emitted
-  reader.join();
-  writer.join();
+  for (std::thread* each : {&reader, &writer})
+    if (each->joinable()) each->join();
   rethrow();
-  return whole;
+  return !stopped_;
 }
 
 PipelineStats Pipeline::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
-}
-
-template <class Change>
-void Pipeline::count(Change&& change) {
-  const std::lock_guard lock(mutex_);
-  change(stats_);
 }
 
 void Pipeline::guard(const std::function<void()>& body) {
@@ -69,6 +67,8 @@ void Pipeline::guard(const std::function<void()>& body) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();  // the first one is the cause of others
     failed_ = true;
+    planned_.close();
+    changed_.notify_all();
   }
 }
 
@@ -97,7 +97,7 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
   {
     const Stopwatch watch(seconds);
     while (more && corpus_.position() < end && bytes < kMostBytes) {
-      if (engine_.interrupted()) return std::nullopt;
+      if (lanes_[0].engine->interrupted()) return std::nullopt;
       auto row = corpus_.next();
       if (!row)
         more = false;
@@ -209,58 +209,6 @@ void Pipeline::plan_window(Window& window) {
   });
 }
 
-std::optional<Stack> Pipeline::next_stack() {
-  while (stacks_.empty()) {
-    if (failed_) rethrow();
-    if (engine_.interrupted()) return std::nullopt;
-    std::optional<Window> window = planned_.pop();
-    if (failed_) rethrow();
-    if (!window) return std::nullopt;
-    for (Stack& stack : window->stacks) stacks_.push_back(std::move(stack));
-    window->stacks.clear();
-    windows_.push_back(std::move(*window));
-    pass_on_finished();  // a window may have nothing to decode
-  }
-  Stack stack = std::move(stacks_.front());
-  stacks_.pop_front();
-  Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
-  for (const Slot& slot : stack.slots) {
-    Clock::time_point& begun = window.begun[static_cast<size_t>(slot.record)];
-    if (begun == Clock::time_point{}) begun = Clock::now();
-  }
-  if (on_stack) on_stack(stack, window.records);
-  return stack;
-}
-
-void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
-  Window& window = windows_[static_cast<size_t>(stack.window - windows_.front().number)];
-  int64_t decoded = 0;
-  for (size_t i = 0, end = 0; i < answers.size(); i = end) {
-    end = options_end(stack.slots, i);
-    const Slot& slot = stack.slots[i];
-    const auto record = static_cast<size_t>(slot.record);
-    window.outcomes[record].answers[static_cast<size_t>(slot.question)] =
-        take_likeliest(std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
-    if (--window.open_of_record[record] > 0) continue;
-    ++decoded;
-    window.outcomes[record].seconds =
-        std::chrono::duration<double>(Clock::now() - window.begun[record]).count();
-  }
-  window.open -= static_cast<int64_t>(answers.size());
-  count([&](PipelineStats& stats) { stats.decoded += decoded; });
-  pass_on_finished();
-}
-
-void Pipeline::pass_on_finished() {
-  while (!windows_.empty() && windows_.front().open == 0) {
-    passed_on_to_ = windows_.front().end;
-    if (!finished_.push(std::move(windows_.front()))) rethrow();
-    windows_.pop_front();
-    passed_on_at_ = Clock::now();
-  }
-  if (Clock::now() - passed_on_at_ >= kBetweenGroups) pass_on_complete();
-}
-
 /// Answers of records that are complete before those in front of them.
 void Pipeline::take_ahead(Window& from, Window& to) {
   from.kept.resize(from.records.size());
@@ -278,8 +226,9 @@ void Pipeline::take_ahead(Window& from, Window& to) {
 /// The first records of the oldest window, as far as they are complete. Of others that are, the answers.
 void Pipeline::pass_on_complete() {
   // A run that is resumed after them plans the others by themselves, which may not change their answers.
-  if (windows_.empty() || planner_.scope() == AnswerScope::prompt) return;
-  Window& window = windows_.front();
+  const auto oldest = windows_.find(next_number_);
+  if (oldest == windows_.end() || planner_.scope() == AnswerScope::prompt) return;
+  Window& window = oldest->second;
   const size_t begin = window.passed_on;
   size_t end = begin;
   while (end < window.records.size() && window.open_of_record[end] == 0) ++end;
@@ -305,7 +254,7 @@ void Pipeline::pass_on_complete() {
   part.end = passed_on_to_;
   window.passed_on = end;
   if (known)
-    for (Window& each : windows_) take_ahead(each, part);
+    for (auto& [_, each] : windows_) take_ahead(each, part);
   if (end == begin && part.ahead.empty()) return;
   if (!finished_.push(std::move(part))) rethrow();
   passed_on_at_ = Clock::now();

@@ -1,11 +1,15 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -33,22 +37,33 @@ struct PipelineStats {
   double emit_seconds = 0;  ///< answers to rows, writing
 };
 
-/// A corpus through the engine: reads windows, plans them, feeds the engine, and hands the answers back in
-/// input order. Reading and planning are ahead of the engine on a thread of their own, and emitting is behind
-/// it on another, so that the engine waits for neither.
+/// A corpus through one or more engines: reads windows, plans them, feeds the engines, and hands the answers
+/// back in input order. Reading and planning are ahead of the engines on a thread of their own, and emitting
+/// is behind them on another, so that no engine waits for either. Each engine takes a window when it has none
+/// left; at the end of the corpus it takes prompts that wait for another. An engine whose device fails gives
+/// its prompts to the others.
 class Pipeline {
  public:
   using Emit = std::function<void(const Record& record, const Outcome& outcome)>;
   using Refuse = std::function<void(const Reject& reject)>;
 
   Pipeline(Corpus& corpus, Task& task, Planner& planner, Engine& engine, int32_t window_rows)
-      : corpus_(corpus), task_(task), planner_(planner), engine_(engine), window_rows_(window_rows) {}
+      : Pipeline(corpus, task, planner, std::vector<Engine*>{&engine}, window_rows) {}
+  Pipeline(Corpus& corpus, Task& task, Planner& planner, const std::vector<Engine*>& engines,
+           int32_t window_rows);
 
   /// Returns false when interrupted. Rows and rejects come in input order, in groups (on_window), on one
   /// thread that is not the caller's.
   bool run(const Emit& emit, const Refuse& refuse);
 
   PipelineStats stats() const;
+  /// Of one engine, or of all together, as of their last steps.
+  EngineStats engine_stats(size_t engine) const;
+  EngineStats engine_stats() const;
+  /// Comes after every step of an engine, on its thread; those of all engines come one after the other.
+  std::function<void(size_t engine, const EngineStats& of_all)> on_step;
+  /// An engine failed, and the others go on without it. Likewise.
+  std::function<void(size_t engine, const std::string& why)> on_failed;
   /// Comes after the last row and reject of every window, and every few seconds after those of its first
   /// records that are complete, unless answers depend on other records. `position`: the number of the corpus
   /// record after them; it may come again with answers to keep. On the thread of the rows.
@@ -81,12 +96,27 @@ class Pipeline {
     int64_t end = 0;  ///< the corpus record after it
   };
 
+  /// An engine, and the prompts that wait for it.
+  struct Lane {
+    Engine* engine;
+    std::deque<Stack> stacks = {};  ///< not yet taken by the engine
+    bool failed = false;            ///< decodes no more; the others take its stacks
+    bool outside = false;           ///< the engine has called the pipeline and waits for it
+    EngineStats stats = {};         ///< as of its last step
+  };
+
   void read_ahead();
   std::optional<Window> read_window(bool& more);
   void plan_window(Window& window);
   Plan make_plan(Window& window);
   void leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost);
-  std::optional<Stack> next_stack();
+  void decode(Lane& lane);
+  void count_step(Lane& lane, const EngineStats& stats);
+  void give_up(Lane& lane);
+  bool wait_for_more(Lane& lane);
+  bool has_room() const;
+  bool take_from_others(Lane& lane, bool only_failed);
+  std::optional<Stack> next_stack(Lane& lane);
   void take_answers(Stack&& stack, std::vector<Answer>&& answers);
   void pass_on_finished();
   void pass_on_complete();
@@ -98,20 +128,28 @@ class Pipeline {
   void guard(const std::function<void()>& body);
   void rethrow();
   template <class Change>
-  void count(Change&& change);
+  void count(Change&& change) {
+    const std::lock_guard lock(mutex_);
+    change(stats_);
+  }
 
   Corpus& corpus_;
   Task& task_;
   Planner& planner_;
-  Engine& engine_;
   int32_t window_rows_;
-  BoundedQueue<Window> planned_{4}, finished_{4};
-  std::deque<Window> windows_;  ///< in the engine, oldest first
-  std::deque<Stack> stacks_;    ///< of theirs, not yet taken by the engine
+  BoundedQueue<Window> planned_, finished_;
+  std::mutex lanes_mutex_;  ///< of what follows; may be held while mutex_ is taken
+  std::condition_variable changed_;
+  std::vector<Lane> lanes_;
+  std::map<int64_t, Window> windows_;  ///< in the engines, by number
+  int64_t next_number_ = 0;            ///< of the window to be passed on next
+  bool all_planned_ = false;           ///< no more windows come
+  bool stopped_ = false;               ///< by an interruption
   Clock::time_point passed_on_at_{};
   int64_t passed_on_to_ = 0;  ///< the corpus record after those that were passed on
   std::atomic<bool> failed_ = false;
-  mutable std::mutex mutex_;  ///< of what follows
+  std::mutex steps_mutex_;    ///< calls of on_step and on_failed
+  mutable std::mutex mutex_;  ///< of what follows, and of the lanes' stats
   std::exception_ptr error_;
   PipelineStats stats_;
   Keys to_come_;  ///< of answers that are planned and not yet passed on

@@ -96,6 +96,22 @@ void add_values(const ordered_json& from, ordered_json& to) {
   }
 }
 
+/// Engines by their names. One that failed in an earlier session may be back.
+void add_engines(const ordered_json& from, ordered_json& to) {
+  for (const ordered_json& engine : from) {
+    ordered_json* known = find_by(to, "name", engine.at("name"));
+    if (!known) {
+      to.push_back(engine);
+      continue;
+    }
+    for (const char* key : {"answers", "tokens", "steps"})
+      (*known)[key] = known->at(key).get<int64_t>() + engine.at(key).get<int64_t>();
+    for (const char* key : {"decode_seconds", "idle_seconds"})
+      (*known)[key] = known->at(key).get<double>() + engine.at(key).get<double>();
+    if (engine.contains("failed") && !known->contains("failed")) (*known)["failed"] = engine.at("failed");
+  }
+}
+
 void add_reasons(const ordered_json& from, ordered_json& to) {
   for (const ordered_json& reason : from) {
     if (ordered_json* known = find_by(to, "kind", reason.at("kind"))) {
@@ -138,6 +154,11 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
         std::max(earlier.at("predicted").value("error", 0.0), later.at("predicted").value("error", 0.0));
   }
   add_values(earlier.at("values"), sum.at("values"));
+  // A session with one engine has no list: then the lines are of a part of the run.
+  if (earlier.contains("engines")) {
+    if (!sum.contains("engines")) sum["engines"] = ordered_json::array();
+    add_engines(earlier.at("engines"), sum.at("engines"));
+  }
   if (earlier.contains("sample") && sum.contains("sample"))
     add_row_sample(earlier.at("sample"), sum.at("sample"));
   add_reasons(earlier.at("reject_reasons"), sum.at("reject_reasons"));

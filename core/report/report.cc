@@ -21,9 +21,27 @@ double kv_peak_mb(const Report& report) {
          1e6;
 }
 
+/// A line for each engine where there are several.
+ordered_json engines_json(const Report& report) {
+  ordered_json lines = ordered_json::array();
+  for (const EngineUse& use : report.engines) {
+    lines.push_back({{"name", valid_utf8(use.name)},
+                     {"answers", use.stats.answers},
+                     {"tokens", use.stats.tokens()},
+                     {"steps", use.stats.steps},
+                     {"decode_seconds", use.stats.step_seconds},
+                     {"idle_seconds", use.stats.idle_seconds}});
+    if (!use.failed.empty()) lines.back()["failed"] = valid_utf8(use.failed);
+  }
+  return lines;
+}
+
 }  // namespace
 
 ordered_json report_json(const Report& r) {
+  // Engines work side by side: seconds are those of one, on average.
+  const double side_by_side = std::max<double>(1, static_cast<double>(r.engines.size()));
+  const double decode_seconds = r.engine.step_seconds / side_by_side;
   ordered_json json = {
       {"version", kReportVersion},
       {"job", valid_utf8(r.job)},
@@ -61,14 +79,14 @@ ordered_json report_json(const Report& r) {
         {"open", r.open_seconds},
         {"read", r.pipeline.read_seconds},
         {"plan", r.pipeline.plan_seconds},
-        {"decode", r.engine.step_seconds},
+        {"decode", decode_seconds},
         {"write", r.pipeline.emit_seconds},
-        {"other", std::max(0.0, r.total_seconds - r.open_seconds - r.engine.step_seconds)}}},
+        {"other", std::max(0.0, r.total_seconds - r.open_seconds - decode_seconds)}}},
       {"stall",
        {{"share", 0},
-        {"idle_seconds", r.engine.idle_seconds},
-        {"host_seconds", r.engine.host_seconds},
-        {"waited_seconds", r.engine.waited_seconds}}},
+        {"idle_seconds", r.engine.idle_seconds / side_by_side},
+        {"host_seconds", r.engine.host_seconds / side_by_side},
+        {"waited_seconds", r.engine.waited_seconds / side_by_side}}},
       {"cost",
        {{"usd_per_hour", r.usd_per_hour},
         {"devices", r.devices},
@@ -76,12 +94,15 @@ ordered_json report_json(const Report& r) {
         {"usd_per_1000_rows", 0}}}};
   json["predicted"] = nullptr;
   if (r.predicted_seconds)
-    json["predicted"] = {{"decode_seconds", *r.predicted_seconds},
-                         {"measured_seconds", r.engine.step_seconds + r.engine.host_seconds},
+    json["predicted"] = {{"decode_seconds", *r.predicted_seconds / side_by_side},
+                         {"measured_seconds", (r.engine.step_seconds + r.engine.host_seconds) / side_by_side},
                          {"ratio", 0},
                          {"error", r.predicted_error}};
   auto& device = json["device_seconds"] = ordered_json::object();
-  for (const auto& [stage, seconds] : r.device_seconds) device[stage_name(stage)] = seconds;
+  for (const EngineUse& use : r.engines)
+    for (const auto& [stage, seconds] : use.device_seconds)
+      device[stage_name(stage)] = device.value(stage_name(stage), 0.0) + seconds;
+  if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
   set_rates(json);
   return json;
@@ -149,6 +170,14 @@ std::string report_text(const ordered_json& report) {
       "%\n",
       number("/seconds/open"), number("/seconds/decode"), number("/seconds/read"), number("/seconds/plan"),
       number("/seconds/write"), 100 * number("/stall/share"));
+  if (report.contains("engines")) {
+    for (const ordered_json& engine : report.at("engines"))
+      text += fmt::format(
+          "  engine   {}: {}, {} tokens computed in {:.2f} s of {}{}\n", engine.at("name").get<std::string>(),
+          counted(engine.at("answers").get<int64_t>(), "answer"), engine.at("tokens").get<int64_t>(),
+          engine.at("decode_seconds").get<double>(), counted(engine.at("steps").get<int64_t>(), "step"),
+          engine.contains("failed") ? "; FAILED: " + engine.at("failed").get<std::string>() : "");
+  }
   if (const auto predicted = report.value("predicted", ordered_json()); !predicted.is_null()) {
     const double error = predicted.value("error", 0.0);
     text +=

@@ -10,6 +10,14 @@
 
 namespace sheaf {
 
+/// What one engine of a run did.
+struct EngineUse {
+  std::string name = {};  ///< "NVIDIA H200 (cuda:0), bf16"
+  EngineStats stats = {};
+  TimedStages device_seconds = {};  ///< as the backend has them
+  std::string failed = {};          ///< why it was left out; empty: it was not
+};
+
 /// What a run did, how fast, and for how much. docs/report.md explains its JSON form.
 struct Report {
   std::string job, model, backend, method;
@@ -20,7 +28,8 @@ struct Report {
   int64_t limit = 0;          ///< records of it that the job reads at most; 0: all
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();  ///< of the job, by section
   std::vector<std::string> changed_settings = {};  ///< those that are not as by default: "method.documents"
-  EngineStats engine;
+  EngineStats engine;                              ///< all engines together
+  std::vector<EngineUse> engines = {};
   PipelineStats pipeline;
   int32_t page_size = 0;
   int64_t kv_bytes_per_token = 0;
@@ -28,8 +37,7 @@ struct Report {
   double total_seconds = 0;  ///< from start to the last row
   double usd_per_hour = 0;
   int32_t devices = 1;
-  TimedStages device_seconds;               ///< as the backend has them
-  std::optional<double> predicted_seconds;  ///< of the decode loop, where the device has a calibration
+  std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a calibration
   double predicted_error = 0;               ///< of it, as a share
   RunStatistics statistics;
 };

@@ -58,6 +58,7 @@ class ReportChecker {
     numbers_of(report, "device_seconds", {});
     counts_of(report, "endings", {ending_name(Ending::length)});
     counts_of(report, "questions", {"asked", "answered", "noted"});
+    if (report.contains("engines")) check_engines(list(report, "engines"));
     check_throughput(object(report, "throughput"));
     leave();
     object(report, "per_step");
@@ -156,6 +157,16 @@ class ReportChecker {
     const ordered_json& series = list(from, key);
     if (series.size() > most) refuse_at(key, "too long");
     for (const ordered_json& value : series) check_count(value, key);
+  }
+
+  void check_engines(const ordered_json& engines) const {
+    for (const ordered_json& engine : engines) {
+      if (!engine.is_object()) refuse_at("engines entry", "not an object");
+      texts(engine, {"name"});
+      counts(engine, {"answers", "tokens", "steps"});
+      numbers(engine, {"decode_seconds", "idle_seconds"});
+      if (engine.contains("failed")) texts(engine, {"failed"});
+    }
   }
 
   void check_throughput(const ordered_json& throughput) const {

@@ -303,6 +303,21 @@ std::string stages_html(const ordered_json& report) {
     out += fmt::format(
         "<p>Decoding took <b>{}</b>; the device's calibration predicts {} for these steps.</p>\n",
         time_text(number(predicted, "measured_seconds")), time_text(number(predicted, "decode_seconds")));
+  if (report.contains("engines")) {
+    out +=
+        "<h3>By device</h3>\n<table><tr><th>device</th><th>answers</th><th>tokens</th><th>decoding</th>"
+        "<th>idle</th></tr>\n";
+    for (const ordered_json& engine : report.at("engines"))
+      out += fmt::format(
+          "<tr><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
+          "class=\"n\">{}</td></tr>\n",
+          escaped(engine.at("name").get<std::string>()),
+          engine.contains("failed") ? ", <b>failed</b>: " + escaped(engine.at("failed").get<std::string>())
+                                    : "",
+          number_text(number(engine, "answers")), number_text(number(engine, "tokens")),
+          time_text(number(engine, "decode_seconds")), time_text(number(engine, "idle_seconds")));
+    out += "</table>\n";
+  }
   std::vector<PlotPart> kinds;
   for (const auto& [kind, seconds] : report.at("device_seconds").items())
     kinds.push_back({kind, seconds.get<double>()});

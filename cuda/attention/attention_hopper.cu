@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "cuda/attention/hopper_consumer.h"
+#include "cuda/base/per_device.h"
 #include "cuda/base/tensor_map.h"
 
 namespace sheaf::cuda {
@@ -177,9 +178,11 @@ void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionI
             cudaStream_t stream) {
   constexpr int shared = static_cast<int>(sizeof(Shared<D, kGroups, kKeys>)) + 1024;
   const auto kernel = attend_kernel<D, kGroups, kKeys, kInOrder>;
-  static const cudaError_t ready =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-  if (ready != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
+  static PerDevice<cudaError_t> ready;
+  const auto make_ready = [&] {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  };
+  if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
   // made.
   const int blocks = multiprocessors * (kGroups == 1 ? 2 : 1);
@@ -197,10 +200,11 @@ void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const Attent
 }
 
 int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
-  static const int multiprocessors = hopper_multiprocessors(attend_kernel<128, 2, 128, false>);
+  static PerDevice<int> multiprocessors;
   const bool fits =
       page_size == kPage && layout.head_dim % 8 == 0 && (layout.padded_dim == 64 || layout.padded_dim == 128);
-  return fits ? multiprocessors : 0;
+  if (!fits) return 0;
+  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<128, 2, 128, false>); });
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace sheaf::cuda {
 
 inline void check(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) fail("CUDA: {}: {}", what, cudaGetErrorString(error));
+  if (error != cudaSuccess) fail_for_now("CUDA: {}: {}", what, cudaGetErrorString(error));
 }
 
 /// Memory on the device, or (Pinned) on the host where the device can copy from it.

@@ -2,6 +2,7 @@
 // Ada, and those after Hopper. A block takes a tile of 128 × 256, eight warps of 64 × 64 each; stages of 64
 // summed columns come by asynchronous copies into a ring of four, 96 kB.
 #include "cuda/base/async_copies.h"
+#include "cuda/base/per_device.h"
 #include "cuda/gemm/gemm.h"
 
 namespace sheaf::cuda {
@@ -208,9 +209,11 @@ template <Epilogue epilogue>
 bool launch(const Factors& factors, void* out, const Fp8Rows& gated, cudaStream_t stream) {
   constexpr int shared = kStages * kStageBytes;
   const auto kernel = multiply_kernel<epilogue>;
-  static const bool ready =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess;
-  if (!ready) return false;
+  static PerDevice<cudaError_t> ready;
+  const auto make_ready = [&] {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  };
+  if (ready.get(make_ready) != cudaSuccess) return false;
   const int down = (factors.m + kRows - 1) / kRows, across = (factors.n + kCols - 1) / kCols;
   kernel<<<static_cast<unsigned>(down * across), kThreads, shared, stream>>>(factors, out, gated);
   return true;
@@ -228,7 +231,8 @@ bool fits(int64_t n, int64_t k) {
 }  // namespace
 
 bool ada_fp8_products() {
-  static const bool can = [] {
+  static PerDevice<bool> can;
+  return can.get([] {
     int device = 0, major = 0, minor = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -240,8 +244,7 @@ bool ada_fp8_products() {
         attributes.numRegs >= 100;
     cudaGetLastError();
     return major * 10 + minor >= 89 && compiled;
-  }();
-  return can;
+  });
 }
 
 bool multiply_ada(Epilogue epilogue, const Fp8Rows& in, const Fp8Weight& weight, int64_t m, int64_t n,

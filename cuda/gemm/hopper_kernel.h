@@ -11,6 +11,7 @@
 #pragma once
 #include <stdexcept>
 
+#include "cuda/base/per_device.h"
 #include "cuda/base/tensor_map.h"
 #include "cuda/gemm/hopper_epilogues.h"
 #include "cuda/gemm/hopper_heads.h"
@@ -228,9 +229,11 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
   const auto kernel = multiply_kernel<Element, epilogue>;
   constexpr int shared = static_cast<int>(sizeof(Memory)) + 1024;
   static_assert(shared <= 232448, "a Hopper block's shared memory");
-  static const bool ready =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared) == cudaSuccess;
-  if (!ready) throw std::runtime_error("CUDA: no shared memory for a product");
+  static PerDevice<cudaError_t> ready;
+  const auto make_ready = [&] {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  };
+  if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for a product");
   kernel<<<multiprocessors / 2 * 2, 384, shared, stream>>>(
       in_map, weight_map, out_map, static_cast<float*>(out), static_cast<int>(m), static_cast<int>(n),
       static_cast<int>(k), scales, targets);
@@ -240,8 +243,10 @@ bool launch(const Product<Element>& product, int multiprocessors, cudaStream_t s
 /// 0 where the kernel cannot run or the sizes are not for it: rows of the tensors are multiples of 16 bytes.
 template <class Element>
 int multiprocessors_for(int64_t n, int64_t k) {
-  static const int multiprocessors = hopper_multiprocessors(multiply_kernel<Element, Epilogue::store>);
-  return k * sizeof(Element) % 16 == 0 && n % 8 == 0 ? multiprocessors : 0;
+  static PerDevice<int> multiprocessors;
+  if (k * sizeof(Element) % 16 != 0 || n % 8 != 0) return 0;
+  return multiprocessors.get(
+      [] { return hopper_multiprocessors(multiply_kernel<Element, Epilogue::store>); });
 }
 
 /// Whether the epilogue `heads` can place such heads.

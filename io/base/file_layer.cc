@@ -24,7 +24,11 @@ constexpr std::string_view kGoOn = "rerun the same command to resume";
   // What the path is wrong with does not go away by itself.
   if (error == ENOTDIR || error == ENAMETOOLONG || error == EISDIR || error == ELOOP)
     refuse("{}: sheaf cannot {} it: {}; choose another path", path, what, std::strerror(error));
-  if (error == ENOSPC || error == EDQUOT) fail("{}: the disk is full; free some space and {}", path, kGoOn);
+  if (error == ENOSPC || error == EDQUOT)
+    fail_for_now("{}: the disk is full; free some space and {}", path, kGoOn);
+  // A network file system that is away, or a disk that failed on this machine only.
+  if (error == EIO || error == ESTALE || error == ETIMEDOUT || error == EHOSTDOWN || error == ENOTCONN)
+    fail_for_now("{}: sheaf cannot {} it: {}; fix that and {}", path, what, std::strerror(error), kGoOn);
   fail("{}: sheaf cannot {} it: {}; fix that and {}", path, what, std::strerror(error), kGoOn);
 }
 
@@ -103,8 +107,8 @@ class RealLock : public FolderLock {
   [[noreturn]] void refuse_second() const {
     std::string holder = read_beginning(path_, 16).value_or("");
     if (holder.find_first_not_of("0123456789") != std::string::npos) holder.clear();
-    refuse("{}: another process is using this folder{}; wait for it, or choose another output.path", folder_,
-           holder.empty() ? "" : " (pid " + holder + ")");
+    fail_for_now("{}: another process is using this folder{}; wait for it, or choose another output.path",
+                 folder_, holder.empty() ? "" : " (pid " + holder + ")");
   }
 
   std::string folder_, path_;

@@ -48,7 +48,7 @@ void ScratchFile::append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::pwrite(file_, bytes.data(), bytes.size(), size_);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail("a temporary file cannot be written: {}", std::strerror(errno));
+    if (count <= 0) fail_for_now("a temporary file cannot be written: {}", std::strerror(errno));
     size_ += count;
     bytes.remove_prefix(static_cast<size_t>(count));
   }
@@ -68,8 +68,9 @@ std::span<std::byte> ScratchFile::map(int64_t size) {
   // The disk is asked for the room now: a page without it would end the process when it is written.
   const int error = ::posix_fallocate(file_, 0, size);
   if (error != 0)
-    fail("a temporary file of {} bytes cannot be made: {}; make room for it, then rerun the same command",
-         size, std::strerror(error));
+    fail_for_now(
+        "a temporary file of {} bytes cannot be made: {}; make room for it, then rerun the same command",
+        size, std::strerror(error));
   void* at = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (at == MAP_FAILED) fail("a temporary file cannot be mapped: {}", std::strerror(errno));
   size_ = size;

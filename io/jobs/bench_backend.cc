@@ -36,7 +36,7 @@ int choose_bench_device(const Device& asked) {
     return -1;
   }
 #ifdef SHEAF_WITH_CUDA
-  const int device = asked.index.value_or(0);
+  const int device = asked.index();
   const auto devices = static_cast<int>(cuda_devices().size());
   if (device >= devices)
     refuse("--device {}: this machine has {} CUDA device{}; use --device cpu for small shapes",

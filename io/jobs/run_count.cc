@@ -1,5 +1,6 @@
 #include "io/jobs/run_count.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "core/base/error.h"
@@ -16,7 +17,8 @@ constexpr auto kBetweenSaves = 10s;
 
 }  // namespace
 
-RunCount::RunCount(Report about, RunFolder& folder) : folder_(folder), session_(std::move(about)) {
+RunCount::RunCount(Report about, RunFolder& folder)
+    : folder_(folder), session_(std::move(about)), asked_at_(session_.engines.size()) {
   rows_ = rows_uncounted_ = folder.rows();
   rejects_ = rejects_uncounted_ = folder.rejects();
   if (folder.saved_progress().empty()) return;
@@ -40,13 +42,27 @@ void RunCount::start(double open_seconds) {
   session_.statistics.start();
 }
 
-void RunCount::step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
-                    bool last) {
+void RunCount::step(const EngineStats& engines, const PipelineStats& pipeline) {
   const std::lock_guard lock(mutex_);
-  session_.statistics.step(engine, pipeline);
-  if (!last && Clock::now() - asked_at_ < 1s) return;
-  asked_at_ = Clock::now();
-  session_.device_seconds = backend.stage_seconds();
+  session_.statistics.step(engines, pipeline);
+}
+
+void RunCount::step(size_t engine, const EngineStats& stats, const Backend& backend, bool last) {
+  const std::lock_guard lock(mutex_);
+  session_.engines[engine].stats = stats;
+  if (!last && Clock::now() - asked_at_[engine] < 1s) return;
+  asked_at_[engine] = Clock::now();
+  session_.engines[engine].device_seconds = backend.stage_seconds();
+}
+
+void RunCount::lost(size_t engine, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  session_.engines[engine].failed = why;
+}
+
+int64_t RunCount::engines_left() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::count_if(session_.engines, [](const EngineUse& each) { return each.failed.empty(); });
 }
 
 void RunCount::predict(std::optional<double> seconds, double error) {

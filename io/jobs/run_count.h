@@ -22,8 +22,12 @@ class RunCount {
 
   void start(double open_seconds);
   /// After every step, and once after the last row.
-  void step(const EngineStats& engine, const PipelineStats& pipeline, const Backend& backend,
-            bool last = false);
+  void step(const EngineStats& engines, const PipelineStats& pipeline);
+  /// Of one of them, on its own thread.
+  void step(size_t engine, const EngineStats& stats, const Backend& backend, bool last = false);
+  /// An engine failed.
+  void lost(size_t engine, const std::string& why);
+  int64_t engines_left();
   /// The time that the steps so far were predicted to take, none where that means nothing, and how far off it
   /// may be, as a share.
   void predict(std::optional<double> seconds, double error);
@@ -52,7 +56,8 @@ class RunCount {
   Report session_;
   Report committed_;                ///< the session as of the last committed group
   int64_t rows_ = 0, rejects_ = 0;  ///< in the folder by then
-  Clock::time_point start_ = Clock::now(), saved_at_{}, asked_at_{};
+  Clock::time_point start_ = Clock::now(), saved_at_{};
+  std::vector<Clock::time_point> asked_at_;  ///< per engine
 };
 
 }  // namespace sheaf

@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
-#include "core/estimate/predict.h"
 #include "core/plan/pipeline.h"
 #include "core/report/rejects_text.h"
 #include "core/report/report_html.h"
@@ -24,10 +23,11 @@
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
-#include "io/files/hardware_file.h"
+#include "io/jobs/engines.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
+#include "io/jobs/scheduled_shard.h"
 #include "io/jobs/workbench.h"
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/openai_line.h"
@@ -62,8 +62,9 @@ class JobRun {
   RunFolderOptions folder_options() const;
   void open_folder();
   RunEnd finished_before();
-  Report describe_run(const EngineOptions& options) const;
-  void count_step(const EngineStats& stats);
+  Report describe_run() const;
+  void count_step(size_t engine, const EngineStats& stats);
+  void lose_engine(size_t engine, const std::string& why);
   const std::string& reused_run() const {
     return settings_.reuse.empty() ? job().output.reuse : settings_.reuse;
   }
@@ -89,14 +90,12 @@ class JobRun {
   std::optional<EarlierAnswers> earlier_;
   std::optional<Reuse> reuse_;
 
-  std::unique_ptr<Backend> backend_;
-  std::optional<DeviceModel> device_;
-  std::optional<PredictedBackend> predicted_;
+  std::optional<Engines> engines_;
+  std::vector<std::optional<double>> predicted_;  ///< seconds, per engine
   using Clock = std::chrono::steady_clock;
   Clock::time_point started_;
   ProcessUse used_before_;
   std::optional<RunCount> count_;
-  std::optional<Engine> engine_;
   std::unique_ptr<Task> task_;
   std::optional<ConfidenceScales> scales_;
   std::optional<Planner> planner_;
@@ -132,7 +131,8 @@ RunFolderOptions JobRun::folder_options() const {
 std::optional<RunEnd> JobRun::open() {
   if (!bench_.take_input()) return RunEnd{130, false, nullptr, "interrupted while reading standard input"};
   corpus_ = bench_.corpus();
-  shard_ = choose_shard(settings_.shard, *corpus_, job().engine.window);
+  shard_ = choose_shard(settings_.shard == "auto" ? scheduled_shard(settings_.shards) : settings_.shard,
+                        *corpus_, job().engine.window);
   if (shard_.count > 1) corpus_ = first_rows(std::move(corpus_), shard_.end);
   if (!job().input.id.empty()) {
     auto ids =
@@ -186,11 +186,11 @@ RunEnd JobRun::finished_before() {
   return end;
 }
 
-Report JobRun::describe_run(const EngineOptions& options) const {
+Report JobRun::describe_run() const {
   Report about;
   about.job = job().file;
   about.model = job().model.path;
-  about.backend = backend_->describe();
+  about.backend = engines_->describe();
   about.method = job().method.name;
   about.chat = bench_.chat().name;
   about.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
@@ -201,10 +201,11 @@ Report JobRun::describe_run(const EngineOptions& options) const {
   about.corpus = job().input.path;
   about.corpus_sha256 = corpus.hex();
   about.limit = job().input.limit;
-  about.page_size = options.page_size;
-  about.kv_bytes_per_token = backend_->kv_bytes_per_token();
+  about.page_size = kPageSize;
+  about.kv_bytes_per_token = engines_->backend(0).kv_bytes_per_token();
   about.usd_per_hour = job().cost.usd_per_hour;
   about.devices = job().cost.devices;
+  for (size_t i = 0; i < engines_->size(); ++i) about.engines.push_back({engines_->name(i)});
   return about;
 }
 
@@ -212,24 +213,21 @@ void JobRun::wire() {
   double open_seconds = 0;
   {
     const Stopwatch watch(open_seconds);
-    backend_ = bench_.backend();
+    engines_.emplace(bench_, true, settings_.replace);
   }
-  const EngineOptions options = bench_.engine_options(*backend_);
-  count_.emplace(describe_run(options), *folder_);
+  predicted_.resize(engines_->size());
+  count_.emplace(describe_run(), *folder_);
   if (!count_->notice().empty()) listener_.note(count_->notice());
   count_->start(open_seconds + bench_.open_seconds());
   started_ = Clock::now();
   used_before_ = process_use();
-  device_ = find_device_model(backend_->device(),
-                              job().model.dtype == Precision::fp8 ? Precision::fp8 : Precision::bf16);
-  if (device_) predicted_.emplace(*backend_, *device_);
-  engine_.emplace(predicted_ ? *predicted_ : *backend_, bench_.stop_rules(), options);
   task_ = bench_.task(job());
   if (!job().output.calibration.empty()) scales_ = read_confidence_file(job().output.calibration);
   for (const std::string& notice : task_->notices()) listener_.note(notice);
-  planner_.emplace(make_builder(job().method), bench_.limits(*engine_));
+  const std::vector<Engine*> engines = engines_->pointers();
+  planner_.emplace(make_builder(job().method), bench_.limits({engines.begin(), engines.end()}));
   corpus_->skip_to(position_before_);
-  pipeline_.emplace(*corpus_, *task_, *planner_, *engine_, job().engine.window);
+  pipeline_.emplace(*corpus_, *task_, *planner_, engines, job().engine.window);
   open_answers();
   pipeline_->on_window = [this](int64_t position) {
     if (reuse_) reuse_->commit(position);
@@ -238,7 +236,8 @@ void JobRun::wire() {
     count_->committed(pipeline_->stats());
     most_rejects_.check(folder_->rejects(), position - shard_.first, folder_path());
   };
-  engine_->on_step = [this](const EngineStats& stats) { count_step(stats); };
+  pipeline_->on_step = [this](size_t engine, const EngineStats& stats) { count_step(engine, stats); };
+  pipeline_->on_failed = [this](size_t engine, const std::string& why) { lose_engine(engine, why); };
   records_to_come_ = corpus_->records_expected();
   if (records_to_come_) *records_to_come_ -= position_before_;
 }
@@ -289,16 +288,26 @@ void JobRun::check_limits() {
   sheaf::interrupted = true;
 }
 
-void JobRun::count_step(const EngineStats& stats) {
+void JobRun::lose_engine(size_t engine, const std::string& why) {
+  count_->lost(engine, why);
+  const int64_t left = count_->engines_left();
+  listener_.note(fmt::format("{} failed and is left out: {}; the run goes on with {}", engines_->name(engine),
+                             why, counted(left, "device")));
+}
+
+void JobRun::count_step(size_t engine, const EngineStats& stats) {
   const PipelineStats done = pipeline_->stats();
   check_limits();
-  count_->step(stats, done, *backend_);
-  if (predicted_) {
+  count_->step(stats, done);
+  count_->step(engine, pipeline_->engine_stats(engine), engines_->backend(engine));
+  predicted_[engine] = engines_->predicted_seconds(engine);
+  if (predicted_[engine]) {
     // A busy machine takes longer than its calibration knows of.
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     const bool busy = !bench_.on_gpu() && disturbed(used_before_, process_use(), seconds, bench_.threads());
-    count_->predict(busy ? std::nullopt : std::optional(predicted_->time().seconds()),
-                    device_->widened(device_->error, backend_->config()));
+    double predicted = 0;
+    for (const std::optional<double>& each : predicted_) predicted += each.value_or(0);
+    count_->predict(busy ? std::nullopt : std::optional(predicted), engines_->predicted_error());
   }
   if (!records_to_come_ && done.share_read.value_or(0) > 0)
     listener_.guess(std::llround(static_cast<double>(done.rows_read) / *done.share_read) - position_before_);
@@ -329,7 +338,9 @@ bool JobRun::run() {
     }
     throw;
   }
-  count_->step(engine_->stats(), pipeline_->stats(), *backend_, true);
+  count_->step(pipeline_->engine_stats(), pipeline_->stats());
+  for (size_t i = 0; i < engines_->size(); ++i)
+    count_->step(i, pipeline_->engine_stats(i), engines_->backend(i), true);
   listener_.ended();
   return finished;
 }

@@ -1,7 +1,10 @@
 #pragma once
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/engine/backend.h"
 #include "core/job/job.h"
 #include "io/jobs/run_listener.h"
 
@@ -12,12 +15,15 @@ struct RunSettings {
   bool restart = false;  ///< run it again; what the output folder holds is replaced once the new run is whole
   bool keep_previous = false;  ///< with it: what was there stays as OUTPUT.previous
   bool allow_empty = false;    ///< a run without a row is a success
-  std::string shard;           ///< "0/4"; empty: all of the corpus
+  std::string shard;           ///< "0/4", or "auto": as the scheduler says; empty: all of the corpus
+  int64_t shards = 0;          ///< with "auto": of how many; 0: as the scheduler says
   std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
   double max_hours = 0;        ///< of this session, opening the model included; 0: any
   double max_usd = 0;          ///< likewise, at the job's price; 0: any
   std::string reuse;  ///< a run's folder in place of output.reuse; empty: as the job says. With `restart` it
                       ///< may be the output folder itself
+  /// What is to compute in place of an engine's backend. Tests make one fail.
+  std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)> replace = {};
 };
 
 struct RunEnd {

@@ -8,6 +8,7 @@
 #include "core/plan/pipeline.h"
 #include "core/task/record_row.h"
 #include "core/task/value.h"
+#include "io/jobs/engines.h"
 
 namespace sheaf {
 namespace {
@@ -74,14 +75,14 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
 
 Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
                RunListener& listener) {
-  const auto backend = bench.backend();
-  Engine engine(*backend, bench.stop_rules(), bench.engine_options(*backend));
+  Engines made(bench, false);
+  const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
-  Planner planner(builder, bench.limits(engine));
+  Planner planner(builder, bench.limits({engines.begin(), engines.end()}));
   const auto corpus = bench.corpus();
-  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
+  Pipeline pipeline(*corpus, *task, planner, engines, job.engine.window);
   listener.started(std::nullopt);
-  engine.on_step = [&](const EngineStats& stats) {
+  pipeline.on_step = [&](size_t, const EngineStats& stats) {
     listener.step({pipeline.stats().decoded, pipeline.stats().rejects, stats.tokens(), 0});
   };
   Decoded decoded;
@@ -94,10 +95,10 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
       },
       [&](const Reject&) { ++decoded.rejects; });
   listener.ended();
+  const EngineStats stats = pipeline.engine_stats();
   if (decoded.finished)
-    listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what,
-                                 engine.stats().answers, engine.stats().tokens(),
-                                 engine.stats().step_seconds));
+    listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what, stats.answers,
+                                 stats.tokens(), stats.step_seconds));
   return decoded;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <future>
+#include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
@@ -28,8 +30,8 @@ namespace {
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 struct DeviceChoice {
-  int device = -1;     ///< of CUDA; -1: the CPU
-  std::string notice;  ///< what the user should know of the choice
+  std::vector<int> devices;  ///< of CUDA; empty: the CPU
+  std::string notice;        ///< what the user should know of the choice
 };
 
 DeviceChoice choose_device(const Device& asked, Precision dtype) {
@@ -57,13 +59,16 @@ DeviceChoice choose_device(const Device& asked, Precision dtype) {
   const auto devices = static_cast<int>(cuda_devices().size());
   if (automatic && devices == 0 && gpu_only) needs_gpu("this machine has none");
   if (automatic && devices == 0) return choice;
-  const int number = asked.index.value_or(0);
-  if (number >= devices)
-    refuse("engine.device: {} does not exist; this machine has {} CUDA device{}; use cpu or auto",
-           device_text(asked), devices, devices == 1 ? "" : "s");
-  if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
-    refuse("engine.device: {}; or set it to cpu", trouble);
-  choice.device = number;
+  choice.devices = asked.indices;
+  if (choice.devices.empty()) choice.devices.push_back(0);
+  for (int number = 1; asked.all && number < devices; ++number) choice.devices.push_back(number);
+  for (const int number : choice.devices) {
+    if (number >= devices)
+      refuse("engine.device: cuda:{} does not exist; this machine has {} CUDA device{}; use cpu or auto",
+             number, devices, devices == 1 ? "" : "s");
+    if (const std::string trouble = cuda_device_trouble(number); !trouble.empty())
+      refuse("engine.device: {}; or set it to cpu", trouble);
+  }
   return choice;
 #else
   if (gpu_only) needs_gpu("this program was built without CUDA");
@@ -81,13 +86,20 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   auto choice_of_device = std::async(std::launch::async, choose_device, job_.engine.device, job_.model.dtype);
   open_files();
   const DeviceChoice chosen = choice_of_device.get();
-  device_ = chosen.device;
-  if (device_ < 0 && job_.model.weights == WeightStorage::packed)
+  devices_ = chosen.devices;
+  // The price is that of one device.
+  job_.cost.devices =
+      std::max(job_.cost.devices, static_cast<int32_t>(std::set(devices_.begin(), devices_.end()).size()));
+  if (!on_gpu() && std::cmp_less(threads(), engines()))
+    refuse(
+        "engine.device: {} needs a thread for each engine, but the job has {} (engine.threads); use cpu:{}",
+        device_text(job_.engine.device), threads(), threads());
+  if (!on_gpu() && job_.model.weights == WeightStorage::packed)
     refuse("model.weights: packed works only on a GPU; leave it out");
-  if (device_ < 0 && job_.engine.kv_dtype == KvPrecision::fp8)
+  if (!on_gpu() && job_.engine.kv_dtype == KvPrecision::fp8)
     refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
-  if (device_ < 0 && job_.engine.kernels == CpuKernels::reference &&
+  if (!on_gpu() && job_.engine.kernels == CpuKernels::reference &&
       cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
            word_of(job_.model.on_cpu()));
@@ -131,20 +143,34 @@ int Workbench::threads() const {
   return job_.engine.threads > 0 ? job_.engine.threads : usable_cores().threads();
 }
 
-std::unique_ptr<Backend> Workbench::backend() const {
+size_t Workbench::engines() const {
+  return on_gpu() ? devices_.size() : static_cast<size_t>(job_.engine.device.engines);
+}
+
+std::vector<std::unique_ptr<Backend>> Workbench::backends() const {
+  std::vector<std::unique_ptr<Backend>> all;
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0)
-    return make_cuda_backend(
-        model_, {device_, job_.model.dtype == Precision::fp8, job_.engine.kv_dtype == KvPrecision::fp8,
-                 job_.model.weights, job_.engine.reproducible});
+  std::vector<std::future<std::unique_ptr<Backend>>> made;
+  for (const int device : devices_) {
+    const CudaOptions options{device, job_.model.dtype == Precision::fp8,
+                              job_.engine.kv_dtype == KvPrecision::fp8, job_.model.weights,
+                              job_.engine.reproducible};
+    made.push_back(std::async(devices_.size() > 1 ? std::launch::async : std::launch::deferred,
+                              [this, options] { return make_cuda_backend(model_, options); }));
+  }
+  for (auto& each : made) all.push_back(each.get());
 #endif
-  if (job_.engine.kernels == CpuKernels::reference) return make_reference_backend(model_);
-  return make_quick_backend(model_, threads(), cpu_precision(job_.model.on_cpu()));
+  if (on_gpu()) return all;
+  if (job_.engine.kernels != CpuKernels::reference)
+    return make_quick_backends(model_, static_cast<int>(engines()), threads(),
+                               cpu_precision(job_.model.on_cpu()));
+  for (size_t i = 0; i < engines(); ++i) all.push_back(make_reference_backend(model_));
+  return all;
 }
 
 Footprint Workbench::footprint() const {
 #ifdef SHEAF_WITH_CUDA
-  if (device_ >= 0) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
+  if (on_gpu()) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
 #endif
   return job_.engine.kernels == CpuKernels::reference
              ? reference_footprint(model_.config)
@@ -155,16 +181,19 @@ std::unique_ptr<Task> Workbench::task(const Job& job) const {
   return make_task(*tokenizer_, chat_, job, schema_, &examples_);
 }
 
-EngineOptions Workbench::engine_options(const Backend& backend) const {
+EngineOptions Workbench::engine_options(const Backend& backend, [[maybe_unused]] size_t engine) const {
   EngineOptions options;
   options.page_size = kPageSize;
   options.tokens_per_step =
       job_.engine.tokens_per_step > 0 ? job_.engine.tokens_per_step : backend.preferred_tokens();
   const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
-  int64_t bytes = asked > 0 ? static_cast<int64_t>(asked) : cpu_pool_bytes(machine_memory());
+  int64_t bytes =
+      asked > 0 ? static_cast<int64_t>(asked) : cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
 #ifdef SHEAF_WITH_CUDA
   // What is free once the weights are there, less room for activations.
-  if (device_ >= 0 && asked <= 0) bytes = cuda_pool_bytes(cuda_free_bytes(device_));
+  if (on_gpu() && asked <= 0)
+    bytes =
+        cuda_pool_bytes(cuda_free_bytes(devices_[engine])) / std::ranges::count(devices_, devices_[engine]);
 #endif
   const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
   // Slot numbers are 32-bit.
@@ -179,9 +208,12 @@ EngineOptions Workbench::engine_options(const Backend& backend) const {
   return options;
 }
 
-PlanLimits Workbench::limits(const Engine& engine) const {
+PlanLimits Workbench::limits(std::vector<const Engine*> engines) const {
   return {model_.config.context, job_.method.prompt_tokens,
-          [&engine](const Stack& stack) { return engine.fits(stack); }, job_.input.too_long};
+          [engines = std::move(engines)](const Stack& stack) {
+            return std::ranges::all_of(engines, [&](const Engine* each) { return each->fits(stack); });
+          },
+          job_.input.too_long};
 }
 
 }  // namespace sheaf

@@ -26,8 +26,9 @@ class Workbench {
   const Schema& schema() const { return schema_; }
   const ChatTemplate& chat() const { return chat_; }
   const Examples& examples() const { return examples_; }
-  bool on_gpu() const { return device_ >= 0; }
-  int threads() const;  ///< that compute on the CPU
+  bool on_gpu() const { return !devices_.empty(); }
+  size_t engines() const;  ///< that the job asks for, one for each device
+  int threads() const;     ///< that compute on the CPU, of all engines together
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -35,12 +36,12 @@ class Workbench {
   /// Takes in standard input where that is the corpus; to be called before corpus(). False when interrupted.
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
-  std::unique_ptr<Backend> backend() const;
+  std::vector<std::unique_ptr<Backend>> backends() const;  ///< one for each engine
   Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
-  EngineOptions engine_options(const Backend& backend) const;
-  PlanLimits limits(const Engine& engine) const;
+  EngineOptions engine_options(const Backend& backend, size_t engine = 0) const;
+  PlanLimits limits(std::vector<const Engine*> engines) const;
   /// For a command that decodes no answers; to be called before task().
   void free_answers() { free_spans(schema_); }
 
@@ -50,7 +51,7 @@ class Workbench {
   void open_files();
 
   Job job_;
-  int device_ = -1;  ///< CUDA device, -1: the CPU
+  std::vector<int> devices_;  ///< of CUDA, one for each engine; empty: the CPU
   double open_seconds_ = 0;
   std::vector<std::string> notices_;
   Model model_;

@@ -121,7 +121,7 @@ cost: {usd_per_hour: 2.5, devices: 8}
   EXPECT_EQ(job.method.top_k, 4);
   EXPECT_EQ(job.method.top_p, 0.25f);
   EXPECT_EQ(job.method.seed, 18446744073709551615u);
-  EXPECT_EQ(job.engine.device, (Device{Device::Kind::cuda, 1}));
+  EXPECT_EQ(job.engine.device, (Device{Device::Kind::cuda, {1}}));
   EXPECT_EQ(job.engine.kernels, CpuKernels::reference);
   EXPECT_EQ(job.engine.threads, 2);
   EXPECT_EQ(job.engine.tokens_per_step, 64);
@@ -221,15 +221,17 @@ TEST_F(JobFile, ChecksRanges) {
   message("engine.threads=-2", "must be at least 0, not -2");
   message("engine.window=0", "must be at least 1, not 0");
   message("engine.kv_memory_gb=-1", "must be at least 0, not -1");
+  EXPECT_EQ(override_error("engine.device=gpu"),
+            "--set engine.device=gpu: engine.device: unknown device \"gpu\"; use auto, cpu, cpu:N, cuda, "
+            "cuda:all, cuda:N or cuda:N,M");
   EXPECT_EQ(
-      override_error("engine.device=gpu"),
-      "--set engine.device=gpu: engine.device: unknown device \"gpu\"; use auto, cpu, cuda, cuda:N or N");
-  EXPECT_EQ(override_error("engine.device='cuda:'"),
-            "--set engine.device='cuda:': engine.device: unknown device \"cuda:\"; use auto, cpu, cuda, "
-            "cuda:N or N");
-  EXPECT_EQ(override_error("engine.device='cuda:x'"),
-            "--set engine.device='cuda:x': engine.device: unknown device \"cuda:x\"; use auto, cpu, cuda, "
-            "cuda:N or N");
+      override_error("engine.device='cuda:'"),
+      "--set engine.device='cuda:': engine.device: unknown device \"cuda:\"; use auto, cpu, cpu:N, cuda, "
+      "cuda:all, cuda:N or cuda:N,M");
+  EXPECT_EQ(
+      override_error("engine.device='cuda:x'"),
+      "--set engine.device='cuda:x': engine.device: unknown device \"cuda:x\"; use auto, cpu, cpu:N, cuda, "
+      "cuda:all, cuda:N or cuda:N,M");
   message("engine.kernels=referense", "cannot be \"referense\"; did you mean \"reference\"?");
   message("model.dtype=f23", "cannot be \"f23\"; did you mean \"f32\"?");
   message("model.chat=chatlm",

@@ -210,7 +210,7 @@ TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
 TEST_F(JudgedEvalFaults, OneProcessAtATime) {
   const auto lock = real_files().lock(out());
   const Ran ran = run_sheaf(scratch_, "eval " + scratch_.file("eval.yaml"));
-  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_EQ(ran.exit_code, 75);
   EXPECT_NE(ran.err.find("another process is using this folder"), std::string::npos) << ran.err;
 }
 

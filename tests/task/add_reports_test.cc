@@ -119,6 +119,31 @@ TEST(AddReports, PredictionsAddUpWhereBothHaveOne) {
   EXPECT_NE(report_text(both).find("expected 8.00 s"), std::string::npos);
 }
 
+TEST(AddReports, EnginesAddUpByName) {
+  Report two = made_up_report(40);
+  two.engines = {{.name = "GPU 0", .stats = {.steps = 3, .answers = 5, .step_seconds = 2}},
+                 {.name = "GPU 1", .stats = {.steps = 4, .answers = 6, .step_seconds = 4}, .failed = "gone"}};
+  const ordered_json one = report_json(made_up_report(40)), several = report_json(two);
+  EXPECT_EQ(one.count("engines"), 0u);
+  EXPECT_NEAR(several["seconds"]["decode"].get<double>(), one["seconds"]["decode"].get<double>() / 2, 1e-9)
+      << "they work side by side";
+  Report other = two;
+  other.engines[1].name = "GPU 7";
+  other.engines[1].failed.clear();
+  const ordered_json sum = add_reports(several, report_json(other));
+  ASSERT_EQ(sum["engines"].size(), 3u);
+  EXPECT_EQ(sum["engines"][0]["answers"], 10);
+  EXPECT_EQ(sum["engines"][0]["decode_seconds"], 4);
+  EXPECT_EQ(sum["engines"][1]["name"], "GPU 7");
+  EXPECT_EQ(sum["engines"][2]["failed"], "gone");
+  EXPECT_EQ(add_reports(several, one)["engines"], several["engines"]);
+  EXPECT_NE(report_text(several).find(
+                "  engine   GPU 1: 6 answers, 0 tokens computed in 4.00 s of 4 steps; FAILED: gone\n"),
+            std::string::npos)
+      << report_text(several);
+  EXPECT_NE(report_html(several).find("<b>failed</b>: gone"), std::string::npos);
+}
+
 TEST(AddReports, WhatIsNoReportThrows) {
   const ordered_json good = report_json(made_up_report(3));
   for (const auto& [key, value] : good.items()) {

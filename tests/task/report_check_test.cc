@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 ordered_json whole_report() {
   Report report = test::made_up_report(40);
-  report.device_seconds = {{Stage::attention, 1.5}};
+  report.engines = {{.name = "a GPU", .device_seconds = {{Stage::attention, 1.5}}}};
   report.predicted_seconds = 3;
   report.predicted_error = 0.1;
   Reject reject;

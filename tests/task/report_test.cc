@@ -210,7 +210,7 @@ TEST(ReportPage, IsWellFormedAndNeedsNothingElse) {
   ASSERT_NE(xml_fault("<p a=1>x</p>"), "");
   ASSERT_NE(xml_fault("<p>a & b</p>"), "");
   Report report = made_up_report(1000);
-  report.device_seconds = {{Stage::attention, 3}, {Stage::mlp_up, 5}};
+  report.engines = {{.name = "a GPU", .device_seconds = {{Stage::attention, 3}, {Stage::mlp_up, 5}}}};
   const std::string page = report_html(report_json(report));
   EXPECT_EQ(xml_fault(page), "");
   EXPECT_EQ(times(page, "<script"), 0u);

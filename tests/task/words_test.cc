@@ -48,22 +48,28 @@ TEST(Device, IsReadAndWritten) {
   EXPECT_EQ(parsed("auto"), Device{Kind::automatic});
   EXPECT_EQ(parsed("cpu"), Device{Kind::cpu});
   EXPECT_EQ(parsed("cuda"), Device{Kind::cuda});
-  EXPECT_EQ(parsed("cuda:0"), (Device{Kind::cuda, 0}));
-  EXPECT_EQ(parsed("7"), (Device{Kind::cuda, 7}));
-  for (const char* text : {"auto", "cpu", "cuda", "cuda:0", "cuda:12"})
+  EXPECT_EQ(parsed("cuda:0"), (Device{Kind::cuda, {0}}));
+  EXPECT_EQ(parsed("7"), (Device{Kind::cuda, {7}}));
+  EXPECT_EQ(parsed("cuda:0,2,5"), (Device{Kind::cuda, {0, 2, 5}}));
+  EXPECT_EQ(parsed("cuda:all"), (Device{Kind::cuda, {}, true}));
+  EXPECT_EQ(parsed("cpu:3"), (Device{Kind::cpu, {}, false, 3}));
+  EXPECT_EQ(parsed("cpu:1"), Device{Kind::cpu});
+  for (const char* text :
+       {"auto", "cpu", "cpu:2", "cuda", "cuda:0", "cuda:12", "cuda:0,0", "cuda:0,2,5", "cuda:all"})
     EXPECT_EQ(device_text(parsed(text)), text);
   EXPECT_EQ(device_text(parsed("12")), "cuda:12");
 }
 
 TEST(Device, RefusesWhatIsNone) {
-  for (const std::string text : {"", "cda", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda1",
-                                 "cuda:99999999", "-1", " cpu"}) {
+  for (const std::string text :
+       {"", "cda", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda1", "cuda:99999999", "-1",
+        " cpu", "cpu:", "cpu:0", "cpu:999", "cpu:all", "cuda:0,", "cuda:,1", "all"}) {
     try {
       parse_device(text, "job.yaml:3: engine.device");
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.what(), "job.yaml:3: engine.device: unknown device \"" + text +
-                                  "\"; use auto, cpu, cuda, cuda:N or N");
+                                  "\"; use auto, cpu, cpu:N, cuda, cuda:all, cuda:N or cuda:N,M");
     }
   }
 }
