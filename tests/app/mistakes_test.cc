@@ -39,9 +39,11 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"run " + scratch.write("cut.yaml", "input: [1"), "cut.yaml:1: this is not valid YAML: "},
       {"eval " + scratch.file("no.yaml"), "no.yaml: no such file; name an evaluation file"},
       {"bench " + scratch.file("no.jsonl") + " --device cpu", "no.jsonl: no such file\n"},
-      {"inspect " + job, "the name ends in neither .jsonl nor .parquet; name a file that does"},
+      {"inspect " + job, "the name ends in none of .jsonl, .csv, .tsv and .parquet; name a file that does"},
       {run + "--set input.path=" + scratch.write("items.csv", "id,text\n1,Box\n"),
-       "items.csv: the name ends in neither .jsonl nor .parquet; convert it: python3 -c "},
+       "input.context: " + scratch.file("items.csv") + " has no column \"c\"; use one of id, text"},
+      {run + "--set input.path=" + scratch.write("table.jsonl", "c,q\nBox,What?\n"),
+       "table.jsonl: the file looks like CSV, not JSON lines; set input.format: csv"},
       {run + "--set input.path=" + scratch.write("list.jsonl", "[{\"c\": \"Box\", \"q\": \"What?\"}]"),
        "list.jsonl: the file is one JSON array, not an object on each line; convert it: python3 -c "},
       {run + "--set input.format=squad --set input.context=null --set input.question=null --set "
