@@ -54,8 +54,9 @@ Opened& opened() {
 }
 
 std::string said(const arrow::Status& status) {
-  std::string line = shorten_text(printable_line(status.message()), 300);
-  return line;
+  std::string text = status.message();
+  std::ranges::replace(text, '\n', ' ');
+  return shorten_text(printable_line(text), 300);
 }
 
 [[noreturn]] void give_up(const std::string& name, const char* what, const arrow::Status& status) {

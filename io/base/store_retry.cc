@@ -17,7 +17,7 @@ bool may_pass(const arrow::Status& status) {
        {"ACCESS_DENIED",        "NO_SUCH_BUCKET",  "NO_SUCH_KEY",     "RESOURCE_NOT_FOUND",
         "INVALID_ACCESS_KEY",   "SIGNATURE",       "AUTHENTICATION",  "EXPIRED_TOKEN",
         "HTTP status 400",      "HTTP status 401", "HTTP status 403", "HTTP status 404",
-        "PERMISSION_DENIED",    "UNAUTHENTICATED", "NOT_FOUND",       "AuthenticationFailed",
+        "PERMISSION_DENIED",    "UNAUTHENTICATED", "NOT_FOUND",       "Authentication",
         "AuthorizationFailure", "No such file",    "became shorter",  "credential"})
     if (text.find(refusal) != std::string::npos) return false;
   return true;

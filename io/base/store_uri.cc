@@ -20,6 +20,12 @@ bool is_secret(std::string key) {
   return false;
 }
 
+std::string variable_of(std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* value = std::getenv(name); value && *value) return value;
+  return {};
+}
+
 /// Whether it holds what only its owner should know.
 bool has_credentials(const StoreUri& uri) {
   const size_t at = uri.authority.find('@');
@@ -58,19 +64,29 @@ std::string StoreUri::name() const {
 std::string StoreUri::root() const {
   std::string base = scheme, at = authority;
   if (scheme == "az") {
-    const char* account = std::getenv("AZURE_STORAGE_ACCOUNT");
-    if (at.find('@') == std::string::npos && (account == nullptr || *account == '\0'))
+    const std::string account = variable_of({"AZURE_STORAGE_ACCOUNT"});
+    if (at.find('@') == std::string::npos && account.empty())
       refuse(
           "{}: the URI does not name the storage account; set the environment variable "
           "AZURE_STORAGE_ACCOUNT, "
           "or write abfs://{}@ACCOUNT.dfs.core.windows.net/{}",
           name(), authority, key);
     base = "abfs";
-    if (at.find('@') == std::string::npos) at = std::string(account) + "@" + at;
+    if (at.find('@') == std::string::npos) at = account + "@" + at;
   }
-  if (scheme == "gcs") base = "gs";
+  std::string settings = query;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty() || ("&" + query).find(fmt::format("&{}=", name)) != std::string::npos) return;
+    settings += fmt::format("{}{}={}", settings.empty() ? "" : "&", name, value);
+  };
+  // Else the SDK asks Amazon where the bucket is, and Google's tries for a quarter of an hour.
+  if (scheme == "s3") add("region", variable_of({"AWS_REGION", "AWS_DEFAULT_REGION"}));
+  if (scheme == "gs" || scheme == "gcs") {
+    base = "gs";
+    add("retry_limit_seconds", "15");
+  }
   const bool plain = scheme == "file" || scheme == "hdfs";
-  return base + "://" + at + (plain ? "/" : "") + (query.empty() ? "" : "?" + query);
+  return base + "://" + at + (plain ? "/" : "") + (settings.empty() ? "" : "?" + settings);
 }
 
 StoreUri parse_store_uri(const std::string& uri, const std::string& where) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <map>
+#include <thread>
 
 #include "io/base/read_ahead.h"
 #include "io/base/store_retry.h"
@@ -34,10 +35,13 @@ TEST(StoreUri, HasItsParts) {
   EXPECT_EQ(uri.key, "a/b %20*.jsonl");
   EXPECT_EQ(uri.query, "region=eu&scheme=http");
   EXPECT_EQ(uri.name(), "s3://bucket/a/b %20*.jsonl");
+  ::setenv("AWS_REGION", "us-west-2", 1);
   EXPECT_EQ(uri.root(), "s3://bucket?region=eu&scheme=http");
+  EXPECT_EQ(parse_store_uri("s3://b/k").root(), "s3://b?region=us-west-2");
+  ::unsetenv("AWS_REGION");
   EXPECT_EQ(parse_store_uri("hdfs://host:8020/a").root(), "hdfs://host:8020/");
   EXPECT_EQ(parse_store_uri("file:///a/b").key, "a/b");
-  EXPECT_EQ(parse_store_uri("gcs://b/k").root(), "gs://b");
+  EXPECT_EQ(parse_store_uri("gcs://b/k").root(), "gs://b?retry_limit_seconds=15");
   EXPECT_EQ(parse_store_uri("abfs://c@a.dfs.core.windows.net/k").root(), "abfs://c@a.dfs.core.windows.net");
   ::setenv("AZURE_STORAGE_ACCOUNT", "acme", 1);
   EXPECT_EQ(parse_store_uri("az://c/k").root(), "abfs://acme@c");
@@ -164,6 +168,26 @@ TEST(ReadAhead, GivesTheBytesOfTheFile) {
     ASSERT_TRUE(part.ok());
     ASSERT_EQ((*part)->ToString(), bytes.substr(static_cast<size_t>(at), static_cast<size_t>(length)));
   }
+}
+
+/// A file every part of which takes its time.
+class SlowFile : public FlakyFile {
+ public:
+  using FlakyFile::FlakyFile;
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t, int64_t size) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return arrow::Buffer::FromString(std::string(static_cast<size_t>(size), 'x'));
+  }
+};
+
+TEST(ReadAhead, HasTheNextPartsOnTheirWay) {
+  const int64_t size = 48 << 20;
+  const auto file = read_ahead(std::make_shared<SlowFile>(""), size, "x");
+  const auto begun = std::chrono::steady_clock::now();
+  std::string piece(1 << 20, '\0');
+  for (int64_t read = 0; read < size; read += 1 << 20) ASSERT_TRUE(file->Read(1 << 20, piece.data()).ok());
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(taken.count(), 0.5) << "one after the other, 24 parts take a second";
 }
 
 TEST(StoreRetry, RefusalsAreNotRepeated) {
