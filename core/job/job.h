@@ -64,8 +64,9 @@ struct Job {
 
   struct Task {
     TaskKind kind = TaskKind::none;
-    std::string schema;       ///< extract: YAML file
-    std::string instruction;  ///< replaces the built-in text of the task
+    std::string schema;           ///< extract: YAML file
+    std::string instruction;      ///< replaces the built-in text of the task
+    bool list_attributes = true;  ///< extract: in the instruction; otherwise each where it is asked for
 
     struct Examples {
       std::string path;                 ///< records with gold values, or a dataset; empty: no examples

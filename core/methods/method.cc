@@ -147,6 +147,24 @@ std::string examples_trouble(const Job::Method& method) {
   return {};
 }
 
+std::string list_trouble(const Job& job) {
+  if (job.task.list_attributes) return {};
+  const Wording& wording = find_method(job.method.name).wording;
+  if (wording.answers != AnswerForm::each)
+    return fmt::format("task.list_attributes: false does not work with method.name {}; use hpd or separate",
+                       job.method.name);
+  if (job.method.values != ValueSight::independent || job.method.stacking == Stacking::joint)
+    return "task.list_attributes: false works only with method.values independent and method.stacking "
+           "isolated";
+  if (job.method.keys == KeyForm::marker)
+    return "task.list_attributes: false works only with method.keys name: a number means nothing without the "
+           "list";
+  if (!job.task.examples.path.empty())
+    return "task.list_attributes: false does not work with task.examples, which show all attributes; leave "
+           "out one of them";
+  return {};
+}
+
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,
                                 const Schema& schema, const Examples* examples) {
   const TaskContext context{tokenizer, chat, job, find_method(job.method.name).wording, examples};

@@ -42,6 +42,8 @@ std::vector<std::string> method_names(TaskKind task = TaskKind::none);
 
 /// Why its prompts cannot have examples; empty where they can.
 std::string examples_trouble(const Job::Method& method);
+/// Why task.list_attributes cannot be as the job says; empty: it can.
+std::string list_trouble(const Job& job);
 
 /// The task of a job, worded as its method wants it. The task keeps references to all of these.
 std::unique_ptr<Task> make_task(const Tokenizer& tokenizer, const ChatTemplate& chat, const Job& job,

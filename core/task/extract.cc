@@ -69,7 +69,8 @@ class ExtractTask : public Task {
         job_(context.job),
         examples_(context.examples ? *context.examples : no_examples()),
         whole_(context.wording.answers == AnswerForm::object),
-        joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint) {
+        joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint),
+        alone_(!context.job.task.list_attributes) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
     opening_ = encode_part(tokenizer_, opening_pieces());
     null_ = encode(" null");
@@ -104,12 +105,11 @@ class ExtractTask : public Task {
     const Category probe{"", {{"Brand", "the maker"}}};
     std::vector<Example> shown;
     if (!examples_.by_category.empty()) shown.push_back({"A cup, 3 oz.", {{"Brand", "Oak"}}});
-    const std::string notice = seam_notice(tokenizer_, chat_,
-                                           {head_pieces(probe, shown),
-                                            document_pieces("A pen, 7 in."),
-                                            opening_pieces(),
-                                            {{key_text(probe.attributes[0], 0), false}},
-                                            {{" \"x\",", false}}});
+    std::vector<TextPieces> parts{head_pieces(probe, shown), document_pieces("A pen, 7 in.")};
+    if (!alone_) parts.push_back(opening_pieces());
+    parts.push_back(question_pieces(probe.attributes[0], 0));
+    parts.push_back({{" \"x\",", false}});
+    const std::string notice = seam_notice(tokenizer_, chat_, parts);
     if (notice.empty()) return {};
     return {notice};
   }
@@ -234,6 +234,7 @@ class ExtractTask : public Task {
   std::string instruction_text(const Category& category) const {
     std::string text = job_.task.instruction;
     if (text.empty()) text = joint_ ? kJointInstruction : kExtractInstruction;
+    if (alone_) return text + "\n\n" + std::string(kProduct);
     text += "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += (markers() ? fmt::format("{}. ", i + 1) : "- ") + attribute_line(category.attributes[i]);
@@ -306,6 +307,17 @@ class ExtractTask : public Task {
   /// From the end of the document to the start of the answer.
   TextPieces opening_pieces() const { return {{chat_.turn, true}, {"{" + line_break_.first, false}}; }
 
+  /// What asks for an attribute: its key, and where the instruction does not list it, what it means.
+  TextPieces question_pieces(const Attribute& attribute, size_t index) const {
+    TextPieces pieces;
+    if (alone_) {
+      pieces = opening_pieces();
+      pieces.insert(pieces.begin(), {"\n\nAttributes:\n- " + attribute_line(attribute), false});
+    }
+    pieces.push_back({key_text(attribute, index), false});
+    return pieces;
+  }
+
   TextPieces document_pieces(const std::string& text) const {
     return {{chat_.turn.empty() && !joint_ ? text + "\n" : text, false}};
   }
@@ -325,7 +337,7 @@ class ExtractTask : public Task {
       bin->questions.push_back(std::move(object));
       return bin;
     }
-    bin->opening = opening_;
+    if (!alone_) bin->opening = opening_;
     for (size_t i = 0; i < category.attributes.size(); ++i)
       bin->questions.push_back(make_question(category.attributes[i], i));
     if (joint_) bin->label = [this](size_t j) { return make_label(j + 1); };
@@ -340,8 +352,8 @@ class ExtractTask : public Task {
 
   QuestionParts make_question(const Attribute& attribute, size_t index) const {
     QuestionParts question;
-    question.tokens = encode(key_text(attribute, index));
-    if (question.tokens.empty())
+    question.tokens = encode_part(tokenizer_, question_pieces(attribute, index));
+    if (encode(key_text(attribute, index)).empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
              tokenizer_name(context()), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
@@ -407,6 +419,7 @@ class ExtractTask : public Task {
   const Job& job_;
   const Examples& examples_;
   bool whole_, joint_;
+  bool alone_;          ///< every attribute is asked for as if there were no other
   Between line_break_;  ///< before a line of the answer
   Tokens opening_;
   Tokens null_;  ///< how a null value begins

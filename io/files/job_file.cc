@@ -78,6 +78,7 @@ void read_task(YamlMap& map, Job::Task& task) {
   read_choice(map, "kind", task.kind);
   map.file_path("schema", task.schema);
   map.text("instruction", task.instruction);
+  map.boolean("list_attributes", task.list_attributes);
   read_task_examples(map, task.examples);
   map.require("kind");
   map.finish();
@@ -85,7 +86,7 @@ void read_task(YamlMap& map, Job::Task& task) {
     needs(map, "schema", "task.kind extract");
     check_exists(map, "schema", task.schema);
   } else {
-    only_for(map, {"schema", "examples"}, "task.kind extract");
+    only_for(map, {"schema", "list_attributes", "examples"}, "task.kind extract");
     if (task.kind == TaskKind::chat) only_for(map, {"instruction"}, "task.kind extract and ask");
   }
 }
@@ -291,6 +292,8 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   if (!job.task.examples.path.empty())
     if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
       refuse("{}: {}", task.where("examples"), trouble);
+  if (const std::string trouble = list_trouble(job); !trouble.empty())
+    refuse("{}: {}", task.where("list_attributes"), trouble);
   read_engine(std::move(engine), job.engine);
   read_output(std::move(output), job, files);
   read_cost(std::move(cost), job.cost);

@@ -193,6 +193,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   if (!job.input.keep.empty()) print["job"]["input"]["keep"] = job.input.keep;
   if (job.input.duplicate_ids != DuplicateIds::keep)
     print["job"]["input"]["duplicate_ids"] = word_of(job.input.duplicate_ids);
+  if (!job.task.list_attributes) print["job"]["task"]["list_attributes"] = false;
   if (job.method.cut_values != CutValues::keep)
     print["job"]["method"]["cut_values"] = word_of(job.method.cut_values);
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);

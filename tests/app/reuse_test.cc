@@ -121,6 +121,42 @@ TEST_F(Reused, NightsOfEditsGiveTheRowsOfAFullRun) {
   }
 }
 
+TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
+  std::vector<Product> products;
+  for (int i = 0; i < 20; ++i) products.push_back({i, i % 2 ? "tea" : "shoe", fmt::format("Item {}", i), 0});
+  write_corpus(products);
+  write_schema({{"tea", {"Brand", "Weight"}}, {"shoe", {"Brand", "Size"}}});
+  job();
+  const std::string alone = " --set task.list_attributes=false ";
+  EXPECT_EQ(run("first", alone)["answers"], 40);
+  write_schema({{"tea", {"Brand", "Weight"}}, {"shoe", {"Color", "Brand", "Size"}}});
+  const json wider = run("wider", alone + "--reuse " + scratch_.file("first"));
+  EXPECT_EQ(wider["answers"], 10);
+  EXPECT_EQ(wider["reused"], 40);
+  run("full", alone);
+  EXPECT_EQ(rows("wider"), rows("full"));
+  write_schema(
+      {{"tea", {"Brand", "Weight, description: as printed on the bag"}}, {"shoe", {"Brand", "Size"}}});
+  EXPECT_EQ(run("described", alone + "--reuse " + scratch_.file("wider"))["answers"], 10);
+  const Ran verified = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml") + alone);
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;
+}
+
+TEST_F(Reused, AttributesAloneAreRefusedWhereOthersCount) {
+  write_corpus({{0, "tea", "Green tea", 1}});
+  write_schema({{"tea", {"Brand"}}});
+  const std::string command = "plan " + job() + " --set task.list_attributes=false --set ";
+  for (const auto& [setting, word] : {std::pair{"method.name=standard", "method.name standard"},
+                                      {"method.values=positional", "method.values independent"},
+                                      {"method.stacking=joint", "method.stacking isolated"},
+                                      {"method.keys=marker", "method.keys name"}}) {
+    const Ran ran = run_sheaf(scratch_, command + setting);
+    EXPECT_EQ(ran.exit_code, 2) << setting;
+    EXPECT_NE(ran.err.find(word), std::string::npos) << ran.err;
+  }
+}
+
 TEST_F(Reused, EqualDocumentsAreDecodedOnce) {
   std::vector<Product> products;
   for (int i = 0; i < 60; ++i) products.push_back({i, "tea", i % 3 ? "Green tea" : "Black tea", 0});
