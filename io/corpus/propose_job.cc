@@ -46,6 +46,8 @@ const std::vector<std::string_view> kCategories = {
 const std::vector<std::string_view> kIds = {"id",   "sku",       "asin",   "gtin",  "ean",  "upc",
                                             "isbn", "uuid",      "uid",    "key",   "code", "ref",
                                             "mpn",  "productid", "itemid", "docid", "guid", "rowid"};
+/// No text may give them away.
+const std::vector<std::string_view> kAnswers = {"gold", "wrong", "answer", "answers", "extra"};
 const std::vector<std::string_view> kContexts = {"context", "passage",  "paragraph",
                                                  "article", "document", "text"};
 
@@ -141,7 +143,8 @@ class Proposer {
   void choose_texts() {
     for (const bool titles : {true, false})
       for (const ColumnFacts& column : columns_) {
-        if (column.name == id_ || column.name == category_ || !column.is_text()) continue;
+        if (column.name == id_ || column.name == category_ || column.is_called(kAnswers) || !column.is_text())
+          continue;
         const bool is_title = column.is_called(kTitles);
         const bool is_long =
             column.mean_bytes() >= kLongText && 2 * static_cast<int64_t>(column.values.size()) > column.given;
@@ -150,7 +153,7 @@ class Proposer {
       }
     if (!texts_.empty()) return;
     const auto best = std::ranges::max_element(columns_, {}, [&](const ColumnFacts& column) {
-      if (!column.scalar()) return -1.0;
+      if (!column.scalar() || column.is_called(kAnswers)) return -1.0;
       const bool used = column.name == id_ || column.name == category_;
       return used ? 0.0 : 1 + column.mean_bytes() * (column.is_text() ? 100 : 1);
     });
@@ -189,7 +192,9 @@ class Proposer {
     for (const ColumnFacts& column : columns_) {
       const bool used = column.name == id_ || column.name == category_ ||
                         std::ranges::find(texts_, column.name) != texts_.end();
-      if (used || column.objects > 0 || column.mean_bytes() > kShortValue || column.urls > 0) continue;
+      if (used || column.is_called(kAnswers) || column.objects > 0 || column.mean_bytes() > kShortValue ||
+          column.urls > 0)
+        continue;
       if (2 * count_in_text(column.name) < std::max<int64_t>(1, column.given)) continue;
       attribute(column.name) = column;
       for (const json& record : sample_)

@@ -98,11 +98,28 @@ TEST_F(Csv, IsPlannedEstimatedAndScored) {
                             " --pred " + scratch_.file("out"));
   EXPECT_NE(by_job.out.find("\"f1\""), std::string::npos) << by_job.out;
   EXPECT_NE(by_file.out.find("\"f1\""), std::string::npos) << by_file.out;
-  scratch_.write("job2.yaml", "");
   sheaf("run " + job_ + " --quiet" + set + " --set task.examples=" +
         scratch_.write("examples.csv",
                        "category,document,gold\nTea,Oak tea,\"{\"\"Brand\"\": \"\"Oak\"\"}\"\n") +
         " --set output.path=" + scratch_.file("shown"));
+}
+
+/// What `sheaf inspect` proposes for a corpus it has never seen is pasted, and planned.
+TEST_F(Csv, InspectProposesJobsThatPlan) {
+  const std::string model = test::make_tiny_model(scratch_), source = SHEAF_SOURCE_DIR "/datasets/";
+  for (const std::string& corpus :
+       {scratch_.file("corpus.csv"), scratch_.file("corpus.jsonl"), source + "catalog/catalog.jsonl",
+        source + "catalog/catalog.parquet", source + "shops/products.jsonl"}) {
+    const auto about = json::parse(sheaf("inspect --json " + corpus).out);
+    const json& proposed = about.at("corpus").at("proposed");
+    scratch_.write("schema.yaml", proposed.at("schema").get<std::string>());
+    const std::string job = scratch_.write(
+        "proposed.yaml", "model: {path: " + model + "}\nengine: {device: cpu}\noutput: {path: planned}\n" +
+                             proposed.at("job").get<std::string>());
+    const Ran ran = sheaf("plan " + job);
+    EXPECT_EQ(ran.out.find("0 records"), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.err, "") << corpus;
+  }
 }
 
 }  // namespace

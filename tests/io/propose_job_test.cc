@@ -80,10 +80,12 @@ TEST(ProposeJob, ReadsParquet) {
   const TempFolder folder;
   write_parquet(folder.path("t.parquet"), {{"asin", "string", {"B1", "B2"}},
                                            {"title", "string", {"Oak tea", "Rye tea"}},
+                                           {"answer", "string", {std::string(60, 'a'), std::string(70, 'b')}},
                                            {"maker", "string", {"Oak", nullptr}}});
   const JobProposal proposal = proposed(folder.path("t.parquet"));
   const Job job = pasted(folder, proposal);
   EXPECT_EQ(job.input.id, "asin");
+  EXPECT_EQ(job.input.document, std::vector<std::string>{"title"}) << "an answer is no document";
   EXPECT_EQ(proposal.schema, "attributes:\n  maker: {type: text}\ncategories:\n  t: [maker]\n");
 }
 
