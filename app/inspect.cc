@@ -10,6 +10,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/mapped_file.h"
 #include "io/corpus/describe_corpus.h"
+#include "io/corpus/propose_job.h"
 #include "io/model/describe_model.h"
 #include "io/model/gguf.h"
 
@@ -51,7 +52,10 @@ ordered_json inspect(const std::string& path) {
   } else if (path.ends_with(".json") || path.ends_with(".model") || path.ends_with(".tiktoken")) {
     about["tokenizer"] = describe_tokenizer(path);
   } else {
-    about["corpus"] = describe_corpus(path);
+    std::vector<nlohmann::json> sample;
+    about["corpus"] = describe_corpus(path, "auto", &sample);
+    const JobProposal proposal = propose_job(path, about["corpus"], sample);
+    about["corpus"]["proposed"] = {{"job", proposal.job}, {"schema", proposal.schema}};
   }
   return about;
 }
@@ -136,21 +140,40 @@ void print_corpus(const ordered_json& about) {
   }
 }
 
+void print_proposal(const ordered_json& proposed) {
+  const auto print_file = [&](const char* key, const char* words) {
+    const auto text = proposed[key].get<std::string>();
+    if (text.empty()) return;
+    print_line("");
+    print_line(fmt::format("# {}", words));
+    for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+      end = text.find('\n', at);
+      print_line(text.substr(at, end - at));
+    }
+  };
+  print_file("job", "A first job: add model and output (docs/job.md).");
+  print_file("schema", "Its schema.yaml:");
+}
+
 void print(const ordered_json& about) {
   print_line(about["path"].get<std::string>());
   if (about.contains("model")) print_model(about["model"]);
   if (about.contains("tokenizer")) print_tokenizer(about["tokenizer"]);
-  if (about.contains("corpus")) print_corpus(about["corpus"]);
+  if (about.contains("corpus")) {
+    print_corpus(about["corpus"]);
+    print_proposal(about["corpus"]["proposed"]);
+  }
 }
 
 }  // namespace
 
 void add_inspect_command(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Describe a model, tokenizer or corpus in a few lines");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Describe a model, tokenizer or corpus, and propose a job for it");
   command
       ->add_option("PATH", options->path,
-                   "A GGUF file, model folder, tokenizer file, Parquet or JSON-lines corpus")
+                   "A GGUF file, model folder, tokenizer file, corpus (JSON lines, CSV, Parquet)")
       ->required();
   command->add_flag("--json", options->json, "Print one JSON object instead");
   command->callback([options] {

@@ -13,6 +13,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/store.h"
 #include "io/machine/version.h"
 
 namespace {
@@ -43,9 +44,18 @@ int finish_output(int exit_code) {
   return static_cast<int>(sheaf::Fault::fatal);
 }
 
+/// Arrow's S3 must be ended before main() is.
+struct StoresInUse {
+  StoresInUse() = default;
+  StoresInUse(const StoresInUse&) = delete;
+  StoresInUse& operator=(const StoresInUse&) = delete;
+  ~StoresInUse() { sheaf::close_stores(); }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const StoresInUse stores;
   sheaf::hold_standard_streams();
   CLI::App app{
       "Get many answers out of each prompt. sheaf reads a corpus, packs documents and questions into shared "

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "io/base/descriptor.h"
+#include "io/base/store.h"
 
 namespace sheaf {
 namespace {
@@ -22,6 +23,10 @@ constexpr size_t kMostOutput = 64 << 10;
 class PlainSource : public ByteSource {
  public:
   explicit PlainSource(const std::string& path) : path_(path) {
+    if (is_uri(path)) {
+      file_ = open_store_file(path);
+      return;
+    }
     Descriptor file = open_regular(path, O_RDONLY);
     if (file.number() < 0) refuse_unopened(path);
     auto opened = arrow::io::ReadableFile::Open(file.release());
@@ -31,6 +36,9 @@ class PlainSource : public ByteSource {
 
   size_t read(char* target, size_t size) override {
     const auto count = file_->Read(static_cast<int64_t>(size), target);
+    if (!count.ok() && is_uri(path_))
+      throw StoreUnreachable(fmt::format("{}: the file cannot be read: {}; rerun the same command to resume",
+                                         path_, count.status().message()));
     if (!count.ok()) fail("{}: the file cannot be read: {}", path_, count.status().message());
     taken_ += *count;
     return static_cast<size_t>(*count);
@@ -50,7 +58,7 @@ class PlainSource : public ByteSource {
 
  private:
   std::string path_;
-  std::shared_ptr<arrow::io::ReadableFile> file_;
+  std::shared_ptr<arrow::io::RandomAccessFile> file_;
   int64_t taken_ = 0;
 };
 

@@ -6,8 +6,8 @@
 
 namespace sheaf {
 
-/// The bytes of a file from front to back, decompressed where it is gzip or zstd by its first bytes or by its
-/// name (.gz, .zst).
+/// The bytes of a file, or of a URI, from front to back, decompressed where it is gzip or zstd by its first
+/// bytes or by its name (.gz, .zst).
 class ByteSource {
  public:
   virtual ~ByteSource() = default;

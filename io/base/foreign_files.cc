@@ -32,30 +32,25 @@ std::string converted_name(fs::path path) {
   return shell_word(lines == path ? fs::path(path).replace_extension(".new.jsonl").string() : lines.string());
 }
 
+/// The same kind of file under another name.
+std::string renamed(fs::path path) {
+  if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
+  const std::string ending = path.extension().string();
+  return shell_word(path.replace_extension(".new" + ending).string());
+}
+
 /// A shell line in which `command` reads the file, unpacked.
-std::string reading(const std::string& command, const std::string& path) {
-  const std::string file = shell_word(path), to = converted_name(path);
+std::string reading(const std::string& command, const std::string& path, const std::string& to) {
+  const std::string file = shell_word(path);
   if (path.ends_with(".gz")) return fmt::format("zcat {} | {} > {}", file, command, to);
   if (path.ends_with(".zst")) return fmt::format("zstd -dc {} | {} > {}", file, command, to);
   return fmt::format("{} < {} > {}", command, file, to);
 }
 
-std::string convert_csv(const std::string& path, char separator) {
-  const std::string more = separator == '\t'  ? ", delimiter='\\t'"
-                           : separator == ';' ? ", delimiter=';'"
-                                              : "";
-  return "convert it: " +
-         reading(
-             fmt::format("python3 -c \"import csv, json, sys; sys.stdin.reconfigure(encoding='utf-8-sig'); "
-                         "[print(json.dumps(row)) for row in csv.DictReader(sys.stdin{})]\"",
-                         more),
-             path);
-}
-
 std::string convert_array(const std::string& path) {
   return "convert it: " +
          reading("python3 -c \"import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]\"",
-                 path);
+                 path, converted_name(path));
 }
 
 /// Objects that begin at the beginning of a line; what is inside them is indented.
@@ -64,7 +59,7 @@ std::string convert_objects(const std::string& path) {
          reading(
              "python3 -c \"import json, re, sys; [print(json.dumps(json.loads(one))) for one in "
              "re.split(r'\\n(?={)', sys.stdin.read().strip())]\"",
-             path);
+             path, converted_name(path));
 }
 
 std::string convert_excel(const std::string& path) {
@@ -72,11 +67,6 @@ std::string convert_excel(const std::string& path) {
       "convert it (with pandas and openpyxl): python3 -c \"import pandas, sys; "
       "pandas.read_excel(sys.argv[1]).to_json(sys.argv[2], orient='records', lines=True)\" {} {}",
       shell_word(path), converted_name(path));
-}
-
-std::string convert_utf16(const std::string& path, std::string_view encoding) {
-  return fmt::format("convert it: iconv -f {} -t UTF-8 {} > {}", encoding, shell_word(path),
-                     converted_name(path));
 }
 
 /// How to fetch what a URL of Hugging Face names: OWNER/NAME, and perhaps more.
@@ -115,7 +105,7 @@ std::string copy_advice(const std::string& url) {
 std::string describe_missing(const std::string& path) {
   if (path.find("://") != std::string::npos) {
     const std::string command = copy_advice(path);
-    return fmt::format("{}: sheaf reads local files only; copy it to this machine first{}{}", path,
+    return fmt::format("{}: sheaf does not read this from a URI; copy it to this machine first{}{}", path,
                        command.empty() ? "" : ": ", command);
   }
   struct stat about {};
@@ -148,8 +138,6 @@ std::string download_advice(std::string_view name, Hosted what) {
 std::string convert_advice(const std::string& path) {
   std::string ending = fs::path(path).extension().string();
   std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  if (ending == ".csv") return convert_csv(path, ',');
-  if (ending == ".tsv") return convert_csv(path, '\t');
   if (ending == ".xlsx" || ending == ".xls") return convert_excel(path);
   if (ending == ".json")
     return "if it has an object on each line, set input.format: jsonl; if it is one array, " +
@@ -157,12 +145,25 @@ std::string convert_advice(const std::string& path) {
   return {};
 }
 
-std::string describe_foreign(const std::string& path, std::string_view first) {
+std::string convert_text(const std::string& path, std::string_view encoding) {
+  return "convert it: " + reading(fmt::format("iconv -f {} -t UTF-8", encoding), path, renamed(path));
+}
+
+std::string convert_line_ends(const std::string& path) {
+  return "convert it: " + reading("tr '\\r' '\\n'", path, renamed(path));
+}
+
+std::string describe_utf16(const std::string& path, std::string_view first) {
   const bool marked = first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff");
-  if (const size_t zero = first.substr(0, 2).find('\0'); marked || zero != first.npos)
-    return "the file is UTF-16, not UTF-8; " + convert_utf16(path, marked      ? "UTF-16"
-                                                                   : zero == 0 ? "UTF-16BE"
-                                                                               : "UTF-16LE");
+  const size_t zero = first.substr(0, 2).find('\0');
+  if (!marked && zero == first.npos) return {};
+  return "the file is UTF-16, not UTF-8; " + convert_text(path, marked      ? "UTF-16"
+                                                                : zero == 0 ? "UTF-16BE"
+                                                                            : "UTF-16LE");
+}
+
+std::string describe_foreign(const std::string& path, std::string_view first) {
+  if (std::string wide = describe_utf16(path, first); !wide.empty()) return wide;
   if (first.starts_with("PAR1")) return "the file is Parquet; set input.format: parquet";
   first = begin_of_text(first);
   if (first.starts_with('['))
@@ -172,9 +173,8 @@ std::string describe_foreign(const std::string& path, std::string_view first) {
     return line.size() < first.size() && line.find('}') == line.npos
                ? "the file has objects over several lines, not one on each line; " + convert_objects(path)
                : std::string();
-  for (const char separator : {'\t', ';', ','})
-    if (line.find(separator) != line.npos)
-      return "the file looks like CSV, not JSON lines; " + convert_csv(path, separator);
+  if (line.find_first_of("\t;,") != line.npos)
+    return "the file looks like CSV, not JSON lines; set input.format: csv";
   return {};
 }
 

@@ -15,9 +15,17 @@ enum class Hosted { model, adapter, dataset };
 /// How to download what the `name` of a Hugging Face repository may stand for; empty where it cannot be one.
 std::string download_advice(std::string_view name, Hosted what);
 
-/// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.csv, .tsv, .xlsx,
-/// .json); empty for other endings.
+/// How to make JSON lines of a file that sheaf does not read, by the ending of its name (.xlsx, .json); empty
+/// for other endings.
 std::string convert_advice(const std::string& path);
+
+/// How to make UTF-8 of a text file in another encoding.
+std::string convert_text(const std::string& path, std::string_view encoding);
+/// How to make LF of the CR that ends the lines of a file.
+std::string convert_line_ends(const std::string& path);
+
+/// What to do about UTF-16, by the first bytes of a file; empty where it is none.
+std::string describe_utf16(const std::string& path, std::string_view first);
 
 /// What a file of JSON lines is instead, by its `first` bytes, and how to convert it: UTF-16, a JSON array,
 /// objects over several lines, Parquet, CSV. Empty where they do not tell. `first` must not be of a file that

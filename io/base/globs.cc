@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
+#include "io/base/store.h"
 
 namespace sheaf {
 namespace {
@@ -99,7 +100,8 @@ std::vector<std::string> corpus_folders(const std::string& path) {
   return walk_folder(path).folders;
 }
 
-std::vector<std::string> expand_corpus_path(const std::string& path) {
+std::vector<std::string> expand_corpus_path(const std::string& path, const std::string& where) {
+  if (is_uri(path)) return list_corpus_uris(path, where);
   std::error_code ignored;
   if (is_file(path)) return {path};
   std::vector<std::string> files =
@@ -123,34 +125,39 @@ CorpusFormat corpus_format(const std::string& path) {
   if (name.ends_with(".parquet")) return CorpusFormat::parquet;
   for (std::string_view packed : {".gz", ".zst"})
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
-  return name.ends_with(".jsonl") || name.ends_with(".ndjson") ? CorpusFormat::jsonl : CorpusFormat::unknown;
+  if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return CorpusFormat::jsonl;
+  return name.ends_with(".csv") || name.ends_with(".tsv") ? CorpusFormat::csv : CorpusFormat::unknown;
 }
 
 CorpusFiles find_table_files(const std::string& path, const std::string& format, const std::string& where) {
   CorpusFiles corpus;
+  corpus.format = format == "parquet" ? CorpusFormat::parquet
+                  : format == "csv"   ? CorpusFormat::csv
+                                      : CorpusFormat::jsonl;
   if (path == "-") {
     if (format == "parquet")
-      refuse("{}standard input can only be read as JSON lines; for Parquet, name a file", where);
-    return {{path}, CorpusFormat::jsonl};
+      refuse("{}standard input can only be read as JSON lines or CSV; for Parquet, name a file", where);
+    corpus.files = {path};
+    return corpus;
   }
-  corpus.files = expand_corpus_path(path);
+  corpus.files = expand_corpus_path(path, where);
   if (corpus.files.empty()) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
-      refuse("{}{}: no .jsonl or .parquet file in this folder", where, path);
+      refuse("{}{}: no .jsonl, .csv, .tsv or .parquet file in this folder", where, path);
+    if (is_uri(path))
+      refuse("{}{}: no such file, and no .jsonl, .csv, .tsv or .parquet file below it", where,
+             parse_store_uri(path).name());
     if (has_wildcard(path)) refuse("{}{}: no file matches", where, path);
     refuse("{}{}", where, describe_missing(path));
   }
-  if (format != "auto") {
-    corpus.format = format == "parquet" ? CorpusFormat::parquet : CorpusFormat::jsonl;
-    return corpus;
-  }
+  if (format != "auto") return corpus;
   corpus.format = corpus_format(corpus.files.front());
   for (const std::string& file : corpus.files) {
     const CorpusFormat found = corpus_format(file);
     if (found == CorpusFormat::unknown) {
       const std::string convert = convert_advice(file);
-      refuse("{}{}: the name ends in neither .jsonl nor .parquet; {}", where, file,
+      refuse("{}{}: the name ends in none of .jsonl, .csv, .tsv and .parquet; {}", where, file,
              !convert.empty() ? convert
              : where.empty()  ? "name a file that does"
                               : "set input.format");

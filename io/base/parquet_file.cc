@@ -19,6 +19,7 @@
 #include "core/text/utf8.h"
 #include "io/base/descriptor.h"
 #include "io/base/foreign_files.h"
+#include "io/base/store.h"
 
 namespace sheaf {
 namespace {
@@ -211,8 +212,10 @@ void ParquetFile::Reader::open() {
   arrow_properties.set_batch_size(kBatchRows);
   arrow_properties.set_pre_buffer(false);
   parquet::arrow::FileReaderBuilder builder;
-  check_begins_as_parquet(path);
-  if (auto status = builder.OpenFile(path, false, properties); !status.ok())
+  if (!is_uri(path)) check_begins_as_parquet(path);
+  if (auto status = is_uri(path) ? builder.Open(open_store_file(path), properties)
+                                 : builder.OpenFile(path, false, properties);
+      !status.ok())
     refuse("{}: this is not a readable Parquet file: {}", path, reason_of(status));
   auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();
   if (!built.ok()) refuse("{}: this is not a readable Parquet file: {}", path, reason_of(built.status()));

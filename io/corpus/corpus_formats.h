@@ -12,6 +12,8 @@ namespace sheaf {
 /// `standard_input`: the file to read where `files` says "-".
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
                                           const std::string& standard_input);
+std::unique_ptr<Corpus> open_csv_corpus(std::vector<std::string> files, RecordMapper mapper,
+                                        const std::string& standard_input);
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RecordMapper mapper);
 
 /// Refuses a file without JSON lines whose beginning says what it is instead; messages call it `name`.

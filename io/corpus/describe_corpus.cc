@@ -6,11 +6,14 @@
 #include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
+#include "io/base/csv_reader.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/parquet_file.h"
+#include "io/corpus/column_facts.h"
 #include "io/corpus/corpus_files.h"
 #include "io/corpus/corpus_formats.h"
+#include "io/datasets/entry.h"
 
 namespace sheaf {
 namespace {
@@ -21,7 +24,8 @@ using nlohmann::ordered_json;
 constexpr size_t kShownText = 120;
 constexpr size_t kShownRecords = 3;
 constexpr int kShownDepth = 4;
-constexpr int kDescribedLines = 100;
+constexpr size_t kSampledRecords = 1000;
+constexpr size_t kSampledBytes = 32 << 20;
 constexpr size_t kMostColumns = 1000;
 
 /// `value` with long texts and lists cut, and what is not UTF-8 left out.
@@ -56,24 +60,6 @@ std::string type_name(const json& value) {
                               : "null";
 }
 
-void describe_parquet(const std::vector<std::string>& files, ordered_json& about) {
-  int64_t rows = 0;
-  for (const std::string& path : files) {
-    ParquetFile file(path);
-    rows += file.rows();
-    if (!about["columns"].empty()) continue;
-    std::vector<std::string> names;
-    for (const ParquetFile::Column& column : file.columns()) {
-      about["columns"].push_back({{"name", column.name}, {"type", column.type}});
-      names.push_back(column.name);
-    }
-    file.select(names);
-    const auto batch = file.next();
-    if (batch && !batch->cells.empty()) about["first"] = shortened(batch->cells.front());
-  }
-  about["records"] = rows;
-}
-
 /// Adds the columns of a row that were not seen before; null tells nothing of a type and is replaced by what
 /// does.
 void add_columns(const json& row, ordered_json& columns) {
@@ -90,9 +76,41 @@ void add_columns(const json& row, ordered_json& columns) {
   }
 }
 
-void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) {
+/// The first records, of which the rest of the description is made.
+struct FirstRecords {
+  std::vector<json> records;
+  size_t bytes = 0;
+
+  bool full() const { return records.size() == kSampledRecords || bytes >= kSampledBytes; }
+  void add(json record) {
+    bytes += record.dump(-1, ' ', false, json::error_handler_t::replace).size();
+    records.push_back(std::move(record));
+  }
+};
+
+void describe_parquet(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
   int64_t rows = 0;
-  int probed = 0;
+  for (const std::string& path : files) {
+    ParquetFile file(path);
+    rows += file.rows();
+    if (!about["columns"].empty()) continue;
+    std::vector<std::string> names;
+    for (const ParquetFile::Column& column : file.columns()) {
+      about["columns"].push_back({{"name", column.name}, {"type", column.type}});
+      names.push_back(column.name);
+    }
+    file.select(names);
+    while (!first.full()) {
+      auto batch = file.next();
+      if (!batch) break;
+      for (json& row : batch->cells) first.add(std::move(row));
+    }
+  }
+  about["records"] = rows;
+}
+
+void describe_jsonl(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
+  int64_t rows = 0;
   for (const std::string& path : files) {
     LineReader reader(path);
     while (const auto line = reader.next()) {
@@ -102,11 +120,10 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) 
       }
       if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       ++rows;
-      if (line->too_long || ++probed > kDescribedLines) continue;
+      if (line->too_long || first.full()) continue;
       try {
-        const json row = parse_json_line(line->text, [](const std::string&) { return true; });
-        add_columns(row, about["columns"]);
-        if (about["first"].is_null()) about["first"] = shortened(row);
+        first.add(parse_json_line(line->text, [](const std::string&) { return true; }));
+        add_columns(first.records.back(), about["columns"]);
       } catch (const BadText&) {
         // not a row; `sheaf run` will reject it
       }
@@ -115,23 +132,69 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about) 
   about["records"] = rows;
 }
 
+/// Numbers where all of its cells are.
+std::string csv_type(const std::string& column, const std::vector<json>& records) {
+  std::string type = "null";
+  for (const json& record : records) {
+    const json& value = record.at(column);
+    if (value.is_null()) continue;
+    const bool number = value.is_string() && is_written_number(value.get_ref<const std::string&>());
+    const std::string found = number ? "number" : type_name(value);
+    if (type != "null" && found != type) return "text";
+    type = found;
+  }
+  return type;
+}
+
+void describe_csv(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
+  int64_t rows = 0;
+  for (const std::string& path : files) {
+    CsvReader reader(path);
+    const std::vector<std::string>& header = reader.columns();
+    while (const auto row = reader.next()) {
+      if (row->damaged) {
+        about["damage"] = fmt::format("{}:{}: {}", path, row->line, row->error);
+        continue;
+      }
+      ++rows;
+      if (!row->error.empty() || first.full() || (about.contains("header") && about["header"] != header))
+        continue;
+      about["header"] = header;
+      json record = json::object();
+      for (size_t i = 0; i < header.size(); ++i) record[header[i]] = csv_cell(reader.field(i));
+      first.add(std::move(record));
+    }
+    if (about["columns"].empty())
+      for (const std::string& name : header) about["columns"].push_back({{"name", name}, {"type", "null"}});
+  }
+  for (auto& column : about["columns"]) column["type"] = csv_type(column["name"], first.records);
+  about.erase("header");
+  about["records"] = rows;
+}
+
 }  // namespace
 
-ordered_json describe_corpus(const std::string& path) {
-  const CorpusFiles corpus = find_corpus_files(path, "auto");
+ordered_json describe_corpus(const std::string& path, const std::string& format, std::vector<json>* sample) {
+  const CorpusFiles corpus = find_corpus_files(path, format);
+  FirstRecords first;
   ordered_json about;
-  about["format"] = corpus.format == CorpusFormat::parquet ? "parquet" : "jsonl";
+  about["format"] = corpus.format == CorpusFormat::parquet ? "parquet"
+                    : corpus.format == CorpusFormat::csv   ? "csv"
+                                                           : "jsonl";
   about["files"] = corpus.files.size();
   about["records"] = 0;
   about["columns"] = ordered_json::array();
   about["first"] = nullptr;
-  if (corpus.format == CorpusFormat::parquet) {
-    describe_parquet(corpus.files, about);
-  } else {
-    describe_jsonl(corpus.files, about);
-    if (about["columns"].empty() && about["records"] > 0)
-      for (const std::string& file : corpus.files) refuse_foreign(file, file);
-  }
+  if (corpus.format == CorpusFormat::parquet)
+    describe_parquet(corpus.files, about, first);
+  else if (corpus.format == CorpusFormat::csv)
+    describe_csv(corpus.files, about, first);
+  else
+    describe_jsonl(corpus.files, about, first);
+  if (corpus.format == CorpusFormat::jsonl && about["columns"].empty() && about["records"] > 0)
+    for (const std::string& file : corpus.files) refuse_foreign(file, file);
+  if (!first.records.empty()) about["first"] = shortened(first.records.front());
+  if (sample) *sample = std::move(first.records);
   return about;
 }
 

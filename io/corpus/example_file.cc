@@ -18,7 +18,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExampleForms =
-    "task.examples must name records with a \"gold\" column (.jsonl or .parquet), or oa-mine or ae-110k as "
+    "task.examples must name records with a \"gold\" column (.jsonl, .csv or .parquet), or oa-mine or "
+    "ae-110k as "
     "downloaded";
 
 constexpr size_t kNamed = 5, kLongestName = 60;

@@ -1,13 +1,12 @@
-#include <algorithm>
-#include <filesystem>
-#include <numeric>
 #include <unordered_set>
 
 #include "core/base/error.h"
 #include "io/base/foreign_files.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
+#include "io/base/store_uri.h"
 #include "io/corpus/corpus_formats.h"
+#include "io/corpus/text_corpus.h"
 
 namespace sheaf {
 namespace {
@@ -21,86 +20,38 @@ bool blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-class JsonlCorpus : public Corpus {
+class JsonlReader : public RecordReader {
  public:
-  /// Reads `paths` and calls them `files`.
-  JsonlCorpus(std::vector<std::string> files, std::vector<std::string> paths, RecordMapper mapper)
-      : files_(std::move(files)), paths_(std::move(paths)), mapper_(std::move(mapper)) {
-    for (const std::string& path : paths_) {
-      std::error_code ignored;
-      const auto bytes = std::filesystem::file_size(path, ignored);
-      sizes_.push_back(ignored ? 0 : static_cast<double>(bytes));
-    }
+  JsonlReader(const std::string& path, const RecordMapper& mapper) : lines_(path), mapper_(mapper) {}
+
+  bool next() override {
+    do line_ = lines_.next();
+    while (line_ && !line_->too_long && line_->damage.empty() && blank(line_->text));
+    return line_.has_value();
   }
 
-  std::optional<Row> next() override {
-    const auto line = next_line();
-    if (!line) return std::nullopt;
-    return row(*line);
-  }
-
-  int64_t position() const override { return row_; }
-
-  void skip_to(int64_t position) override {
-    while (row_ < position && next_line()) ++row_;
-  }
-
-  std::optional<double> share_read() const override {
-    const double all = std::accumulate(sizes_.begin(), sizes_.end(), 0.0);
-    if (all <= 0) return std::nullopt;
-    const auto here = sizes_.begin() + static_cast<ptrdiff_t>(file_);
-    return (std::accumulate(sizes_.begin(), here, 0.0) +
-            (reader_ ? static_cast<double>(reader_->taken()) : 0)) /
-           all;
-  }
-
-  int64_t count_records(int64_t most) override {
-    JsonlCorpus other(files_, paths_, mapper_);
-    while (other.row_ < most && other.next_line()) ++other.row_;
-    return other.row_;
-  }
-
- private:
-  /// The next line that is a row.
-  std::optional<LineReader::Line> next_line() {
-    for (;;) {
-      if (!reader_) {
-        if (file_ == files_.size()) return std::nullopt;
-        reader_ = std::make_unique<LineReader>(paths_[file_]);
-      }
-      auto line = reader_->next();
-      if (!line) {
-        reader_.reset();
-        ++file_;
-      } else if (line->too_long || !line->damage.empty() || !blank(line->text)) {
-        return line;
-      }
-    }
-  }
-
-  Row row(const LineReader::Line& line) {
-    Place place{files_[file_], line.number};
-    ++row_;
-    if (!line.damage.empty())
-      return Reject{std::move(place), nullptr, "the rest of the file cannot be read: " + line.damage};
-    if (line.too_long)
+  Row row(const std::string& file, int64_t number) const override {
+    Place place{file, line_->number};
+    if (!line_->damage.empty())
+      return Reject{std::move(place), nullptr, "the rest of the file cannot be read: " + line_->damage};
+    if (line_->too_long)
       return Reject{std::move(place), nullptr,
                     fmt::format("the line has more than {} MB", LineReader::kLongestLine >> 20)};
     try {
       const json cells =
-          parse_json_line(line.text, [&](const std::string& key) { return mapper_.wants(key); });
-      return mapper_.map(std::move(place), cells, row_, line.text);
+          parse_json_line(line_->text, [&](const std::string& key) { return mapper_.wants(key); });
+      return mapper_.map(std::move(place), cells, number, line_->text);
     } catch (const BadText& reason) {
       return Reject{std::move(place), nullptr, reason.what()};
     }
   }
 
-  std::vector<std::string> files_, paths_;
-  std::vector<double> sizes_;  // in bytes, of the paths
-  RecordMapper mapper_;
-  size_t file_ = 0;
-  std::unique_ptr<LineReader> reader_;
-  int64_t row_ = 0;
+  int64_t taken() const override { return lines_.taken(); }
+
+ private:
+  LineReader lines_;
+  const RecordMapper& mapper_;
+  std::optional<LineReader::Line> line_;
 };
 
 /// The keys of the first rows of a file, in the order of their first appearance.
@@ -136,20 +87,22 @@ void refuse_foreign(const std::string& path, const std::string& name) {
 
 std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, RecordMapper mapper,
                                           const std::string& standard_input) {
-  std::vector<std::string> paths = files;
-  std::replace(paths.begin(), paths.end(), std::string("-"), standard_input);
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const std::vector<std::string> columns = probe_columns(paths[i]);
+  TextFiles text = text_files(std::move(files), standard_input);
+  for (size_t i = 0; i < text.paths.size(); ++i) {
+    const std::vector<std::string> columns = probe_columns(text.paths[i]);
     if (columns.empty()) {
-      refuse_foreign(paths[i], files[i]);
+      refuse_foreign(text.paths[i], text.names[i]);
       continue;
     }
     for (const MappedColumn& column : mapper.columns())
-      if (!column.optional) check_column(column, columns, files[i]);
+      if (!column.optional) check_column(column, columns, text.names[i]);
     break;
   }
-  for (const std::string& path : paths) open_bytes(path);  // better now than after hours of work
-  return std::make_unique<JsonlCorpus>(std::move(files), std::move(paths), std::move(mapper));
+  for (const std::string& path : text.paths)
+    if (!is_uri(path)) open_bytes(path);  // better now than after hours of work
+  return open_text_corpus(
+      text, [paths = text.paths, shared = std::make_shared<const RecordMapper>(std::move(mapper))](
+                size_t file) { return std::make_unique<JsonlReader>(paths[file], *shared); });
 }
 
 }  // namespace sheaf

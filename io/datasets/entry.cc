@@ -38,6 +38,16 @@ ordered_json parse_entry(std::string_view text) {
   return entry;
 }
 
+ordered_json csv_cell(std::string text) {
+  if (text.empty()) return nullptr;
+  if (!text.starts_with('[') && !text.starts_with('{')) return text;
+  try {
+    return parse_entry(text);
+  } catch (const BadEntry&) {
+    return text;
+  }
+}
+
 ordered_json read_json_dataset(const std::string& path) {
   const auto source = open_bytes(path);
   std::string text;

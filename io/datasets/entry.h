@@ -20,6 +20,10 @@ template <class... Args>
 /// JSON, or nested more than 32 levels deep.
 nlohmann::ordered_json parse_entry(std::string_view text);
 
+/// A cell of a CSV file: null where it is empty; lists and objects stand there as JSON; anything else is
+/// text.
+nlohmann::ordered_json csv_cell(std::string text);
+
 /// The JSON of a whole file (.gz and .zst are unpacked). Refuses what cannot be read or parsed, naming it.
 nlohmann::ordered_json read_json_dataset(const std::string& path);
 

@@ -116,7 +116,8 @@ void add_gold(const ordered_json& row, const GoldOptions& options, std::vector<G
 }
 
 constexpr const char* kForms =
-    "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl file of {\"id\", "
+    "name a dataset as it is downloaded, a corpus that `sheaf convert` wrote, or a .jsonl or .csv file of "
+    "{\"id\", "
     "\"answers\": [...]} or {\"id\", \"gold\": {attribute: value}}";
 
 }  // namespace

@@ -1,8 +1,9 @@
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
 
 #include "core/base/error.h"
-#include "io/datasets/csv_reader.h"
+#include "io/base/csv_reader.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
@@ -14,6 +15,30 @@ namespace {
 
 using nlohmann::ordered_json;
 
+/// Columns of one of its files.
+class Table {
+ public:
+  /// Refuses a file that lacks one of `columns`; `what` says what it is then not.
+  Table(const std::string& path, const std::string& what, const std::vector<std::string>& columns)
+      : rows_(path) {
+    const std::vector<std::string>& header = rows_.columns();
+    for (const std::string& column : columns) {
+      const auto found = std::ranges::find(header, column);
+      if (found == header.end())
+        refuse("{}: this is not {}: the first line has no column \"{}\"", path, what, column);
+      columns_.push_back(static_cast<size_t>(found - header.begin()));
+    }
+  }
+
+  std::optional<CsvReader::Row> next() { return rows_.next(); }
+  /// Of the last row, in column `column` of those that were asked for.
+  std::string text(size_t column) const { return rows_.field(columns_[column]); }
+
+ private:
+  CsvReader rows_;
+  std::vector<size_t> columns_;  // where they stand
+};
+
 class NarrativeQaReader : public DatasetReader {
  public:
   NarrativeQaReader(const std::string& qaps, const std::string& summaries, const std::string& split)
@@ -21,20 +46,21 @@ class NarrativeQaReader : public DatasetReader {
         summaries_path_(summaries),
         split_(split),
         summaries_(summaries, "summaries.csv of NarrativeQA", {"document_id", "set", "summary"}) {
-    CsvReader rows(qaps, "qaps.csv of NarrativeQA", {"document_id", "set", "question", "answer1", "answer2"});
+    Table rows(qaps, "qaps.csv of NarrativeQA", {"document_id", "set", "question", "answer1", "answer2"});
     while (auto row = rows.next()) {
       if (!row->error.empty()) {
         broken_.push_back({{qaps, row->line}, {}, row->error});
-      } else if (row->fields[1] == split) {
-        Story& story = stories_[row->fields[0]];
+      } else if (rows.text(1) == split) {
+        const std::string document = rows.text(0);
+        Story& story = stories_[document];
         if (story.line == 0) {
           story.line = row->line;
-          order_.push_back(row->fields[0]);
+          order_.push_back(document);
         }
         ordered_json& questions = story.questions;
-        questions.push_back({{"id", fmt::format("{}/{}", row->fields[0], questions.size())},
-                             {"question", trimmed(row->fields[2])},
-                             {"answers", {trimmed(row->fields[3]), trimmed(row->fields[4])}}});
+        questions.push_back({{"id", fmt::format("{}/{}", document, questions.size())},
+                             {"question", trimmed(rows.text(2))},
+                             {"answers", {trimmed(rows.text(3)), trimmed(rows.text(4))}}});
       }
     }
     if (stories_.empty() && broken_.empty())
@@ -47,15 +73,16 @@ class NarrativeQaReader : public DatasetReader {
     while (auto summary = summaries_.next()) {
       DatasetRow row{{summaries_path_, summary->line}, {}, summary->error};
       if (!row.error.empty()) return row;
-      if (summary->fields[1] != split_) continue;
-      const auto story = stories_.find(summary->fields[0]);
+      if (summaries_.text(1) != split_) continue;
+      const std::string document = summaries_.text(0);
+      const auto story = stories_.find(document);
       if (story == stories_.end() || story->second.told) {
-        row.error = fmt::format("document {} has {}", summary->fields[0],
+        row.error = fmt::format("document {} has {}", document,
                                 story == stories_.end() ? "no questions" : "a second summary");
         return row;
       }
       story->second.told = true;
-      row.cells = {{"id", summary->fields[0]}, {"context", trimmed(summary->fields[2])}};
+      row.cells = {{"id", document}, {"context", trimmed(summaries_.text(2))}};
       row.cells["questions"] = std::move(story->second.questions);
       return row;
     }
@@ -82,7 +109,7 @@ class NarrativeQaReader : public DatasetReader {
   }
 
   std::string qaps_, summaries_path_, split_;
-  CsvReader summaries_;
+  Table summaries_;
   std::unordered_map<std::string, Story> stories_;
   std::vector<std::string> order_;  // of the stories in qaps.csv
   std::deque<DatasetRow> broken_;   // rows of qaps.csv

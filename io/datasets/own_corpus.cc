@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "io/base/csv_reader.h"
 #include "io/base/globs.h"
 #include "io/base/parquet_file.h"
 #include "io/datasets/entry.h"
@@ -41,6 +42,25 @@ class ParquetReader : public DatasetReader {
   size_t at_ = 0;
 };
 
+class CsvRows : public DatasetReader {
+ public:
+  explicit CsvRows(const std::string& path) : path_(path), rows_(path) {}
+
+  std::optional<DatasetRow> next() override {
+    const auto row = rows_.next();
+    if (!row) return std::nullopt;
+    DatasetRow found{{path_, row->line}, ordered_json::object(), row->error};
+    if (row->error.empty())
+      for (size_t i = 0; i < rows_.columns().size(); ++i)
+        found.cells[rows_.columns()[i]] = csv_cell(rows_.field(i));
+    return found;
+  }
+
+ private:
+  std::string path_;
+  CsvReader rows_;
+};
+
 /// One file after the other.
 class FilesReader : public DatasetReader {
  public:
@@ -57,6 +77,7 @@ class FilesReader : public DatasetReader {
  private:
   std::unique_ptr<DatasetReader> open(const std::string& path) const {
     if (corpus_.format == CorpusFormat::parquet) return std::make_unique<ParquetReader>(path);
+    if (corpus_.format == CorpusFormat::csv) return std::make_unique<CsvRows>(path);
     return json_lines_reader(path, "corpus", {}, [](const ordered_json& line, int64_t) { return line; });
   }
 

@@ -88,9 +88,10 @@ std::string guess_dataset_format(const std::string& path) {
   if (fs::is_directory(path, ignored)) return recognize_folder(path);
   if (!fs::exists(path, ignored)) refuse("{}: no such file or folder", path);
   if (fs::path(path).filename() == "qaps.csv") return "narrativeqa";
-  if (corpus_format(path) == CorpusFormat::parquet) return {};
+  const CorpusFormat format = corpus_format(path);
+  if (format == CorpusFormat::parquet || format == CorpusFormat::csv) return {};
   std::string found = recognize_lines(path);
-  if (!found.empty() || corpus_format(path) == CorpusFormat::jsonl) return found;
+  if (!found.empty() || format == CorpusFormat::jsonl) return found;
   return recognize_file(read_json_dataset(path));
 }
 

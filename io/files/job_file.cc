@@ -11,6 +11,7 @@
 #include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
 #include "io/base/foreign_files.h"
+#include "io/base/store_uri.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/chat_file.h"
 #include "io/files/confidence_file.h"
@@ -214,6 +215,7 @@ void read_output(YamlMap map, Job& job, bool files) {
     output.path = read.path;
     output.dated = read.dated;
   }
+  map.file_path("work", output.work);
   map.file_path("reuse", output.reuse);
   read_choice(map, "format", output.format);
   map.integer("rows_per_file", output.rows_per_file, kFromOne);
@@ -225,9 +227,10 @@ void read_output(YamlMap map, Job& job, bool files) {
   map.boolean("timing", output.timing);
   map.require("path");
   map.finish();
-  if (output.path.find("://") != std::string::npos)
-    refuse("{}: output.path: {}: sheaf writes to local folders only; name one, and copy it after the run",
-           map.where("path"), output.path);
+  if (is_uri(output.path))
+    parse_store_uri(output.path, map.where("path") + ": output.path: ");
+  else
+    only_for(map, {"work"}, "an output.path that is a URI");
   if (job.task.kind != TaskKind::extract) only_for(map, {"spans"}, "task.kind extract");
   if (output.format != OutputFormat::openai_batch) return;
   if (job.task.kind != TaskKind::chat)

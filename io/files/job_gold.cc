@@ -42,7 +42,7 @@ std::vector<std::string> attribute_names(const Schema& schema) {
 GoldColumns columns_like_attributes(const Job& job, const std::vector<std::string>& attributes) {
   GoldColumns columns;
   std::vector<std::string> there;
-  const ordered_json about = describe_corpus(job.input.path);
+  const ordered_json about = describe_corpus(job.input.path, job.input.format);
   for (const ordered_json& column : about.at("columns")) there.push_back(column.at("name"));
   for (const std::string& name : there)
     if (std::ranges::find(attributes, name) != attributes.end()) columns.of_attribute[name] = name;

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kBatchFormat = "openai-batch";
 
 std::vector<std::string> corpus_format_names() {
-  std::vector<std::string> names = {"auto", "jsonl", "parquet", kBatchFormat};
+  std::vector<std::string> names = {"auto", "jsonl", "csv", "parquet", kBatchFormat};
   for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
   return names;
 }
@@ -44,7 +44,7 @@ void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
            word_of(format->task));
   if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
   if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
-  only_for(map, {"context_id", "keep"}, "JSONL and Parquet");
+  only_for(map, {"context_id", "keep"}, "JSONL, CSV and Parquet");
   if (kind == TaskKind::extract) {
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};

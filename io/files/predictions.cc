@@ -14,6 +14,7 @@
 #include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 #include "io/base/parquet_file.h"
+#include "io/base/store_uri.h"
 
 namespace sheaf {
 namespace {
@@ -259,11 +260,14 @@ Predictions read_predictions(const std::string& path) {
     return std::move(reader).take();
   }
   const std::vector<std::string> files =
-      fs::is_directory(path, ignored) ? rows_files(path) : expand_corpus_path(path);
+      fs::is_directory(path, ignored) || (is_uri(path) && corpus_format(path) == CorpusFormat::unknown)
+          ? rows_files(path)
+          : expand_corpus_path(path);
   if (files.empty()) refuse("{}: no such file; {}", path, kForms);
   for (const std::string& file : files) {
     const CorpusFormat format = corpus_format(file);
-    if (format == CorpusFormat::unknown) refuse("{}: this is not a file of predictions; {}", file, kForms);
+    if (format != CorpusFormat::jsonl && format != CorpusFormat::parquet)
+      refuse("{}: this is not a file of predictions; {}", file, kForms);
     format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
   }
   return std::move(reader).take();

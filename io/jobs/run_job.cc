@@ -20,6 +20,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/process_use.h"
 #include "io/base/sha256.h"
+#include "io/base/store_uri.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
@@ -28,6 +29,7 @@
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
 #include "io/jobs/scheduled_shard.h"
+#include "io/jobs/stored_run.h"
 #include "io/jobs/workbench.h"
 #include "io/run_folder/fingerprint.h"
 #include "io/run_folder/openai_line.h"
@@ -396,6 +398,7 @@ RunEnd JobRun::finish() {
 }  // namespace
 
 RunEnd run_job(const Job& asked, const RunSettings& settings, RunListener& listener) {
+  if (is_uri(asked.output.path)) return run_stored_job(asked, settings, listener);
   JobRun run(asked, settings, listener);
   if (std::optional<RunEnd> end = run.open()) return *std::move(end);
   run.wire();

@@ -15,6 +15,7 @@
 #include "core/text/printable.h"
 #include "io/base/descriptor.h"
 #include "io/base/sha256.h"
+#include "io/base/store.h"
 #include "io/corpus/corpus_files.h"
 
 namespace sheaf {
@@ -129,6 +130,10 @@ ordered_json settings(const Job& job) {
 }  // namespace
 
 ordered_json file_fingerprint(const std::string& path, bool dated) {
+  if (is_uri(path)) {
+    const StoreFacts facts = store_facts(path);
+    return {{"bytes", facts.bytes}, {"changed", facts.changed}};
+  }
   const Descriptor file = open_regular(path, O_RDONLY);
   struct stat found {};
   if (file.number() < 0 || ::fstat(file.number(), &found) != 0) refuse_unopened(path);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/base/named_output.h"
+#include "io/base/store_uri.h"
 #include "io/corpus/corpus_files.h"
 #include "io/run_folder/manifest.h"
 
@@ -51,7 +52,7 @@ bool is_matched(const std::string& pattern, const fs::path& out) {
 }  // namespace
 
 void check_output_apart(const Job& job) {
-  if (job.input.path == "-") return;
+  if (job.input.path == "-" || is_uri(job.input.path)) return;
   const fs::path out = real_path(job.output.path);
   const auto refuse_place = [&](const std::string& where) {
     refuse("output.path: {} is inside the corpus ({}); choose a folder outside it", job.output.path, where);

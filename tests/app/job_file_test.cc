@@ -252,16 +252,18 @@ TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
       "the name of a model on Hugging Face, download it with `hf download Qwen/Qwen3-1.7B --local-dir "
       "models/Qwen3-1.7B` and name that folder");
   EXPECT_EQ(
-      override_error("input.path=s3://shop/items.jsonl"),
-      "--set input.path=s3://shop/items.jsonl: input.path: s3://shop/items.jsonl: sheaf reads local files "
-      "only; copy it to this machine first: aws s3 cp s3://shop/items.jsonl .");
+      override_error("input.path=https://host/items.jsonl"),
+      "--set input.path=https://host/items.jsonl: input.path: https://host/items.jsonl: sheaf does not read "
+      "this from a URI; copy it to this machine first: curl -LO https://host/items.jsonl");
   EXPECT_EQ(override_error("model.path=https://host/m.gguf"),
-            "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf reads local files "
-            "only; copy it to this machine first: curl -LO https://host/m.gguf");
-  EXPECT_EQ(
-      override_error("output.path=gs://shop/out"),
-      "--set output.path=gs://shop/out: output.path: gs://shop/out: sheaf writes to local folders only; "
-      "name one, and copy it after the run");
+            "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf does not read "
+            "this from a URI; copy it to this machine first: curl -LO https://host/m.gguf");
+  EXPECT_EQ(override_error("output.path=s3://AKIA:hush@shop/out"),
+            "--set output.path=s3://AKIA:hush@shop/out: output.path: the URI of s3 has credentials in it, "
+            "which would "
+            "stand in logs and reports; leave them out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "a profile, "
+            "or the machine's role");
   std::string text = kExtract;
   text.replace(text.find("'@model.gguf'"), 13, "Qwen/Qwen3-1.7B");
   EXPECT_NE(error(text).find("job.yaml:1: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this"),

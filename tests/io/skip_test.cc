@@ -60,6 +60,18 @@ TEST(Skip, JsonLines) {
   expect_skips(job);
 }
 
+TEST(Skip, Csv) {
+  const TempFolder folder;
+  std::string lines = "category,title,text\n";
+  for (int i = 0; i < 20; ++i)
+    lines += i % 5 == 3 ? "Tea,\"open\n\n" : fmt::format("Tea,\"{}\n{}\",x\n", i, i);
+  folder.write("a.csv", lines);
+  folder.write("b.csv", lines);
+  Job job = extract_job(folder.path());
+  job.input.id.clear();
+  expect_skips(job);
+}
+
 TEST(Skip, ParquetWithLostRows) {
   const TempFolder folder;
   std::vector<SampleColumn> columns = {{"sku", "int64", json::array()},

@@ -1,0 +1,219 @@
+#include "io/base/csv_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/text/utf8.h"
+#include "io/base/foreign_files.h"
+
+// Our own and not Arrow's, which loses the rest of a block, or of the file, with a row whose quotes are
+// wrong.
+//
+// Going back to the line after a broken row keeps linear time. A line that leaves a quote open has a run of
+// an odd number of quotes. The scan from such a line ends at the next odd run, and a later line that leaves a
+// quote open has one: so two scans overlap by one line at most.
+
+namespace sheaf {
+namespace {
+
+constexpr size_t kCsvChunk = 256 << 10;
+constexpr std::string_view kMark = "\xEF\xBB\xBF";
+
+bool is_tab_separated(std::string path) {
+  std::ranges::transform(path, path.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  for (const std::string_view packed : {".gz", ".zst"})
+    if (path.ends_with(packed)) path.resize(path.size() - packed.size());
+  return path.ends_with(".tsv");
+}
+
+}  // namespace
+
+CsvReader::CsvReader(const std::string& path, const std::string& name) : source_(open_bytes(path)) {
+  const std::string& shown_name = name.empty() ? path : name;
+  has(kCsvChunk);
+  const std::string_view first(buffer_.data(), end_);
+  if (const std::string advice = describe_utf16(shown_name, first); !advice.empty())
+    refuse("{}: {}", shown_name, advice);
+  if (first.starts_with(kMark)) begin_ = kMark.size();
+  choose_separator(shown_name);
+  read_header(shown_name);
+}
+
+bool CsvReader::has(size_t at) {
+  while (begin_ + at >= end_ && !ended_) {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    // Doubling keeps a row that grows over many chunks linear.
+    if (buffer_.size() - end_ < kCsvChunk) buffer_.resize(std::max(buffer_.size() * 2, end_ + kCsvChunk));
+    const size_t count = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+    ended_ = count == 0;
+    filled_ += static_cast<int64_t>(count);
+    end_ += count;
+  }
+  return begin_ + at < end_;
+}
+
+void CsvReader::choose_separator(const std::string& path) {
+  if (is_tab_separated(path)) {
+    separator_ = '\t';
+    return;
+  }
+  constexpr std::string_view kSeparators = ",;\t|";
+  std::vector<size_t> counts(kSeparators.size());
+  bool quoted = false;
+  for (size_t i = begin_; i < end_ && (quoted || buffer_[i] != '\n'); ++i) {
+    quoted ^= buffer_[i] == '"';
+    const size_t which = quoted ? std::string_view::npos : kSeparators.find(buffer_[i]);
+    if (which != std::string_view::npos) ++counts[which];
+  }
+  separator_ = kSeparators[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())];
+}
+
+void CsvReader::read_header(const std::string& name) {
+  if (!has(0)) return;
+  const std::string wrong = scan_row();
+  if (!source_->damage().empty() && (!wrong.empty() || buffer_[begin_ + length_ - 1] != '\n')) {
+    length_ = 0;
+    begin_ = end_;  // next() tells of the damage
+    return;
+  }
+  if (!wrong.empty()) refuse("{}: the first line is not the header of a CSV file: {}", name, wrong);
+  const size_t good = valid_prefix(row());
+  if (good < length_)
+    refuse("{}: the header is not valid UTF-8 at byte {}; if the file is Windows-1252, {}", name, good + 1,
+           convert_text(name, "WINDOWS-1252"));
+  if (row().find('\r') < length_ - 1 && row().find('\n') == std::string_view::npos)
+    refuse("{}: the lines end in CR without LF; {}", name, convert_line_ends(name));
+  for (size_t i = 0; i < fields_.size(); ++i) columns_.push_back(field(i));
+  pass_row();
+}
+
+std::string CsvReader::scan_quoted(size_t& at) {
+  const size_t begin = ++at;
+  for (;;) {
+    if (!has(at)) return "a quote is not closed";
+    if (at > kLongestRow)
+      return fmt::format("the row has more than {} MB, perhaps because a quote is not closed",
+                         kLongestRow >> 20);
+    const char* from = buffer_.data() + begin_ + at;
+    const size_t have = end_ - begin_ - at;
+    const void* quote = std::memchr(from, '"', have);
+    at += quote ? static_cast<size_t>(static_cast<const char*>(quote) - from) : have;
+    if (!quote) continue;
+    if (!has(at + 1) || buffer_[begin_ + at + 1] != '"') break;
+    at += 2;
+  }
+  fields_.push_back({begin, at, true});
+  ++at;
+  // A carriage return belongs to the line end.
+  if (has(at) && buffer_[begin_ + at] == '\r' && (!has(at + 1) || buffer_[begin_ + at + 1] == '\n')) ++at;
+  const char next = has(at) ? buffer_[begin_ + at] : '\n';
+  if (next != '\n' && next != separator_)
+    return fmt::format("text follows the closing quote of field {}; quotes in a quoted field are doubled",
+                       fields_.size());
+  return {};
+}
+
+void CsvReader::scan_plain(size_t& at) {
+  const size_t begin = at;
+  while (has(at) && at <= kLongestRow) {
+    const char* from = buffer_.data() + begin_ + at;
+    const size_t have = end_ - begin_ - at;
+    size_t plain = 0;
+    while (plain < have && from[plain] != separator_ && from[plain] != '\n') ++plain;
+    at += plain;
+    if (plain < have) break;
+  }
+  const bool ends = !has(at) || buffer_[begin_ + at] == '\n';
+  fields_.push_back({begin, at, false});
+  if (ends && at > begin && buffer_[begin_ + at - 1] == '\r') --fields_.back().end;
+}
+
+std::string CsvReader::scan_row() {
+  fields_.clear();
+  for (size_t at = 0;; ++at) {
+    if (has(at) && buffer_[begin_ + at] == '"') {
+      if (std::string wrong = scan_quoted(at); !wrong.empty()) return wrong;
+    } else {
+      scan_plain(at);
+    }
+    if (at > kLongestRow) return fmt::format("the row has more than {} MB", kLongestRow >> 20);
+    const bool more = has(at) && buffer_[begin_ + at] == separator_;
+    if (more) continue;
+    length_ = at + (has(at) ? 1 : 0);
+    return {};
+  }
+}
+
+std::string CsvReader::check_row() const {
+  if (fields_.size() != columns_.size())
+    return fmt::format("the row has {} field{}, but the header has {}", fields_.size(),
+                       fields_.size() == 1 ? "" : "s", columns_.size());
+  if (const size_t good = valid_prefix(row()); good < length_)
+    return fmt::format("not valid UTF-8 at byte {}", good + 1);
+  return {};
+}
+
+void CsvReader::pass_row() {
+  line_ += std::ranges::count(row(), '\n');
+  begin_ += length_;
+  length_ = 0;
+}
+
+void CsvReader::pass_line() {
+  ++line_;
+  for (;;) {
+    const char* from = buffer_.data() + begin_;
+    const void* end = std::memchr(from, '\n', end_ - begin_);
+    begin_ = end ? begin_ + static_cast<size_t>(static_cast<const char*>(end) - from) + 1 : end_;
+    if (end || !has(0)) return;
+  }
+}
+
+std::optional<CsvReader::Row> CsvReader::next() {
+  for (;;) {
+    pass_row();
+    const bool any = has(0);
+    if (!any && source_->damage().empty()) return std::nullopt;
+    Row found{line_, any ? scan_row() : std::string(), false};
+    if (!found.error.empty()) {
+      pass_line();
+      return found;
+    }
+    if (!source_->damage().empty() && (!any || buffer_[begin_ + length_ - 1] != '\n')) {
+      if (std::exchange(told_, true)) return std::nullopt;
+      found.error = "the rest of the file cannot be read: " + source_->damage();
+      found.damaged = true;
+      return found;
+    }
+    if (fields_.size() == 1 && row().find_first_not_of(" \t\r\n") == std::string_view::npos) continue;
+    found.error = check_row();
+    return found;
+  }
+}
+
+std::string CsvReader::field(size_t column) const {
+  const Field& place = fields_.at(column);
+  const std::string_view written = row().substr(place.begin, place.end - place.begin);
+  if (!place.quoted) return std::string(written);
+  std::string text;
+  for (size_t at = 0; at < written.size(); ++at) {
+    text += written[at];
+    if (written[at] == '"') ++at;  // the second of two
+  }
+  return text;
+}
+
+int64_t CsvReader::taken() const {
+  if (filled_ == 0) return 0;
+  const double given_out = 1 - static_cast<double>(end_ - begin_ - length_) / static_cast<double>(filled_);
+  return static_cast<int64_t>(given_out * static_cast<double>(source_->taken()));
+}
+
+}  // namespace sheaf

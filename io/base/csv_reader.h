@@ -1,0 +1,73 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/base/byte_source.h"
+
+namespace sheaf {
+
+/// The rows of a CSV file with a header, one at a time, in bounded memory and linear time. Fields in double
+/// quotes may hold separators, doubled quotes and line breaks. A row that breaks these rules costs its first
+/// line only: reading goes on at the next.
+class CsvReader {
+ public:
+  static constexpr size_t kLongestRow = 16 << 20;
+
+  /// Reads the header. The separator is a tab where the name ends in .tsv; else it is the one of comma,
+  /// semicolon, tab and bar that the header has most. Refuses a file whose header cannot be read; `name` says
+  /// what messages call it, if not by its path.
+  explicit CsvReader(const std::string& path, const std::string& name = {});
+
+  /// Of the header; none where the file is empty or damaged before its end.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+  struct Row {
+    int64_t line = 0;      ///< where it begins, from 1
+    std::string error;     ///< where not empty, the row is broken
+    bool damaged = false;  ///< the file cannot be read from here on: the last row
+  };
+  /// The next row that is not blank.
+  std::optional<Row> next();
+  /// A field of the last row, which was not broken.
+  std::string field(size_t column) const;
+  /// About how many bytes of the file the rows so far take.
+  int64_t taken() const;
+
+ private:
+  struct Field {
+    size_t begin = 0, end = 0;  ///< in the row, without its quotes
+    bool quoted = false;        ///< quotes in it are doubled
+  };
+
+  /// Whether the row has a byte at `at`, which is read if need be.
+  bool has(size_t at);
+  void choose_separator(const std::string& path);
+  void read_header(const std::string& name);
+  /// Finds the fields of the row at `begin_`. What is wrong with it; empty: nothing.
+  std::string scan_row();
+  std::string scan_quoted(size_t& at);
+  void scan_plain(size_t& at);
+  /// What is wrong with the row that was found.
+  std::string check_row() const;
+  std::string_view row() const { return {buffer_.data() + begin_, length_}; }
+  void pass_row();
+  void pass_line();
+
+  std::unique_ptr<ByteSource> source_;
+  std::string buffer_;  // [begin_, end_) was read; a row begins there
+  size_t begin_ = 0, end_ = 0;
+  size_t length_ = 0;  // of the row with its line end
+  std::vector<Field> fields_;
+  std::vector<std::string> columns_;
+  char separator_ = ',';
+  int64_t line_ = 1;    // of begin_
+  int64_t filled_ = 0;  // bytes that came from the source
+  bool ended_ = false;
+  bool told_ = false;  // of the damage at the end
+};
+
+}  // namespace sheaf

@@ -1,0 +1,143 @@
+#include "io/base/read_ahead.h"
+
+#include <algorithm>
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <arrow/result.h>
+#include <arrow/util/future.h>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "io/base/store_retry.h"
+
+namespace sheaf {
+namespace {
+
+using arrow::Buffer;
+using arrow::Result;
+using arrow::Status;
+
+// At 30 ms an answer, six blocks on their way give some 300 MB/s, more than lines are parsed at.
+constexpr int64_t kBlock = 2 << 20;
+constexpr int64_t kAhead = 6;
+constexpr size_t kMostBlocks = 32;
+
+class ReadAheadFile : public arrow::io::RandomAccessFile {
+ public:
+  ReadAheadFile(std::shared_ptr<arrow::io::RandomAccessFile> file, int64_t size, std::string name)
+      : file_(std::move(file)), size_(size), name_(std::move(name)) {
+    expected_.insert(0);
+    if (size_ > 0) start(0);
+  }
+  ~ReadAheadFile() override = default;
+
+  Result<int64_t> GetSize() override { return size_; }
+  Result<int64_t> Tell() const override { return position_; }
+  bool closed() const override { return closed_; }
+  Status Close() override {
+    closed_ = true;
+    blocks_.clear();
+    return Status::OK();
+  }
+  Status Seek(int64_t position) override {
+    if (position < 0 || position > size_) return Status::IOError("seek beyond the end of the file");
+    position_ = position;
+    return Status::OK();
+  }
+
+  Result<int64_t> Read(int64_t size, void* to) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t count, ReadAt(position_, size, to));
+    position_ += count;
+    return count;
+  }
+
+  Result<std::shared_ptr<Buffer>> Read(int64_t size) override {
+    ARROW_ASSIGN_OR_RAISE(auto bytes, ReadAt(position_, size));
+    position_ += bytes->size();
+    return bytes;
+  }
+
+  Result<std::shared_ptr<Buffer>> ReadAt(int64_t position, int64_t size) override {
+    const int64_t count = std::clamp<int64_t>(size_ - position, 0, std::max<int64_t>(size, 0));
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> bytes,
+                          arrow::AllocateResizableBuffer(count));
+    ARROW_ASSIGN_OR_RAISE(const int64_t read, ReadAt(position, count, bytes->mutable_data()));
+    if (read < count) return Status::IOError("the file became shorter");
+    return bytes;
+  }
+
+  Result<int64_t> ReadAt(int64_t position, int64_t size, void* to) override {
+    const std::lock_guard lock(mutex_);
+    if (position < 0 || size < 0) return Status::Invalid("a negative place or size");
+    const int64_t count = std::clamp<int64_t>(size_ - position, 0, size);
+    for (int64_t done = 0; done < count;) {
+      const int64_t number = (position + done) / kBlock, begin = (position + done) % kBlock;
+      ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<Buffer> bytes, block(number));
+      const int64_t part = std::min(count - done, bytes->size() - begin);
+      std::memcpy(static_cast<char*>(to) + done, bytes->data() + begin, static_cast<size_t>(part));
+      done += part;
+    }
+    return count;
+  }
+
+ private:
+  struct Block {
+    arrow::Future<std::shared_ptr<Buffer>> bytes;
+    int64_t used = 0;  ///< when, by a count
+  };
+
+  int64_t length(int64_t number) const { return std::min(kBlock, size_ - number * kBlock); }
+
+  void start(int64_t number) {
+    if (number * kBlock >= size_ || blocks_.contains(number)) return;
+    if (blocks_.size() >= kMostBlocks)
+      blocks_.erase(std::ranges::min_element(blocks_, {}, [](const auto& each) { return each.second.used; }));
+    blocks_[number] = {file_->ReadAsync(arrow::io::default_io_context(), number * kBlock, length(number)),
+                       ++uses_};
+  }
+
+  Result<std::shared_ptr<Buffer>> block(int64_t number) {
+    start(number);
+    // What follows is asked for where reading came to this block from the one before it.
+    const bool follows = expected_.erase(number) > 0;
+    expected_.insert(number + 1);
+    for (int64_t next = number + 1; follows && next <= number + kAhead; ++next) start(next);
+    start(number);  // room for the others may have cost it its place
+    blocks_[number].used = ++uses_;
+    const auto future = blocks_[number].bytes;
+    Result<std::shared_ptr<Buffer>> read = checked(number, future.result());
+    if (read.ok()) return read;
+    read = ask_store([&] { return checked(number, file_->ReadAt(number * kBlock, length(number))); });
+    if (!read.ok()) {
+      blocks_.erase(number);
+      return read;
+    }
+    blocks_[number].bytes = arrow::Future<std::shared_ptr<Buffer>>::MakeFinished(read);
+    return read;
+  }
+
+  Result<std::shared_ptr<Buffer>> checked(int64_t number, Result<std::shared_ptr<Buffer>> read) const {
+    if (read.ok() && (*read)->size() != length(number)) return Status::IOError("the file became shorter");
+    return read;
+  }
+
+  const std::shared_ptr<arrow::io::RandomAccessFile> file_;
+  const int64_t size_;
+  const std::string name_;
+  std::mutex mutex_;
+  std::map<int64_t, Block> blocks_;
+  std::set<int64_t> expected_;  // blocks that follow one that was used
+  int64_t uses_ = 0, position_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<arrow::io::RandomAccessFile> read_ahead(std::shared_ptr<arrow::io::RandomAccessFile> file,
+                                                        int64_t size, std::string name) {
+  return std::make_shared<ReadAheadFile>(std::move(file), size, std::move(name));
+}
+
+}  // namespace sheaf

@@ -1,0 +1,63 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "io/base/store_uri.h"
+
+namespace arrow::io {
+class RandomAccessFile;
+}
+
+namespace sheaf {
+
+/// A store cannot be reached now; the same command may succeed later.
+class StoreUnreachable : public Error {
+ public:
+  explicit StoreUnreachable(const std::string& message) : Error(Fault::fatal, message) {}
+};
+
+// Files by URI, through Arrow's file systems. Nothing of Arrow's is started before the first one is used.
+
+/// The URIs that a corpus path names, sorted: a file, those below a folder whose names end as corpus_format()
+/// knows them, or what matches wildcards. Empty where nothing is there.
+std::vector<std::string> list_corpus_uris(const std::string& uri, const std::string& where = {});
+
+/// Size and last change of a file, as the last listing had them, or as the store says.
+struct StoreFacts {
+  int64_t bytes = 0;
+  int64_t changed = 0;  ///< in microseconds
+};
+StoreFacts store_facts(const std::string& uri);
+
+/// Opens a file to be read, with the next parts on their way. Refuses one that is not there.
+std::shared_ptr<arrow::io::RandomAccessFile> open_store_file(const std::string& uri);
+/// Begins to read a file that will be opened soon. For files of a listing.
+void expect_store_file(const std::string& uri);
+
+/// The files right under a URI. What cannot be done throws: StoreUnreachable, or a refusal with what the
+/// store said.
+class Store {
+ public:
+  virtual ~Store() = default;
+  /// How messages call it.
+  virtual std::string name() const = 0;
+  virtual std::vector<std::string> list() = 0;
+  /// A small file; nothing where there is none.
+  virtual std::optional<std::string> read(const std::string& file) = 0;
+  /// Puts a whole file under its name, which leads to all of it or to what was there before.
+  virtual void put(const std::string& file, std::string_view text) = 0;
+  virtual void put_file(const std::string& file, const std::string& local) = 0;
+  /// An absent file is fine.
+  virtual void remove(const std::string& file) = 0;
+};
+std::unique_ptr<Store> open_store(const std::string& uri);
+
+/// Ends what was started for stores; before main() returns.
+void close_stores();
+
+}  // namespace sheaf

@@ -1,0 +1,46 @@
+#include "io/base/store_retry.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "core/base/interrupted.h"
+
+namespace sheaf {
+
+bool may_pass(const arrow::Status& status) {
+  if (!status.IsIOError() && !status.IsUnknownError()) return false;
+  const std::string text = status.ToString();
+  for (const std::string_view refusal :
+       {"ACCESS_DENIED",        "NO_SUCH_BUCKET",  "NO_SUCH_KEY",     "RESOURCE_NOT_FOUND",
+        "INVALID_ACCESS_KEY",   "SIGNATURE",       "AUTHENTICATION",  "EXPIRED_TOKEN",
+        "HTTP status 400",      "HTTP status 401", "HTTP status 403", "HTTP status 404",
+        "PERMISSION_DENIED",    "UNAUTHENTICATED", "NOT_FOUND",       "Authentication",
+        "AuthorizationFailure", "No such file",    "became shorter",  "credential"})
+    if (text.find(refusal) != std::string::npos) return false;
+  return true;
+}
+
+double store_patience() {
+  const char* seconds = std::getenv("SHEAF_STORE_SECONDS");
+  return seconds ? std::max(0.0, std::strtod(seconds, nullptr)) : 300;
+}
+
+bool StorePause::wait() {
+  const double left = store_patience() - std::chrono::duration<double>(Clock::now() - begun_).count();
+  if (left <= 0) return false;
+  // Machines that lost a store together should not come back together.
+  const double jitter = 1 + 0.25 * static_cast<double>(Clock::now().time_since_epoch().count() % 1000) / 1000;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(std::min(left, seconds_ * jitter)));
+  while (Clock::now() < end) {
+    if (interrupted) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  seconds_ = std::min(seconds_ * 2, 15.0);
+  return true;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,45 @@
+#pragma once
+#include <arrow/result.h>
+#include <arrow/status.h>
+#include <chrono>
+
+namespace sheaf {
+
+/// Whether asking a store again may help: it cannot be reached, is overloaded or broke off, and did not
+/// refuse.
+bool may_pass(const arrow::Status& status);
+
+/// How long a store that cannot be reached is asked again: SHEAF_STORE_SECONDS, 300 by default.
+double store_patience();
+
+/// Waits before the next attempt, longer each time; false where it is not worth one: the patience is over, or
+/// the work is to stop.
+class StorePause {
+ public:
+  bool wait();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun_ = Clock::now();
+  double seconds_ = 0.2;
+};
+
+inline const arrow::Status& status_of(const arrow::Status& status) {
+  return status;
+}
+template <class Value>
+const arrow::Status& status_of(const arrow::Result<Value>& result) {
+  return result.status();
+}
+
+/// Asks until there is an answer, a refusal, or no patience left. The SDKs retry too, for a few seconds.
+template <class Ask>
+auto ask_store(Ask&& ask) {
+  StorePause pause;
+  for (;;) {
+    auto answer = ask();
+    if (status_of(answer).ok() || !may_pass(status_of(answer)) || !pause.wait()) return answer;
+  }
+}
+
+}  // namespace sheaf

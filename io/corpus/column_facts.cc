@@ -1,0 +1,106 @@
+#include "io/corpus/column_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "core/text/date_text.h"
+#include "core/text/utf8.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kMostChoices = 12, kLeastForChoices = 20, kLeastPerChoice = 5;
+constexpr size_t kLongestChoice = 60;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '/' || c == '-' || c == ' ';
+}
+
+}  // namespace
+
+bool is_written_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  if (text.size() > 1 && text[0] == '0' && text[1] != '.') return false;
+  double value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
+std::string scalar_text(const json& value) {
+  if (value.is_string()) return replace_invalid(value.get_ref<const std::string&>());
+  return value.is_null() || value.is_structured() ? std::string() : value.dump();
+}
+
+void ColumnFacts::add(const json& value) {
+  const std::string text = scalar_text(value);
+  if (value.is_null() || (value.is_string() && text.find_first_not_of(" \t\r\n") == std::string::npos))
+    return;
+  ++given;
+  lists += value.is_array();
+  objects += value.is_object();
+  if (value.is_structured()) return;
+  const bool number = value.is_number() || (value.is_string() && is_written_number(text));
+  numbers += number;
+  whole_numbers += number && text.find_first_of(".eE") == std::string::npos;
+  booleans += value.is_boolean() || text == "true" || text == "false";
+  dates += !number && read_date_text(text).trouble == DateText::Trouble::none;
+  urls += text.starts_with("http://") || text.starts_with("https://");
+  bytes += text.size();
+  longest = std::max(longest, text.size());
+  ++values[text];
+}
+
+bool ColumnFacts::is_text() const {
+  return given > 0 && scalar() && numbers < given && booleans < given && dates < given && 2 * urls < given;
+}
+
+bool ColumnFacts::is_called(const std::vector<std::string_view>& words) const {
+  std::string plain;
+  for (const char c : name)
+    if (c != '_' && c != '-' && c != ' ' && c != '.') plain += lower(c);
+  return std::ranges::find(words, plain) != words.end();
+}
+
+std::string ColumnFacts::schema_type() const {
+  if (lists > 0) return "type: list";
+  if (given > 0 && whole_numbers == given) return "type: integer";
+  if (given > 0 && numbers == given) return "type: number";
+  if (given > 0 && booleans == given) return "type: boolean";
+  if (given > 0 && dates == given) return "type: date";
+  const auto kinds = static_cast<int64_t>(values.size());
+  if (kinds >= 2 && kinds <= kMostChoices && given >= kLeastForChoices && given >= kLeastPerChoice * kinds &&
+      longest <= kLongestChoice && std::ranges::none_of(values, [](const auto& each) {
+        return each.first.find_first_of(std::string_view("\r\n\t\0", 4)) != std::string::npos ||
+               each.first.front() == ' ' || each.first.back() == ' ';
+      })) {
+    std::string options;
+    for (const auto& [value, count] : values) options += (options.empty() ? "" : ", ") + yaml_word(value);
+    return fmt::format("type: enum, options: [{}]", options);
+  }
+  return "type: text";
+}
+
+std::string yaml_word(const std::string& text) {
+  // What YAML would read as something else than text.
+  static constexpr std::array<std::string_view, 10> kOther = {"null", "true", "false", "yes", "no",
+                                                              "on",   "off",  "y",     "n",   "~"};
+  std::string small = text;
+  std::ranges::transform(small, small.begin(), lower);
+  const bool letter = !text.empty() && ((small[0] >= 'a' && small[0] <= 'z') || small[0] == '/');
+  if (letter && text.back() != ' ' && std::ranges::all_of(text, is_plain) &&
+      std::ranges::find(kOther, small) == kOther.end())
+    return text;
+  return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace sheaf

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sheaf {
+
+/// What the first records hold in a column, or under a name of "gold".
+struct ColumnFacts {
+  std::string name;
+  int64_t given = 0;  ///< values that are not null; an empty text is
+  int64_t numbers = 0, whole_numbers = 0, booleans = 0, dates = 0, urls = 0, lists = 0, objects = 0;
+  size_t bytes = 0, longest = 0;
+  std::map<std::string, int64_t> values = {};  ///< how often each, the scalars
+
+  void add(const nlohmann::json& value);
+  bool scalar() const { return lists == 0 && objects == 0; }
+  double mean_bytes() const { return given ? static_cast<double>(bytes) / static_cast<double>(given) : 0; }
+  /// Whether its values are words: not numbers, dates or links, if any are there.
+  bool is_text() const;
+  /// Whether no two records have the same value.
+  bool is_unique() const { return scalar() && static_cast<int64_t>(values.size()) == given; }
+  /// Whether its name is one of `words`, whatever its capitals and separators.
+  bool is_called(const std::vector<std::string_view>& words) const;
+  /// What follows the name in an entry of a schema: "type: number".
+  std::string schema_type() const;
+};
+
+/// Whether a text is written as a number: 0042 and +7 are codes.
+bool is_written_number(std::string_view text);
+
+/// The text of a scalar, as a person would look for it; empty: none.
+std::string scalar_text(const nlohmann::json& value);
+
+/// A scalar of YAML, quoted where needed.
+std::string yaml_word(const std::string& text);
+
+}  // namespace sheaf

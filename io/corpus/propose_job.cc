@@ -1,0 +1,289 @@
+#include "io/corpus/propose_job.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "core/text/json_reader.h"
+#include "io/corpus/column_facts.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr size_t kMostCategories = 200, kMostAttributes = 500, kLongestColumn = 200, kLongestId = 100;
+constexpr double kLongText = 40, kShortValue = 60;
+const std::string kOneCategory;  // where no column has the category
+
+const std::vector<std::string_view> kTitles = {"title",       "name",     "productname", "producttitle",
+                                               "productname", "headline", "subject",     "itemname"};
+const std::vector<std::string_view> kTexts = {"description",
+                                              "text",
+                                              "body",
+                                              "content",
+                                              "document",
+                                              "abstract",
+                                              "summary",
+                                              "features",
+                                              "bullets",
+                                              "review",
+                                              "comment",
+                                              "message",
+                                              "notes",
+                                              "details",
+                                              "context",
+                                              "passage",
+                                              "article",
+                                              "specification",
+                                              "productdescription",
+                                              "bulletpoints"};
+const std::vector<std::string_view> kCategories = {
+    "category",   "productcategory", "producttype", "type",        "kind",  "class",
+    "department", "group",           "categories",  "subcategory", "genre", "taxonomy"};
+const std::vector<std::string_view> kIds = {"id",   "sku",       "asin",   "gtin",  "ean",  "upc",
+                                            "isbn", "uuid",      "uid",    "key",   "code", "ref",
+                                            "mpn",  "productid", "itemid", "docid", "guid", "rowid"};
+/// No text may give them away.
+const std::vector<std::string_view> kAnswers = {"gold", "wrong", "answer", "answers", "extra"};
+const std::vector<std::string_view> kContexts = {"context", "passage",  "paragraph",
+                                                 "article", "document", "text"};
+
+/// Whether a job and a schema can name it.
+bool is_nameable(const std::string& name) {
+  return name.size() <= kLongestColumn && name.find('\0') == std::string::npos &&
+         name.find_first_not_of(" \t\r\n") != std::string::npos;
+}
+
+std::string lowered(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  return text;
+}
+
+/// An object, or the text of one.
+json gold_object(const json& value) {
+  json object = value.is_string() ? read_json(value.get_ref<const std::string&>()) : value;
+  return object.is_object() ? object : json::object();
+}
+
+class Proposer {
+ public:
+  Proposer(const ordered_json& about, const std::vector<json>& sample) : sample_(sample) {
+    std::map<std::string, int> times;
+    for (const auto& column : about["columns"]) ++times[column["name"].get<std::string>()];
+    for (const auto& column : about["columns"]) {
+      const auto name = column["name"].get<std::string>();
+      if (times[name] > 1 || !is_nameable(name)) continue;  // no job could name it
+      columns_.push_back({name});
+      for (const json& record : sample)
+        if (const auto value = record.find(name); value != record.end()) columns_.back().add(*value);
+    }
+  }
+
+  JobProposal propose(const std::string& path) {
+    if (columns_.empty()) return {};
+    choose_id();
+    if (asks()) return {job_text(path), {}};
+    choose_category();
+    choose_texts();
+    find_gold();
+    return {job_text(path), schema_text(path)};
+  }
+
+ private:
+  int64_t records() const { return static_cast<int64_t>(sample_.size()); }
+
+  void choose_id() {
+    int best = 0;
+    for (const ColumnFacts& column : columns_) {
+      const bool fits = column.given == records() && column.given > 0 && column.is_unique() &&
+                        column.longest <= kLongestId && column.booleans == 0 && column.urls == 0;
+      if (!fits) continue;
+      const bool one_word = std::ranges::none_of(
+          column.values, [](const auto& each) { return each.first.find(' ') != std::string::npos; });
+      const int rank = column.is_called({"id"})                                    ? 4
+                       : column.is_called(kIds)                                    ? 3
+                       : lowered(column.name).ends_with("id") && one_word          ? 2
+                       : &column == &columns_.front() && one_word && records() > 1 ? 1
+                                                                                   : 0;
+      if (rank > best) id_ = column.name;
+      best = std::max(best, rank);
+    }
+  }
+
+  /// Whether the records have questions about a text; then says which columns.
+  bool asks() {
+    std::string questions, context;
+    for (const ColumnFacts& column : columns_) {
+      if (column.is_called({"questions"}) && column.lists == column.given && column.given > 0)
+        questions = column.name;
+      if (column.is_called({"question"}) && column.is_text()) question_ = column.name;
+      if (context.empty() && column.is_called(kContexts) && column.is_text()) context = column.name;
+    }
+    if (context.empty() || (questions.empty() && question_.empty())) return false;
+    questions_ = questions;
+    context_ = context;
+    for (const ColumnFacts& column : columns_)
+      if (column.is_called({"options"}) && column.given > 0 && column.lists == column.given)
+        options_ = column.name;
+    return true;
+  }
+
+  void choose_category() {
+    for (const std::string_view word : kCategories)
+      for (const ColumnFacts& column : columns_)
+        if (category_.empty() && column.name != id_ && column.is_called({word}) && column.is_text() &&
+            10 * column.given >= 9 * records() && column.longest <= kLongestColumn &&
+            column.values.size() <= kMostCategories && 2 * column.values.size() <= sample_.size() + 4)
+          category_ = column.name;
+  }
+
+  void choose_texts() {
+    for (const bool titles : {true, false})
+      for (const ColumnFacts& column : columns_) {
+        if (column.name == id_ || column.name == category_ || column.is_called(kAnswers) || !column.is_text())
+          continue;
+        const bool is_title = column.is_called(kTitles);
+        const bool is_long =
+            column.mean_bytes() >= kLongText && 2 * static_cast<int64_t>(column.values.size()) > column.given;
+        if (is_title == titles && (is_title || is_long || column.is_called(kTexts)))
+          texts_.push_back(column.name);
+      }
+    if (!texts_.empty()) return;
+    const auto best = std::ranges::max_element(columns_, {}, [&](const ColumnFacts& column) {
+      if (!column.scalar() || column.is_called(kAnswers)) return -1.0;
+      const bool used = column.name == id_ || column.name == category_;
+      return used ? 0.0 : 1 + column.mean_bytes() * (column.is_text() ? 100 : 1);
+    });
+    texts_.push_back(best->name);
+  }
+
+  std::string category_of(const json& record) const {
+    return category_.empty() ? kOneCategory : scalar_text(record.value(category_, json()));
+  }
+
+  /// Whether a value stands in the text of its record.
+  static bool stands_in(const json& value, const std::string& text) {
+    if (value.is_array())
+      return std::ranges::any_of(value, [&](const json& each) { return stands_in(each, text); });
+    const std::string wanted = lowered(scalar_text(value));
+    return !wanted.empty() && text.find(wanted) != std::string::npos;
+  }
+
+  /// The attributes of "gold" by category, or else columns whose values are mostly in the texts.
+  void find_gold() {
+    const auto gold =
+        std::ranges::find_if(columns_, [](const auto& each) { return each.is_called({"gold"}); });
+    if (gold != columns_.end()) {
+      for (const json& record : sample_) {
+        const json values = gold_object(record.value(gold->name, json()));
+        for (const auto& [name, value] : values.items()) {
+          if (!is_nameable(name)) continue;
+          const bool one = value.is_array() && value.size() == 1;
+          ColumnFacts& facts = attribute(name);
+          if (!value.is_array() || value.size() > 1 || one) facts.add(one ? value[0] : value);
+          of_category_[category_of(record)].insert(name);
+        }
+      }
+      if (!attributes_.empty()) return;
+    }
+    for (const ColumnFacts& column : columns_) {
+      const bool used = column.name == id_ || column.name == category_ ||
+                        std::ranges::find(texts_, column.name) != texts_.end();
+      if (used || column.is_called(kAnswers) || column.objects > 0 || column.mean_bytes() > kShortValue ||
+          column.urls > 0)
+        continue;
+      if (2 * count_in_text(column.name) < std::max<int64_t>(1, column.given)) continue;
+      attribute(column.name) = column;
+      for (const json& record : sample_)
+        if (!scalar_text(record.value(column.name, json())).empty() || column.lists > 0)
+          of_category_[category_of(record)].insert(column.name);
+    }
+  }
+
+  int64_t count_in_text(const std::string& column) const {
+    return std::ranges::count_if(sample_, [&](const json& record) {
+      std::string text;
+      for (const std::string& name : texts_) text += lowered(scalar_text(record.value(name, json()))) + '\n';
+      return stands_in(record.value(column, json()), text);
+    });
+  }
+
+  ColumnFacts& attribute(const std::string& name) {
+    const auto known = std::ranges::find_if(attributes_, [&](const auto& each) { return each.name == name; });
+    if (known != attributes_.end()) return *known;
+    if (attributes_.size() == kMostAttributes) return beyond_;
+    attributes_.push_back({name});
+    return attributes_.back();
+  }
+
+  std::string job_text(const std::string& path) const {
+    std::string text = fmt::format("input:\n  path: {}\n", yaml_word(path));
+    const auto add = [&](const char* key, const std::string& column) {
+      if (!column.empty()) text += fmt::format("  {}: {}\n", key, yaml_word(column));
+    };
+    add("id", id_);
+    add("category", category_);
+    add("context", context_);
+    add("questions", questions_);
+    if (questions_.empty()) add("question", question_);
+    if (questions_.empty()) add("options", options_);
+    std::vector<std::string> texts;
+    for (const std::string& column : texts_) texts.push_back(yaml_word(column));
+    if (!texts.empty()) text += fmt::format("  document: [{}]\n", fmt::join(texts, ", "));
+    return text + (context_.empty() ? "\ntask:\n  kind: extract\n  schema: schema.yaml\n"
+                                    : "\ntask:\n  kind: ask\n\nmethod:\n  name: ippd\n");
+  }
+
+  std::string schema_text(const std::string& path) const {
+    const std::string stem = std::filesystem::path(path).stem().stem().string();
+    std::set<std::string> categories;
+    for (const json& record : sample_) categories.insert(category_of(record));
+    std::erase_if(categories,
+                  [&](const std::string& name) { return !category_.empty() && !is_nameable(name); });
+    if (categories.empty()) categories.insert(kOneCategory);
+    std::string text;
+    if (attributes_.empty()) text += "# Replace the attribute by those that you want to know.\n";
+    text += "attributes:\n";
+    for (const ColumnFacts& each : attributes_)
+      text += fmt::format("  {}: {{{}}}\n", yaml_word(each.name), each.schema_type());
+    if (attributes_.empty()) text += "  Brand: {type: text, description: \"who makes it\"}\n";
+    text += "categories:\n";
+    for (const std::string& category : categories) {
+      const std::string name = !category.empty() ? category : is_nameable(stem) ? stem : "Item";
+      text += fmt::format("  {}: [{}]\n", yaml_word(name), fmt::join(names_of(category), ", "));
+    }
+    return text;
+  }
+
+  /// The attributes of a category; all where its records have none.
+  std::vector<std::string> names_of(const std::string& category) const {
+    if (attributes_.empty()) return {"Brand"};
+    const auto known = of_category_.find(category);
+    std::vector<std::string> names;
+    for (const ColumnFacts& each : attributes_)
+      if (known == of_category_.end() || known->second.contains(each.name))
+        names.push_back(yaml_word(each.name));
+    if (!names.empty()) return names;
+    for (const ColumnFacts& each : attributes_) names.push_back(yaml_word(each.name));
+    return names;
+  }
+
+  const std::vector<json>& sample_;
+  std::vector<ColumnFacts> columns_;
+  std::string id_, category_, context_, questions_, question_, options_;
+  std::vector<std::string> texts_;
+  std::vector<ColumnFacts> attributes_;
+  ColumnFacts beyond_;                                        // of attributes that are too many to propose
+  std::map<std::string, std::set<std::string>> of_category_;  // the names of its attributes
+};
+
+}  // namespace
+
+JobProposal propose_job(const std::string& path, const ordered_json& about, const std::vector<json>& sample) {
+  return Proposer(about, sample).propose(path);
+}
+
+}  // namespace sheaf

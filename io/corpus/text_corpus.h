@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/corpus/record_mapper.h"
+
+namespace sheaf {
+
+/// The records of one text file.
+class RecordReader {
+ public:
+  virtual ~RecordReader() = default;
+  /// Goes on to the next record; false at the end.
+  virtual bool next() = 0;
+  /// That record, the `number`th of the corpus. `file`: how its place calls the file.
+  virtual Row row(const std::string& file, int64_t number) const = 0;
+  /// About how many bytes of the file the records so far take.
+  virtual int64_t taken() const = 0;
+};
+
+/// The files of a text corpus: where they are read, and how messages and places call them.
+struct TextFiles {
+  std::vector<std::string> paths, names;
+};
+/// `standard_input`: the file to read where `files` says "-".
+TextFiles text_files(std::vector<std::string> files, const std::string& standard_input);
+
+/// One file after the other, by readers that `open` gives; it gets the number of the file.
+std::unique_ptr<Corpus> open_text_corpus(TextFiles files,
+                                         std::function<std::unique_ptr<RecordReader>(size_t file)> open);
+
+}  // namespace sheaf

@@ -1,0 +1,126 @@
+// A table people have, through every command that reads a corpus.
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+
+class Csv : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string csv = "sku;kind;title;notes;Brand\n", lines;
+    for (int i = 0; i < 12; ++i) {
+      const std::string title = fmt::format("Oak \"{}\"; tea", i), brand = i % 3 ? "Oak" : "";
+      csv += fmt::format("{};Tea;\"Oak \"\"{}\"\"; tea\";\"two\nlines\";{}\n", i, i, brand);
+      lines += json{{"sku", std::to_string(i)},
+                    {"kind", "Tea"},
+                    {"title", title},
+                    {"notes", "two\nlines"},
+                    {"Brand", brand.empty() ? json() : json(brand)}}
+                   .dump() +
+               "\n";
+    }
+    scratch_.write("corpus.csv", csv);
+    scratch_.write("corpus.jsonl", lines);
+    scratch_.write("schema.yaml", "categories: {Tea: [{name: Brand}, {name: Size}]}\n");
+    job_ = scratch_.write("job.yaml", "model: {path: " + test::make_tiny_model(scratch_) +
+                                          "}\ninput: {path: corpus.csv, id: sku, category: kind, document: "
+                                          "[title, notes], keep: [Brand]}\n"
+                                          "task: {kind: extract, schema: schema.yaml}\n"
+                                          "method: {name: hpd, max_value_tokens: 2}\n"
+                                          "engine: {device: cpu, window: 2}\noutput: {path: out}\n");
+  }
+
+  std::string rows(const std::string& folder) const {
+    return read_text(scratch_.file(folder + "/rows-00000.jsonl"));
+  }
+
+  Ran sheaf(const std::string& command, int code = 0) const {
+    Ran ran = run_sheaf(scratch_, command);
+    EXPECT_EQ(ran.exit_code, code) << command << "\n" << ran.err;
+    return ran;
+  }
+
+  const test::Scratch scratch_;
+  std::string job_;
+};
+
+TEST_F(Csv, GivesTheRowsOfTheSameJsonLines) {
+  scratch_.write("schema.yaml", "categories: {Tea: [{name: Name}, {name: Size}]}\n");
+  sheaf("run " + job_ + " --quiet");
+  sheaf("run " + job_ + " --quiet --set input.path=" + scratch_.file("corpus.jsonl") +
+        " --set output.path=" + scratch_.file("lines"));
+  EXPECT_EQ(rows("out"), rows("lines"));
+  EXPECT_EQ(test::read_json_lines(rows("out")).at(0).at("Brand"), json());
+  for (const char* part : {"0", "1"})
+    sheaf("run " + job_ + " --quiet --shard " + part + "/2 --set output.path=" + scratch_.file("part") +
+          part);
+  sheaf("merge " + scratch_.file("all") + " " + scratch_.file("part0") + " " + scratch_.file("part1"));
+  EXPECT_EQ(rows("all"), rows("out"));
+  sheaf("run " + job_ + " --quiet --set input.format=csv --set input.path=- --set output.path=" +
+        scratch_.file("piped") + " < " + scratch_.file("corpus.csv"));
+  EXPECT_EQ(rows("piped"), rows("out"));
+  sheaf("run " + job_ + " --quiet --limit 3 --set output.path=" + scratch_.file("few"));
+  EXPECT_EQ(test::read_json_lines(rows("few")).size(), 3u);
+}
+
+TEST_F(Csv, BadRowsAreRejectsWithTheirLines) {
+  std::ofstream(scratch_.file("corpus.csv"), std::ios::app)
+      << "12;Tea;\"open;x;y\n13;Tea;a;b;c\n1;Tea;a;b;c\n";
+  scratch_.write("schema.yaml", "categories: {Tea: [{name: Name}]}\n");
+  sheaf("run " + job_ + " --quiet --set input.duplicate_ids=refuse", 1);
+  const auto rejects = test::read_json_lines(read_text(scratch_.file("out/rejects.jsonl")));
+  ASSERT_EQ(rejects.size(), 2u);
+  EXPECT_EQ(rejects[0]["file"], "corpus.csv");
+  EXPECT_EQ(rejects[0]["row"], 26);
+  EXPECT_EQ(rejects[0]["reason"], "a quote is not closed");
+  EXPECT_EQ(rejects[1]["row"], 28);
+  EXPECT_EQ(test::read_json_lines(rows("out")).back()["id"], "13");
+}
+
+TEST_F(Csv, IsPlannedEstimatedAndScored) {
+  const std::string set = " --set input.keep=null";
+  EXPECT_NE(sheaf("plan " + job_ + set).out.find("12 records"), std::string::npos);
+  sheaf("estimate " + job_ + set + " --hardware h200");
+  sheaf("run " + job_ + " --quiet" + set);
+  const Ran by_job =
+      sheaf("score --metric attributes --json --job " + job_ + " --pred " + scratch_.file("out"));
+  scratch_.write("gold.csv", "id,category,gold\n1,Tea,\"{\"\"Brand\"\": \"\"Oak\"\"}\"\n");
+  const Ran by_file = sheaf("score --metric attributes --json --gold " + scratch_.file("gold.csv") +
+                            " --pred " + scratch_.file("out"));
+  EXPECT_NE(by_job.out.find("\"f1\""), std::string::npos) << by_job.out;
+  EXPECT_NE(by_file.out.find("\"f1\""), std::string::npos) << by_file.out;
+  sheaf("run " + job_ + " --quiet" + set + " --set task.examples=" +
+        scratch_.write("examples.csv",
+                       "category,document,gold\nTea,Oak tea,\"{\"\"Brand\"\": \"\"Oak\"\"}\"\n") +
+        " --set output.path=" + scratch_.file("shown"));
+}
+
+/// What `sheaf inspect` proposes for a corpus it has never seen is pasted, and planned.
+TEST_F(Csv, InspectProposesJobsThatPlan) {
+  const std::string model = test::make_tiny_model(scratch_), source = SHEAF_SOURCE_DIR "/datasets/";
+  for (const std::string& corpus :
+       {scratch_.file("corpus.csv"), scratch_.file("corpus.jsonl"), source + "catalog/catalog.jsonl",
+        source + "catalog/catalog.parquet", source + "shops/products.jsonl"}) {
+    const auto about = json::parse(sheaf("inspect --json " + corpus).out);
+    const json& proposed = about.at("corpus").at("proposed");
+    scratch_.write("schema.yaml", proposed.at("schema").get<std::string>());
+    const std::string job = scratch_.write(
+        "proposed.yaml", "model: {path: " + model + "}\nengine: {device: cpu}\noutput: {path: planned}\n" +
+                             proposed.at("job").get<std::string>());
+    const Ran ran = sheaf("plan " + job);
+    EXPECT_EQ(ran.out.find("0 records"), std::string::npos) << ran.out;
+    EXPECT_EQ(ran.err, "") << corpus;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf

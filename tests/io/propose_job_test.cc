@@ -1,0 +1,130 @@
+#include "io/corpus/propose_job.h"
+
+#include <gtest/gtest.h>
+
+#include "io/corpus/describe_corpus.h"
+#include "io/files/job_file.h"
+#include "io/files/schema_file.h"
+#include "tests/io/fuzz.h"
+#include "tests/io/parquet_sample.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+
+JobProposal proposed(const std::string& path) {
+  std::vector<json> sample;
+  const auto about = describe_corpus(path, "auto", &sample);
+  return propose_job(path, about, sample);
+}
+
+/// The job as it is pasted, which must be one.
+Job pasted(const TempFolder& folder, const JobProposal& proposal) {
+  folder.write("schema.yaml", proposal.schema);
+  const Job job = read_job(
+      folder.write("job.yaml", "model: {path: m.gguf}\noutput: {path: out}\n" + proposal.job), {}, false);
+  if (job.task.kind == TaskKind::extract) read_schema(folder.path("schema.yaml"));
+  return job;
+}
+
+TEST(ProposeJob, FindsTheColumnsOfATable) {
+  const TempFolder folder;
+  std::string text = "SKU,Product Type,Title,Brand,Price,Stock,Link,Description\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format(
+        "00{},{},\"{} mug no. {}, {} oz\",{},{}.5,{},https://x/{},\"A mug, of stoneware: {} oz\"\n", i,
+        i % 3 ? "Mug" : "Large Mug", i % 2 ? "Oak" : "Rye", i, i, i % 2 ? "Oak" : "Rye", i, i * 31 % 7, i, i);
+  const JobProposal proposal = proposed(folder.write("shop.csv", text));
+  EXPECT_EQ(proposal.job, "input:\n  path: " + folder.path("shop.csv") +
+                              "\n  id: SKU\n  category: Product Type\n  document: [Title, Description]\n"
+                              "\ntask:\n  kind: extract\n  schema: schema.yaml\n");
+  EXPECT_EQ(proposal.schema,
+            "attributes:\n  Brand: {type: enum, options: [Oak, Rye]}\n"
+            "categories:\n  Large Mug: [Brand]\n  Mug: [Brand]\n");
+  const Job job = pasted(folder, proposal);
+  EXPECT_EQ(job.input.id, "SKU");
+  EXPECT_EQ(job.input.document, (std::vector<std::string>{"Title", "Description"}));
+}
+
+TEST(ProposeJob, MakesASchemaOfGold) {
+  const TempFolder folder;
+  const JobProposal proposal = proposed(folder.write(
+      "g.jsonl",
+      R"({"id": 1, "category": "Tea", "text": "Oak", "gold": {"Brand": ["Oak"], "Bags": 20}})"
+      "\n"
+      R"({"id": 2, "category": "Cup: big", "text": "Rye", "gold": {"Uses": ["a", "b"], "Since": "2020-01-02"}})"
+      "\n"
+      R"({"id": 3, "category": "Cup: big", "text": "Rye", "gold": {"Hot": true, "Brand": null}})"));
+  EXPECT_EQ(proposal.schema,
+            "attributes:\n  Bags: {type: integer}\n  Brand: {type: text}\n  Since: {type: date}\n"
+            "  Uses: {type: list}\n  Hot: {type: boolean}\n"
+            "categories:\n  \"Cup: big\": [Brand, Since, Uses, Hot]\n  Tea: [Bags, Brand]\n");
+  pasted(folder, proposal);
+}
+
+TEST(ProposeJob, SeesQuestions) {
+  const TempFolder folder;
+  const JobProposal many = proposed(folder.write(
+      "q.jsonl", R"({"id": "a", "context": "Box", "questions": [{"id": 1, "question": "What?"}]})"));
+  EXPECT_TRUE(many.schema.empty());
+  Job job = pasted(folder, many);
+  EXPECT_EQ(job.input.context, "context");
+  EXPECT_EQ(job.input.questions, "questions");
+  job = pasted(folder, proposed(folder.write("q.csv", "passage,question\nBox and cup,What?\n")));
+  EXPECT_EQ(job.input.context, "passage");
+  EXPECT_EQ(job.input.question, "question");
+}
+
+TEST(ProposeJob, ReadsParquet) {
+  const TempFolder folder;
+  write_parquet(folder.path("t.parquet"), {{"asin", "string", {"B1", "B2"}},
+                                           {"title", "string", {"Oak tea", "Rye tea"}},
+                                           {"answer", "string", {std::string(60, 'a'), std::string(70, 'b')}},
+                                           {"maker", "string", {"Oak", nullptr}}});
+  const JobProposal proposal = proposed(folder.path("t.parquet"));
+  const Job job = pasted(folder, proposal);
+  EXPECT_EQ(job.input.id, "asin");
+  EXPECT_EQ(job.input.document, std::vector<std::string>{"title"}) << "an answer is no document";
+  EXPECT_EQ(proposal.schema, "attributes:\n  maker: {type: text}\ncategories:\n  t: [maker]\n");
+}
+
+TEST(ProposeJob, NothingIsProposedForNothing) {
+  const TempFolder folder;
+  EXPECT_EQ(proposed(folder.write("e.csv", "")).job, "");
+  EXPECT_EQ(proposed(folder.write("e.jsonl", "{}\n")).job, "");
+  pasted(folder, proposed(folder.write("h.csv", "a,b\n")));
+  pasted(folder, proposed(folder.write("i.csv", "id\n1\n2\n")));
+}
+
+/// Whatever a corpus is called and holds, what is proposed is a job.
+TEST(Fuzz, ProposalsAreJobs) {
+  const TempFolder folder;
+  const std::vector<std::string> seeds = {
+      "id,category,title,Brand\n1,Tea,Oak tea,Oak\n2,Cup: x,Rye \"tea\",Rye\n",
+      R"({"id": 1, "type": "Tea", "text": "Oak", "gold": {"Brand": ["Oak"], "n": 5, "k": "2020-01-01"}})"
+      "\n"};
+  const std::vector<std::string_view> words = {
+      "\"", ",",  "\n", ":",       "- ", "#",    "&a",    "*a", "!!x",  "null",   "yes",
+      "~",  "\t", "{",  "}",       "[",  "]",    "'",     "|",  ">",    "é",      "\xff",
+      "\\", "%",  "@",  "\\u202e", " ",  "\x01", "title", "0",  "\x7f", "\u2028", "? "};
+  fuzz([&](std::mt19937_64& random) {
+    const size_t kind = random() % 2;
+    const std::string text = mutate(seeds[kind], random, words);
+    const std::string path = folder.write(kind ? "c.jsonl" : "c.csv", text);
+    JobProposal proposal;
+    try {
+      proposal = proposed(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::input) << error.what();
+      return;
+    }
+    if (proposal.job.empty()) return;
+    EXPECT_EQ(error_of([&] { pasted(folder, proposal); }), "no error") << text << "\n---\n"
+                                                                       << proposal.job << "---\n"
+                                                                       << proposal.schema;
+  });
+}
+
+}  // namespace
+}  // namespace sheaf

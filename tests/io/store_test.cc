@@ -1,0 +1,204 @@
+#include "io/base/store.h"
+
+#include <algorithm>
+#include <arrow/buffer.h>
+#include <arrow/io/interfaces.h>
+#include <atomic>
+#include <gtest/gtest.h>
+#include <map>
+#include <thread>
+
+#include "io/base/read_ahead.h"
+#include "io/base/store_retry.h"
+#include "tests/io/corpus_records.h"
+#include "tests/io/fuzz.h"
+#include "tests/io/parquet_sample.h"
+#include "tests/packed_text.h"
+
+namespace sheaf {
+namespace {
+
+const Schema kSchema = two_categories();
+
+std::string uri_of(const TempFolder& folder, const std::string& name = {}) {
+  return "file://" + folder.path(name);
+}
+
+TEST(StoreUri, HasItsParts) {
+  EXPECT_TRUE(is_uri("s3://b/k"));
+  EXPECT_TRUE(is_uri("abfs://c@a/k"));
+  for (const char* path : {"a/b", "/a", "://x", "a b://x", "", "-", "./s3:/x"})
+    EXPECT_FALSE(is_uri(path)) << path;
+  const StoreUri uri = parse_store_uri("s3://bucket/a/b %20*.jsonl/?region=eu&scheme=http");
+  EXPECT_EQ(uri.scheme, "s3");
+  EXPECT_EQ(uri.authority, "bucket");
+  EXPECT_EQ(uri.key, "a/b %20*.jsonl");
+  EXPECT_EQ(uri.query, "region=eu&scheme=http");
+  EXPECT_EQ(uri.name(), "s3://bucket/a/b %20*.jsonl");
+  ::setenv("AWS_REGION", "us-west-2", 1);
+  EXPECT_EQ(uri.root(), "s3://bucket?region=eu&scheme=http");
+  EXPECT_EQ(parse_store_uri("s3://b/k").root(), "s3://b?region=us-west-2");
+  ::unsetenv("AWS_REGION");
+  EXPECT_EQ(parse_store_uri("hdfs://host:8020/a").root(), "hdfs://host:8020/");
+  EXPECT_EQ(parse_store_uri("file:///a/b").key, "a/b");
+  EXPECT_EQ(parse_store_uri("gcs://b/k").root(), "gs://b?retry_limit_seconds=15");
+  EXPECT_EQ(parse_store_uri("abfs://c@a.dfs.core.windows.net/k").root(), "abfs://c@a.dfs.core.windows.net");
+  ::setenv("AZURE_STORAGE_ACCOUNT", "acme", 1);
+  EXPECT_EQ(parse_store_uri("az://c/k").root(), "abfs://acme@c");
+  ::unsetenv("AZURE_STORAGE_ACCOUNT");
+  EXPECT_NE(
+      error_of([] { parse_store_uri("az://c/k").root(); }).find("set the environment variable AZURE_STORAGE"),
+      std::string::npos);
+}
+
+TEST(StoreUri, SecretsAreRefusedAndNotRepeated) {
+  for (const char* uri :
+       {"s3://AKIA:hush@b/k", "s3://hush@b/k", "gs://me:hush@b/k", "abfs://c@a/k?client_secret=hush",
+        "abfs://c@a/k?sv=1&sig=hush", "s3://b/k?region=x&secret_key=hush", "hdfs://u:hush@host/x"}) {
+    const std::string message = error_of([&] { parse_store_uri(uri, "job.yaml:3: "); });
+    EXPECT_TRUE(message.starts_with("job.yaml:3: the URI of ")) << message;
+    EXPECT_NE(message.find("leave them out"), std::string::npos) << message;
+    EXPECT_EQ(message.find("hush"), std::string::npos) << message;
+  }
+  EXPECT_NE(error_of([] { parse_store_uri("s3:///k"); }).find("names no bucket"), std::string::npos);
+  EXPECT_NE(error_of([] { parse_store_uri("ftp://a/k"); }).find("copy it to this machine first"),
+            std::string::npos);
+}
+
+TEST(Store, MissingSystemsAreNamed) {
+  const std::string hdfs = error_of([] { list_corpus_uris("hdfs://nowhere:1/x"); });
+  EXPECT_NE(hdfs.find("JAVA_HOME"), std::string::npos) << hdfs;
+}
+
+TEST(Store, ListsWhatAFolderWould) {
+  const TempFolder folder;
+  for (const char* name :
+       {"a.jsonl", "sub/b.jsonl.gz", "sub/c.csv", ".hidden.jsonl", "_temporary/d.jsonl", "e.txt"})
+    folder.write(name, "x");
+  const auto listed = [&](const std::string& path) {
+    std::vector<std::string> names;
+    for (const std::string& uri : list_corpus_uris(uri_of(folder) + path)) {
+      EXPECT_TRUE(uri.starts_with(uri_of(folder))) << uri;
+      names.push_back(uri.substr(uri_of(folder).size()));
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(listed(""), (Names{"/a.jsonl", "/sub/b.jsonl.gz", "/sub/c.csv"}));
+  EXPECT_EQ(listed("/sub/"), (Names{"/sub/b.jsonl.gz", "/sub/c.csv"}));
+  EXPECT_EQ(listed("/*.jsonl"), Names{"/a.jsonl"});
+  EXPECT_EQ(listed("/*/[bc].*"), (Names{"/sub/b.jsonl.gz", "/sub/c.csv"}));
+  EXPECT_EQ(listed("/e.txt"), Names{"/e.txt"});
+  EXPECT_EQ(listed("/nothing"), Names{});
+  EXPECT_EQ(listed("/no*"), Names{});
+  EXPECT_EQ(store_facts(uri_of(folder, "e.txt")).bytes, 1);
+  EXPECT_EQ(error_of([&] { store_facts(uri_of(folder, "no.jsonl")); }),
+            uri_of(folder, "no.jsonl") + ": no such file");
+}
+
+TEST(Store, CorporaOfAllFormatsAreReadByUri) {
+  const TempFolder folder;
+  std::string lines, csv = "sku,category,title,text\n";
+  for (int i = 0; i < 2000; ++i) {
+    lines += fmt::format("{{\"sku\": \"{}\", \"category\": \"Tea\", \"title\": \"t{}\", \"text\": \"x\"}}\n",
+                         i, i);
+    csv += fmt::format("{},Tea,t{},x\n", i, i);
+  }
+  folder.write("l/a.jsonl", lines);
+  folder.write("l/b.jsonl.gz", test::pack(lines, "gz"));
+  folder.write("c/a.csv.zst", test::pack(csv, "zst"));
+  std::filesystem::create_directory(folder.path("p"));
+  write_parquet(folder.path("p/t.parquet"), {{"sku", "int64", {1, 2}},
+                                             {"category", "string", {"Tea", "Tea"}},
+                                             {"title", "string", {"a", "b"}},
+                                             {"text", "string", {"x", "y"}}});
+  const CorpusRecords rows = read_all(extract_job(uri_of(folder, "l")), &kSchema);
+  ASSERT_EQ(rows.records.size(), 4000u);
+  EXPECT_EQ(rows.records.back().document, "t1999\nx");
+  EXPECT_EQ(rows.records.back().place.file, uri_of(folder, "l/b.jsonl.gz"));
+  EXPECT_EQ(read_all(extract_job(uri_of(folder, "c/*.csv.zst")), &kSchema).records.size(), 2000u);
+  EXPECT_EQ(read_all(extract_job(uri_of(folder, "p")), &kSchema).records.size(), 2u);
+}
+
+/// A file whose reads fail now and then, as those over a network do.
+class FlakyFile : public arrow::io::RandomAccessFile {
+ public:
+  explicit FlakyFile(std::string bytes) : bytes_(std::move(bytes)) {}
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t size) override {
+    if (++reads_ % 3 == 0) return arrow::Status::IOError("connection reset");
+    return arrow::Buffer::FromString(bytes_.substr(static_cast<size_t>(position), static_cast<size_t>(size)));
+  }
+  arrow::Result<int64_t> ReadAt(int64_t, int64_t, void*) override {
+    return arrow::Status::NotImplemented("x");
+  }
+  arrow::Result<int64_t> Read(int64_t, void*) override { return arrow::Status::NotImplemented("x"); }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t) override {
+    return arrow::Status::NotImplemented("x");
+  }
+  arrow::Result<int64_t> GetSize() override { return static_cast<int64_t>(bytes_.size()); }
+  arrow::Result<int64_t> Tell() const override { return 0; }
+  arrow::Status Seek(int64_t) override { return arrow::Status::OK(); }
+  arrow::Status Close() override { return arrow::Status::OK(); }
+  bool closed() const override { return false; }
+
+ private:
+  std::string bytes_;
+  std::atomic<int> reads_ = 0;
+};
+
+TEST(ReadAhead, GivesTheBytesOfTheFile) {
+  std::string bytes(15'000'001, '\0');
+  std::mt19937_64 random(7);
+  for (char& c : bytes) c = static_cast<char>(random());
+  const auto size = static_cast<int64_t>(bytes.size());
+  const auto file = read_ahead(std::make_shared<FlakyFile>(bytes), size, "x");
+  std::string read;
+  std::string piece(100'000, '\0');
+  for (;;) {
+    const auto count = file->Read(static_cast<int64_t>(piece.size()), piece.data());
+    ASSERT_TRUE(count.ok()) << count.status().ToString();
+    if (*count == 0) break;
+    read.append(piece, 0, static_cast<size_t>(*count));
+  }
+  EXPECT_EQ(read, bytes);
+  for (int i = 0; i < 300; ++i) {
+    const auto at = static_cast<int64_t>(random() % bytes.size()),
+               length = static_cast<int64_t>(random() % 5'000'000);
+    const auto part = file->ReadAt(at, length);
+    ASSERT_TRUE(part.ok());
+    ASSERT_EQ((*part)->ToString(), bytes.substr(static_cast<size_t>(at), static_cast<size_t>(length)));
+  }
+}
+
+/// A file every part of which takes its time.
+class SlowFile : public FlakyFile {
+ public:
+  using FlakyFile::FlakyFile;
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t, int64_t size) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    return arrow::Buffer::FromString(std::string(static_cast<size_t>(size), 'x'));
+  }
+};
+
+TEST(ReadAhead, HasTheNextPartsOnTheirWay) {
+  const int64_t size = 48 << 20;
+  const auto file = read_ahead(std::make_shared<SlowFile>(""), size, "x");
+  const auto begun = std::chrono::steady_clock::now();
+  std::string piece(1 << 20, '\0');
+  for (int64_t read = 0; read < size; read += 1 << 20) ASSERT_TRUE(file->Read(1 << 20, piece.data()).ok());
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(taken.count(), 0.5) << "one after the other, 24 parts take a second";
+}
+
+TEST(StoreRetry, RefusalsAreNotRepeated) {
+  EXPECT_TRUE(may_pass(
+      arrow::Status::IOError("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 7")));
+  EXPECT_TRUE(
+      may_pass(arrow::Status::IOError("AWS Error SLOW_DOWN during PutObject operation (HTTP status 503)")));
+  EXPECT_FALSE(may_pass(arrow::Status::IOError("AWS Error ACCESS_DENIED during ListObjectsV2 operation")));
+  EXPECT_FALSE(may_pass(arrow::Status::IOError("Path does not exist (HTTP status 404)")));
+  EXPECT_FALSE(may_pass(arrow::Status::NotImplemented("x")));
+}
+
+}  // namespace
+}  // namespace sheaf
