@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "io/base/descriptor.h"
 #include "io/base/store.h"
+#include "io/base/store_retry.h"
 
 namespace sheaf {
 namespace {
@@ -36,9 +37,7 @@ class PlainSource : public ByteSource {
 
   size_t read(char* target, size_t size) override {
     const auto count = file_->Read(static_cast<int64_t>(size), target);
-    if (!count.ok() && is_uri(path_))
-      throw StoreUnreachable(fmt::format("{}: the file cannot be read: {}; rerun the same command to resume",
-                                         path_, count.status().message()));
+    if (!count.ok()) check_read(path_);
     if (!count.ok()) fail("{}: the file cannot be read: {}", path_, count.status().message());
     taken_ += *count;
     return static_cast<size_t>(*count);

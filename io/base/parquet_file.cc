@@ -20,6 +20,7 @@
 #include "io/base/descriptor.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store.h"
+#include "io/base/store_retry.h"
 
 namespace sheaf {
 namespace {
@@ -199,10 +200,16 @@ struct ParquetFile::Reader {
   int64_t done_in_group = 0;  // rows of this group given out
 
   void open();
+  [[noreturn]] void refuse_unread(const std::string& reason) const;
   std::optional<Batch> step();
   Batch lose_rest(const std::string& reason);
   void next_group();
 };
+
+void ParquetFile::Reader::refuse_unread(const std::string& reason) const {
+  check_read(path);
+  refuse("{}: this is not a readable Parquet file: {}", path, reason);
+}
 
 void ParquetFile::Reader::open() {
   parquet::ReaderProperties properties(&pool);
@@ -216,9 +223,9 @@ void ParquetFile::Reader::open() {
   if (auto status = is_uri(path) ? builder.Open(open_store_file(path), properties)
                                  : builder.OpenFile(path, false, properties);
       !status.ok())
-    refuse("{}: this is not a readable Parquet file: {}", path, reason_of(status));
+    refuse_unread(reason_of(status));
   auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();
-  if (!built.ok()) refuse("{}: this is not a readable Parquet file: {}", path, reason_of(built.status()));
+  if (!built.ok()) refuse_unread(reason_of(built.status()));
   file = std::move(built).ValueUnsafe();
   for (const auto& field : file->manifest().schema_fields)
     columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
@@ -235,6 +242,7 @@ void ParquetFile::Reader::open() {
 }
 
 ParquetFile::Batch ParquetFile::Reader::lose_rest(const std::string& reason) {
+  check_read(path);
   Batch lost;
   lost.first_row = done_before + done_in_group + 1;
   lost.rows = group_rows[group] - done_in_group;
@@ -287,7 +295,7 @@ ParquetFile::ParquetFile(const std::string& path) : reader_(std::make_unique<Rea
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // parquet throws where a footer is broken
-    refuse("{}: this is not a readable Parquet file: {}", path, fit_to_print(error.what()));
+    reader_->refuse_unread(fit_to_print(error.what()));
   }
 }
 

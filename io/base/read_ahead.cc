@@ -112,6 +112,7 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     read = ask_store([&] { return checked(number, file_->ReadAt(number * kBlock, length(number))); });
     if (!read.ok()) {
       blocks_.erase(number);
+      mark_unread(name_, read.status());
       return read;
     }
     blocks_[number].bytes = arrow::Future<std::shared_ptr<Buffer>>::MakeFinished(read);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <thread>
 
 #include "core/base/interrupted.h"
+#include "io/base/store.h"
 
 namespace sheaf {
 
@@ -21,6 +23,32 @@ bool may_pass(const arrow::Status& status) {
         "AuthorizationFailure", "No such file",    "became shorter",  "credential"})
     if (text.find(refusal) != std::string::npos) return false;
   return true;
+}
+
+namespace {
+
+struct Unread {
+  std::mutex mutex;
+  std::map<std::string, arrow::Status> why;
+};
+
+Unread& unread() {
+  static Unread all;
+  return all;
+}
+
+}  // namespace
+
+void mark_unread(const std::string& uri, const arrow::Status& status) {
+  const std::lock_guard lock(unread().mutex);
+  unread().why.insert_or_assign(uri, status);
+}
+
+void check_read(const std::string& uri) {
+  const std::lock_guard lock(unread().mutex);
+  if (const auto why = unread().why.find(uri); why != unread().why.end())
+    throw StoreUnreachable(fmt::format("{}: the file cannot be read: {}; rerun the same command to resume",
+                                       uri, why->second.message()));
 }
 
 double store_patience() {

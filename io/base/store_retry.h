@@ -2,12 +2,18 @@
 #include <arrow/result.h>
 #include <arrow/status.h>
 #include <chrono>
+#include <string>
 
 namespace sheaf {
 
 /// Whether asking a store again may help: it cannot be reached, is overloaded or broke off, and did not
 /// refuse.
 bool may_pass(const arrow::Status& status);
+
+/// Remembers why a file of a store could not be read, which readers of its format would take for damage.
+void mark_unread(const std::string& uri, const arrow::Status& status);
+/// Throws where it was; the work cannot go on as if only some records were bad.
+void check_read(const std::string& uri);
 
 /// How long a store that cannot be reached is asked again: SHEAF_STORE_SECONDS, 300 by default.
 double store_patience();

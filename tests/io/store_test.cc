@@ -120,6 +120,23 @@ TEST(Store, CorporaOfAllFormatsAreReadByUri) {
   EXPECT_EQ(read_all(extract_job(uri_of(folder, "p")), &kSchema).records.size(), 2u);
 }
 
+TEST(Store, AFileThatCannotBeReadEndsTheWork) {
+  const TempFolder folder;
+  const std::string line = "{\"sku\": 1, \"category\": \"Tea\", \"title\": \"t\", \"text\": \"x\"}\n";
+  folder.write("a.jsonl", line + line);
+  write_parquet(folder.path("b.parquet"), {{"sku", "int64", {1, 2}},
+                                           {"category", "string", {"Tea", "Tea"}},
+                                           {"title", "string", {"a", "b"}},
+                                           {"text", "string", {"x", "y"}}});
+  for (const char* name : {"a.jsonl", "b.parquet"}) {
+    const auto corpus = open_corpus(extract_job(uri_of(folder, name)), &kSchema);
+    std::filesystem::resize_file(folder.path(name), 20);
+    EXPECT_NE(error_of([&] { read_all(*corpus); }).find("cannot be read: the file became shorter"),
+              std::string::npos)
+        << name;
+  }
+}
+
 /// A file whose reads fail now and then, as those over a network do.
 class FlakyFile : public arrow::io::RandomAccessFile {
  public:
