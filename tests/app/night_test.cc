@@ -100,6 +100,15 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   EXPECT_EQ(all["rows_uncounted"].get<int>() + all["rows"].get<int>(), 3000);
 }
 
+TEST_F(Night, ALimitIsNoGuess) {
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += row(i);
+  const std::string log = scratch_.file("log"), job = write_job(lines);
+  ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet --limit 40 --log " + log).exit_code, 0);
+  EXPECT_NE(read_text(log).find("40 of 40 records (100 %)"), std::string::npos) << read_text(log);
+  EXPECT_EQ(read_text(log).find("about"), std::string::npos) << read_text(log);
+}
+
 TEST_F(Night, TooManyRejectsStopTheJob) {
   std::string lines;
   for (int i = 0; i < 400; ++i) lines += i >= 100 && i % 4 == 0 ? "{broken\n" : row(i);
