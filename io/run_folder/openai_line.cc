@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kSuccess = 200, kBadRequest = 400;
+constexpr int kOk = 200, kBadRequest = 400;
 
 std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -51,7 +51,7 @@ std::string openai_line(const Row& row, const std::string& model, int64_t create
   if (answer.finish == Finish::error) error = {{"code", "unreadable_value"}, {"message", answer.note}};
   const ordered_json id = row.id;
   const std::string digest = digest_of(dump(id));
-  return line_of(id, digest, kSuccess,
+  return line_of(id, digest, kOk,
                  {{"id", "chatcmpl-" + digest},
                   {"object", "chat.completion"},
                   {"created", created},
