@@ -11,6 +11,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/descriptor.h"
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
 #include "io/datasets/corpus_writer.h"
@@ -64,6 +65,7 @@ int convert(const ConvertOptions& options) {
 
 int convert_needle(ConvertOptions options) {
   check_not_read(options.to, {options.from});
+  check_readable(options.from);
   const auto book = read_whole(options.from);
   if (!book) refuse("{}: no such file; needle needs a book as plain text", options.from);
   if (const std::string other = likely_format("needle", options.from); !other.empty())

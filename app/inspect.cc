@@ -7,6 +7,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"
+#include "io/base/descriptor.h"
 #include "io/base/file_layer.h"
 #include "io/base/mapped_file.h"
 #include "io/corpus/describe_corpus.h"
@@ -38,6 +39,7 @@ bool has_tokenizer_file(const fs::path& folder) {
 
 ordered_json inspect(const std::string& path) {
   ordered_json about{{"path", path}};
+  if (!fs::is_directory(path)) check_readable(path);
   if (fs::is_directory(path) && (fs::exists(fs::path(path) / "config.json") || has_tokenizer_file(path))) {
     if (fs::exists(fs::path(path) / "config.json")) about["model"] = describe_model(path);
     if (has_tokenizer_file(path)) about["tokenizer"] = describe_tokenizer(path);

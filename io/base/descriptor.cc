@@ -62,6 +62,10 @@ void refuse_unopened(const std::string& path, std::string_view wanted) {
   refuse("{}: no such file{}{}", path, wanted.empty() ? "" : "; ", wanted);
 }
 
+void check_readable(const std::string& path) {
+  if (open_regular(path, O_RDONLY).number() < 0 && errno != ENOENT && errno != ENOTDIR) refuse_unopened(path);
+}
+
 void check_regular(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) == 0) check_kind(path, about.st_mode);

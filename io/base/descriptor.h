@@ -36,6 +36,9 @@ int64_t read_at(int file, int64_t at, char* to, int64_t size);
 /// to do where there is no such file.
 [[noreturn]] void refuse_unopened(const std::string& path, std::string_view wanted = {});
 
+/// Refuses a file that is there and cannot be opened.
+void check_readable(const std::string& path);
+
 /// Refuses what is there and is not a regular file; says what it is instead.
 void check_regular(const std::string& path);
 

@@ -176,7 +176,7 @@ bool read_while(const std::string& path, size_t piece_size,
   const Descriptor file = open_regular(path, O_RDONLY);
   if (file.number() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return false;
-    refuse_unopened(path);
+    fail_at(path, "read", errno);
   }
   std::vector<char> piece(piece_size);
   for (;;) {

@@ -11,8 +11,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
+constexpr const char* kRunItAgain = "run the job again with --restart";
+
 /// The groups of the journal, one after the other.
-Manifest add_up(const JournalText& journal) {
+Manifest add_up(const JournalText& journal, const std::string& folder) {
   const ordered_json& head = journal.lines.at(0).record;
   Manifest manifest;
   manifest.fingerprint = head.at("fingerprint");
@@ -24,6 +26,8 @@ Manifest add_up(const JournalText& journal) {
     const ordered_json& line = journal.lines[i].record;
     if (line.contains("published")) {
       manifest.files.push_back({line.at("published"), line.at("rows"), line.at("bytes"), line.at("sha256")});
+      if (!is_rows_name(manifest.files.back().name))
+        refuse("{}/journal: a line was not written by sheaf; {}", folder, kRunItAgain);
       rows = {};
       continue;
     }
@@ -46,10 +50,10 @@ Manifest committed_so_far(const std::string& folder) {
   if (!text) refuse("{}: the folder has no run; name the output folder of a run", folder);
   const JournalText journal = read_journal(*text);
   try {
-    Manifest manifest = journal.lines.empty() ? Manifest() : add_up(journal);
+    Manifest manifest = journal.lines.empty() ? Manifest() : add_up(journal, folder);
     if (manifest.rows > 0) return manifest;
   } catch (const ordered_json::exception&) {
-    refuse("{}/journal: a line was not written by sheaf; run the job again with --restart", folder);
+    refuse("{}/journal: a line was not written by sheaf; {}", folder, kRunItAgain);
   }
   refuse("{}: the run there has no rows yet; `sheaf run` resumes it", folder);
 }
