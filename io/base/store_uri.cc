@@ -102,12 +102,16 @@ StoreUri parse_store_uri(const std::string& uri, const std::string& where) {
   parts.authority = rest.substr(0, slash);
   parts.key = rest.substr(std::min(slash + 1, rest.size()));
   while (parts.key.ends_with('/')) parts.key.pop_back();
-  if (has_credentials(parts))
+  if (has_credentials(parts)) {
+    // The place of an option repeats its value.
+    const size_t repeated = where.rfind(uri);
     refuse(
         "{}the URI of {} has credentials in it, which would stand in logs and reports; leave them out, and "
-        "set "
-        "{}",
-        where, parts.scheme, where_credentials_belong(parts.scheme));
+        "set {}",
+        repeated == std::string::npos ? where
+                                      : where.substr(std::min(repeated + uri.size() + 2, where.size())),
+        parts.scheme, where_credentials_belong(parts.scheme));
+  }
   if (std::ranges::find(kSchemes, parts.scheme) == kSchemes.end())
     refuse("{}{}", where, describe_missing(uri));
   if (parts.authority.empty() && parts.scheme != "file" && parts.scheme != "hdfs")

@@ -258,12 +258,10 @@ TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
   EXPECT_EQ(override_error("model.path=https://host/m.gguf"),
             "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf does not read "
             "this from a URI; copy it to this machine first: curl -LO https://host/m.gguf");
-  EXPECT_EQ(override_error("output.path=s3://AKIA:hush@shop/out"),
-            "--set output.path=s3://AKIA:hush@shop/out: output.path: the URI of s3 has credentials in it, "
-            "which would "
-            "stand in logs and reports; leave them out, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-            "a profile, "
-            "or the machine's role");
+  EXPECT_EQ(override_error("output.path=s3://shop/out?secret_key=hush"),
+            "output.path: the URI of s3 has credentials in it, which would stand in logs and reports; leave "
+            "them out, "
+            "and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the machine's role");
   std::string text = kExtract;
   text.replace(text.find("'@model.gguf'"), 13, "Qwen/Qwen3-1.7B");
   EXPECT_NE(error(text).find("job.yaml:1: model.path: no such file or folder: Qwen/Qwen3-1.7B; if this"),

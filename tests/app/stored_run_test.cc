@@ -60,7 +60,7 @@ TEST_F(StoredRun, IsPublishedWhole) {
                                       "manifest.json", "rejects.jsonl", "report.html", "report.json",
                                       "rows-00000.jsonl", "rows-00001.jsonl", "rows-00002.jsonl"}));
   sheaf("run " + job_ + " --quiet --set input.path=" + scratch_.file("shop/in") +
-        " --set output='{path: local, rows_per_file: 8}'");
+        " --set output='{path: " + scratch_.file("local") + ", rows_per_file: 8}'");
   for (const char* name : {"rows-00000.jsonl", "rows-00001.jsonl", "rows-00002.jsonl", "rejects.jsonl"})
     EXPECT_EQ(read_text(scratch_.file(std::string("shop/out/") + name)),
               read_text(scratch_.file(std::string("local/") + name)));
