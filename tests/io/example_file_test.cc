@@ -148,8 +148,8 @@ TEST_F(ExampleFile, SaysWhatToNameInstead) {
   EXPECT_EQ(
       error_of([&] { read_examples(job_, schema_, 100, notices_); }),
       folder_.path("notes.txt") +
-          ": the file has no gold answers; task.examples must name records with a \"gold\" column (.jsonl or "
-          ".parquet), or oa-mine or ae-110k as downloaded");
+          ": the file has no gold answers; task.examples must name records with a \"gold\" column (.jsonl, "
+          ".csv or .parquet), or oa-mine or ae-110k as downloaded");
 }
 
 TEST_F(ExampleFile, Fuzz) {
