@@ -13,7 +13,7 @@ constexpr std::array<ExitCode, 6> kExitCodes = {{{0, "success"},
                                                  {1, "finished with rejected records"},
                                                  {2, "wrong usage, configuration or input"},
                                                  {3, "fatal: the machine or the program failed"},
-                                                 {75, "failed for now (device lost, disk full): try again"},
+                                                 {75, "failed for now (device, disk or store): try again"},
                                                  {130, "interrupted: rerun the same command to resume"}}};
 
 }  // namespace sheaf

@@ -18,7 +18,7 @@ namespace sheaf {
 /// A store cannot be reached now; the same command may succeed later.
 class StoreUnreachable : public Error {
  public:
-  explicit StoreUnreachable(const std::string& message) : Error(Fault::fatal, message) {}
+  explicit StoreUnreachable(const std::string& message) : Error(Fault::retry, message) {}
 };
 
 // Files by URI, through Arrow's file systems. Nothing of Arrow's is started before the first one is used.

@@ -126,7 +126,7 @@ TEST_F(Cluster, AnArrayAndItsMergeGiveTheRowsOfOneRun) {
 TEST_F(Cluster, TheCodesAreInTheHelp) {
   const Ran help = run_sheaf(scratch_, "--help");
   EXPECT_NE(help.out.find("75"), std::string::npos) << help.out;
-  EXPECT_NE(help.out.find("failed for now (device lost, disk full): try again"), std::string::npos)
+  EXPECT_NE(help.out.find("failed for now (device, disk or store): try again"), std::string::npos)
       << help.out;
 }
 
