@@ -91,6 +91,12 @@ std::string_view begin_of_text(std::string_view first) {
   return first.substr(std::min(first.find_first_not_of(" \t\r\n"), first.size()));
 }
 
+/// Whether another line of an object follows, which is indented or begins with a key.
+bool goes_on(std::string_view rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of("\r\n"), rest.size()));
+  return rest.starts_with(' ') || rest.starts_with('\t') || rest.starts_with('"');
+}
+
 std::string copy_advice(const std::string& url) {
   if (std::string fetch = fetch_advice(url); !fetch.empty()) return fetch;
   const std::string word = shell_word(url);
@@ -170,7 +176,7 @@ std::string describe_foreign(const std::string& path, std::string_view first) {
     return "the file is one JSON array, not an object on each line; " + convert_array(path);
   const std::string_view line = first.substr(0, first.find('\n'));
   if (first.starts_with('{'))
-    return line.size() < first.size() && line.find('}') == line.npos
+    return line.find('}') == line.npos && goes_on(first.substr(line.size()))
                ? "the file has objects over several lines, not one on each line; " + convert_objects(path)
                : std::string();
   if (line.find_first_of("\t;,") != line.npos)

@@ -8,6 +8,7 @@
 #include "core/task/row.h"
 #include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
+#include "io/base/store_uri.h"
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/examples.h"
@@ -167,7 +168,8 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
     needs(map, "id", "input.duplicate_ids refuse");
   if (!files) return;
-  if (input.path != "-" && !has_wildcard(input.path) && !find_dataset_format(input.format))
+  if (input.path != "-" && !is_uri(input.path) && !has_wildcard(input.path) &&
+      !find_dataset_format(input.format))
     check_exists(map, "path", input.path, corpus_advice(map.node("path")->text, input.path));
   find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
 }

@@ -108,7 +108,7 @@ TEST_F(BenchCommand, TheTableNeedsAGpu) {
 TEST_F(BenchCommand, Refuses) {
   for (const auto& [options, reason] : std::vector<std::pair<std::string, std::string>>{
            {tiny() + "--device 99", "--device cuda:99"},
-           {tiny() + "--device gpu", "use auto, cpu, cuda"},
+           {tiny() + "--device gpu", "use auto, cpu, cpu:N, cuda"},
            {"--device cpu --shape nonsense", "qwen3-8b"},
            {"--device cpu --shape qwen3-32b", "GB"},
            {tiny() + "--model build/models", "--model"},

@@ -414,7 +414,8 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
   EXPECT_EQ(read(kChat).input.id, "custom_id");
   const std::string file = folder_.path("job.yaml");
   EXPECT_EQ(error(kChat, {"input.format=jsonl"}),
-            "--set input.format=jsonl: task.kind chat reads requests; set input.format: openai-batch");
+            "--set input.format=jsonl: task.kind chat reads the requests of an OpenAI batch file; set "
+            "input.format: openai-batch");
   EXPECT_EQ(error(kAsk, {"input.format=openai-batch"}),
             "--set input.format=openai-batch: input.format openai-batch works only with task.kind chat");
   EXPECT_EQ(

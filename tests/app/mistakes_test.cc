@@ -83,7 +83,7 @@ TEST(Mistakes, AreNamedWithTheFix) {
       {"run configs/adapters/smollm2-extract", "this is the folder of an adapter, not a job file"},
       {"plan " + scratch.file("corpus.jsonl"),
        "corpus.jsonl: this is a corpus, not a job file; set input.path"},
-      {"run " + scratch.file("items.csv"), "items.csv: this is a table, not a job file; convert it: python3"},
+      {"run " + scratch.file("items.csv"), "items.csv: this is a corpus, not a job file; set input.path"},
       {"run " + scratch.file("empty"), "empty: this is a folder; name a job file\n"},
       {"run configs/hardware.yaml",
        "this is a list of machines, not a job; use `sheaf estimate JOB --hardware-file"},

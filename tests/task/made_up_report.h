@@ -30,6 +30,7 @@ inline Report made_up_report(int steps, const std::string& category = "Shoes") {
     engine.decode_tokens += 10;
     engine.answer_tokens += 12;
     engine.answers += 2;
+    pipeline.answers += 2;
     engine.alone_tokens += 300;
     engine.step_seconds += 0.4;
     engine.host_seconds += 0.1;
