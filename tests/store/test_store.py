@@ -234,7 +234,7 @@ class RcloneTest(StoreTest):
     def test_a_server_that_is_gone(self):
         self.put_corpus()
         self.server.kill()
-        said = self.sheaf("run", self.job, code=3, SHEAF_STORE_SECONDS="1")
+        said = self.sheaf("run", self.job, code=75, SHEAF_STORE_SECONDS="1")
         self.assertIn("rerun the same command once the store can be reached", said)
         self.server.start()
         self.sheaf("run", self.job, "--quiet")
