@@ -12,6 +12,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "core/text/spelling.h"
 #include "io/base/store.h"
 #include "io/machine/version.h"
@@ -101,6 +102,10 @@ int main(int argc, char** argv) {
     sheaf::print_error(sheaf::usage_text(app, error, {argv + 1, argv + argc}));
     return static_cast<int>(sheaf::Fault::input);
   } catch (const sheaf::Error& error) {
+    if (error.fault() == sheaf::Fault::retry && sheaf::interrupted) {
+      sheaf::print_error("interrupted; rerun the same command to resume");
+      return 130;
+    }
     sheaf::print_error(error.what());
     return static_cast<int>(error.fault());
   } catch (const std::filesystem::filesystem_error& error) {

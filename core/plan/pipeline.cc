@@ -48,6 +48,8 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
   for (Lane& lane : lanes_) lane.stats = lane.engine->stats();
   planned_.close();
   if (stopped_ && !failed_) guard([&] { pass_on_complete(); });
+  if (!stopped_ && !failed_ && !windows_.empty())
+    guard([&] { fail("{} windows were not decoded to the end", windows_.size()); });
   finished_.close();  // what is finished is still emitted
   for (std::thread* each : {&reader, &writer})
     if (each->joinable()) each->join();

@@ -145,6 +145,7 @@ class Pipeline {
   int64_t next_number_ = 0;            ///< of the window to be passed on next
   bool all_planned_ = false;           ///< no more windows come
   bool stopped_ = false;               ///< by an interruption
+  int32_t taking_ = 0;                 ///< engines that wait for the next window
   Clock::time_point passed_on_at_{};
   int64_t passed_on_to_ = 0;  ///< the corpus record after those that were passed on
   std::atomic<bool> failed_ = false;

@@ -112,7 +112,7 @@ bool Pipeline::has_room() const {
 bool Pipeline::wait_for_more(Lane& lane) {
   std::unique_lock lock(lanes_mutex_);
   while (true) {
-    if (failed_ || (all_planned_ && windows_.empty())) return false;
+    if (failed_ || (all_planned_ && windows_.empty() && taking_ == 0)) return false;
     const bool waits = std::ranges::any_of(
         lanes_, [&](const Lane& each) { return (each.failed || all_planned_) && !each.stacks.empty(); });
     if (waits || (!all_planned_ && has_room()) || lane.engine->interrupted()) return true;
@@ -141,9 +141,11 @@ std::optional<Stack> Pipeline::next_stack(Lane& lane) {
     if (lane.engine->interrupted()) return std::nullopt;
     if (take_from_others(lane, !all_planned_)) break;
     if (all_planned_ || !has_room()) return std::nullopt;
+    ++taking_;
     lock.unlock();
     std::optional<Window> window = planned_.pop();
     lock.lock();
+    --taking_;
     if (failed_) rethrow();
     if (!window) {
       all_planned_ = true;
@@ -152,6 +154,7 @@ std::optional<Stack> Pipeline::next_stack(Lane& lane) {
     }
     for (Stack& stack : std::exchange(window->stacks, {})) lane.stacks.push_back(std::move(stack));
     windows_.emplace(window->number, std::move(*window));
+    changed_.notify_all();
     pass_on_finished();  // a window may have nothing to decode
   }
   Stack stack = std::move(lane.stacks.front());

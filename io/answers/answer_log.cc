@@ -182,9 +182,11 @@ EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& se
   const std::string path = folder + "/answers.json";
   const auto text = read_whole(path);
   if (!text) {
-    trouble = file_size(folder + "/answers.log.part")
-                  ? "that run is not finished"
-                  : "the folder has no answers.json: no finished run of this version of sheaf is there";
+    trouble = file_size(folder + "/answers.log.part") ? "that run is not finished"
+              : file_size(folder + "/_SUCCESS")
+                  ? "that run keeps no answers, because it was merged (reuse its shards, each with its own "
+                    "folder) or is of an earlier version of sheaf"
+                  : "the folder has no answers.json: no finished run is there";
     return;
   }
   try {

@@ -7,20 +7,39 @@
 #include <string_view>
 #include <thread>
 
+#include "core/base/error.h"
 #include "core/base/interrupted.h"
+#include "core/text/printable.h"
+#include "core/text/spelling.h"
 #include "io/base/store.h"
 
 namespace sheaf {
 
+namespace {
+
+/// Without what stands in quotes: the names of buckets and objects, which may hold any word.
+std::string without_names(const std::string& text) {
+  std::string rest;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '\'') quoted = !quoted;
+    if (!quoted) rest += c;
+  }
+  return rest;
+}
+
+}  // namespace
+
 bool may_pass(const arrow::Status& status) {
   if (!status.IsIOError() && !status.IsUnknownError()) return false;
-  const std::string text = status.ToString();
+  const std::string text = without_names(status.ToString());
   for (const std::string_view refusal :
        {"ACCESS_DENIED",        "NO_SUCH_BUCKET",  "NO_SUCH_KEY",     "RESOURCE_NOT_FOUND",
         "INVALID_ACCESS_KEY",   "SIGNATURE",       "AUTHENTICATION",  "EXPIRED_TOKEN",
         "HTTP status 400",      "HTTP status 401", "HTTP status 403", "HTTP status 404",
         "PERMISSION_DENIED",    "UNAUTHENTICATED", "NOT_FOUND",       "Authentication",
-        "AuthorizationFailure", "No such file",    "became shorter",  "credential"})
+        "AuthorizationFailure", "No such file",    "became shorter",  "credential",
+        "OAuth2 access token"})
     if (text.find(refusal) != std::string::npos) return false;
   return true;
 }
@@ -46,14 +65,23 @@ void mark_unread(const std::string& uri, const arrow::Status& status) {
 
 void check_read(const std::string& uri) {
   const std::lock_guard lock(unread().mutex);
-  if (const auto why = unread().why.find(uri); why != unread().why.end())
-    throw StoreUnreachable(fmt::format("{}: the file cannot be read: {}; rerun the same command to resume",
-                                       uri, why->second.message()));
+  const auto why = unread().why.find(uri);
+  if (why == unread().why.end()) return;
+  const std::string text = fmt::format("{}: the file cannot be read: {}", uri,
+                                       shorten_text(printable_line(why->second.message()), 300));
+  if (may_pass(why->second)) throw StoreUnreachable(text + "; rerun the same command to resume");
+  refuse("{}; check that it is as it was and that you may read it, then rerun the same command", text);
 }
 
 double store_patience() {
   const char* seconds = std::getenv("SHEAF_STORE_SECONDS");
-  return seconds ? std::max(0.0, std::strtod(seconds, nullptr)) : 300;
+  if (!seconds) return 300;
+  char* end = nullptr;
+  const double patience = std::strtod(seconds, &end);
+  if (end == seconds || *end != '\0' || !(patience >= 0))
+    refuse("SHEAF_STORE_SECONDS must be a number of seconds such as 300, not \"{}\"",
+           printable_line(seconds));
+  return patience;
 }
 
 bool StorePause::wait() {

@@ -115,14 +115,15 @@ class Proposer {
 
   /// Whether the records have questions about a text; then says which columns.
   bool asks() {
-    std::string questions, context;
+    std::string questions, question, context;
     for (const ColumnFacts& column : columns_) {
       if (column.is_called({"questions"}) && column.lists == column.given && column.given > 0)
         questions = column.name;
-      if (column.is_called({"question"}) && column.is_text()) question_ = column.name;
+      if (column.is_called({"question"}) && column.is_text()) question = column.name;
       if (context.empty() && column.is_called(kContexts) && column.is_text()) context = column.name;
     }
-    if (context.empty() || (questions.empty() && question_.empty())) return false;
+    if (context.empty() || (questions.empty() && question.empty())) return false;
+    question_ = question;
     questions_ = questions;
     context_ = context;
     for (const ColumnFacts& column : columns_)

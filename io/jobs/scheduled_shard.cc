@@ -66,7 +66,7 @@ std::string scheduled_shard(int64_t shards) {
         "--shard I/N",
         kSlurm, kKubernetes, kBatch, kPlain);
   if (set.size() > 1)
-    refuse("--shard auto: {} are all set, and only one can say which part to run; give --shard I/N",
+    refuse("--shard auto: {} are set, and only one can say which part to run; give --shard I/N",
            fmt::join(set, " and "));
   if (set[0] == kSlurm) return slurm_part(shards);
   if (set[0] == kPlain) {

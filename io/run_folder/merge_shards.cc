@@ -29,7 +29,8 @@ constexpr const char* kRunAgain = "run the shard again with --restart";
 
 ShardFolder open_shard(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) refuse("{}: no such folder", path);
+  if (!std::filesystem::is_directory(path, ignored))
+    refuse("{}: no such folder; name the folder to create first, then the shards", path);
   if (!file_size(path + "/_SUCCESS")) refuse("{}: this shard is not finished; finish its run first", path);
   ShardFolder shard{path, read_manifest(path, kRunAgain)};
   const ordered_json part = shard.manifest.fingerprint.value("shard", ordered_json());

@@ -67,6 +67,17 @@ std::string manifest_of(const std::string& folder) {
   return read_whole(folder + "/" + kManifest).value_or("");
 }
 
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Whether the store has the whole run: what was put may have been removed since.
+bool is_whole(Store& store, const std::string& folder, const std::vector<std::string>& there) {
+  return is_among(there, kSuccess) && store.read(kManifest) == manifest_of(folder) &&
+         std::ranges::all_of(files_to_publish(folder),
+                             [&](const std::string& name) { return is_among(there, name); });
+}
+
 [[noreturn]] void refuse_other(const Store& store) {
   refuse("{}: another run is published there; add --restart to replace it, or choose another output.path",
          store.name());
@@ -80,16 +91,17 @@ void check_store(Store& store, const std::string& folder, bool replace) {
   if (other != names.end())
     refuse("{}: the folder holds other files than those of a run, such as {}; choose another output.path",
            store.name(), *other);
-  if (replace || std::ranges::find(names, kManifest) == names.end()) return;
+  if (replace || names.empty()) return;
+  // Without a manifest, another run is being published, or broke off.
   const std::string manifest = manifest_of(folder);
-  if (store.read(kManifest) != manifest && !PublishNotes(folder, store.name(), manifest).begun())
-    refuse_other(store);
+  if (PublishNotes(folder, store.name(), manifest).begun()) return;
+  if (!is_among(names, kManifest) || store.read(kManifest) != manifest) refuse_other(store);
 }
 
 bool is_unpublished(Store& store, const std::string& folder) {
   const std::string manifest = manifest_of(folder);
   return file_size(folder + "/" + kSuccess) && PublishNotes(folder, store.name(), manifest).begun() &&
-         !(store.read(kSuccess) && store.read(kManifest) == manifest);
+         !is_whole(store, folder, store.list());
 }
 
 int64_t publish_run(Store& store, const std::string& folder, bool replace) {
@@ -98,24 +110,22 @@ int64_t publish_run(Store& store, const std::string& folder, bool replace) {
   PublishNotes notes(folder, store.name(), manifest);
   if (replace) notes.begin();  // should the store be gone now, is_unpublished() knows
   const std::vector<std::string> names = files_to_publish(folder), there = store.list();
-  const auto is_there = [&](const char* name) { return std::ranges::find(there, name) != there.end(); };
-  if (is_there(kSuccess) && store.read(kManifest) == manifest) return 0;
-
-  if ((is_there(kManifest) || is_there(kSuccess)) && !replace && !notes.begun()) refuse_other(store);
+  if (is_whole(store, folder, there)) return 0;
+  const bool own = notes.begun() || (is_among(there, kManifest) && store.read(kManifest) == manifest);
+  if (!there.empty() && !replace && !own) refuse_other(store);
   store.remove(kSuccess);
   store.remove(kManifest);
   notes.begin();
   int64_t count = 0;
   for (const std::string& name : names) {
-    if (notes.has(name)) continue;
+    if (notes.has(name) && is_among(there, name)) continue;
     store.put_file(name, folder + "/" + name);
     notes.add(name);
     ++count;
   }
   // What an earlier run had more of.
   for (const std::string& name : there)
-    if (is_published(name) && name != kManifest && name != kSuccess &&
-        std::ranges::find(names, name) == names.end())
+    if (is_published(name) && name != kManifest && name != kSuccess && !is_among(names, name))
       store.remove(name);
   store.put(kManifest, manifest);
   store.put(kSuccess, "");

@@ -80,7 +80,7 @@ TEST_F(Cluster, AutoIsRefusedWhereItIsNotClear) {
        "JOB_COMPLETION_INDEX does not say how many parts there are; give --shards N"},
       {"JOB_COMPLETION_INDEX=x", "JOB_COMPLETION_INDEX=x is not a number of 0 or more"},
       {"JOB_COMPLETION_INDEX=2 SLURM_ARRAY_TASK_ID=2",
-       "SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are all set, and only one can say which part to run"},
+       "SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set, and only one can say which part to run"},
       {"SLURM_ARRAY_TASK_ID=1", "SLURM_ARRAY_TASK_COUNT and SLURM_ARRAY_TASK_MIN are not set"},
       {"SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=9",
        "the array's 2 tasks are not numbered from 3 to 9 without gaps"},

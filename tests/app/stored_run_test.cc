@@ -73,7 +73,6 @@ TEST_F(StoredRun, GoesOnAfterItsPublicationBrokeOff) {
   const std::string whole = read_text(scratch_.file("shop/out/rows-00001.jsonl"));
   for (const char* name : {"_SUCCESS", "manifest.json", "rows-00001.jsonl"})
     fs::remove(scratch_.file(std::string("shop/out/") + name));
-  fs::remove(scratch_.file("work/.published"));
   sheaf("run " + job_ + " --quiet");
   EXPECT_EQ(read_text(scratch_.file("shop/out/rows-00001.jsonl")), whole);
   EXPECT_TRUE(fs::exists(scratch_.file("shop/out/_SUCCESS")));

@@ -232,8 +232,10 @@ TEST(Ape, OfOneDocumentEqualsOnePromptPerQuestion) {
   }
   build_ape(records, true, apart);
   const auto backend = make_quick_backend(model, 2), other = make_quick_backend(model, 2);
-  expect_same(decode(*backend, plain, {.tokens_per_step = 64, .pages = 400}),
-              decode(*other, apart, {.tokens_per_step = 64, .pages = 400}), "one document");
+  EngineStats alone, stats;
+  expect_same(decode(*backend, plain, {.tokens_per_step = 64, .pages = 400}, &alone),
+              decode(*other, apart, {.tokens_per_step = 64, .pages = 400}, &stats), "one document");
+  EXPECT_EQ(stats.alone_tokens, alone.tokens());
 }
 
 TEST(Engine, RefusesAStackLargerThanThePool) {

@@ -141,6 +141,33 @@ TEST(Publish, GoesOnWhereItBrokeOff) {
   EXPECT_EQ(store.files, run);
 }
 
+TEST(Publish, WhatWasRemovedIsPutAgain) {
+  const TempFolder folder;
+  const Files run = make_run(folder, "a", 3);
+  MemoryStore store;
+  publish_run(store, folder.path("run"), false);
+  store.files.erase("rows-00001.jsonl");
+  EXPECT_TRUE(is_unpublished(store, folder.path("run")));
+  EXPECT_EQ(publish_run(store, folder.path("run"), false), 3);
+  EXPECT_EQ(store.files, run);
+  store.files.clear();
+  EXPECT_EQ(publish_run(store, folder.path("run"), false), 7);
+  EXPECT_EQ(store.files, run);
+}
+
+TEST(Publish, ARunThatIsBeingPublishedIsSafe) {
+  const TempFolder folder;
+  make_run(folder, "new", 1);
+  MemoryStore store;
+  store.files = {{"rows-00000.jsonl", "of another run, whose manifest comes last"}};
+  const Files before = store.files;
+  EXPECT_NE(error_of([&] { check_store(store, folder.path("run"), false); }).find("another run"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { publish_run(store, folder.path("run"), false); }).find("another run"),
+            std::string::npos);
+  EXPECT_EQ(store.files, before);
+}
+
 TEST(Publish, OthersFilesAreSafe) {
   const TempFolder folder;
   MemoryStore store;
