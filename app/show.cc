@@ -62,7 +62,9 @@ void add_show_command(CLI::App& app) {
   ShowSettings& settings = options->settings;
   CLI::App* command = app.add_subcommand(
       "show", "Print rows of a run beside their documents: `sheaf show RUN --where Brand=null`");
-  command->add_option("RUN", settings.run, "The output folder of a finished run of an extract job")
+  command
+      ->add_option("RUN", settings.run,
+                   "The output folder of a run of an extract job; of an unfinished one, what is committed")
       ->type_name("FOLDER")
       ->required();
   command->add_option("--sample", settings.sample, "How many rows to show, drawn at random")

@@ -37,6 +37,8 @@ CsvReader::CsvReader(const std::string& path, const std::string& name) : source_
   const std::string_view first(buffer_.data(), end_);
   if (const std::string advice = describe_utf16(shown_name, first); !advice.empty())
     refuse("{}: {}", shown_name, advice);
+  if (const std::string advice = describe_no_csv(shown_name, first); !advice.empty())
+    refuse("{}: {}", shown_name, advice);
   if (first.starts_with(kMark)) begin_ = kMark.size();
   choose_separator(shown_name);
   read_header(shown_name);

@@ -97,6 +97,14 @@ bool goes_on(std::string_view rest) {
   return rest.starts_with(' ') || rest.starts_with('\t') || rest.starts_with('"');
 }
 
+/// A URL without what may be a key: the user's part, and signatures after a question mark.
+std::string without_secrets(std::string url) {
+  url = url.substr(0, url.find('?'));
+  const size_t host = url.find("://") + 3, at = url.find('@', host);
+  if (at < url.find('/', host)) url.erase(host, at + 1 - host);
+  return url;
+}
+
 std::string copy_advice(const std::string& url) {
   if (std::string fetch = fetch_advice(url); !fetch.empty()) return fetch;
   const std::string word = shell_word(url);
@@ -110,9 +118,11 @@ std::string copy_advice(const std::string& url) {
 
 std::string describe_missing(const std::string& path) {
   if (path.find("://") != std::string::npos) {
-    const std::string command = copy_advice(path);
-    return fmt::format("{}: sheaf does not read this from a URI; copy it to this machine first{}{}", path,
-                       command.empty() ? "" : ": ", command);
+    const std::string shown = without_secrets(path), command = copy_advice(shown);
+    return fmt::format(
+        "{}: sheaf cannot use this URI here (only corpora and runs may be s3://, gs://, az://, abfs://, "
+        "hdfs:// or file://); copy it to this machine first{}{}",
+        shown, command.empty() ? "" : ": ", command);
   }
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 && errno == EACCES)
@@ -166,6 +176,19 @@ std::string describe_utf16(const std::string& path, std::string_view first) {
   return "the file is UTF-16, not UTF-8; " + convert_text(path, marked      ? "UTF-16"
                                                                 : zero == 0 ? "UTF-16BE"
                                                                             : "UTF-16LE");
+}
+
+std::string describe_no_csv(const std::string& path, std::string_view first) {
+  if (first.starts_with("PAR1"))
+    return fmt::format("the file is Parquet, not CSV; rename it: mv {} {} (or set input.format: parquet)",
+                       shell_word(path), shell_word(fs::path(path).replace_extension(".parquet").string()));
+  if (first.starts_with("PK\x03\x04"))
+    return "the file is packed, perhaps an Excel sheet, not CSV; save it as CSV (UTF-8) where it was made";
+  first = begin_of_text(first);
+  if (first.starts_with("{\"") || first.starts_with("[{"))
+    return fmt::format("the file is JSON, not CSV; rename it: mv {} {} (or set input.format: jsonl)",
+                       shell_word(path), converted_name(path));
+  return {};
 }
 
 std::string describe_foreign(const std::string& path, std::string_view first) {

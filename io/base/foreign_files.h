@@ -27,6 +27,9 @@ std::string convert_line_ends(const std::string& path);
 /// What to do about UTF-16, by the first bytes of a file; empty where it is none.
 std::string describe_utf16(const std::string& path, std::string_view first);
 
+/// What a file named as CSV is instead, and what to do; empty where it may be CSV.
+std::string describe_no_csv(const std::string& path, std::string_view first);
+
 /// What a file of JSON lines is instead, by its `first` bytes, and how to convert it: UTF-16, a JSON array,
 /// objects over several lines, Parquet, CSV. Empty where they do not tell. `first` must not be of a file that
 /// has JSON lines.

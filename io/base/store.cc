@@ -266,9 +266,10 @@ std::vector<std::string> list_corpus_uris(const std::string& uri, const std::str
            !is_hidden(std::string_view(key_in(root, info.path())).substr(base));
   };
   if (parts.has_wildcards()) {
-    const size_t slash = parts.key.rfind('/', parts.key.find_first_of("*["));
+    const size_t wildcard = parts.key.find_first_of("*["), slash = parts.key.rfind('/', wildcard);
+    const bool deeper = parts.key.find('/', wildcard) != std::string::npos;
     const std::string base = slash == std::string::npos ? "" : parts.key.substr(0, slash);
-    for (stores::FileInfo& info : list_folder(root, base, true, parts.name()))
+    for (stores::FileInfo& info : list_folder(root, base, deeper, parts.name()))
       if (info.IsFile() &&
           ::fnmatch(parts.key.c_str(), key_in(root, info.path()).c_str(), FNM_PATHNAME | FNM_PERIOD) == 0)
         found.push_back(std::move(info));

@@ -38,7 +38,9 @@ class ScoreInput {
       refuse("llm-f1 counts judgements: give --judgements FILE, and leave out --gold and --pred");
     if (!judged && !settings.judgements.empty())
       refuse("--judgements works only with --metric llm-f1; {} needs --gold and --pred", metric.name);
-    if (!judged && (settings.gold.empty() == settings.job.empty() || settings.predictions.empty()))
+    if (!judged && !settings.gold.empty() && !settings.job.empty())
+      refuse("--gold and --job both name the right answers; give one of them");
+    if (!judged && ((settings.gold.empty() && settings.job.empty()) || settings.predictions.empty()))
       refuse(
           "{} needs --pred RUN and the right answers: --gold FILE, or --job JOB if they are columns of the "
           "job's corpus; see `sheaf score --help`",

@@ -267,8 +267,10 @@ void JobRun::open_answers() {
   if (!reused_run().empty()) {
     std::string trouble;
     earlier_.emplace(settle_path(reused_run()), settings, trouble);
-    if (!trouble.empty())
+    if (!trouble.empty()) {
       listener_.note(fmt::format("output.reuse: {}: {}; every answer is decoded", reused_run(), trouble));
+      earlier_.reset();
+    }
   }
   answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
   reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
@@ -383,6 +385,11 @@ void JobRun::check_rows(const nlohmann::ordered_json& report) {
 }
 
 RunEnd JobRun::finish() {
+  if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
+    listener_.note(fmt::format(
+        "output.reuse: no answer of {} could be taken: no document has the same prompt as in that run (the "
+        "instruction, the list of attributes or every document changed)",
+        reused_run()));
   if (corpus_fingerprint(job().input) != fingerprint_.at("corpus"))
     refuse(
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "

@@ -69,6 +69,13 @@ TEST_F(Cluster, AutoIsWhatTheSchedulerSays) {
   EXPECT_EQ(part("SHEAF_SHARD=3/6", ""), "3/6");
 }
 
+TEST_F(Cluster, APartOfOnlyBadRecordsStopsNoOther) {
+  const std::string bad = "--shard auto --set engine.window=1 ";
+  EXPECT_EQ(part("SHEAF_SHARD=17/50", "--set engine.window=1"), "17/50");
+  EXPECT_EQ(run("SHEAF_SHARD=17/50", bad, "bad").exit_code, 1);
+  EXPECT_TRUE(std::filesystem::exists(scratch_.file("bad/_SUCCESS")));
+}
+
 TEST_F(Cluster, AutoIsRefusedWhereItIsNotClear) {
   EXPECT_EQ(
       refusal(""),

@@ -138,6 +138,10 @@ TEST_F(Reused, AnAttributeAskedForAloneCostsOnlyItself) {
   write_schema(
       {{"tea", {"Brand", "Weight, description: as printed on the bag"}}, {"shoe", {"Brand", "Size"}}});
   EXPECT_EQ(run("described", alone + "--reuse " + scratch_.file("wider"))["answers"], 10);
+  EXPECT_EQ(note_.find("no answer of"), std::string::npos) << note_;
+  EXPECT_EQ(run("listed", "--reuse " + scratch_.file("wider"))["reused"], 0);
+  EXPECT_NE(note_.find("no answer of " + scratch_.file("wider") + " could be taken"), std::string::npos)
+      << note_;
   const Ran verified = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml") + alone);
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_NE(verified.out.find("1.0000"), std::string::npos) << verified.out;

@@ -67,8 +67,13 @@ TEST(ForeignFiles, OtherNamesGetNoAdvice) {
             std::string::npos);
   EXPECT_NE(describe_foreign("x.jsonl.gz", "[{}]").find("zcat x.jsonl.gz | python3 "), std::string::npos);
   EXPECT_NE(describe_missing("s3://a/b;rm x").find("aws s3 cp 's3://a/b;rm x' ."), std::string::npos);
-  EXPECT_EQ(describe_missing("ftp://a/b"),
-            "ftp://a/b: sheaf does not read this from a URI; copy it to this machine first");
+  EXPECT_EQ(
+      describe_missing("ftp://a/b"),
+      "ftp://a/b: sheaf cannot use this URI here (only corpora and runs may be s3://, gs://, az://, abfs://, "
+      "hdfs:// or file://); copy it to this machine first");
+  EXPECT_EQ(describe_missing("https://me:word@a/b?X-Amz-Signature=1").find("word"), std::string::npos);
+  EXPECT_NE(describe_missing("https://me:word@a/b?X-Amz-Signature=1").find("curl -LO https://a/b"),
+            std::string::npos);
 }
 
 TEST(ForeignFiles, AnyBytesAreLookedAt) {
