@@ -114,6 +114,8 @@ StoreUri parse_store_uri(const std::string& uri, const std::string& where) {
   }
   if (std::ranges::find(kSchemes, parts.scheme) == kSchemes.end())
     refuse("{}{}", where, describe_missing(uri));
+  if (parts.scheme == "file" && !parts.authority.empty())
+    refuse("{}{}: write file:///ABSOLUTE/PATH, with three slashes", where, uri);
   if (parts.authority.empty() && parts.scheme != "file" && parts.scheme != "hdfs")
     refuse("{}{}: the URI names no bucket; write {}://BUCKET/PATH", where, uri, parts.scheme);
   return parts;

@@ -35,7 +35,8 @@ class CsvRecords : public RecordReader {
     for (const MappedColumn& wanted : mapper.columns()) {
       if (!wanted.optional) check_column(wanted, header, name);
       const auto times = std::ranges::count(header, wanted.name);
-      if (times > 1) refuse("{}: {} has more than one column \"{}\"", wanted.place, name, wanted.name);
+      if (times > 1)
+        refuse("{}: {} has more than one column \"{}\"; rename one of them", wanted.place, name, wanted.name);
       if (times == 1)
         columns_.emplace_back(static_cast<size_t>(std::ranges::find(header, wanted.name) - header.begin()),
                               &wanted);

@@ -115,7 +115,7 @@ TEST(CsvCorpus, AHeaderThatCannotServeIsRefused) {
   EXPECT_EQ(refusal("sku,category,titel,text\n"),
             "job.yaml: input.document: F has no column \"title\"; did you mean \"titel\"?");
   EXPECT_EQ(refusal("sku,category,title,text,title\n"),
-            "job.yaml: input.document: F has more than one column \"title\"");
+            "job.yaml: input.document: F has more than one column \"title\"; rename one of them");
   EXPECT_TRUE(refusal("\xff\xfes\0k\0"s).starts_with("F: the file is UTF-16, not UTF-8; convert it: iconv "));
   EXPECT_TRUE(refusal("sku,gr\xf6\xdf,x\n").starts_with("F: the header is not valid UTF-8 at byte 7; if "));
   EXPECT_TRUE(
