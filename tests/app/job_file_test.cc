@@ -253,11 +253,13 @@ TEST_F(JobFile, SaysHowToGetWhatIsNotHere) {
       "models/Qwen3-1.7B` and name that folder");
   EXPECT_EQ(
       override_error("input.path=https://host/items.jsonl"),
-      "--set input.path=https://host/items.jsonl: input.path: https://host/items.jsonl: sheaf does not read "
-      "this from a URI; copy it to this machine first: curl -LO https://host/items.jsonl");
+      "--set input.path=https://host/items.jsonl: input.path: https://host/items.jsonl: sheaf cannot use "
+      "this URI here (only corpora and runs may be s3://, gs://, az://, abfs://, hdfs:// or file://); copy "
+      "it to this machine first: curl -LO https://host/items.jsonl");
   EXPECT_EQ(override_error("model.path=https://host/m.gguf"),
-            "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf does not read "
-            "this from a URI; copy it to this machine first: curl -LO https://host/m.gguf");
+            "--set model.path=https://host/m.gguf: model.path: https://host/m.gguf: sheaf cannot use "
+            "this URI here (only corpora and runs may be s3://, gs://, az://, abfs://, hdfs:// or file://); "
+            "copy it to this machine first: curl -LO https://host/m.gguf");
   EXPECT_EQ(override_error("output.path=s3://shop/out?secret_key=hush"),
             "output.path: the URI of s3 has credentials in it, which would stand in logs and reports; leave "
             "them out, "
