@@ -1,4 +1,5 @@
 // Several engines in one process: the bytes are those of one.
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <map>
@@ -228,7 +229,10 @@ TEST_F(Devices, OneThatFailsIsLeftOutAndTheLastEndsTheRun) {
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_NE(notes.all.find("resuming after"), std::string::npos) << notes.all;
   EXPECT_EQ(files("lost"), files("whole"));
-  EXPECT_TRUE(end.report["engines"][1].contains("failed")) << end.report["engines"].dump(2);
+  // Of the second session, engine 1 may have got too little to fail; of the first, one of them has.
+  EXPECT_TRUE(std::ranges::any_of(end.report["engines"], [](const auto& each) {
+    return each.contains("failed");
+  })) << end.report["engines"].dump(2);
 }
 
 }  // namespace
