@@ -295,7 +295,7 @@ void JobRun::check_limits() {
 void JobRun::lose_engine(size_t engine, const std::string& why) {
   count_->lost(engine, why);
   const int64_t left = count_->engines_left();
-  listener_.note(fmt::format("{} failed and is left out: {}; the run goes on with {}", engines_->name(engine),
+  listener_.note(fmt::format("{} failed: {}; the run continues without it, on {}", engines_->name(engine),
                              why, counted(left, "device")));
 }
 

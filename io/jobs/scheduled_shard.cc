@@ -72,7 +72,7 @@ std::string scheduled_shard(int64_t shards) {
   if (set[0] == kPlain) {
     const std::string text = std::getenv(kPlain);
     if (text.find_first_not_of("0123456789/") != std::string::npos || text.find('/') == std::string::npos)
-      refuse("--shard auto: {}={} is no part; write it as I/N, such as 0/4", kPlain, text);
+      refuse("--shard auto: {}={} does not name a part; write it as I/N, such as 0/4", kPlain, text);
     if (shards > 0 && !text.ends_with(fmt::format("/{}", shards)))
       refuse("--shard auto: {}={}, but --shards is {}", kPlain, text, shards);
     return text;

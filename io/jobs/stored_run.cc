@@ -81,8 +81,10 @@ RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener
     listener.note(files == 0 ? fmt::format("{} has this run already", store->name())
                              : fmt::format("published {} to {}", job.output.path, store->name()));
   if (unpublished)
-    listener.note(fmt::format(
-        "{} has the run that was finished before; use --restart again to run the job anew", store->name()));
+    listener.note(
+        fmt::format("{} now has the run that the earlier command finished; to decode everything again, add "
+                    "--restart once more",
+                    store->name()));
   return end;
 }
 

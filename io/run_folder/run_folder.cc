@@ -200,8 +200,9 @@ void RunFolder::resume(const std::string& text) {
   std::vector<Progress> places;
   try {
     if (is_without_rows(journal) && head.at("fingerprint") != options_.fingerprint) {
-      notice_ += fmt::format("{}: the run there has no rows yet, and since then {}; it begins anew",
-                             options_.path, describe_changes(head.at("fingerprint"), options_.fingerprint));
+      notice_ += fmt::format(
+          "{}: the run there has no rows yet, and since then {}; sheaf starts it again from the beginning",
+          options_.path, describe_changes(head.at("fingerprint"), options_.fingerprint));
       return begin();
     }
     check_same(head.at("fingerprint"), false);
