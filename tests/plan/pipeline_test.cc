@@ -6,65 +6,16 @@
 #include <mutex>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "core/base/error.h"
 #include "core/plan/counting_backend.h"
 #include "core/plan/planner.h"
+#include "tests/plan/count_task.h"
 
 namespace sheaf {
 namespace {
 
-/// Records whose document is a number of tokens and whose category is their bin.
-class CountTask : public Task {
- public:
-  std::string bin_name(const Record& record) const override { return record.category; }
-  RecordParts parts(const Record& record) override {
-    if (record.document == "bad") refuse("this one is bad");
-    auto& bin = bins_[record.category];
-    if (!bin) {
-      auto made = std::make_shared<BinParts>();
-      made->instruction = Tokens(10, 1);
-      made->opening = {2};
-      made->label = [](size_t) { return DocumentLabel{{5}, {6}, {7}, {8}}; };
-      for (int i = 0; i < 3; ++i) made->questions.push_back({{3, 4}, 5, Stop::line, nullptr});
-      bin = made;
-    }
-    RecordParts parts;
-    parts.bin = bin;
-    parts.document = Tokens(static_cast<size_t>(std::stoi(record.document)),
-                            static_cast<TokenId>(record.id.get<int>() % 10));
-    return parts;
-  }
-  Row row(const Record&, const std::vector<Answer>&) const override { return {}; }
-
- private:
-  std::map<std::string, std::shared_ptr<const BinParts>> bins_;
-};
-
-class ListCorpus : public Corpus {
- public:
-  explicit ListCorpus(std::vector<std::variant<Record, Reject>> rows) : rows_(std::move(rows)) {}
-  std::optional<std::variant<Record, Reject>> next() override {
-    if (at_ == rows_.size()) return std::nullopt;
-    return rows_[at_++];
-  }
-  int64_t position() const override { return static_cast<int64_t>(at_); }
-  void skip_to(int64_t position) override { at_ = std::min(rows_.size(), static_cast<size_t>(position)); }
-  int64_t count_records(int64_t) override { return static_cast<int64_t>(rows_.size()); }
-
- private:
-  std::vector<std::variant<Record, Reject>> rows_;
-  size_t at_ = 0;
-};
-
-Record make_record(int id, const std::string& category, const std::string& document) {
-  Record record;
-  record.id = id;
-  record.category = category;
-  record.document = document;
-  return record;
-}
+using test::CountTask, test::ListCorpus, test::make_record;
 
 /// Answers in memory, with keys that can be read.
 class Remembered : public KnownAnswers {
@@ -518,145 +469,6 @@ TEST(Pipeline, LongDocumentsMakeShortWindows) {
 
 TEST(Pipeline, AnEmptyCorpusGivesNothing) {
   EXPECT_TRUE(run({}, {}, 10).ids.empty());
-}
-
-/// Slow, or broken after some steps.
-class Poor : public CountingBackend {
- public:
-  Poor(const ModelConfig& config, int64_t steps, Fault fault = Fault::fatal)
-      : CountingBackend(config, 1, 32), steps_(steps), fault_(fault) {}
-  void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
-    if (steps_-- == 0) throw Error(fault_, "the device is gone");
-    if (pause > std::chrono::milliseconds(0)) std::this_thread::sleep_for(pause);
-    CountingBackend::step(batch, picked, logits);
-  }
-  std::chrono::milliseconds pause{0};
-
- private:
-  int64_t steps_;
-  Fault fault_;
-};
-
-constexpr int64_t kNever = -1;
-
-/// A pipeline over several engines, which decodes 300 records in windows of 4.
-class Lanes : public testing::Test {
- protected:
-  Poor& add(int64_t steps = kNever, Fault fault = Fault::fatal) {
-    config_.vocab = 10;
-    Poor& backend = *backends_.emplace_back(std::make_unique<Poor>(config_, steps, fault));
-    EngineOptions options{.tokens_per_step = 32, .pages = 100, .page_size = 4};
-    options.interrupted = &interrupted_;
-    engines_.push_back(std::make_unique<Engine>(backend, rules_, options));
-    return backend;
-  }
-
-  /// False where it was interrupted.
-  bool run(int stop_after_steps = 0) {
-    std::vector<std::variant<Record, Reject>> rows;
-    for (int i = 0; i < kRecords; ++i)
-      rows.push_back(
-          make_record(i, i % 3 ? "tea" : "shoes", i % 50 == 7 ? "bad" : std::to_string(1 + i % 17)));
-    ListCorpus corpus(rows);
-    CountTask task;
-    Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
-    std::vector<Engine*> pointers;
-    for (const auto& each : engines_) pointers.push_back(each.get());
-    Pipeline pipeline(corpus, task, planner, pointers, 4);
-    pipeline.on_window = [&](int64_t end) {
-      ended_ = end;
-      most_ahead_ = std::max(most_ahead_, pipeline.stats().rows_read - end);
-    };
-    pipeline.on_failed = [&](size_t engine, const std::string& why) {
-      failed_.push_back(std::to_string(engine) + ": " + why);
-    };
-    int64_t steps = 0;
-    pipeline.on_step = [&](size_t engine, const EngineStats& all) {
-      EXPECT_EQ(all.steps, ++steps) << "one step at a time";
-      stepped_.insert(engine);
-      if (steps == stop_after_steps) interrupted_ = true;
-    };
-    const bool whole = pipeline.run(
-        [&](const Record& record, const Outcome& outcome) {
-          EXPECT_EQ(outcome.answers.size(), 3u);
-          for (const Answer& answer : outcome.answers) EXPECT_EQ(answer.tokens.size(), 5u);
-          ids_.push_back(record.id.get<int>());
-        },
-        [&](const Reject& reject) { ids_.push_back(reject.id.get<int>()); });
-    answers_ = pipeline.engine_stats().answers;
-    return whole;
-  }
-
-  void expect_all() const {
-    ASSERT_EQ(ids_.size(), static_cast<size_t>(kRecords));
-    for (int i = 0; i < kRecords; ++i) EXPECT_EQ(ids_[static_cast<size_t>(i)], i);
-    EXPECT_EQ(answers_, 3 * (kRecords - 6)) << "a stack that is decoded again is counted once";
-    EXPECT_EQ(ended_, kRecords);
-  }
-
-  static constexpr int kRecords = 300;
-  ModelConfig config_;
-  const StopRules rules_{10, {}};
-  std::atomic<bool> interrupted_ = false;
-  std::vector<std::unique_ptr<Poor>> backends_;
-  std::vector<std::unique_ptr<Engine>> engines_;
-  std::vector<int> ids_;
-  std::vector<std::string> failed_;
-  std::set<size_t> stepped_;
-  int64_t answers_ = 0, ended_ = 0, most_ahead_ = 0;
-};
-
-TEST_F(Lanes, GiveRowsInInputOrder) {
-  for (int i = 0; i < 3; ++i) add().pause = std::chrono::milliseconds(i);
-  EXPECT_TRUE(run());
-  expect_all();
-  EXPECT_EQ(stepped_.size(), 3u);
-  EXPECT_TRUE(failed_.empty());
-}
-
-TEST_F(Lanes, ASlowOneHoldsUpNoMoreThanMemoryAllows) {
-  add();
-  add().pause = std::chrono::milliseconds(20);
-  EXPECT_TRUE(run());
-  expect_all();
-  // Queues of 6 and 4 windows, 16 that are complete, and those in the engines.
-  EXPECT_LE(most_ahead_, 4 * 50);
-}
-
-TEST_F(Lanes, OneThatFailsGivesItsPromptsToTheOthers) {
-  for (const int64_t steps : {0, 1, 7, 40}) {
-    backends_.clear(), engines_.clear(), ids_.clear(), failed_.clear();
-    add(steps);
-    add().pause = std::chrono::milliseconds(1);
-    EXPECT_TRUE(run());
-    expect_all();
-    EXPECT_EQ(failed_, std::vector<std::string>{"0: the device is gone"}) << steps;
-  }
-}
-
-TEST_F(Lanes, TheLastOneThatFailsEndsTheRun) {
-  add(5);
-  add(9);
-  add(20);
-  EXPECT_THROW(run(), Error);
-  EXPECT_EQ(failed_.size(), 2u);
-  for (size_t i = 0; i < ids_.size(); ++i) EXPECT_EQ(ids_[i], static_cast<int>(i));
-  EXPECT_EQ(ended_ % 4, 0);
-}
-
-TEST_F(Lanes, TheInputsFaultEndsTheRunAtOnce) {
-  add(3, Fault::input);
-  add();
-  EXPECT_THROW(run(), Error);
-  EXPECT_TRUE(failed_.empty());
-}
-
-TEST_F(Lanes, ASignalStopsAllOfThem) {
-  for (int i = 0; i < 3; ++i) add();
-  EXPECT_FALSE(run(20));
-  EXPECT_LT(ids_.size(), static_cast<size_t>(kRecords));
-  for (size_t i = 0; i < ids_.size(); ++i) EXPECT_EQ(ids_[i], static_cast<int>(i));
-  EXPECT_EQ(ended_, static_cast<int64_t>(ids_.size()));
 }
 
 }  // namespace
