@@ -37,21 +37,20 @@ class SharedParts {
       : corpus_(corpus), task_(task), planner_(planner), window_(window), end_(end) {}
 
   std::optional<Stack> next() {
-    while (parts_.empty())
-      if (!read_window()) return std::nullopt;
+    while (parts_.empty() && more_) read_window();
+    if (parts_.empty()) return std::nullopt;
     Stack part = std::move(parts_.front());
     parts_.pop_front();
     return part;
   }
 
  private:
-  bool read_window() {
+  void read_window() {
     std::vector<Record> records;
-    bool more = true;
-    while (more && std::ssize(records) < window_) {
+    while (std::ssize(records) < window_) {
       auto read = corpus_.next();
-      more = read.has_value();
-      if (!more) break;
+      more_ = read.has_value();
+      if (!more_) break;
       if (auto* record = std::get_if<Record>(&*read))
         records.push_back(std::move(*record));
       else
@@ -63,7 +62,6 @@ class SharedParts {
     end_.records += std::ssize(records) - std::ssize(plan.refused);
     for (const Stack& stack : plan.stacks)
       if (auto part = shared_part(stack)) parts_.push_back(std::move(*part));
-    return more;
   }
 
   void refuse_record(const Place& place, const std::string& reason) {
@@ -75,6 +73,7 @@ class SharedParts {
   Planner& planner_;
   int32_t window_;
   PrefillEnd& end_;
+  bool more_ = true;
   std::deque<Stack> parts_;
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #include "tests/cuda/need_gpu.h"
 #include "tests/engine/decode.h"
