@@ -31,47 +31,54 @@ int64_t KvMover::slot_bytes() const {
   return bytes;
 }
 
-/// Calls with the slots of each piece and where its bytes begin and end.
+/// Calls with the slots of each piece, where its bytes begin, how many they are, and whose turn it is.
 template <class Move>
 void KvMover::each_piece(std::span<const int32_t> slots, Move&& move) {
   const int64_t each = slot_bytes();
   const int64_t most = std::clamp<int64_t>(kPieceBytes / each, 1, kMostSlots);
-  packed_.grow(most * each);
+  for (Turn& turn : turns_) turn.packed.grow(most * each);
   for (int64_t first = 0; first < std::ssize(slots); first += most) {
     SlotList list;
     list.count = static_cast<int32_t>(std::min(most, std::ssize(slots) - first));
     std::copy_n(slots.begin() + first, list.count, list.numbers);
-    move(list, first * each, list.count * each);
+    move(list, first * each, static_cast<size_t>(list.count * each),
+         turns_[static_cast<size_t>(first / most) % turns_.size()]);
   }
 }
 
+void KvMover::wait(const char* what) const {
+  for (const Turn& turn : turns_) check(cudaStreamSynchronize(turn.stream.get()), what);
+}
+
 void KvMover::read(std::span<const int32_t> slots, std::span<std::byte> to) {
-  each_piece(slots, [&](const SlotList& list, int64_t at, int64_t bytes) {
-    std::byte* packed = packed_.data();
+  constexpr auto what = "reading keys and values";
+  each_piece(slots, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+    std::byte* packed = turn.packed.data();
     for (const SlotVectors& array : arrays()) {
-      pack_slots(list, array, packed, stream_.get());
+      pack_slots(list, array, packed, turn.stream.get());
       packed += array.heads * list.count * array.bytes;
     }
-    check(cudaMemcpyAsync(to.data() + at, packed_.data(), static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
-                          stream_.get()),
-          "reading keys and values");
+    check(
+        cudaMemcpyAsync(to.data() + at, turn.packed.data(), bytes, cudaMemcpyDeviceToHost, turn.stream.get()),
+        what);
   });
-  check(cudaStreamSynchronize(stream_.get()), "reading keys and values");
+  wait(what);
 }
 
 void KvMover::write(std::span<const int32_t> slots, std::span<const std::byte> from) {
-  each_piece(slots, [&](const SlotList& list, int64_t at, int64_t bytes) {
-    check(cudaMemcpyAsync(packed_.data(), from.data() + at, static_cast<size_t>(bytes),
-                          cudaMemcpyHostToDevice, stream_.get()),
-          "writing keys and values");
-    std::byte* packed = packed_.data();
+  constexpr auto what = "writing keys and values";
+  each_piece(slots, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+    check(cudaMemcpyAsync(turn.packed.data(), from.data() + at, bytes, cudaMemcpyHostToDevice,
+                          turn.stream.get()),
+          what);
+    std::byte* packed = turn.packed.data();
     for (const SlotVectors& array : arrays()) {
-      unpack_slots(list, array, packed, stream_.get());
+      unpack_slots(list, array, packed, turn.stream.get());
       packed += array.heads * list.count * array.bytes;
     }
   });
   // The bytes may go now, and whatever is started from here on finds them in the pool.
-  check(cudaStreamSynchronize(stream_.get()), "writing keys and values");
+  wait(what);
 }
 
 }  // namespace sheaf::cuda

@@ -32,10 +32,15 @@ class KvMover {
   std::vector<SlotVectors> arrays() const;
   template <class Move>
   void each_piece(std::span<const int32_t> slots, Move&& move);
+  void wait(const char* what) const;
 
   const LoadedModel& model_;
-  Stream stream_;
-  DeviceMemory<std::byte> packed_;  ///< a piece
+  /// Pieces take turns, so that one is on its way while the other is packed.
+  struct Turn {
+    Stream stream;
+    DeviceMemory<std::byte> packed;
+  };
+  std::array<Turn, 2> turns_;
   std::shared_ptr<PinnedBlocks> blocks_ = std::make_shared<PinnedBlocks>();
 };
 

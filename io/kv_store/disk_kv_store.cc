@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "core/base/error.h"
+
 namespace sheaf {
 namespace {
 
-constexpr int64_t kMeasured = int64_t{64} << 20;  // bytes read after which the disk's speed is known
-constexpr int64_t kTriedAgain = 64;               // one of so many fetches that would not pay
+constexpr int64_t kMeasured = int64_t{64} << 20;  // bytes that tell the disk's speed
+constexpr double kSlowDisk = 5e8;                 // bytes a second
 constexpr size_t kMostNotices = 3;
 
 std::string_view bytes_of(const void* data, size_t size) {
@@ -59,15 +61,24 @@ DiskKvStore::DiskKvStore(KvFolder folder, const std::string& model, std::string 
       allocate_(std::move(allocate)) {
   base_.add(fmt::format("sheaf {}\n{}\n{}\n", SHEAF_VERSION, kind_, model));
   folder_bytes_ = folder_.bytes();
-  limit_folder(0);
-  for (int i = 0; i < options_.readers; ++i)
+  std::string trouble;
+  limit_folder(0, trouble);
+  if (!trouble.empty()) refuse("engine.kv_store: {}", trouble);
+  known_speed_ = folder_.speed();
+  for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { read_files(stop); });
-  threads_.emplace_back([this](const std::stop_token& stop) { write_files(stop); });
+    threads_.emplace_back([this](const std::stop_token& stop) { write_files(stop); });
+  }
 }
 
 DiskKvStore::~DiskKvStore() {
   for (std::jthread& thread : threads_) thread.request_stop();
   threads_.clear();
+  if (use_.disk_bytes < kMeasured) return;
+  try {
+    folder_.save_speed(speed());
+  } catch (const std::exception&) {  // it is a hint
+  }
 }
 
 KvKey DiskKvStore::key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const {
@@ -126,15 +137,23 @@ void DiskKvStore::taken(Held& held) {
   if (std::exchange(held.ahead, false)) ahead_bytes_ -= held.wanted;
 }
 
-/// Whether reading takes less time than computing, as far as both are known.
+/// Bytes a second, all readers together: as measured, and before that as it was last time, or as slow disks
+/// are.
+double DiskKvStore::speed() const {
+  const double before = known_speed_ > 0 ? known_speed_ : kSlowDisk;
+  const double measured = use_.disk_seconds / options_.threads;
+  return static_cast<double>(use_.disk_bytes + kMeasured) /
+         (measured + static_cast<double>(kMeasured) / before);
+}
+
+/// Whether reading takes less time than computing, as far as both are known. To know it, some is read that
+/// may not pay.
 bool DiskKvStore::pays(int64_t bytes, double seconds) {
-  if (seconds <= 0 || use_.disk_bytes < kMeasured) return true;
-  const double rate = static_cast<double>(use_.disk_bytes) / use_.disk_seconds * options_.readers;
-  if (static_cast<double>(bytes) / rate < seconds || ++refused_ == kTriedAgain) {
-    refused_ = 0;
-    return true;
-  }
-  return false;
+  if (seconds <= 0 || static_cast<double>(bytes) / speed() < seconds) return true;
+  const int64_t most = known_speed_ > 0 ? kMeasured : 4 * kMeasured;
+  if (tried_bytes_ + bytes > most) return false;
+  tried_bytes_ += bytes;
+  return true;
 }
 
 bool DiskKvStore::wants(const KvKey& key, int64_t bytes, int64_t tokens) {
@@ -253,11 +272,11 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
     std::string trouble;
     try {
       if (usable) folder_.add(write.head, write.bytes.span());
-      if (usable) limit_folder(write.bytes.size + kKvHeadBytes);
     } catch (const std::exception& error) {
       trouble = error.what();
     }
     lock.lock();
+    if (usable && trouble.empty()) limit_folder(write.bytes.size + kKvHeadBytes, trouble);
     write_bytes_ -= write.bytes.size;
     if (usable && trouble.empty()) {
       use_.kept_tokens += write.head.tokens;
@@ -273,12 +292,17 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
   }
 }
 
-/// Other processes add to the folder too, so its size is found anew before anything is removed.
-void DiskKvStore::limit_folder(int64_t added) {
+/// Other processes add to the folder too, so its size is found anew before anything is removed. The caller
+/// has the lock.
+void DiskKvStore::limit_folder(int64_t added, std::string& trouble) {
   folder_bytes_ += added;
   if (folder_bytes_ <= options_.bytes) return;
-  folder_.prune(options_.bytes - options_.bytes / 20);
-  folder_bytes_ = folder_.bytes();
+  try {
+    folder_.prune(options_.bytes - options_.bytes / 20);
+    folder_bytes_ = folder_.bytes();
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
 }
 
 void DiskKvStore::flush() {

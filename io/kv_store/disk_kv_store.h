@@ -18,7 +18,7 @@ namespace sheaf {
 struct KvStoreOptions {
   int64_t bytes = 0;         ///< most that the folder holds
   int64_t memory_bytes = 0;  ///< most that this process holds of it
-  int readers = 1;           ///< threads
+  int threads = 1;           ///< that read, and as many that write
   bool patient = false;      ///< what is computed is kept even where the disk is slower than the device
 };
 
@@ -60,9 +60,10 @@ class DiskKvStore final : public KvStore {
   void read(Held& held);
   std::shared_ptr<Held> begin(const KvKey& key, int64_t bytes);
   void taken(Held& held);
+  double speed() const;
   bool pays(int64_t bytes, double seconds);
   void make_space(int64_t bytes);
-  void limit_folder(int64_t added);
+  void limit_folder(int64_t added, std::string& trouble);
   void note_damage(const std::string& path, const std::string& trouble);
 
   KvFolder folder_;
@@ -82,7 +83,8 @@ class DiskKvStore final : public KvStore {
   int64_t write_bytes_ = 0;  ///< that wait to be written, or are being written
   bool writing_ = true;      ///< false once the disk refused
   int64_t folder_bytes_ = 0;
-  int64_t refused_ = 0;  ///< fetches in a row that would not have paid
+  double known_speed_ = 0;   ///< of the disk, by an earlier process; 0: not known
+  int64_t tried_bytes_ = 0;  ///< read to find out how quick the disk is
   KvStoreUse use_;
   std::vector<std::string> notices_;
   std::vector<std::jthread> threads_;

@@ -1,6 +1,8 @@
 #include "io/kv_store/kv_folder.h"
 
 #include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMarker = "sheaf-kv-store";
+constexpr const char* kSpeed = "speed";
 constexpr std::string_view kVersion = "1\n";
 constexpr auto kAbandoned = std::chrono::hours(1);  // for so long no file is being written
 
@@ -90,9 +93,10 @@ std::string KvFolder::file(const KvKey& key) const {
   return fmt::format("{}/{}/{}.kv", path_, text.substr(0, 2), text);
 }
 
-void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) {
+void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) const {
   const std::string path = file(head.key);
-  const std::string staged = fmt::format("{}.{}.{}.part", path, ::getpid(), ++added_);
+  static std::atomic<int64_t> number = 0;
+  const std::string staged = fmt::format("{}.{}.{}.part", path, ::getpid(), ++number);
   FileLayer& files = real_files();
   files.make_folder(fs::path(path).parent_path().string());
   try {
@@ -103,6 +107,17 @@ void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) {
     fs::remove(staged, ignored);
     throw;
   }
+}
+
+double KvFolder::speed() const {
+  const std::string text = read_whole(path_ + "/" + kSpeed, 64).value_or("");
+  double speed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
+  return error == std::errc() && speed > 0 && speed < 1e13 ? speed : 0;
+}
+
+void KvFolder::save_speed(double bytes_per_second) const {
+  write_whole(real_files(), path_, kSpeed, fmt::format("{:.0f}\n", bytes_per_second));
 }
 
 void KvFolder::touch(const std::string& file) const {

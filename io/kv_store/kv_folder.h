@@ -30,7 +30,10 @@ class KvFolder {
   const std::string& path() const { return path_; }
   std::string file(const KvKey& key) const;
   /// Fails as FileLayer does.
-  void add(const KvFileHead& head, std::span<const std::byte> bytes);
+  void add(const KvFileHead& head, std::span<const std::byte> bytes) const;
+  /// Bytes a second that an earlier process read here, all its readers together; 0: not known.
+  double speed() const;
+  void save_speed(double bytes_per_second) const;
   /// Counts as used now; what fails is of no matter.
   void touch(const std::string& file) const;
 
@@ -45,7 +48,6 @@ class KvFolder {
   explicit KvFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  int64_t added_ = 0;  ///< files, by this process
 };
 
 }  // namespace sheaf

@@ -206,21 +206,30 @@ TEST_F(KvStoreTest, WhatIsExpectedIsReadAhead) {
 
 TEST_F(KvStoreTest, ReadingThatTakesLongerThanComputingIsLeft) {
   constexpr int64_t size = 8 << 20;
-  for (TokenId number = 0; number < 10; ++number) keep(*open(), number, size);
-  const auto store = open({.memory_bytes = 1});
-  for (TokenId number = 0; number < 10; ++number)
-    EXPECT_TRUE(has(*store, number, size)) << "nothing is known yet";
-  const auto fetched = [&](TokenId number, double seconds) {
-    const auto fetch = store->fetch(key_of(*store, number), size, 3, seconds);
+  for (TokenId number = 0; number < 40; ++number) keep(*open(), number, size);
+  const auto fetched = [&](DiskKvStore& store, TokenId number, double seconds) {
+    const auto fetch = store.fetch(key_of(store, number), size, 3, seconds);
     if (fetch) fetch->wait();
     return fetch != nullptr;
   };
-  EXPECT_TRUE(fetched(0, 1000));
-  EXPECT_FALSE(fetched(1, 1e-9));
-  EXPECT_EQ(store->use().dearer_tokens, 3);
-  TokenId number = 1;
-  for (int i = 1; i < 4 * 64; ++i) number += fetched(number, 1e-9);
-  EXPECT_EQ(number, 5) << "now and then it is tried again";
+  {
+    const auto store = open({.memory_bytes = 1});
+    TokenId number = 0;
+    while (fetched(*store, number, 1e-9)) ++number;
+    EXPECT_EQ(number, 32) << "so much is read to know how quick the disk is";
+    EXPECT_FALSE(fetched(*store, number, 1e-9));
+    EXPECT_EQ(store->use().dearer_tokens, 6);
+    EXPECT_TRUE(fetched(*store, number, 1000));
+    EXPECT_TRUE(fetched(*store, 39, 0)) << "what computing takes is not known";
+  }
+  const double speed = KvFolder::open(path()).speed();
+  EXPECT_GT(speed, 1e6);
+  const auto store = open({.memory_bytes = 1});
+  TokenId number = 0;
+  while (fetched(*store, number, 1e-9)) ++number;
+  EXPECT_EQ(number, 8) << "it was known from last time";
+  EXPECT_FALSE(fetched(*store, 20, 0.001 * static_cast<double>(size) / speed));
+  EXPECT_TRUE(fetched(*store, 20, 1000 * static_cast<double>(size) / speed));
 }
 
 TEST_F(KvStoreTest, ADiskThatRefusesEndsOnlyTheKeeping) {
