@@ -12,7 +12,8 @@
 namespace sheaf {
 namespace {
 
-constexpr int32_t kFewestRows = 16;  // a step that small must fit
+constexpr int32_t kFewestRows = 16;    // a step that small must fit
+constexpr double kGuessWeight = 0.15;  // of the last guess among those of an answer
 
 /// Whether the answer began as null does, as far as both go.
 bool follows_null(const Tokens& null, const Tokens& answer) {
@@ -354,19 +355,23 @@ int64_t Engine::admit(const Source& next) {
 /// Proposes tokens where the step has room for them besides what is known.
 void Engine::guess_answers() {
   const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
-  if (room <= 0) return;
-  std::vector<Guess*> guesses;
+  if (room <= 0 || waiting_prompts_ == 0) return;
+  std::vector<OpenAnswer> open;
+  int32_t group = 0;
   for (Flight& flight : flights_) {
-    if (!flight.guessed) continue;
-    for (size_t slot = 0; slot < flight.slots.size(); ++slot) {
+    if (pending_) ++group;
+    const std::vector<Slot>& slots = flight.stack.slots;
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
       SlotState& state = flight.slots[slot];
-      const std::vector<Slot>& slots = flight.stack.slots;
-      if (!state.waiting || slots[slot].option > 0 || options_end(slots, slot) > slot + 1) continue;
+      if (state.closed) continue;
+      open.push_back({nullptr, state.guessable, group});
+      const bool option = slots[slot].option > 0 || options_end(slots, slot) > slot + 1;
+      if (!state.waiting || !flight.guessed || option) continue;
       state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
-      guesses.push_back(&state.guess);
+      open.back().guess = &state.guess;
     }
   }
-  speculator_->share_out(guesses, waiting_prompts_,
+  speculator_->share_out(open, waiting_prompts_,
                          prompt_share(backend_.config()) * static_cast<double>(backlog_),
                          static_cast<int32_t>(room));
 }
@@ -504,11 +509,11 @@ size_t Engine::take(Wanted wanted, std::span<const Picked> picked) {
       waiting_prompts_ -= asked.prompts();
     }
     take_token(wanted, picked[i]);
-    if (i < guess.tokens.size()) {
-      const bool right = picked[i].token == guess.tokens[i];
-      speculator_->count_guess(guess.kinds[i], right);
-      if (state.closed || !right) break;
-    }
+    const bool guessed = i < guess.tokens.size();
+    const bool right = guessed && picked[i].token == guess.tokens[i];
+    state.guessable += kGuessWeight * ((right ? 1 : 0) - state.guessable);
+    if (guessed) speculator_->count_guess(guess.kinds[i], right);
+    if (state.closed || !right) break;
   }
   if (state.closed && speculator_) speculator_->remember(flight.stack, asked, state.answer.tokens);
   close_rivals(flight, wanted.slot);

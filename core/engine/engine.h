@@ -102,8 +102,9 @@ class Engine {
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;
-    float contrast = 0;  ///< with experts: as the slot says, once it was found the one found
-    Guess guess = {};    ///< of what follows its last token
+    float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
+    Guess guess = {};      ///< of what follows its last token
+    double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
   };
   /// A stack being decoded.
   struct Flight {

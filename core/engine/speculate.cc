@@ -1,7 +1,8 @@
 #include "core/engine/speculate.h"
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
+#include <map>
 
 namespace sheaf {
 namespace {
@@ -11,7 +12,7 @@ constexpr size_t kLongestKept = 512;  // tokens of one
 constexpr double kForget = 256;       // guesses of a kind after which older ones count half
 constexpr double kFewestTokens = 4;   // of an answer that is worth remembering
 constexpr double kLeastChance = 0.05;
-constexpr double kLeastGain = 1.03;  // times the tokens a second without proposals
+constexpr double kLeastGain = 1.05;  // times the tokens a second without proposals
 
 }  // namespace
 
@@ -20,7 +21,7 @@ Speculator::Speculator(const Speculation& options, const StopRules& rules)
   // Until it is known: the longer the match, the better.
   for (int32_t kind = 1; kind < kKinds; ++kind) {
     const double length = (kind - 1) % kLongest + 1;
-    rates_[static_cast<size_t>(kind)] = {4 * length / (length + 1.5), 4};
+    rates_[static_cast<size_t>(kind)] = {8 * length * length / (length * length + 8), 8};
   }
   rates_[0] = {1, 1};
 }
@@ -116,32 +117,57 @@ Guess Speculator::guess(const Stack& stack, const Slot& slot, const Tokens& answ
   return guess;
 }
 
-void Speculator::share_out(std::span<Guess* const> guesses, int32_t answers, double prompt_load,
+/// What a token fewer to decode saves, beside what a token costs on average in such a step. Most of a small
+/// step's time is not that of its tokens: it is saved only where an answer that others wait for ends sooner,
+/// and answers that are easily guessed are seldom the last.
+std::vector<double> Speculator::worth_of_tokens(std::span<const OpenAnswer> open, int32_t answers) const {
+  const double all = cost_.seconds(answers), further = std::max(4, answers);
+  const double own = std::max(0.0, cost_.seconds(answers + further) - all) / further;  // of a token
+  const double step = std::max(0.0, all - own * answers);
+  const auto last = [](const OpenAnswer& answer) {
+    const double pace = 1 / (1 - 0.9 * answer.guessable);
+    return 1 / (pace * pace);
+  };
+  std::map<int32_t, double> groups;
+  for (const OpenAnswer& answer : open) groups[answer.group] += last(answer);
+  std::vector<double> worth;
+  for (const OpenAnswer& answer : open) {
+    const double share = last(answer) / groups[answer.group] / static_cast<double>(groups.size());
+    worth.push_back((own + step * share) * answers / all);
+  }
+  return worth;
+}
+
+void Speculator::share_out(std::span<const OpenAnswer> open, int32_t answers, double prompt_load,
                            int32_t room) const {
+  if (options_.sparing && !cost_.known()) return;
+  const std::vector<double> worth =
+      options_.sparing ? worth_of_tokens(open, answers) : std::vector<double>(open.size(), 1);
   struct Candidate {
-    double chance;  ///< that it and all before it are right
+    double gain;  ///< the chance that it and all before it are right × what it is worth
     Guess* guess;
   };
   std::vector<Candidate> candidates;
-  for (Guess* guess : guesses) {
+  for (size_t i = 0; i < open.size(); ++i) {
+    if (!open[i].guess) continue;
     double all = 1;
-    for (const int32_t kind : guess->kinds) {
+    for (const int32_t kind : open[i].guess->kinds) {
       all *= chance(kind);
       if (options_.sparing && all < kLeastChance) break;
-      candidates.push_back({all, guess});
+      candidates.push_back({all * worth[i], open[i].guess});
     }
   }
-  std::ranges::stable_sort(candidates, std::greater(), &Candidate::chance);
+  std::ranges::stable_sort(candidates, std::greater(), &Candidate::gain);
   if (std::ssize(candidates) > room) candidates.resize(static_cast<size_t>(std::max(0, room)));
   size_t best = candidates.size();
   if (options_.sparing) {
     best = 0;
     // The prompts' tokens are computed in any case: what counts is what the proposals add to the step.
-    const double alone = cost_.seconds(answers), all = cost_.seconds(answers + prompt_load);
+    const double alone = cost_.seconds(answers), with_prompts = cost_.seconds(answers + prompt_load);
     double tokens = answers, most = kLeastGain * answers / alone;
-    for (size_t i = 0; cost_.known() && i < candidates.size(); ++i) {
-      tokens += candidates[i].chance;
-      const double more = cost_.seconds(answers + prompt_load + static_cast<double>(i + 1)) - all;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      tokens += candidates[i].gain;
+      const double more = cost_.seconds(answers + prompt_load + static_cast<double>(i + 1)) - with_prompts;
       const double rate = tokens / (alone + std::max(0.0, more));
       if (rate <= most) continue;
       most = rate;

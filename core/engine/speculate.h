@@ -26,6 +26,13 @@ struct Guess {
   int32_t proposed = 0;        ///< the first ones, which are tokens of the step
 };
 
+/// An answer that is being decoded, for the choice of what to propose.
+struct OpenAnswer {
+  Guess* guess;      ///< null: it has none in this step
+  double guessable;  ///< the share of its latest tokens that were guessed rightly
+  int32_t group;     ///< answers that are waited for together: a prompt's, or all where no prompt waits
+};
+
 /// Guesses the next tokens of answers, and knows how often it was right and what steps take.
 class Speculator {
  public:
@@ -33,9 +40,9 @@ class Speculator {
 
   /// What is likely to follow `answer`, where decoding stands at `node` of the allowed answers.
   Guess guess(const Stack& stack, const Slot& slot, const Tokens& answer, AllowedAnswers::Node node);
-  /// Decides how much of the guesses is proposed. The step computes `answers` tokens of answers and `prompts`
-  /// of prompts, a load of `prompt_load`, and has room for `room` more.
-  void share_out(std::span<Guess* const> guesses, int32_t answers, double prompt_load, int32_t room) const;
+  /// Decides how much of the guesses is proposed. The step computes a token of each of `answers` answers, and
+  /// of prompts a load of `prompt_load`; it has room for `room` tokens more.
+  void share_out(std::span<const OpenAnswer> open, int32_t answers, double prompt_load, int32_t room) const;
 
   /// The next token of an answer turned out to be `right` or not.
   void count_guess(int32_t kind, bool right);
@@ -60,6 +67,7 @@ class Speculator {
 
   Match find(const Stack& stack, const Slot& slot) const;
   static void look(std::span<const TokenId> text, std::span<const TokenId> tail, bool earlier, Match& best);
+  std::vector<double> worth_of_tokens(std::span<const OpenAnswer> open, int32_t answers) const;
   bool ends(const Slot& slot, std::span<const TokenId> answer) const;
   double chance(int32_t kind) const;
 

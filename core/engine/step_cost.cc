@@ -41,7 +41,14 @@ const StepCost::Seen* StepCost::nearest(double load, bool above) const {
 double StepCost::seconds(double load) const {
   const Seen *below = nearest(load, false), *above = nearest(load, true);
   if (!below && !above) return 0;
-  if (!below) return above->seconds;
+  if (!below) {
+    // As steep as further up, but no steeper than in proportion.
+    const double own = above->seconds / above->load;
+    const Seen* next = nearest(std::nextafter(above->load, HUGE_VAL), true);
+    const double slope =
+        next ? std::clamp((next->seconds - above->seconds) / (next->load - above->load), 0.0, own) : own;
+    return above->seconds - slope * (above->load - load);
+  }
   if (!above) return below->seconds * std::max(1.0, load / std::max(1.0, below->load));
   if (above->load <= below->load) return above->seconds;
   const double share = (load - below->load) / (above->load - below->load);

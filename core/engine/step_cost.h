@@ -9,8 +9,8 @@ namespace sheaf {
 class StepCost {
  public:
   void count(double load, double seconds);
-  /// What a step would take. Between loads that were seen, a straight line: where time grows ever faster with
-  /// the load, as it does, that is too much rather than too little.
+  /// What a step would take. Between loads that were seen and below them, a straight line: time grows faster
+  /// with the load the larger it is, so that what more tokens add is rather guessed too high than too low.
   double seconds(double load) const;
   bool known() const { return steps_ > 0; }
 

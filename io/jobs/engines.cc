@@ -7,7 +7,7 @@
 
 namespace sheaf {
 
-Engines::Engines(Workbench& bench, bool predict, const Replace& replace) {
+Engines::Engines(Workbench& bench, bool predict, const Replace& replace, bool speculate) {
   for (std::unique_ptr<Backend>& backend : bench.backends())
     all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
   for (size_t i = 0; i < all_.size(); ++i) {
@@ -16,8 +16,9 @@ Engines::Engines(Workbench& bench, bool predict, const Replace& replace) {
     if (predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16);
     if (one.device) one.predicted.emplace(*one.backend, *one.device);
-    one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(),
-                       bench.engine_options(*one.backend, i));
+    EngineOptions options = bench.engine_options(*one.backend, i);
+    if (!speculate) options.speculation = {};
+    one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(), options);
   }
 }
 

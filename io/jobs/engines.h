@@ -18,8 +18,9 @@ class Engines {
  public:
   using Replace = std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)>;
 
-  /// `predict`: look for calibrations. `replace`: what is to compute in place of a backend.
-  Engines(Workbench& bench, bool predict, const Replace& replace = {});
+  /// `predict`: look for calibrations. `replace`: what is to compute in place of a backend. `speculate`: as
+  /// the job says, or not at all.
+  Engines(Workbench& bench, bool predict, const Replace& replace = {}, bool speculate = true);
 
   size_t size() const { return all_.size(); }
   std::vector<Engine*> pointers();

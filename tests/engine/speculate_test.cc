@@ -188,9 +188,9 @@ class Sharing : public Guessing {
   /// Tokens proposed for each of `answers` answers that go on with 4 tokens after 8 equal ones.
   int32_t proposed(int32_t answers, double prompt_load = 0, int32_t room = 100) {
     std::vector<Guess> guesses(static_cast<size_t>(answers), {{1, 2, 3, 4}, {8, 8, 8, 8}});
-    std::vector<Guess*> pointers;
-    for (Guess& each : guesses) pointers.push_back(&each);
-    speculator.share_out(pointers, answers, prompt_load, room);
+    std::vector<OpenAnswer> open;
+    for (Guess& each : guesses) open.push_back({&each, 0, 0});
+    speculator.share_out(open, answers, prompt_load, room);
     int32_t sum = 0;
     for (const Guess& each : guesses) sum += each.proposed;
     return sum;
@@ -223,12 +223,30 @@ TEST_F(Sharing, ProposesNothingThatIsAlwaysWrong) {
   EXPECT_GT(proposed(1), 0);
 }
 
+TEST_F(Sharing, AnAnswerThatEndsEarlyAnywaySavesLittle) {
+  for (const int load : {1, 2, 4, 8, 16, 64}) speculator.count_step(load, 0.009 + 0.0023 * load);
+  Guess guess{{1, 2, 3, 4}, {8, 8, 8, 8}};
+  std::vector<OpenAnswer> open(8, {nullptr, 0, 0});
+  open[0] = {&guess, 0.95, 0};
+  speculator.share_out(open, 8, 0, 100);
+  EXPECT_EQ(guess.proposed, 0) << "the others take their steps";
+  // Where prompts wait, its place is taken by the next.
+  for (int32_t i = 0; i < 8; ++i) open[static_cast<size_t>(i)].group = i;
+  for (int i = 0; i < 50; ++i) speculator.count_guess(8, true);
+  speculator.share_out(open, 8, 0, 100);
+  EXPECT_GT(guess.proposed, 0);
+}
+
 TEST(StepCost, ReadsBetweenWhatItSaw) {
   StepCost cost;
   EXPECT_FALSE(cost.known());
   cost.count(2, 0.1);
-  EXPECT_DOUBLE_EQ(cost.seconds(1), 0.1);
-  EXPECT_DOUBLE_EQ(cost.seconds(4), 0.2) << "in proportion, where nothing larger was seen";
+  EXPECT_DOUBLE_EQ(cost.seconds(1), 0.05) << "in proportion, where nothing else was seen";
+  EXPECT_DOUBLE_EQ(cost.seconds(4), 0.2);
+  cost.count(10, 0.18);
+  EXPECT_DOUBLE_EQ(cost.seconds(1), 0.09) << "as steep as between 2 and 10";
+  cost = {};
+  cost.count(2, 0.1);
   cost.count(10, 0.5);
   EXPECT_DOUBLE_EQ(cost.seconds(6), 0.3);
   EXPECT_DOUBLE_EQ(cost.seconds(10), 0.5);
