@@ -164,10 +164,9 @@ std::string report_text(const ordered_json& report) {
                   whole("/tokens/one_prompt_per_question"),
                   ratio(number("/tokens/one_prompt_per_question"), number("/tokens/computed")));
   if (const ordered_json& tokens = report.at("tokens"); tokens.contains("proposed"))
-    text += fmt::format(
-        "  guessed  {} tokens proposed, {} accepted ({:.1f} %): so many steps of an answer fewer\n",
-        whole("/tokens/proposed"), whole("/tokens/accepted"),
-        100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
+    text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)\n", whole("/tokens/proposed"),
+                        whole("/tokens/accepted"),
+                        100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "
       "{:.0f} "
