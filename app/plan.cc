@@ -65,6 +65,7 @@ int plan(const PlanOptions& options) {
   CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
   EngineOptions engine_options = bench.engine_options(backend);
   engine_options.assumed_tokens = options.answer_tokens;
+  engine_options.speculation = {};  // what a model would accept is not known
   const StopRules rules(bench.model().config.vocab, {});
   Engine engine(backend, rules, engine_options);
 

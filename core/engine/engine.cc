@@ -7,12 +7,14 @@
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/engine/options.h"
+#include "core/model/work.h"
 
 namespace sheaf {
 namespace {
 
 constexpr int64_t kMeasuredSteps = 4;  // after which the time of a token is known
 constexpr int32_t kFewestRows = 16;    // a step that small must fit
+constexpr double kGuessWeight = 0.15;  // of the last guess among those of an answer
 
 /// Whether the answer began as null does, as far as both go.
 bool follows_null(const Tokens& null, const Tokens& answer) {
@@ -61,6 +63,22 @@ int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
   }
 }
 
+/// Whether the answers may be guessed. Those that see each other while they are decoded, or are dropped once
+/// another option is likelier, go on together; experts pick together.
+bool may_guess(const Stack& stack) {
+  const auto alone = [](const Slot& slot) { return slot.prompts() == 1 && slot.option == 0; };
+  const auto abreast = [](const Segment& segment) {
+    return std::ranges::any_of(segment.sees, &Sight::abreast);
+  };
+  return std::ranges::any_of(stack.slots, alone) && std::ranges::none_of(stack.segments, abreast);
+}
+
+/// What a prompt's token costs beside one whose next token is picked.
+double prompt_share(const ModelConfig& config) {
+  const Work token{1, 0, 1};
+  return layer_flops(token, config) / gemm_flops(token, config);
+}
+
 constexpr int32_t kFirstSteps = 8;  // whose tokens a pool holds that may grow
 
 /// The pages to begin with.
@@ -85,6 +103,8 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   answers += other.answers;
   answer_tokens += other.answer_tokens;
   alone_tokens += other.alone_tokens;
+  proposed_tokens += other.proposed_tokens;
+  accepted_tokens += other.accepted_tokens;
   peak_pages += other.peak_pages;
   split_steps += other.split_steps;
   step_seconds += other.step_seconds;
@@ -105,7 +125,9 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       residents_(pool_, options_.whole_pages),
       stored_(options.store, backend, options.page_size),
       builder_(options.page_size),
-      steps_(static_cast<size_t>(backend.steps_at_once())) {}
+      steps_(static_cast<size_t>(backend.steps_at_once())) {
+  if (options.speculation.lookup) speculator_.emplace(options.speculation, rules);
+}
 
 bool Engine::fits(const Stack& stack) const {
   // Shared segments that happen to be resident now may be gone when it is admitted, so all of it is counted.
@@ -161,6 +183,7 @@ void Engine::start_step(const Sink& done) {
   step.wanted.clear();
   step.complete.clear();
   builder_.begin(step.batch);
+  if (speculator_) guess_answers();
   add_decode_tokens(step);
   step.batch.decode_tokens = step.batch.rows();
   add_prefill_tokens(step);
@@ -170,6 +193,7 @@ void Engine::start_step(const Sink& done) {
     return in_flight_ > 0 ? finish_step(done) : wait_for_store();
   }
   step.picked.resize(step.batch.picks.size());
+  step.started = std::chrono::steady_clock::now();
   try {
     call_backend([&] { backend_.start(step.batch, step.picked); });
     ++in_flight_;
@@ -214,6 +238,12 @@ void Engine::finish_step(const Sink& done) {
     backend_.finish();
   });
   oldest_ = (oldest_ + 1) % steps_.size();
+  if (speculator_) {
+    const auto seconds = left_backend_ - std::max(step.started, std::exchange(last_finished_, left_backend_));
+    const auto picks = static_cast<double>(step.batch.picks.size());
+    speculator_->count_step(picks + prompt_share(backend_.config()) * (step.batch.rows() - picks),
+                            std::chrono::duration<double>(seconds).count());
+  }
   apply(step, done);
 }
 
@@ -221,9 +251,8 @@ void Engine::apply(const Step& step, const Sink& done) {
   ++stats_.steps;
   size_t pick = 0;
   for (const Wanted& wanted : step.wanted) {
-    const int32_t experts = step.batch.picks[pick].experts;
-    take(wanted, step.picked[pick]);
-    pick += 1 + static_cast<size_t>(experts);
+    const auto experts = static_cast<size_t>(step.batch.picks[pick].experts);
+    pick += experts + take(wanted, std::span(step.picked).subspan(pick));
   }
   for (const auto& [role, resident] : step.complete) {
     stored_.keep(role, resident);
@@ -326,6 +355,7 @@ int64_t Engine::admit(const Source& next) {
     flight.prompted.resize(flight.stack.segments.size());
     flight.slots.resize(flight.stack.slots.size());
     flight.open_slots = static_cast<int32_t>(flight.slots.size());
+    flight.guessed = speculator_ && may_guess(flight.stack);
     open_prompts_ += prompts;
     for (int32_t slot = 0; slot < flight.open_slots; ++slot) {
       const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
@@ -336,6 +366,7 @@ int64_t Engine::admit(const Source& next) {
     }
     backlog += flight.stack.prompt_tokens() - look_up(flight);
   }
+  backlog_ = backlog;
   return backlog + waiting_prompts_;
 }
 
@@ -374,6 +405,30 @@ void Engine::wait_for_store() {
       if (const auto& fetch = flight.residents[flight.next_segment]->fetch) return fetch->wait();
 }
 
+/// Proposes tokens where the step has room for them besides what is known.
+void Engine::guess_answers() {
+  const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
+  if (room <= 0 || waiting_prompts_ == 0) return;
+  std::vector<OpenAnswer> open;
+  int32_t group = 0;
+  for (Flight& flight : flights_) {
+    if (pending_) ++group;
+    const std::vector<Slot>& slots = flight.stack.slots;
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
+      SlotState& state = flight.slots[slot];
+      if (state.closed) continue;
+      open.push_back({nullptr, state.guessable, group});
+      const bool option = slots[slot].option > 0 || options_end(slots, slot) > slot + 1;
+      if (!state.waiting || !flight.guessed || option) continue;
+      state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
+      open.back().guess = &state.guess;
+    }
+  }
+  speculator_->share_out(open, waiting_prompts_,
+                         prompt_share(backend_.config()) * static_cast<double>(backlog_),
+                         static_cast<int32_t>(room));
+}
+
 void Engine::add_decode_tokens(Step& step) {
   for (Flight& flight : flights_) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
@@ -381,14 +436,17 @@ void Engine::add_decode_tokens(Step& step) {
       if (!state.waiting) continue;
       const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
       const int32_t prompts = asked.prompts();
-      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts) return;
+      const int32_t proposed = state.guess.proposed;
+      if (step.batch.rows() > 0 && step.batch.rows() > row_limit_ - prompts - proposed) return;
+      fed_.assign(1, state.answer.tokens.back());
+      fed_.insert(fed_.end(), state.guess.tokens.begin(), state.guess.tokens.begin() + proposed);
       for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
-        add_rows(flight, segment, flight.residents[static_cast<size_t>(segment)]->keys,
-                 std::span(&state.answer.tokens.back(), 1));
+        add_rows(flight, segment, flight.residents[static_cast<size_t>(segment)]->keys, fed_);
       want(step, flight, slot);
       state.waiting = false;
       waiting_prompts_ -= prompts;
-      stats_.decode_tokens += prompts;
+      stats_.decode_tokens += prompts + proposed;
+      stats_.proposed_tokens += proposed;
     }
   }
 }
@@ -444,15 +502,15 @@ void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<con
   builder_.add(flight.stack.segments[static_cast<size_t>(id)], own, flight.residents, first, tokens);
 }
 
-void Engine::want(Step& step, Flight& flight, int32_t slot) {
-  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-  const SlotState& state = flight.slots[static_cast<size_t>(slot)];
+/// The pick of the token after `answer`, which ends in `row`.
+void Engine::add_pick(Step& step, const Slot& asked, const Tokens& answer, AllowedAnswers::Node node,
+                      int32_t row, float contrast) const {
   const Decoding* own = asked.decoding.get();
-  Pick pick{step.batch.rows() - asked.prompts(), own ? own->temperature : options_.temperature,
-            own ? own->top_k : options_.top_k, own ? own->top_p : options_.top_p};
-  pick.uniform = uniform(own ? own->seed : options_.seed, asked.stream, state.answer.tokens.size());
+  Pick pick{row, own ? own->temperature : options_.temperature, own ? own->top_k : options_.top_k,
+            own ? own->top_p : options_.top_p};
+  pick.uniform = uniform(own ? own->seed : options_.seed, asked.stream, answer.size());
   if (asked.allowed) {
-    const auto allowed = asked.allowed->allowed(state.node);
+    const auto allowed = asked.allowed->allowed(node);
     pick.first_allowed = static_cast<int32_t>(step.batch.allowed.size());
     pick.allowed_count = static_cast<int32_t>(allowed.size());
     step.batch.allowed.insert(step.batch.allowed.end(), allowed.begin(), allowed.end());
@@ -460,27 +518,69 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
   // One way on has no rivals.
   if (asked.watch && pick.allowed_count != 1) {
     pick.rivals = true;
-    pick.watch = next_of_null(asked, state.answer.tokens,
+    pick.watch = next_of_null(asked, answer,
                               std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
     pick.bias = asked.watch->bias;
   }
   pick.experts = asked.prompts() - 1;
-  pick.contrast = state.contrast;
+  pick.contrast = contrast;
   pick.aggregate = asked.aggregate;
   step.batch.picks.push_back(pick);
-  for (const float prior : asked.expert_priors)
-    step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
-  step.wanted.push_back({&flight, slot});
-  flight.slots[static_cast<size_t>(slot)].wanted = true;
 }
 
-void Engine::take(Wanted wanted, Picked picked) {
+void Engine::want(Step& step, Flight& flight, int32_t slot) {
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+  SlotState& state = flight.slots[static_cast<size_t>(slot)];
+  Tokens& answer = state.answer.tokens;
+  const size_t known = answer.size();
+  AllowedAnswers::Node node = state.node;
+  int32_t row = step.batch.rows() - asked.prompts() - state.guess.proposed;
+  add_pick(step, asked, answer, node, row, state.contrast);
+  for (const float prior : asked.expert_priors)
+    step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
+  for (int32_t i = 0; i < state.guess.proposed; ++i) {
+    answer.push_back(state.guess.tokens[static_cast<size_t>(i)]);
+    if (asked.allowed) node = asked.allowed->advance(node, answer.back());
+    add_pick(step, asked, answer, node, ++row, state.contrast);
+  }
+  answer.resize(known);
+  step.wanted.push_back({&flight, slot});
+  state.wanted = true;
+}
+
+/// Takes the first of the picks, and the next as long as it follows a token that was rightly proposed.
+/// Returns how many picks are the slot's.
+size_t Engine::take(Wanted wanted, std::span<const Picked> picked) {
   Flight& flight = *wanted.flight;
   SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
+  const Guess guess = std::exchange(state.guess, {});
+  const auto proposed = static_cast<size_t>(guess.proposed);
   state.wanted = false;
-  if (state.closed) return finish_answer(flight, wanted.slot);
-  take_token(wanted, picked);
+  if (state.closed) {
+    finish_answer(flight, wanted.slot);
+    return 1 + proposed;
+  }
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(wanted.slot)];
+  // What was proposed wrongly is computed over: the resident ends where the answer does.
+  int32_t& keys = flight.residents[static_cast<size_t>(asked.answer)]->keys;
+  keys -= guess.proposed;
+  for (size_t i = 0; i <= proposed; ++i) {
+    if (i > 0) {
+      ++keys;
+      ++stats_.accepted_tokens;
+      state.waiting = false;
+      waiting_prompts_ -= asked.prompts();
+    }
+    take_token(wanted, picked[i]);
+    const bool guessed = i < guess.tokens.size();
+    const bool right = guessed && picked[i].token == guess.tokens[i];
+    state.guessable += kGuessWeight * ((right ? 1 : 0) - state.guessable);
+    if (guessed) speculator_->count_guess(guess.kinds[i], right);
+    if (state.closed || !right) break;
+  }
+  if (state.closed && speculator_) speculator_->remember(flight.stack, asked, state.answer.tokens);
   close_rivals(flight, wanted.slot);
+  return 1 + proposed;
 }
 
 void Engine::take_token(Wanted wanted, Picked picked) {

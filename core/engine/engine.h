@@ -12,6 +12,7 @@
 #include "core/engine/backend.h"
 #include "core/engine/batch_builder.h"
 #include "core/engine/residents.h"
+#include "core/engine/speculate.h"
 #include "core/engine/step_batch.h"
 #include "core/engine/stop_rules.h"
 #include "core/engine/stored_keys.h"
@@ -46,8 +47,9 @@ struct EngineOptions {
   uint64_t seed = 0;
   int32_t assumed_tokens =
       0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
-  KvStore* store = nullptr;                        ///< of keys and values, that outlives the engine
-  double seconds_per_token = 0;                    ///< that computing one takes, 0: as the engine finds
+  KvStore* store = nullptr;      ///< of keys and values, that outlives the engine
+  double seconds_per_token = 0;  ///< that computing one takes, 0: as the engine finds
+  Speculation speculation = {};
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
 };
 
@@ -58,7 +60,9 @@ struct EngineStats {
   int64_t read_tokens = 0;  ///< of prompts, from the store; they are in no other count
   int64_t answers = 0;
   int64_t answer_tokens = 0;
-  int64_t alone_tokens = 0;  ///< rows that one prompt per question would have computed
+  int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
+  int64_t proposed_tokens = 0;  ///< of decode_tokens, those that were guessed
+  int64_t accepted_tokens = 0;  ///< of them, those that are in answers
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
@@ -106,7 +110,9 @@ class Engine {
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;
-    float contrast = 0;  ///< with experts: as the slot says, once it was found the one found
+    float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
+    Guess guess = {};      ///< of what follows its last token
+    double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
   };
   /// A stack being decoded.
   struct Flight {
@@ -119,6 +125,7 @@ class Engine {
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
     int64_t last_step = 0;  ///< that has rows of it, counted from 1
+    bool guessed = false;   ///< whether its answers may be guessed
   };
   struct Wanted {
     Flight* flight;
@@ -130,6 +137,7 @@ class Engine {
     std::vector<Wanted> wanted;  ///< whose next token each pick is, experts not counted
     std::vector<Picked> picked;
     std::vector<std::pair<Role, Resident*>> complete;  ///< by its rows, to be kept in the store
+    std::chrono::steady_clock::time_point started;
   };
 
   /// Returns how many rows a step planned now could hold, were it large enough.
@@ -146,6 +154,7 @@ class Engine {
   template <class Call>
   double call_backend(Call&& call);
 
+  void guess_answers();
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);
   void take_stored(Resident* resident, int32_t keys);
@@ -153,7 +162,9 @@ class Engine {
   void add_experts(Step& step, Flight& flight, int32_t slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);
-  void take(Wanted wanted, Picked picked);
+  void add_pick(Step& step, const Slot& asked, const Tokens& answer, AllowedAnswers::Node node, int32_t row,
+                float contrast) const;
+  size_t take(Wanted wanted, std::span<const Picked> picked);
   void take_token(Wanted wanted, Picked picked);
   void retire(const Sink& done);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
@@ -176,13 +187,17 @@ class Engine {
   bool short_of_pages_ = false;  ///< the next stack waits for the pool to grow
   int32_t open_prompts_ = 0;     ///< of open slots
   int32_t waiting_prompts_ = 0;  ///< of waiting slots
+  int64_t backlog_ = 0;          ///< tokens of prompts that the next step could compute
 
+  std::optional<Speculator> speculator_;
+  Tokens fed_;  ///< to an answer in the step that is planned
   BatchBuilder builder_;
   int32_t row_limit_ = INT32_MAX;  ///< rows that a step's memory holds, as far as is known
   std::vector<Step> steps_;        ///< a ring, as many as the backend takes at once
   size_t oldest_ = 0;              ///< of those in flight
   size_t in_flight_ = 0;
   std::chrono::steady_clock::time_point left_backend_;
+  std::chrono::steady_clock::time_point last_finished_;  ///< a step
 };
 
 }  // namespace sheaf

@@ -9,6 +9,11 @@
 
 namespace sheaf {
 
+/// What is proposed for the next tokens of answers.
+struct Speculate {
+  bool lookup = false;  ///< what followed, in the text that an answer sees, the tokens it ends with
+};
+
 /// A job as its YAML file describes it. The defaults here are the only place where a default lives.
 /// Paths are as the program opens them: those of the file are resolved against its folder.
 struct Job {
@@ -96,6 +101,7 @@ struct Job {
     int32_t top_k = 0;
     float top_p = 1;
     uint64_t seed = 0;
+    Speculate speculate = {};
   } method;
 
   struct Engine {

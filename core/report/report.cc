@@ -107,6 +107,10 @@ ordered_json report_json(const Report& r) {
   for (const EngineUse& use : r.engines)
     for (const auto& [stage, seconds] : use.device_seconds)
       device[stage_name(stage)] = device.value(stage_name(stage), 0.0) + seconds;
+  if (r.engine.proposed_tokens > 0) {
+    json["tokens"]["proposed"] = r.engine.proposed_tokens;
+    json["tokens"]["accepted"] = r.engine.accepted_tokens;
+  }
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
   set_rates(json);
@@ -174,6 +178,10 @@ std::string report_text(const ordered_json& report) {
                         more("/kv_store/dearer_tokens", "quicker to compute than to read"),
                         more("/kv_store/unkept_tokens", "not kept"));
   }
+  if (const ordered_json& tokens = report.at("tokens"); tokens.contains("proposed"))
+    text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)\n", whole("/tokens/proposed"),
+                        whole("/tokens/accepted"),
+                        100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "
       "{:.0f} "

@@ -44,6 +44,7 @@ class ReportChecker {
     numbers(report, {"rows_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
     const ordered_json& tokens = object(report, "tokens");
     counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
+    if (tokens.contains("proposed")) counts(tokens, {"proposed", "accepted"});
     if (!is_whole(member(tokens, "saved"))) refuse_at("saved", "not a whole number");
     leave();
     numbers_of(report, "seconds", {"total", "open", "read", "plan", "decode", "write", "other"});

@@ -98,6 +98,10 @@ std::string tokens_html(const ordered_json& report) {
                                   percent(saved, alone), computed > 0 ? alone / computed : 0)
                     : fmt::format("<b>{}</b> more, because every value computes an extra token.</p>\n",
                                   number_text(-saved));
+  if (tokens.contains("proposed"))
+    out += fmt::format("<p>Of the answer tokens, {} were guessed; {} of them ({}) were right.</p>\n",
+                       number_text(number(tokens, "proposed")), number_text(number(tokens, "accepted")),
+                       percent(number(tokens, "accepted"), number(tokens, "proposed")));
   return out +
          soft(fmt::format("Keys and values took at most {} MB.", number_text(number(report, "kv_peak_mb"))));
 }

@@ -150,6 +150,24 @@ void read_cut_values(YamlMap& map, TaskKind kind, CutValues& target) {
   target = CutValues::null;
 }
 
+/// Refuses it where answers are decoded together.
+void read_speculate(YamlMap& map, Job::Method& method) {
+  std::string word = method.speculate.lookup ? "lookup" : "none";
+  map.choice("speculate", word, {"none", "lookup"});
+  method.speculate.lookup = word == "lookup";
+  if (!method.speculate.lookup) return;
+  if (find_method(method.name).wording.fused)
+    refuse(
+        "{}: method.speculate does not work with method.name {}, which picks each token from several "
+        "documents' probabilities; leave it out",
+        map.where("speculate"), method.name);
+  if (method.values == ValueSight::positional)
+    refuse(
+        "{}: method.speculate does not work with method.values positional: values that see each other are "
+        "decoded token by token; leave it out, or set method.values: independent",
+        map.where("speculate"));
+}
+
 void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.choice("name", method.name, method_names());
   read_choice(map, "values", method.values);
@@ -170,6 +188,7 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.integer("top_k", method.top_k, kFromZero);
   map.number("top_p", method.top_p, {0, 1});
   map.integer("seed", method.seed);
+  read_speculate(map, method);
   map.finish();
   if (!(method.top_p > 0))
     refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));

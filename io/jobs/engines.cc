@@ -26,15 +26,15 @@ double seconds_per_token(const DeviceModel& device, const ModelConfig& config, i
 
 }  // namespace
 
-Engines::Engines(Workbench& bench, bool predict, const Replace& replace, Store store) {
+Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
   for (std::unique_ptr<Backend>& backend : bench.backends())
     all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
-  if (store != Store::none && !bench.job().engine.kv_store.path.empty())
-    open_store(bench, store == Store::filled);
+  if (use.store != Use::Store::none && !bench.job().engine.kv_store.path.empty())
+    open_store(bench, use.store == Use::Store::filled);
   for (size_t i = 0; i < all_.size(); ++i) {
     One& one = all_[i];
     const bool fp8 = bench.job().model.dtype == Precision::fp8;
-    if (predict)
+    if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16);
     if (one.device) one.predicted.emplace(*one.backend, *one.device);
     EngineOptions options = bench.engine_options(*one.backend, i);
@@ -43,6 +43,7 @@ Engines::Engines(Workbench& bench, bool predict, const Replace& replace, Store s
     if (one.device)
       options.seconds_per_token =
           seconds_per_token(*one.device, one.backend->config(), options.tokens_per_step);
+    if (!use.speculate) options.speculation = {};
     one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(), options);
   }
 }

@@ -19,12 +19,17 @@ class Engines {
  public:
   using Replace = std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)>;
 
-  /// Of the job's store of keys and values: not used; used, as long as that makes nothing slower; or filled
-  /// with all that is computed.
-  enum class Store : uint8_t { none, used, filled };
+  /// What of the job is used.
+  struct Use {
+    bool predict = false;   ///< calibrations, where there are any
+    bool speculate = true;  ///< as the job says, or not at all
+    /// The job's store of keys and values: not at all; as long as that makes nothing slower; or to be filled
+    /// with all that is computed.
+    enum class Store : uint8_t { none, used, filled } store = Store::none;
+  };
 
-  /// `predict`: look for calibrations. `replace`: what is to compute in place of a backend.
-  Engines(Workbench& bench, bool predict, const Replace& replace = {}, Store store = Store::none);
+  /// `replace`: what is to compute in place of a backend.
+  Engines(Workbench& bench, const Use& use, const Replace& replace = {});
 
   size_t size() const { return all_.size(); }
   std::vector<Engine*> pointers();

@@ -88,7 +88,7 @@ PrefillEnd prefill_job(Workbench& bench, RunListener& listener) {
   const Job& job = bench.job();
   if (job.engine.kv_store.path.empty())
     refuse("{}: the job has no store of keys and values; set engine.kv_store to a folder", job.file);
-  Engines engines(bench, true, {}, Engines::Store::filled);
+  Engines engines(bench, {.predict = true, .store = Engines::Use::Store::filled});
   if (engines.size() > 1) refuse("sheaf prefill uses one device; set engine.device to one, such as cuda:0");
   Engine& engine = *engines.pointers().front();
   const auto task = bench.task(job);

@@ -216,7 +216,8 @@ void JobRun::wire() {
   double open_seconds = 0;
   {
     const Stopwatch watch(open_seconds);
-    engines_.emplace(bench_, true, settings_.replace, Engines::Store::used);
+    engines_.emplace(bench_, Engines::Use{.predict = true, .store = Engines::Use::Store::used},
+                     settings_.replace);
   }
   predicted_.resize(engines_->size());
   count_.emplace(describe_run(), *folder_);

@@ -75,7 +75,7 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
 
 Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
                RunListener& listener) {
-  Engines made(bench, false, {}, Engines::Store::used);
+  Engines made(bench, {.speculate = job.method.speculate.lookup, .store = Engines::Use::Store::used});
   const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
   Planner planner(builder, bench.limits({engines.begin(), engines.end()}));
@@ -127,6 +127,7 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
   // Joint documents stand in the text of the prompt, so the prompt for one question alone is worded without
   // them.
   alone.method.stacking = Stacking::isolated;
+  alone.method.speculate = {};
   if (values) alone.method.name = method.verified_as;
   VerifyEnd end;
   const Decoded packed = decode(bench, job, make_builder(job.method), values, method.name, listener);

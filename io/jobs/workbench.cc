@@ -204,6 +204,7 @@ EngineOptions Workbench::engine_options(const Backend& backend, [[maybe_unused]]
   options.top_k = job_.method.top_k;
   options.top_p = job_.method.top_p;
   options.seed = job_.method.seed;
+  options.speculation.lookup = job_.method.speculate.lookup;
   options.interrupted = &interrupted;
   return options;
 }

@@ -336,6 +336,21 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
 }
 
+TEST_F(JobFile, SpeculationNeedsAnswersThatAreDecodedApart) {
+  EXPECT_EQ(error(kExtract, {"method.speculate=lookup"}), "no error");
+  EXPECT_EQ(error(kExtract, {"method.speculate=none", "method.values=positional"}), "no error");
+  EXPECT_EQ(error(kExtract, {"method.speculate=lookup", "method.values=positional"}),
+            "--set method.speculate=lookup: method.speculate does not work with method.values positional: "
+            "values that see each other are decoded token by token; leave it out, or set method.values: "
+            "independent");
+  EXPECT_EQ(
+      error(kAsk, {"method.speculate=lookup", "method.name=pced", "input.context=null", "input.documents=d"}),
+      "--set method.speculate=lookup: method.speculate does not work with method.name pced, which picks each "
+      "token from several documents' probabilities; leave it out");
+  EXPECT_EQ(override_error("method.speculate=lokup"),
+            "--set method.speculate=lokup: method.speculate cannot be \"lokup\"; did you mean \"lookup\"?");
+}
+
 TEST_F(JobFile, ConfidenceNeedsAnAnswerOfItsOwn) {
   const std::string on = "output.confidence=true";
   for (const char* method : {"hpd", "separate"})

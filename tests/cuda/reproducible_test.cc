@@ -102,5 +102,35 @@ TEST(Reproducible, AnswersDoNotDependOnTheirBatch) {
   }
 }
 
+TEST(Reproducible, SpeculationChangesNoAnswer) {
+  NEED_HOPPER();
+  EngineStats sum;
+  for (const RandomModelShape& shape : kShapes) {
+    const Model model = make_random_model(shape, 23);
+    const auto records = make_random_records(
+        {.records = 8, .questions = 3, .vocab = 504, .max_tokens = 40, .own_questions = true, .longest = 300},
+        23);
+    for (const auto& [fp8, fp8_keys] : {std::pair{false, false}, {true, false}, {false, true}}) {
+      std::vector<Stack> stacks;
+      build_tree(records, stacks);
+      EngineOptions options{.tokens_per_step = 2000, .pages = 6000};
+      const auto decode = [&](EngineStats* stats) {
+        const auto backend =
+            make_cuda_backend(model, {.fp8 = fp8, .fp8_keys = fp8_keys, .reproducible = true});
+        return test::decode(*backend, stacks, options, stats);
+      };
+      const Answers plain = decode(nullptr);
+      options.speculation = {.lookup = true, .sparing = false};
+      EngineStats stats;
+      test::expect_same(
+          plain, decode(&stats),
+          fmt::format("speculated{}{}", fp8 ? ", in FP8" : "", fp8_keys ? ", keys in FP8" : ""));
+      sum += stats;
+    }
+  }
+  EXPECT_GT(sum.accepted_tokens, 50);
+  EXPECT_GT(sum.proposed_tokens, sum.accepted_tokens) << "nothing was proposed wrongly";
+}
+
 }  // namespace
 }  // namespace sheaf

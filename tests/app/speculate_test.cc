@@ -1,0 +1,82 @@
+// method.speculate through the program: the same rows in fewer steps.
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+#include "tests/skip.h"
+
+namespace sheaf {
+namespace {
+
+using nlohmann::json;
+using test::Ran, test::Scratch, test::read_text, test::run_sheaf;
+
+class Speculated : public testing::Test {
+ protected:
+  std::string job(const std::string& model, const std::string& method) const {
+    return scratch_.write("job.yaml", "model: {path: " + model + ", chat: chatml}\ninput: {path: " +
+                                          SHEAF_SOURCE_DIR
+                                          "/datasets/catalog/catalog.parquet, id: sku, "
+                                          "category: category, document: [title, description], limit: 2}\n"
+                                          "task: {kind: extract, schema: " SHEAF_SOURCE_DIR
+                                          "/configs/schemas/catalog.yaml}\nmethod: {" +
+                                          method + "}\nengine: {device: cpu, prompts: 1}\noutput: {path: " +
+                                          scratch_.file("out") + ", logprobs: true}\n");
+  }
+  Ran run(const std::string& job, const std::string& name, const std::string& more = "") const {
+    return run_sheaf(scratch_, "run " + job + " --set output.path=" + scratch_.file(name) + " " + more);
+  }
+  std::string rows(const std::string& name) const {
+    return read_text(scratch_.file(name) + "/rows-00000.jsonl");
+  }
+  json report(const std::string& name) const {
+    return json::parse(read_text(scratch_.file(name) + "/report.json"));
+  }
+
+  Scratch scratch_;
+};
+
+TEST_F(Speculated, AWholeObjectHasTheSameRowsInFewerSteps) {
+  NEED_MODEL();
+  const std::string standard =
+      job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 12");
+  ASSERT_EQ(run(standard, "plain").exit_code, 0);
+  const Ran guessed = run(standard, "guessed", "--set method.speculate=lookup");
+  ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+  EXPECT_EQ(rows("guessed"), rows("plain"));
+  const json without = report("plain"), with = report("guessed");
+  EXPECT_FALSE(without["tokens"].contains("proposed"));
+  EXPECT_GT(with["tokens"]["accepted"], 20);
+  EXPECT_GE(with["tokens"]["proposed"], with["tokens"]["accepted"]);
+  EXPECT_LT(with["steps"], without["steps"].get<int64_t>() * 3 / 4);
+  EXPECT_NE((guessed.out + guessed.err).find("  guessed  "), std::string::npos) << guessed.out << guessed.err;
+}
+
+TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
+  const std::string model = test::make_tiny_model(scratch_);
+  for (const char* method : {"name: hpd, max_value_tokens: 20", "name: prefix",
+                             "name: separate, temperature: 0.7", "name: seqbatch"}) {
+    const std::string asked = job(model, method);
+    ASSERT_EQ(run(asked, "plain", "--restart -q").exit_code, 0) << method;
+    ASSERT_EQ(run(asked, "guessed", "--restart -q --set method.speculate=lookup").exit_code, 0) << method;
+    EXPECT_FALSE(rows("plain").empty());
+    EXPECT_EQ(rows("guessed"), rows("plain")) << method;
+  }
+}
+
+TEST_F(Speculated, VerifyComparesWithDecodingWithoutIt) {
+  const std::string asked = job(test::make_tiny_model(scratch_), "name: hpd, speculate: lookup");
+  const Ran verified = run_sheaf(scratch_, "verify " + asked + " --json");
+  ASSERT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
+}
+
+TEST_F(Speculated, PlansAndEstimatesDoNotCountIt) {
+  const std::string model = test::make_tiny_model(scratch_);
+  const Ran plain = run_sheaf(scratch_, "plan " + job(model, "name: standard"));
+  const Ran guessed = run_sheaf(scratch_, "plan " + job(model, "name: standard, speculate: lookup"));
+  EXPECT_EQ(guessed.exit_code, 0) << guessed.err;
+  EXPECT_EQ(guessed.out, plain.out);
+}
+
+}  // namespace
+}  // namespace sheaf
