@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <list>
@@ -44,6 +45,7 @@ struct EngineOptions {
   uint64_t seed = 0;
   int32_t assumed_tokens =
       0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
+  bool longest_rounds = false;                     ///< likewise: a second round is as long as it can be
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
 };
 
@@ -51,9 +53,11 @@ struct EngineStats {
   int64_t steps = 0;
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
-  int64_t answers = 0;
-  int64_t answer_tokens = 0;
-  int64_t alone_tokens = 0;  ///< rows that one prompt per question would have computed
+  int64_t answers = 0;        ///< without those that a second round reads
+  int64_t first_answers = 0;  ///< those
+  int64_t answer_tokens = 0;  ///< of both
+  int64_t first_tokens = 0;   ///< of those that a second round reads
+  int64_t alone_tokens = 0;   ///< rows that one prompt per question would have computed
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
@@ -76,7 +80,7 @@ class Engine {
   using Sink = std::function<void(Stack&& stack, std::vector<Answer>&& answers)>;
 
   /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
-  /// order. Returns false when interrupted.
+  /// order. In place of one with a second round it gets that. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
 
   /// After run() threw: the stacks whose answers are not all there. This engine decodes nothing more.
@@ -142,6 +146,7 @@ class Engine {
   void take(Wanted wanted, Picked picked);
   void take_token(Wanted wanted, Picked picked);
   void retire(const Sink& done);
+  void next_round(const Stack& stack, const std::vector<Answer>& answers);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
   void close_rivals(Flight& flight, int32_t slot);
   void finish_answer(Flight& flight, int32_t slot);
@@ -156,7 +161,8 @@ class Engine {
   EngineStats stats_;
 
   std::list<Flight> flights_;
-  std::optional<Stack> pending_;  ///< read from the source, waiting for room
+  std::deque<Stack> next_rounds_;  ///< to be decoded before the source is asked for more
+  std::optional<Stack> pending_;   ///< read from the source, waiting for room
   bool drained_ = false;
   bool short_of_pages_ = false;  ///< the next stack waits for the pool to grow
   int32_t open_prompts_ = 0;     ///< of open slots
