@@ -92,12 +92,12 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
              fmt::join(fitting, ", "));
   if (experts && job.input.documents.empty())
     refuse(
-        "the methods pced and ape read the documents of a record one by one, but the records of {} have only "
-        "one; set input.documents",
+        "the methods pced, ape and map-reduce read the documents of a record one by one, but the records of "
+        "{} have only one; set input.documents",
         job.file);
   if (experts && job.input.too_long != TooLong::refuse)
     refuse(
-        "the methods pced and ape cannot {} documents (input.too_long in {}); add --set "
+        "the methods pced, ape and map-reduce cannot {} documents (input.too_long in {}); add --set "
         "input.too_long=refuse",
         word_of(job.input.too_long), job.file);
 }
@@ -223,7 +223,8 @@ void add_estimate_command(CLI::App& app) {
       ->check(number_from(kLengths.least, kLengths.most));
   command
       ->add_option("--documents-per-record,--documents-per-row", lengths.documents,
-                   "Made-up records: documents per record (default: 1); pced and ape read them one by one")
+                   "Made-up records: documents per record (default: 1); pced, ape and map-reduce read "
+                   "them one by one")
       ->check(number_from(kDocuments.least, kDocuments.most));
   command
       ->add_option("--questions", lengths.questions,

@@ -30,6 +30,15 @@ void check_command(const CLI::App& app, const std::string& word) {
                 sheaf::suggest_spelling(word, names));
 }
 
+/// `help run` as `run --help`.
+std::vector<const char*> read_arguments(int argc, char** argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
+  arguments.erase(arguments.begin() + 1);
+  arguments.push_back("--help");
+  return arguments;
+}
+
 /// Help or the version, which CLI11 takes for an error without a code.
 int print_help(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream text;
@@ -57,6 +66,7 @@ struct StoresInUse {
 
 int main(int argc, char** argv) {
   const StoresInUse stores;
+  const std::vector<const char*> arguments = read_arguments(argc, argv);
   sheaf::hold_standard_streams();
   CLI::App app{
       "Get many answers out of each prompt. sheaf reads a corpus, packs documents and questions into shared "
@@ -96,12 +106,12 @@ int main(int argc, char** argv) {
   app.footer("`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job file.");
   try {
     sheaf::check_stack();
-    check_command(app, argc > 1 ? argv[1] : "");
-    app.parse(argc, argv);
+    check_command(app, arguments.size() > 1 ? arguments[1] : "");
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
     return finish_output(exit_code);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return finish_output(print_help(app, error));
-    sheaf::print_error(sheaf::usage_text(app, error, {argv + 1, argv + argc}));
+    sheaf::print_error(sheaf::usage_text(app, error, {arguments.begin() + 1, arguments.end()}));
     return static_cast<int>(sheaf::Fault::input);
   } catch (const sheaf::Error& error) {
     if (error.fault() == sheaf::Fault::retry && sheaf::interrupted) {

@@ -51,8 +51,15 @@ void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
   for (const Slot& slot : stack.slots) questions.emplace(slot.record, slot.question);
   print_line(fmt::format("prompt {}: {} to decode, {}", number, counted(std::ssize(questions), "answer"),
                          counted(stack.prompt_tokens(), "token")));
-  print_text(stack_text(
-      stack, [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); }, name));
+  const auto text_of = [&](std::span<const TokenId> tokens) { return tokenizer.decode(tokens, false); };
+  print_text(stack_text(stack, text_of, name));
+  if (!stack.next) return;
+  std::vector<Tokens> answers(stack.slots.size());
+  for (size_t i = 0; i < answers.size(); ++i)
+    tokenizer.encode(fmt::format("[finding {}]", i + 1), false, answers[i]);
+  const Stack next = stack.next->after(answers);
+  print_line(fmt::format("then, in a second round: {} to decode", counted(std::ssize(next.slots), "answer")));
+  print_text(stack_text(next, text_of, name));
 }
 
 int plan(const PlanOptions& options) {
@@ -66,6 +73,7 @@ int plan(const PlanOptions& options) {
   EngineOptions engine_options = bench.engine_options(backend);
   engine_options.assumed_tokens = options.answer_tokens;
   engine_options.speculation = {};  // what a model would accept is not known
+  engine_options.longest_rounds = true;
   const StopRules rules(bench.model().config.vocab, {});
   Engine engine(backend, rules, engine_options);
 
@@ -134,6 +142,7 @@ int plan(const PlanOptions& options) {
                                 {"expected_steps", stats.steps},
                                 {"kv_bytes_peak", stats.peak_pages * page_bytes},
                                 {"kv_bytes_pool", engine_options.pages * page_bytes}};
+    if (stats.first_answers > 0) json["findings"] = stats.first_answers;
     for (const auto& [name, bin] : planner.bins())
       json["bins"][bin_title(name)] = {
           {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
@@ -153,8 +162,12 @@ int plan(const PlanOptions& options) {
     if (examples > 0)
       say("examples {} in all; with the instruction, at most {} tokens before a document", examples, head);
     say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
-    say("steps    {} of at most {} tokens, if every answer has {} tokens", stats.steps,
-        engine_options.tokens_per_step, options.answer_tokens);
+    if (stats.first_answers > 0)
+      say("rounds   2: first {} of at most {} tokens, then the answers from them",
+          counted(stats.first_answers, "finding"), job.method.finding_tokens);
+    say("steps    {} of at most {} tokens, if every answer has {} tokens{}", stats.steps,
+        engine_options.tokens_per_step, options.answer_tokens,
+        stats.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
     say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
         static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
         static_cast<double>(engine_options.pages * page_bytes) / 1e6);

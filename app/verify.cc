@@ -7,6 +7,7 @@
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
+#include "core/text/spelling.h"
 #include "io/jobs/verify_job.h"
 
 namespace sheaf {
@@ -37,9 +38,9 @@ int verify(const JobOptions& options) {
                 {"rejects", end.rejects},
                 {"differences", differences}});
   } else {
-    print_line(fmt::format("{} records, {} answers, exact match {:.4f}{}", end.records, end.answers,
-                           end.match(),
-                           end.rejects > 0 ? fmt::format(", {} records rejected", end.rejects) : ""));
+    print_line(fmt::format(
+        "{}, {}, exact match {:.4f}{}", counted(end.records, "record"), counted(end.answers, "answer"),
+        end.match(), end.rejects > 0 ? fmt::format(", {} rejected", counted(end.rejects, "record")) : ""));
     for (const VerifyDifference& each : end.differences) {
       print_line(fmt::format("  {} {}", each.id.dump(), each.question));
       print_line("    method   " + nlohmann::json(each.method).dump());

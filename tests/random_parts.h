@@ -79,4 +79,27 @@ inline void add_random_experts(std::vector<RecordParts>& records, size_t most, i
   }
 }
 
+/// Gives records with such documents a first round, with `most` tokens of a finding; `each`: every question
+/// has findings of its own.
+inline void add_random_findings(std::vector<RecordParts>& records, int32_t most, bool each, uint32_t seed) {
+  std::mt19937 random(seed);
+  const Tokens instruction = random_tokens(random, 8, 61);
+  for (RecordParts& record : records) {
+    FindingParts findings;
+    findings.instruction = instruction;
+    for (size_t q = 0; q < (each ? record.questions().size() : 1); ++q)
+      findings.asked.push_back({random_tokens(random, 6, 61), most, Stop::line, nullptr});
+    findings.document = [](std::span<const Tokens> found) {
+      Tokens document{1};
+      for (const Tokens& finding : found) {
+        append(document, finding);
+        document.push_back(2);
+      }
+      return document;
+    };
+    findings.most_tokens = [most](size_t count) { return 1 + count * static_cast<size_t>(most + 1); };
+    record.findings = std::make_shared<FindingParts>(std::move(findings));
+  }
+}
+
 }  // namespace sheaf::test

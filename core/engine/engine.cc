@@ -1,6 +1,7 @@
 #include "core/engine/engine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -101,7 +102,9 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   decode_tokens += other.decode_tokens;
   read_tokens += other.read_tokens;
   answers += other.answers;
+  first_answers += other.first_answers;
   answer_tokens += other.answer_tokens;
+  first_tokens += other.first_tokens;
   alone_tokens += other.alone_tokens;
   proposed_tokens += other.proposed_tokens;
   accepted_tokens += other.accepted_tokens;
@@ -278,10 +281,12 @@ std::vector<Stack> Engine::take_back() {
   for (Flight& flight : flights_) {
     // Whoever decodes the stack again counts them.
     for (size_t i = 0; i < flight.slots.size(); ++i)
-      stats_.answers -= flight.slots[i].closed && flight.stack.slots[i].option == 0;
+      (flight.stack.next ? stats_.first_answers : stats_.answers) -=
+          flight.slots[i].closed && flight.stack.slots[i].option == 0;
     stacks.push_back(std::move(flight.stack));
   }
   flights_.clear();
+  std::ranges::move(std::exchange(next_rounds_, {}), std::back_inserter(stacks));
   if (pending_) stacks.push_back(std::move(*std::exchange(pending_, std::nullopt)));
   return stacks;
 }
@@ -315,8 +320,18 @@ void Engine::retire(const Sink& done) {
     for (SlotState& slot : flight->slots) answers.push_back(std::move(slot.answer));
     Stack stack = std::move(flight->stack);
     flight = flights_.erase(flight);
-    done(std::move(stack), std::move(answers));
+    if (stack.next)
+      next_round(stack, answers);
+    else
+      done(std::move(stack), std::move(answers));
   }
+}
+
+void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) {
+  std::vector<Tokens> tokens;
+  for (const Answer& answer : answers) tokens.push_back(answer.tokens);
+  next_rounds_.push_back(options_.longest_rounds ? stack.next->longest() : stack.next->after(tokens));
+  next_rounds_.back().window = stack.window;
 }
 
 int64_t Engine::admit(const Source& next) {
@@ -328,7 +343,11 @@ int64_t Engine::admit(const Source& next) {
         backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
 
   while (backlog < options_.tokens_per_step) {
-    if (!pending_ && !drained_) {
+    if (!pending_ && !next_rounds_.empty()) {
+      pending_ = std::move(next_rounds_.front());
+      next_rounds_.pop_front();
+      check_stack(*pending_);
+    } else if (!pending_ && !drained_) {
       pending_ = next();
       drained_ = !pending_;
       if (pending_) check_stack(*pending_);
@@ -592,6 +611,7 @@ void Engine::take_token(Wanted wanted, Picked picked) {
   if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
+  stats_.first_tokens += flight.stack.next != nullptr;
   if (!asked.allowed && rules_.ends_text(picked.token))
     return close_slot(flight, wanted.slot, Ending::end_of_text);
   answer.tokens.push_back(picked.token);
@@ -603,8 +623,8 @@ void Engine::take_token(Wanted wanted, Picked picked) {
     return close_slot(flight, wanted.slot, Ending::delimiter);
   }
   const auto tokens = static_cast<int32_t>(answer.tokens.size());
-  if (tokens == asked.max_tokens || (!asked.allowed && tokens == options_.assumed_tokens))
-    return close_slot(flight, wanted.slot, Ending::length);
+  const bool assumed = !asked.allowed && !flight.stack.next && tokens == options_.assumed_tokens;
+  if (tokens == asked.max_tokens || assumed) return close_slot(flight, wanted.slot, Ending::length);
   state.waiting = true;
   waiting_prompts_ += asked.prompts();
 }
@@ -646,7 +666,7 @@ void Engine::close_slot(Flight& flight, int32_t slot, Ending ending) {
   state.waiting = false;
   // A step under way still reads what a rival wrote.
   if (!state.wanted) finish_answer(flight, slot);
-  stats_.answers += asked.option == 0;
+  (flight.stack.next ? stats_.first_answers : stats_.answers) += asked.option == 0;
   const int32_t grown =
       flight.residents[static_cast<size_t>(asked.answer)]->keys -
       static_cast<int32_t>(flight.stack.segments[static_cast<size_t>(asked.answer)].tokens.size());

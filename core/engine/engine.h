@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <list>
@@ -47,6 +48,7 @@ struct EngineOptions {
   uint64_t seed = 0;
   int32_t assumed_tokens =
       0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
+  bool longest_rounds = false;   ///< likewise: a second round is as long as it can be
   KvStore* store = nullptr;      ///< of keys and values, that outlives the engine
   double seconds_per_token = 0;  ///< that computing one takes, 0: as the engine finds
   Speculation speculation = {};
@@ -57,9 +59,11 @@ struct EngineStats {
   int64_t steps = 0;
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
-  int64_t read_tokens = 0;  ///< of prompts, from the store; they are in no other count
-  int64_t answers = 0;
-  int64_t answer_tokens = 0;
+  int64_t read_tokens = 0;      ///< of prompts, from the store; they are in no other count
+  int64_t answers = 0;          ///< without those that a second round reads
+  int64_t first_answers = 0;    ///< those
+  int64_t answer_tokens = 0;    ///< of both
+  int64_t first_tokens = 0;     ///< of those that a second round reads
   int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
   int64_t proposed_tokens = 0;  ///< of decode_tokens, those that were guessed
   int64_t accepted_tokens = 0;  ///< of them, those that are in answers
@@ -85,7 +89,7 @@ class Engine {
   using Sink = std::function<void(Stack&& stack, std::vector<Answer>&& answers)>;
 
   /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
-  /// order. Returns false when interrupted.
+  /// order. In place of one with a second round it gets that. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
 
   /// Such a stack will come before long: what a store has of it can be read meanwhile.
@@ -167,6 +171,7 @@ class Engine {
   size_t take(Wanted wanted, std::span<const Picked> picked);
   void take_token(Wanted wanted, Picked picked);
   void retire(const Sink& done);
+  void next_round(const Stack& stack, const std::vector<Answer>& answers);
   void close_slot(Flight& flight, int32_t slot, Ending ending);
   void close_rivals(Flight& flight, int32_t slot);
   void finish_answer(Flight& flight, int32_t slot);
@@ -182,7 +187,8 @@ class Engine {
   EngineStats stats_;
 
   std::list<Flight> flights_;
-  std::optional<Stack> pending_;  ///< read from the source, waiting for room
+  std::deque<Stack> next_rounds_;  ///< to be decoded before the source is asked for more
+  std::optional<Stack> pending_;   ///< read from the source, waiting for room
   bool drained_ = false;
   bool short_of_pages_ = false;  ///< the next stack waits for the pool to grow
   int32_t open_prompts_ = 0;     ///< of open slots

@@ -49,13 +49,17 @@ int64_t cost_of(const EstimateCase& asked, const SampledRecords& rows) {
   const MemoryPlan memory = plan_memory(asked);
   const int32_t assumed = rows.answer_tokens(asked.method);
   int64_t tokens = 0;
-  for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
+  const auto count = [&](const Stack& stack) {
     tokens += stack.prompt_tokens();
     for (const Slot& slot : stack.slots) {
       const int32_t answer =
-          slot.allowed || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
+          slot.allowed || stack.next || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
       tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.expert_priors.size());
     }
+  };
+  for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {
+    count(stack);
+    if (stack.next) count(stack.next->longest());
   }
   return std::max<int64_t>(1, tokens);
 }

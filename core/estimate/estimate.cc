@@ -61,11 +61,12 @@ struct Stretch {
 
 double share_of_options(const std::vector<Stack>& stacks) {
   size_t slots = 0, options = 0;
-  for (const Stack& stack : stacks) {
+  const auto count = [&](const Stack& stack) {
     slots += stack.slots.size();
     options += static_cast<size_t>(
         std::ranges::count_if(stack.slots, [](const Slot& slot) { return slot.allowed != nullptr; }));
-  }
+  };
+  for (const Stack& stack : stacks) count(stack.next ? stack.next->longest() : stack);
   return slots > 0 ? static_cast<double>(options) / static_cast<double>(slots) : 0;
 }
 
@@ -137,7 +138,12 @@ Estimate estimate(const EstimateCase& asked, const SampledRecords& records) {
   result.rows = records.whole - result.refused;
   result.rejected = records.rejected;
   result.answers = static_cast<double>(counted.answers) * all;
-  result.answer_tokens = static_cast<double>(counted.answer_tokens) / static_cast<double>(counted.answers);
+  result.answer_tokens = static_cast<double>(counted.answer_tokens - counted.first_tokens) /
+                         static_cast<double>(counted.answers);
+  if (const auto found = static_cast<double>(counted.first_answers); found > 0) {
+    result.findings = found * all;
+    result.finding_tokens = static_cast<double>(counted.first_tokens) / found;
+  }
   result.tokens = tokens * all;
   result.tokens_alone = static_cast<double>(counted.alone_tokens) * all;
   result.kv_peak = static_cast<double>(counted.peak_pages) * kPageSize *

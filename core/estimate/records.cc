@@ -10,6 +10,15 @@
 namespace sheaf {
 namespace {
 
+/// What the first of two rounds computes besides the documents, and the last prompt of what it gave.
+size_t tokens_of_findings(const RecordParts& parts) {
+  size_t asked = 0;
+  for (const QuestionParts& question : parts.findings->asked)
+    asked += question.tokens.size() + static_cast<size_t>(question.max_tokens);
+  return parts.experts.size() * asked +
+         parts.findings->asked.size() * parts.findings->most_tokens(parts.experts.size());
+}
+
 /// Tokens that the case computes for some records, the instruction that prompts share left out.
 double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked, TooLong too_long,
                  int32_t answer_tokens) {
@@ -22,6 +31,7 @@ double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked
     if (!record.refused.empty() ||
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
       continue;
+    if (parts.findings) tokens += tokens_of_findings(parts);
     const size_t chains = 1 + (method.wording.fused ? parts.experts.size() : 0);
     size_t document = parts.document_tokens() + parts.bin->opening.size();
     if (too_long == TooLong::truncate)

@@ -109,12 +109,18 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
   // time.
   int64_t pages = 1;
-  for (const Stack& stack : stacks)
+  const auto count = [&](const Stack& stack) {
     for (const int32_t keys : stack.most_keys()) pages += pages_for(keys);
+  };
+  for (const Stack& stack : stacks) {
+    count(stack);
+    if (stack.next) count(stack.next->longest());
+  }
   options.pages = static_cast<int32_t>(std::min<int64_t>(memory.pages, pages));
   options.page_size = kPageSize;
   options.prompts = asked.engine.prompts;
   options.assumed_tokens = answer_tokens;
+  options.longest_rounds = true;
   const StopRules rules(asked.config.vocab, {});
   Engine engine(backend, rules, options);
   size_t next = 0;

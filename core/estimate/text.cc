@@ -73,6 +73,9 @@ ordered_json price_json(const Price& price, int32_t devices) {
 std::string answers_text(const Estimate& each) {
   std::string text =
       fmt::format("{} of {:.1f} tokens", number_text(std::round(each.answers)), each.answer_tokens);
+  if (each.findings > 0)
+    text += fmt::format(", after {} findings of {:.1f} tokens", number_text(std::round(each.findings)),
+                        each.finding_tokens);
   if (each.known_answers >= 1) return text + ", all of them options";
   if (each.known_answers > 0) text += fmt::format(", {} % of them options", percent(each.known_answers));
   return text;
@@ -234,6 +237,10 @@ ordered_json estimate_json(const EstimateCase& asked, const Estimate& each) {
                {"error_of_sample", each.sampling_error},
                {"measured_on", hardware.measured_on},
                {"borrowed", hardware.borrowed}});
+  if (each.findings > 0) {
+    json["findings"] = whole(each.findings);
+    json["tokens_a_finding"] = each.finding_tokens;
+  }
   if (each.price) {
     json["usd"] = usd_json(each, each.usd_per_hour(), each.usd());
     json["price"] = price_json(*each.price, asked.cost.devices);

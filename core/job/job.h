@@ -96,8 +96,10 @@ struct Job {
     float null_bias = 0;            ///< added to the log-probability of null; extract
     float contrast = -1;            ///< pced: of experts with the amateur; negative: dynamic
     float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
-    Aggregate aggregate = Aggregate::max;  ///< pced
-    float temperature = 0;                 ///< 0: greedy
+    Aggregate aggregate = Aggregate::max;   ///< pced
+    Findings findings = Findings::answers;  ///< map-reduce
+    int32_t finding_tokens = 64;            ///< map-reduce: most tokens of one finding
+    float temperature = 0;                  ///< 0: greedy
     int32_t top_k = 0;
     float top_p = 1;
     uint64_t seed = 0;

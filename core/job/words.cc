@@ -65,6 +65,13 @@ std::span<const Word<OptionChoice>> words_of() {
 }
 
 template <>
+std::span<const Word<Findings>> words_of() {
+  static constexpr Word<Findings> words[] = {{Findings::answers, "answers"},
+                                             {Findings::summaries, "summaries"}};
+  return words;
+}
+
+template <>
 std::span<const Word<Stacking>> words_of() {
   static constexpr Word<Stacking> words[] = {{Stacking::isolated, "isolated"}, {Stacking::joint, "joint"}};
   return words;

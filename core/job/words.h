@@ -66,6 +66,12 @@ enum class OptionChoice : uint8_t {
   greedy,     ///< token by token, each the likeliest of those that an option goes on with
 };
 
+/// What each document of `map-reduce` gives.
+enum class Findings : uint8_t {
+  answers,    ///< its own answer to each question
+  summaries,  ///< a summary, for all questions
+};
+
 /// How the documents of a prompt stand beside each other.
 enum class Stacking : uint8_t { isolated, joint };
 
@@ -114,6 +120,8 @@ template <>
 std::span<const Word<CutValues>> words_of();
 template <>
 std::span<const Word<OptionChoice>> words_of();
+template <>
+std::span<const Word<Findings>> words_of();
 template <>
 std::span<const Word<Stacking>> words_of();
 template <>

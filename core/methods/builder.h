@@ -23,8 +23,9 @@ struct Builder {
   int32_t documents = 1;  ///< records per stack; 0: as many as fit the token budget
   /// Appends the stacks of `records`, which share one bin.
   std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
-  bool chains = false;   ///< the questions of a record stand one behind the other, not side by side
-  bool experts = false;  ///< a record has several documents, which do not see each other
+  bool chains = false;  ///< the questions of a record stand one behind the other, not side by side
+  /// What to do about a record that no prompt can hold.
+  std::string_view advice = "shorten the document, ask fewer questions, or set input.too_long";
   AnswerScope scope = AnswerScope::question;
 };
 
@@ -58,6 +59,11 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
 /// a question follows the longest and sees them all. Equal ones of a record are one. `shared` as above.
 /// `ape`.
 void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
+
+/// One stack per record: a prompt for each document (and question), which gives a finding; the next round is
+/// the prompt that asks the record's questions about the findings. `shared`: equal instructions and documents
+/// are the same ones, and the questions of the next round share its document. `map-reduce`.
+void build_map_reduce(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
 
 /// Refuses a record without documents to be read one by one.
 void check_experts(const RecordParts& record, std::string_view method);

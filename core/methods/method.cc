@@ -10,6 +10,9 @@ namespace {
 
 using Records = std::span<const RecordParts>;
 
+constexpr std::string_view kShortenLongest =
+    "shorten its longest document, or use a model with a longer context";
+
 Builder separate(const Job::Method&) {
   return {1, build_separate};
 }
@@ -39,7 +42,7 @@ Builder skeleton(const Job::Method& method) {
 Builder experts(const Job::Method& method, bool shared) {
   Builder builder{
       1, [=](Records records, std::vector<Stack>& out) { build_pced(records, method, shared, out); }};
-  builder.experts = true;
+  builder.advice = kShortenLongest;
   return builder;
 }
 
@@ -53,7 +56,7 @@ Builder separate_experts(const Job::Method& method) {
 
 Builder parallel_documents(bool shared) {
   Builder builder{1, [=](Records records, std::vector<Stack>& out) { build_ape(records, shared, out); }};
-  builder.experts = true;
+  builder.advice = kShortenLongest;
   return builder;
 }
 
@@ -63,6 +66,24 @@ Builder shared_documents(const Job::Method&) {
 
 Builder own_documents(const Job::Method&) {
   return parallel_documents(false);
+}
+
+Builder two_rounds(bool shared) {
+  Builder builder{1,
+                  [=](Records records, std::vector<Stack>& out) { build_map_reduce(records, shared, out); }};
+  builder.advice =
+      "shorten its longest document, lower method.finding_tokens or input.top_documents, or use a model with "
+      "a "
+      "longer context";
+  return builder;
+}
+
+Builder shared_rounds(const Job::Method&) {
+  return two_rounds(true);
+}
+
+Builder own_rounds(const Job::Method&) {
+  return two_rounds(false);
 }
 
 const std::vector<Method>& table() {
@@ -121,6 +142,14 @@ const std::vector<Method>& table() {
        .baseline = "the same prompts with nothing shared",
        .builder = shared_documents,
        .separate_builder = own_documents},
+      {.name = "map-reduce",
+       .tasks = {TaskKind::ask},
+       .settings = {"findings", "finding_tokens"},
+       .wording = {.experts = true, .findings = true},
+       .packing = "a prompt for each document of a record, then one with what they gave",
+       .baseline = "the same two rounds with one prompt per document and question",
+       .builder = shared_rounds,
+       .separate_builder = own_rounds},
       {.name = "seqbatch",
        .tasks = {TaskKind::extract, TaskKind::ask},
        .wording = {.answers = AnswerForm::list},

@@ -198,10 +198,8 @@ void Pipeline::plan_window(Window& window) {
       window.open_of_record.push_back(planned.asked);
       complete += planned.slots > 0 && planned.asked == 0;
     }
-    for (Stack& stack : plan.stacks) {
-      stack.window = window.number;
-      window.open += static_cast<int64_t>(stack.slots.size());
-    }
+    for (Stack& stack : plan.stacks) stack.window = window.number;
+    window.open = std::ssize(plan.stacks);
     window.stacks = std::move(plan.stacks);
   }
   count([&](PipelineStats& stats) {

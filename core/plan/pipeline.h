@@ -90,7 +90,7 @@ class Pipeline {
     std::vector<bool> kept;                           ///< records whose answers were kept ahead
     std::vector<std::pair<AnswerKey, Answer>> ahead;  ///< answers of later records, to be kept
     int64_t ahead_records = 0;                        ///< how many
-    int64_t open = 0;                                 ///< answers still to come
+    int64_t open = 0;                                 ///< prompts still to come
     std::vector<std::pair<size_t, Reject>>
         rejects;      ///< with how many records come before each, in input order
     int64_t end = 0;  ///< the corpus record after it

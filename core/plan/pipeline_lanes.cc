@@ -188,7 +188,7 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
     window.outcomes[record].seconds =
         std::chrono::duration<double>(Clock::now() - window.begun[record]).count();
   }
-  window.open -= static_cast<int64_t>(answers.size());
+  --window.open;
   count([&](PipelineStats& stats) { stats.decoded += decoded; });
   pass_on_finished();
 }

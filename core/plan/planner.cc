@@ -43,13 +43,23 @@ void gather_equal_documents(std::vector<RecordParts>& records) {
 }  // namespace
 
 int64_t least_positions(const RecordParts& record) {
-  int64_t longest = 0;
-  for (const QuestionParts& question : record.questions())
-    longest = std::max(longest, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
-  size_t document = record.head.size() + record.document.size();
-  for (const DocumentParts& expert : record.experts) document = std::max(document, expert.tokens.size());
-  return static_cast<int64_t>(record.bin->instruction.size() + document + record.bin->opening.size()) +
-         longest;
+  const auto longest = [](const std::vector<QuestionParts>& questions) {
+    int64_t tokens = 0;
+    for (const QuestionParts& question : questions)
+      tokens = std::max(tokens, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
+    return tokens;
+  };
+  size_t document = record.head.size() + record.document.size(), expert = 0;
+  for (const DocumentParts& each : record.experts) expert = std::max(expert, each.tokens.size());
+  int64_t first_round = 0;
+  if (const FindingParts* findings = record.findings.get()) {
+    first_round = static_cast<int64_t>(findings->instruction.size() + expert) + longest(findings->asked);
+    document = findings->most_tokens(record.experts.size());
+  } else {
+    document = std::max(document, expert);
+  }
+  const size_t before = record.bin->instruction.size() + document + record.bin->opening.size();
+  return std::max(first_round, static_cast<int64_t>(before) + longest(record.questions()));
 }
 
 std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records) {
@@ -202,8 +212,7 @@ void Planner::stack_long(const RecordParts& record, const std::string& reason, P
 std::string Planner::too_long(int64_t positions) const {
   if (positions <= limits_.context) return {};
   return fmt::format("its prompt needs {} positions, but the model has {}; {}", positions, limits_.context,
-                     builder_.experts ? "shorten its longest document, or use a model with a longer context"
-                                      : "shorten the document, ask fewer questions, or set input.too_long");
+                     builder_.advice);
 }
 
 std::string Planner::unfit(const Stack& stack) const {
@@ -211,7 +220,7 @@ std::string Planner::unfit(const Stack& stack) const {
   if (!limits_.fits(stack))
     return fmt::format("its prompt of {} tokens does not fit the key/value memory; raise engine.kv_memory_gb",
                        stack.prompt_tokens());
-  return {};
+  return stack.next ? unfit(stack.next->longest()) : std::string();
 }
 
 }  // namespace sheaf

@@ -109,7 +109,10 @@ void check_stack(const Stack& stack) {
   }
 }
 
-std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id) {
+namespace {
+
+nlohmann::ordered_json stack_json(const Stack& stack,
+                                  const std::function<nlohmann::json(int32_t record)>& record_id) {
   nlohmann::ordered_json out;
   auto& segments = out["segments"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < stack.segments.size(); ++i) {
@@ -140,7 +143,14 @@ std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(in
           {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.expert_priors[i]}});
     slots.push_back(std::move(entry));
   }
-  return out.dump();
+  if (stack.next) out["longest_next"] = stack_json(stack.next->longest(), record_id);
+  return out;
+}
+
+}  // namespace
+
+std::string dump_stack(const Stack& stack, const std::function<nlohmann::json(int32_t record)>& record_id) {
+  return stack_json(stack, record_id).dump();
 }
 
 }  // namespace sheaf

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,11 +89,23 @@ struct Slot {
   int32_t prompts() const { return 1 + static_cast<int32_t>(expert_priors.size()); }
 };
 
+struct Stack;
+
+/// The second of two rounds: a prompt that is made from the answers to another one.
+class NextRound {
+ public:
+  virtual ~NextRound() = default;
+  virtual Stack after(std::span<const Tokens> answers) const = 0;
+  /// The longest that it can be. The tokens of its answers mean nothing.
+  virtual Stack longest() const = 0;
+};
+
 /// Records packed into one prompt: a small graph of segments and the answers wanted.
 struct Stack {
   std::vector<Segment> segments;
   std::vector<Slot> slots;
-  int64_t window = 0;  ///< the window of the corpus that its records belong to
+  std::shared_ptr<const NextRound> next;  ///< decoded in its place, once its answers are complete
+  int64_t window = 0;                     ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);
   int32_t end_position(SegmentId id) const;  ///< the position after the segment's last known token

@@ -10,6 +10,9 @@
 namespace sheaf {
 namespace {
 
+constexpr std::string_view kReplaced = "\xEF\xBF\xBD";
+constexpr const char* kPassage = "\n\nPassage:\n";
+
 constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
     "Answer null if the passage does not say.";
@@ -17,20 +20,23 @@ constexpr std::string_view kInstruction =
 // An expert whose document does not help should not say so: another one's may.
 constexpr std::string_view kExpertInstruction = "Answer the question about the passage with a few words.";
 
+// PCED's instruction for the first round of its baseline MapReduce.
+constexpr std::string_view kSummaryInstruction =
+    "Summarize the given documents concisely, focusing on the key points and main ideas.";
+
 class AskTask : public Task {
  public:
   explicit AskTask(const TaskContext& context)
       : tokenizer_(context.tokenizer),
         job_(context.job),
         wording_(context.wording),
+        experts_(wording_.experts && !wording_.findings),
         chat_(wording_.plain_text ? chat_template("plain") : context.chat) {
     std::string text = job_.task.instruction;
-    if (text.empty()) text = wording_.experts ? kExpertInstruction : kInstruction;
+    if (text.empty()) text = experts_ ? kExpertInstruction : kInstruction;
     blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
     // The amateur of experts reads no document, so its heading is the document's.
-    instruction_ = text + (wording_.experts      ? blank_line_.first
-                           : wording_.plain_text ? "\n\nDocument:"
-                                                 : "\n\nPassage:\n");
+    instruction_ = text + (experts_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
     bin->closing = encode_part(tokenizer_, blank_line_.first);
@@ -39,6 +45,9 @@ class AskTask : public Task {
     watch_ = make_watch(job_, null_);
     chosen_watch_ = make_watch(job_, {});
     make_letters(context);
+    if (!wording_.findings) return;
+    findings_ = make_findings();
+    if (job_.method.findings == Findings::summaries) summaries_ = make_summaries();
   }
 
   std::vector<std::string> notices() const override {
@@ -68,6 +77,7 @@ class AskTask : public Task {
       for (const Question& question : record.questions)
         expert.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
+    if (wording_.findings) parts.findings = summaries_ ? summaries_ : make_answers(record);
     return parts;
   }
 
@@ -102,10 +112,69 @@ class AskTask : public Task {
 
  private:
   std::string document_text(const std::string& text) const {
-    return (wording_.experts      ? blank_line_.second + "Passage:\n"
+    return (experts_              ? blank_line_.second + "Passage:\n"
             : wording_.plain_text ? " "
                                   : "") +
            text + blank_line_.first;
+  }
+
+  FindingParts make_findings() const {
+    FindingParts findings;
+    findings.instruction = bin_->instruction;
+    const size_t around = encode_part(tokenizer_, document_text("")).size();
+    // Each with what tells it from the next.
+    const auto each =
+        static_cast<size_t>(job_.method.finding_tokens) + encode_part(tokenizer_, "\n\n").size();
+    findings.most_tokens = [=](size_t count) { return around + count * each; };
+    findings.document = [this, most = findings.most_tokens](std::span<const Tokens> found) {
+      Tokens tokens = encode_part(tokenizer_, document_text(join_findings(found)));
+      // What a model wrote can take more tokens when it is read again.
+      if (const size_t longest = most(found.size()); tokens.size() > longest) {
+        tokens.resize(longest - std::min(longest, bin_->closing.size()));
+        append(tokens, bin_->closing);
+      }
+      return tokens;
+    };
+    return findings;
+  }
+
+  /// Without those that are null or empty, and without what is no text.
+  std::string join_findings(std::span<const Tokens> found) const {
+    std::string text;
+    for (const Tokens& tokens : found) {
+      const std::string written = tokenizer_.decode(tokens);
+      RowAnswer finding = summaries_ ? read_lines(written, false) : read_line(written, false);
+      auto* said = std::get_if<std::string>(&finding.value);
+      if (!said) continue;
+      // A character that was cut would take more tokens as U+FFFD than it had.
+      for (size_t at = said->find(kReplaced); at != std::string::npos; at = said->find(kReplaced, at))
+        said->erase(at, kReplaced.size());
+      if (!said->empty()) text += (text.empty() ? "" : "\n\n") + *said;
+    }
+    return text;
+  }
+
+  /// Each document is asked what the record is, in the same words.
+  std::shared_ptr<const FindingParts> make_answers(const Record& record) const {
+    FindingParts findings = *findings_;
+    for (const Question& question : record.questions) {
+      // The letter of an option would tell the last prompt nothing.
+      const TextPieces pieces = question_pieces(question, !question.options.empty());
+      findings.asked.push_back(
+          {encode_part(tokenizer_, pieces), job_.method.finding_tokens, Stop::line, nullptr});
+    }
+    return std::make_shared<FindingParts>(std::move(findings));
+  }
+
+  std::shared_ptr<const FindingParts> make_summaries() const {
+    FindingParts findings = *findings_;
+    findings.instruction = encode_instruction(tokenizer_, chat_, std::string(kSummaryInstruction) + kPassage);
+    TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
+    if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
+    // A text without turns has no other end.
+    const Stop stop = chat_.turn.empty() ? Stop::line : Stop::text;
+    findings.asked = {{encode_part(tokenizer_, asked), job_.method.finding_tokens, stop, nullptr}};
+    return std::make_shared<FindingParts>(std::move(findings));
   }
 
   /// The answer with what ends it.
@@ -136,11 +205,13 @@ class AskTask : public Task {
     }
   }
 
-  TextPieces question_pieces(const Question& question) const {
+  TextPieces question_pieces(const Question& question, bool in_words = false) const {
     std::string text = blank_line_.second + "Question: " + question.text + "\n";
     for (size_t i = 0; i < question.options.size(); ++i)
       text += option_letter(i) + ") " + question.options[i] + "\n";
-    if (!question.options.empty()) text += "Answer with the letter of the right option.\n";
+    if (!question.options.empty())
+      text += in_words ? "Answer with the text of the right option.\n"
+                       : "Answer with the letter of the right option.\n";
     if (chat_.turn.empty()) return {{text + "Answer:", false}};
     return {{text, false}, {chat_.turn, true}};
   }
@@ -185,10 +256,13 @@ class AskTask : public Task {
   const Tokenizer& tokenizer_;
   const Job& job_;
   const Wording wording_;
+  const bool experts_;  ///< the documents' chains are computed apart and read together
   const ChatTemplate& chat_;
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;
   std::shared_ptr<const BinParts> bin_;
+  std::optional<FindingParts> findings_;           ///< what all first rounds have in common
+  std::shared_ptr<const FindingParts> summaries_;  ///< where the first round is the same for all records
   Tokens null_;  ///< how a null answer begins; questions with options have none
   std::shared_ptr<const Watch> watch_, chosen_watch_;
   std::vector<std::shared_ptr<const AnswerTrie>> letters_;  ///< the first letter, the first two, …

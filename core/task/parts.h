@@ -57,6 +57,19 @@ struct DocumentParts {
   std::vector<float> relevance;  ///< in (0, 1), per question
 };
 
+/// The first of two rounds: each document alone gives a finding, and the questions are asked about the
+/// findings of all.
+struct FindingParts {
+  Tokens instruction;  ///< before a document
+  /// What a document is asked: one per question of the record, or one for all of them.
+  std::vector<QuestionParts> asked;
+  /// The findings of a record's documents as the one document of its last prompt.
+  std::function<Tokens(std::span<const Tokens> findings)> document;
+  std::function<size_t(size_t findings)> most_tokens;  ///< that such a document can have
+
+  size_t index(size_t question) const { return asked.size() == 1 ? 0 : question; }
+};
+
 /// One record as tokens. Text is tokenized part by part in every method alike, so that the same question has
 /// the same tokens whatever it is packed with.
 struct RecordParts {
@@ -65,8 +78,9 @@ struct RecordParts {
   uint64_t stream = 0;  ///< seeds the record's random numbers
   Tokens head = {};     ///< stands before the document; records with equal ones share it
   Tokens document;
-  std::shared_ptr<const Decoding> decoding = {};  ///< of its answers; nothing: as the job says
-  std::vector<DocumentParts> experts;             ///< `pced` has these and no `document`
+  std::shared_ptr<const Decoding> decoding = {};      ///< of its answers; nothing: as the job says
+  std::vector<DocumentParts> experts;                 ///< `pced` has these and no `document`
+  std::shared_ptr<const FindingParts> findings = {};  ///< `map-reduce`: what the experts are asked first
   std::vector<QuestionParts> own_questions;
   std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`
   /// The copies of tokens [begin, end) of the document, which is given as it was before it was cut.

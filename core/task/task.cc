@@ -6,9 +6,9 @@ namespace sheaf {
 
 std::vector<std::optional<Tokens>> Task::wanted(const Record&, const nlohmann::json&) const {
   refuse(
-      "training data can be made for extract and ask jobs, with every method except pced, ape and seqbatch; "
-      "choose "
-      "another method.name");
+      "training data can be made for extract and ask jobs, with every method except pced, ape, map-reduce "
+      "and "
+      "seqbatch; choose another method.name");
 }
 
 }  // namespace sheaf

@@ -382,7 +382,11 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
 }
 
 RowAnswer read_line(std::string_view text, bool cut) {
-  text = trim(text.substr(0, text.find('\n')));
+  return read_lines(text.substr(0, text.find('\n')), cut);
+}
+
+RowAnswer read_lines(std::string_view text, bool cut) {
+  text = trim(text);
   if (text.empty()) return {nullptr, "the model wrote nothing"};
   const std::string note = cut ? kCut : "";
   if (same_letters(text, "null")) return {nullptr, note};

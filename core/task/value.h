@@ -36,6 +36,8 @@ RowAnswer read_member(const Attribute& attribute, const WrittenObject& object, b
 
 /// A free-text answer: its first line; null where it is the word null or nothing.
 RowAnswer read_line(std::string_view text, bool cut);
+/// The same with all its lines.
+RowAnswer read_lines(std::string_view text, bool cut);
 
 /// Whether the answer reached its length limit before the value was complete.
 bool is_cut(const RowAnswer& answer);

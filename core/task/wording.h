@@ -18,6 +18,7 @@ struct Wording {
   bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
   bool experts = false;     ///< ask: a record's documents are read one by one
   bool fused = false;       ///< experts: each has a chain of its own, and an answer is fused from all chains
+  bool findings = false;    ///< experts: each gives a finding, and the questions are asked about these
 
   auto operator<=>(const Wording&) const = default;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/task/relevance.h"
+#include "core/text/spelling.h"
 #include "io/corpus/cells.h"
 
 namespace sheaf {
@@ -29,7 +30,8 @@ std::vector<double> scores_of(const json& cells, const std::string& column, Scor
   const json& list = cell(cells, column);
   if (!list.is_array()) reject("column \"{}\" is {}, not a list of scores", column, kind_of(list));
   if (list.size() != documents)
-    reject("column \"{}\" has {} scores for {} documents", column, list.size(), documents);
+    reject("column \"{}\" has {} for {}", column, counted(std::ssize(list), "score"),
+           counted(static_cast<int64_t>(documents), "document"));
   std::vector<double> scores;
   for (const json& value : list)
     scores.push_back(

@@ -95,6 +95,24 @@ bool apart(const Job::Method& method, const RecordStatistics& statistics) {
   return true;
 }
 
+/// The first of two rounds, if the method has two: what is asked about a document is as long as a question.
+std::vector<ReadyRecord> with_findings(std::vector<ReadyRecord> records, const Job::Method& method) {
+  if (!find_method(method.name).wording.findings) return records;
+  for (ReadyRecord& record : records) {
+    FindingParts findings;
+    findings.instruction = record.parts.bin->instruction;
+    for (const QuestionParts& question : record.parts.questions()) {
+      findings.asked.push_back({question.tokens, method.finding_tokens, Stop::line, nullptr});
+      if (method.findings == Findings::summaries) break;
+    }
+    findings.most_tokens = [most = static_cast<size_t>(method.finding_tokens)](size_t count) {
+      return count * most;
+    };
+    record.parts.findings = std::make_shared<FindingParts>(std::move(findings));
+  }
+  return records;
+}
+
 std::string document_text(const RecordStatistics& statistics) {
   return statistics.documents
              ? fmt::format("{:g} documents of {:g}", *statistics.documents, statistics.document)
@@ -176,7 +194,9 @@ void EstimateInputs::make_up_alone(const RecordStatistics& statistics) {
   auto bin = std::make_shared<BinParts>();
   bin->instruction = make_up_tokens(statistics.instruction.value_or(0));
   make_records_ = [=, this](const Job::Method& method, Task*) {
-    return make_up_records(statistics, sampled_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics));
+    return with_findings(
+        make_up_records(statistics, sampled_.sample, {{"", bin}}, INT32_MAX, apart(method, statistics)),
+        method);
   };
   notes_.push_back(fmt::format("made-up records: {} tokens of instruction, {}, {}, answers of {:g}",
                                bin->instruction.size(), document_text(statistics), questions_text(statistics),
@@ -216,7 +236,8 @@ void EstimateInputs::make_up_for_job(RecordStatistics statistics, const Estimate
       if (statistics.instruction) bin->instruction = make_up_tokens(*statistics.instruction);
       bins.emplace_back(task->bin_name(head), std::move(bin));
     }
-    return make_up_records(statistics, sampled_.sample, bins, most, apart(method, statistics));
+    return with_findings(make_up_records(statistics, sampled_.sample, bins, most, apart(method, statistics)),
+                         method);
   };
   notes_.push_back(fmt::format(
       "made-up records: {} tokens of instruction, {}, {}",

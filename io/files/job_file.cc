@@ -183,6 +183,8 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
     map.number("contrast", method.contrast, {0, 100});
   map.number("prior_weight", method.prior_weight, {0, 100});
   read_choice(map, "aggregate", method.aggregate);
+  read_choice(map, "findings", method.findings);
+  map.integer("finding_tokens", method.finding_tokens, {1, 4096});
   map.number("null_bias", method.null_bias, {-100, 100});
   map.number("temperature", method.temperature, {0, 1000});
   map.integer("top_k", method.top_k, kFromZero);

@@ -106,6 +106,8 @@ ordered_json settings(const Job& job) {
             {"contrast", contrast},
             {"prior_weight", job.method.prior_weight},
             {"aggregate", word_of(job.method.aggregate)},
+            {"findings", word_of(job.method.findings)},
+            {"finding_tokens", job.method.finding_tokens},
             {"temperature", job.method.temperature},
             {"top_k", job.method.top_k},
             {"top_p", job.method.top_p},

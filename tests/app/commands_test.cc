@@ -26,6 +26,11 @@ TEST(Program, SaysWhatItWasBuiltWith) {
 TEST(Program, TeachesAndRefuses) {
   const Scratch scratch;
   EXPECT_EQ(run_sheaf(scratch, "--help").exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch, "help").out, run_sheaf(scratch, "--help").out);
+  const Ran help = run_sheaf(scratch, "help run");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.out, run_sheaf(scratch, "run --help").out);
+  EXPECT_EQ(run_sheaf(scratch, "help frobnicate").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "frobnicate").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "run").exit_code, 2);

@@ -331,7 +331,7 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
   EXPECT_EQ(ask_error("method=null"),
             "--set method=null: method.name hpd (the default) works only with task.kind extract; for ask use "
             "one of ippd, "
-            "parallel-prompting, standard, separate, prefix, pced, ape, seqbatch");
+            "parallel-prompting, standard, separate, prefix, pced, ape, map-reduce, seqbatch");
   for (const char* method : {"standard", "separate", "prefix", "parallel-prompting"})
     EXPECT_EQ(ask_error(std::string("method.name=") + method), "no error");
 }
@@ -369,7 +369,7 @@ TEST_F(JobFile, ConfidenceNeedsAnAnswerOfItsOwn) {
       error(kAsk, {on, "method.name=pced", "input.context=null", "input.documents=d"}),
       "--set output.confidence=true: output.confidence does not work with method.name pced, which picks "
       "each token from several documents' probabilities; use one of ippd, parallel-prompting, standard, "
-      "separate, prefix, ape");
+      "separate, prefix, ape, map-reduce");
   EXPECT_EQ(ask_error("method.null_bias=1"),
             "--set method.null_bias=1: method.null_bias works only with task.kind extract; remove it");
   EXPECT_EQ(override_error("method.null_bias=101"),

@@ -133,7 +133,7 @@ TEST_F(PcedRun, ACorpusOfOnesOwnWithScores) {
   EXPECT_EQ(read_json_lines(rows("out")).size(), 5u);
   const auto rejects = read_json_lines(read_text(scratch_.file("out") + "/rejects.jsonl"));
   ASSERT_EQ(rejects.size(), 1u);
-  EXPECT_EQ(rejects[0]["reason"], "column \"s\" has 1 scores for 2 documents");
+  EXPECT_EQ(rejects[0]["reason"], "column \"s\" has 1 score for 2 documents");
   const Ran plan = run_sheaf(scratch_, "plan " + scratch_.file("job.yaml") + " --json --answer-tokens 4");
   // Documents and instruction are computed once for all rows.
   const json planned = json::parse(plan.out);

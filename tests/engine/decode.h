@@ -63,9 +63,9 @@ inline void expect_same(const Answers& a, const Answers& b, const std::string& w
   }
 }
 
-constexpr int kKinds = 8;
+constexpr int kKinds = 9;
 
-/// Nine records in three prompts, built by method `kind` of eight; some with lists of allowed answers.
+/// Nine records in three prompts, built by method `kind` of nine; some with lists of allowed answers.
 inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
   auto records = make_random_records({.records = 9,
                                       .questions = 4,
@@ -85,6 +85,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
       for (QuestionParts& question : record.own_questions) question.watch = watch;
   }
   if (kind > 5) add_random_experts(records, 4, 12, seed);
+  if (kind == 8) add_random_findings(records, 5, seed % 2 == 0, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;
   pced.aggregate = seed % 4 == 0 ? Aggregate::mixture : seed % 4 == 1 ? Aggregate::product : Aggregate::max;
@@ -99,6 +100,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     if (kind == 5) build_joint_tree(group, stacks);
     if (kind == 6) build_pced(group, pced, true, stacks);
     if (kind == 7) build_ape(group, true, stacks);
+    if (kind == 8) build_map_reduce(group, true, stacks);
   }
   return stacks;
 }
@@ -106,10 +108,14 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
 /// Pages of 4 that hold the largest of the stacks and little more.
 inline int32_t tight_pool(const std::vector<Stack>& stacks) {
   int32_t most = 0;
-  for (const Stack& stack : stacks) {
+  const auto count = [&](const Stack& stack) {
     int32_t pages = 0;
     for (int32_t keys : stack.most_keys()) pages += (keys + 3) / 4;
     most = std::max(most, pages);
+  };
+  for (const Stack& stack : stacks) {
+    count(stack);
+    if (stack.next) count(stack.next->longest());
   }
   return most + 10;
 }
