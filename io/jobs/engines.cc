@@ -59,7 +59,7 @@ void Engines::open_store(Workbench& bench, bool filled) {
   options.memory_bytes = job.engine.kv_store.memory_gb > 0
                              ? static_cast<int64_t>(job.engine.kv_store.memory_gb * kGB)
                              : machine_memory() / 8;
-  options.threads = bench.on_gpu() ? std::clamp(bench.threads() / 2, 1, 8) : 1;
+  options.threads = bench.on_gpu() ? std::clamp(bench.threads(), 1, 16) : 1;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
                  model_fingerprint(job.model).dump(),

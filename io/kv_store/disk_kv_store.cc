@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kMeasured = int64_t{64} << 20;  // bytes that tell the disk's speed
 constexpr double kSlowDisk = 5e8;                 // bytes a second
+constexpr int64_t kTried = int64_t{256} << 20;    // most bytes that are read to measure it
 constexpr size_t kMostNotices = 3;
 
 std::string_view bytes_of(const void* data, size_t size) {
@@ -137,21 +138,18 @@ void DiskKvStore::taken(Held& held) {
   if (std::exchange(held.ahead, false)) ahead_bytes_ -= held.wanted;
 }
 
-/// Bytes a second, all readers together: as measured, and before that as it was last time, or as slow disks
-/// are.
+/// Bytes a second, all readers together: as measured, before that as last time, or as slow disks are.
 double DiskKvStore::speed() const {
-  const double before = known_speed_ > 0 ? known_speed_ : kSlowDisk;
-  const double measured = use_.disk_seconds / options_.threads;
-  return static_cast<double>(use_.disk_bytes + kMeasured) /
-         (measured + static_cast<double>(kMeasured) / before);
+  if (use_.disk_bytes >= kMeasured)
+    return static_cast<double>(use_.disk_bytes) / use_.disk_seconds * options_.threads;
+  return known_speed_ > 0 ? known_speed_ : kSlowDisk;
 }
 
 /// Whether reading takes less time than computing, as far as both are known. To know it, some is read that
 /// may not pay.
 bool DiskKvStore::pays(int64_t bytes, double seconds) {
   if (seconds <= 0 || static_cast<double>(bytes) / speed() < seconds) return true;
-  const int64_t most = known_speed_ > 0 ? kMeasured : 4 * kMeasured;
-  if (tried_bytes_ + bytes > most) return false;
+  if (tried_bytes_ > 0 && tried_bytes_ + bytes > kTried) return false;
   tried_bytes_ += bytes;
   return true;
 }
