@@ -9,6 +9,8 @@ namespace sheaf {
 /// Each adds one command to the program. A command sets `exit_code` where it can end well with another one
 /// than 0, and throws sheaf::Error where it cannot go on.
 void add_run_command(CLI::App& app, int& exit_code);
+void add_prefill_command(CLI::App& app, int& exit_code);
+void add_store_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_verify_command(CLI::App& app, int& exit_code);

@@ -73,6 +73,8 @@ int main(int argc, char** argv) {
   sheaf::set_up_signals();
   int exit_code = 0;
   sheaf::add_run_command(app, exit_code);
+  sheaf::add_prefill_command(app, exit_code);
+  sheaf::add_store_command(app, exit_code);
   sheaf::add_merge_command(app, exit_code);
   sheaf::add_plan_command(app, exit_code);
   sheaf::add_verify_command(app, exit_code);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <memory>
 
 #include "core/base/thread_pool.h"
@@ -21,6 +22,10 @@ class Attention {
   /// Stores head_dim floats each; may be called for different places at once.
   virtual void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) = 0;
   virtual void copy(int64_t layer, int64_t head, int64_t from, int64_t to) = 0;  ///< places
+  /// A key and its value as bytes, and back; likewise.
+  virtual int64_t pair_bytes() const = 0;
+  virtual void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const = 0;
+  virtual void write(int64_t layer, int64_t head, int64_t place, const std::byte* from) = 0;
 
   /// Attention of one layer over spans. The queries are rotated and scaled; zeros come out where a row sees
   /// no key. queries: [rows, query_stride], the heads first; out: [rows, heads × head_dim].

@@ -116,6 +116,13 @@ class FloatAttention final : public Attention {
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to) override {
     pool_.copy(layer, head, from, to);
   }
+  int64_t pair_bytes() const override { return pool_.pair_bytes(); }
+  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const override {
+    pool_.read(layer, head, place, to);
+  }
+  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from) override {
+    pool_.write(layer, head, place, from);
+  }
   void run(const AttentionPlan& plan, int64_t layer, const float* queries, int64_t query_stride,
            float* out) override;
 

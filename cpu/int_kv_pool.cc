@@ -30,7 +30,7 @@ void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* k
   // % step].
   std::array<int8_t, 1024> room;
   std::vector<int8_t> more;
-  const int64_t bytes = layout_.alone().bytes(head_dim_, kPlanes), step = layout_.step;
+  const int64_t bytes = layout_.alone().bytes(head_dim_, kPlanes);
   if (bytes > int64_t{room.size()}) more.resize(static_cast<size_t>(bytes));
   int8_t* numbers = more.empty() ? room.data() : more.data();
   // A value of zeros weighs nothing whatever its scale, but counts in the sum of weights. NaN stays.
@@ -39,30 +39,44 @@ void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* k
   if (scale < kLeast) scale = kLeast;
   log_scales_.data()[at] = std::log(scale);
   inverse_scales_.data()[at] = 1 / scale;
-  int8_t* to =
-      values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step + in_panel % step;
-  for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
-    for (int64_t d = 0; d < kChunk; ++d) to[part * kChunk * kPanel + d * step] = numbers[part * kChunk + d];
+  each_value_byte([&numbers, to = values_.data() + value_start(at)](int64_t byte) { to[byte] = *numbers++; });
 }
 
 void IntKvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
   const int64_t a = index(layer, head, from), b = index(layer, head, to), step = layout_.step;
   for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_})
     scales->data()[b] = scales->data()[a];
-  // A key is a column of its panel, in pieces of `step` bytes.
-  const auto key = [&](int64_t at) {
-    return keys_.data() + at / kPanel * key_panel_bytes() + at % kPanel * step;
-  };
   for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step)
-    std::memcpy(key(b) + piece, key(a) + piece, static_cast<size_t>(step));
-  const auto value = [&](int64_t at) {
-    const int64_t in_panel = at % kPanel;
-    return values_.data() + at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step +
-           in_panel % step;
-  };
-  for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
-    for (int64_t d = 0; d < kChunk; ++d)
-      value(b)[part * kChunk * kPanel + d * step] = value(a)[part * kChunk * kPanel + d * step];
+    std::memcpy(keys_.data() + key_start(b) + piece, keys_.data() + key_start(a) + piece,
+                static_cast<size_t>(step));
+  each_value_byte([to = values_.data() + value_start(b),
+                   from = values_.data() + value_start(a)](int64_t byte) { to[byte] = from[byte]; });
+}
+
+void IntKvPool::read(int64_t layer, int64_t head, int64_t place, std::byte* to) const {
+  const int64_t at = index(layer, head, place), step = layout_.step;
+  for (const FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_}) {
+    std::memcpy(to, scales->data() + at, sizeof(float));
+    to += sizeof(float);
+  }
+  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step, to += step)
+    std::memcpy(to, keys_.data() + key_start(at) + piece, static_cast<size_t>(step));
+  each_value_byte([&to, from = values_.data() + value_start(at)](int64_t byte) {
+    *to++ = static_cast<std::byte>(from[byte]);
+  });
+}
+
+void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const std::byte* from) {
+  const int64_t at = index(layer, head, place), step = layout_.step;
+  for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_}) {
+    std::memcpy(scales->data() + at, from, sizeof(float));
+    from += sizeof(float);
+  }
+  for (int64_t piece = 0; piece < key_panel_bytes(); piece += kPanel * step, from += step)
+    std::memcpy(keys_.data() + key_start(at) + piece, from, static_cast<size_t>(step));
+  each_value_byte([&from, to = values_.data() + value_start(at)](int64_t byte) {
+    to[byte] = static_cast<int8_t>(*from++);
+  });
 }
 
 }  // namespace sheaf

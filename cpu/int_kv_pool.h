@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "core/model/config.h"
@@ -44,8 +45,28 @@ class IntKvPool : public KvPlaces {
   /// Stores head_dim floats each.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
+  /// A key and its value as bytes, with their scales, and back.
+  int64_t pair_bytes() const {
+    return (key_panel_bytes() + value_chunk_bytes()) / kPanel + int64_t{3 * sizeof(float)};
+  }
+  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const;
+  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from);
 
  private:
+  /// Where the bytes of a key and a value begin; those of a key come in pieces of `step` bytes, those of a
+  /// value alone.
+  int64_t key_start(int64_t at) const { return at / kPanel * key_panel_bytes() + at % kPanel * layout_.step; }
+  int64_t value_start(int64_t at) const {
+    const int64_t in_panel = at % kPanel, step = layout_.step;
+    return at / kPanel * value_chunk_bytes() + in_panel / step * kPanel * step + in_panel % step;
+  }
+  /// Calls with each place of a value's bytes, counted from its start, in order.
+  template <class Visit>
+  void each_value_byte(Visit&& visit) const {
+    for (int64_t part = 0; part < value_panels() * kPlanes; ++part)
+      for (int64_t d = 0; d < kChunk; ++d) visit(part * kChunk * kPanel + d * layout_.step);
+  }
+
   int64_t head_dim_ = 0;
   IntLayout layout_{};
   LargeBuffer<int8_t> keys_;

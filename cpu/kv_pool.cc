@@ -1,6 +1,7 @@
 #include "cpu/kv_pool.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/base/error.h"
 
@@ -40,6 +41,22 @@ void KvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
   };
   for (int64_t d = 0; d < head_dim_; ++d) column(b)[d * kPanel] = column(a)[d * kPanel];
   std::copy_n(values_.data() + a * value_stride_, head_dim_, values_.data() + b * value_stride_);
+}
+
+void KvPool::read(int64_t layer, int64_t head, int64_t place, std::byte* to) const {
+  const int64_t at = index(layer, head, place);
+  const float* column = keys_.data() + at / kPanel * kPanel * head_dim_ + at % kPanel;
+  for (int64_t d = 0; d < head_dim_; ++d, to += sizeof(float))
+    std::memcpy(to, column + d * kPanel, sizeof(float));
+  std::memcpy(to, values_.data() + at * value_stride_, static_cast<size_t>(head_dim_) * sizeof(float));
+}
+
+void KvPool::write(int64_t layer, int64_t head, int64_t place, const std::byte* from) {
+  const int64_t at = index(layer, head, place);
+  float* column = keys_.data() + at / kPanel * kPanel * head_dim_ + at % kPanel;
+  for (int64_t d = 0; d < head_dim_; ++d, from += sizeof(float))
+    std::memcpy(column + d * kPanel, from, sizeof(float));
+  std::memcpy(values_.data() + at * value_stride_, from, static_cast<size_t>(head_dim_) * sizeof(float));
 }
 
 }  // namespace sheaf

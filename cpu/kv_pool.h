@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "core/model/config.h"
@@ -66,6 +67,10 @@ class KvPool : public KvPlaces {
   /// Stores head_dim floats each.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
+  /// A key and its value as bytes, and back.
+  int64_t pair_bytes() const { return 2 * head_dim_ * int64_t{sizeof(float)}; }
+  void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const;
+  void write(int64_t layer, int64_t head, int64_t place, const std::byte* from);
 
  private:
   int64_t head_dim_ = 0;

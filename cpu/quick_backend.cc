@@ -103,6 +103,21 @@ class QuickBackend final : public Backend {
 
   void allocate_kv(int32_t pages, int32_t page_size) override { attention_->allocate(pages, page_size); }
 
+  std::string kv_kind() const override { return fmt::format("CPU, {}", products_.describe()); }
+  int64_t kv_slot_bytes() const override {
+    return int64_t{config_.layers} * config_.kv_heads * attention_->pair_bytes();
+  }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+    each_pair(slots, [&](int64_t layer, int64_t head, int64_t place, int64_t at) {
+      attention_->read(layer, head, place, to.data() + at);
+    });
+  }
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+    each_pair(slots, [&](int64_t layer, int64_t head, int64_t place, int64_t at) {
+      attention_->write(layer, head, place, from.data() + at);
+    });
+  }
+
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
     check_batch(batch, config_, attention_->places().pages(), attention_->places().page_size());
     if (picked.size() != batch.picks.size())
@@ -151,6 +166,18 @@ class QuickBackend final : public Backend {
     share.threads.run((share.count + kBundle - 1) / kBundle, [&](int64_t task, int) {
       const int64_t end = std::min((task + 1) * kBundle, share.count);
       for (int64_t row = task * kBundle; row < end; ++row) body(share.first + row);
+    });
+  }
+
+  /// All keys and values of slots, with where their bytes begin: slot by slot, layer by layer.
+  template <class Visit>
+  void each_pair(std::span<const int32_t> slots, Visit&& visit) {
+    threads_.run(std::ssize(slots), [&](int64_t i, int) {
+      const int64_t place = attention_->places().place_of_slot(slots[static_cast<size_t>(i)]);
+      int64_t at = i * kv_slot_bytes();
+      for (int64_t layer = 0; layer < config_.layers; ++layer)
+        for (int64_t head = 0; head < config_.kv_heads; ++head, at += attention_->pair_bytes())
+          visit(layer, head, place, at);
     });
   }
 

@@ -11,6 +11,7 @@
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/check_model.h"
+#include "cuda/kv_mover.h"
 #include "cuda/layer_graphs.h"
 #include "cuda/loaded_model.h"
 #include "cuda/pick_tokens.h"
@@ -107,10 +108,7 @@ class CudaBackend final : public Backend {
   const ModelConfig& config() const override { return model_.config; }
   std::string device() const override { return name_; }
   std::string describe() const override {
-    return fmt::format("{} (cuda:{}), {}{}{}{}", name_, options_.device, model_.fp8 ? "fp8" : "bf16",
-                       model_.packed() ? ", weights packed" : "",
-                       options_.fp8_keys ? ", keys and values in fp8" : "",
-                       options_.reproducible ? ", reproducible" : "");
+    return fmt::format("{} (cuda:{}), {}", name_, options_.device, numbers());
   }
   bool wants_whole_pages() const override { return options_.reproducible; }
   int64_t kv_bytes_per_token() const override { return footprint().kv_bytes_per_token; }
@@ -152,6 +150,21 @@ class CudaBackend final : public Backend {
     pages_ = pages;
   }
 
+  std::string kv_kind() const override { return fmt::format("{}, {}", name_, numbers()); }
+  int64_t kv_slot_bytes() const override { return mover_.slot_bytes(); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+    choose_device();
+    mover_.read(slots, to);
+  }
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+    choose_device();
+    mover_.write(slots, from);
+  }
+  std::shared_ptr<std::byte> host_memory(int64_t bytes) override {
+    choose_device();
+    return mover_.host_memory(bytes);
+  }
+
   int32_t steps_at_once() const override { return static_cast<int32_t>(steps_.size()); }
 
   void start(const StepBatch& batch, std::span<Picked> picked) override { launch(batch, picked, {}); }
@@ -174,6 +187,13 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  /// How they are computed.
+  std::string numbers() const {
+    return fmt::format("{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
+                       options_.fp8_keys ? ", keys and values in fp8" : "",
+                       options_.reproducible ? ", reproducible" : "");
+  }
+
   /// Every thread has a current device of its own, and an engine may be made on one thread and run on
   /// another.
   void choose_device() const { check(cudaSetDevice(options_.device), "choosing the device"); }
@@ -314,6 +334,7 @@ class CudaBackend final : public Backend {
   std::string name_;
   int32_t multiprocessors_ = 0;
   LoadedModel model_;
+  KvMover mover_{model_};
   int32_t pages_ = 0, page_size_ = 0;
   std::optional<AttentionPlanner> planner_;
 

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -30,6 +32,24 @@ class Backend {
   /// as it is where the old and the new one do not fit together.
   virtual void grow_kv(int32_t pages) { fail("a pool cannot grow to {} pages here", pages); }
   virtual int64_t kv_bytes_per_token() const = 0;
+
+  /// How keys and values are computed and laid out, in words: they are of use to a backend that says the
+  /// same. Empty: they cannot leave the pool.
+  virtual std::string kv_kind() const { return {}; }
+  /// Of one slot, all layers together, as the next two move them.
+  virtual int64_t kv_slot_bytes() const { return 0; }
+  /// Copies what finished steps wrote into slots of the pool out of it, and such bytes into slots for the
+  /// steps that are started afterwards.
+  virtual void read_kv(std::span<const int32_t> /*slots*/, std::span<std::byte> /*to*/) {
+    fail("keys and values cannot be read here");
+  }
+  virtual void write_kv(std::span<const int32_t> /*slots*/, std::span<const std::byte> /*from*/) {
+    fail("keys and values cannot be written here");
+  }
+  /// Memory that bytes move from and to quickly.
+  virtual std::shared_ptr<std::byte> host_memory(int64_t bytes) {
+    return {new std::byte[static_cast<size_t>(bytes)], std::default_delete<std::byte[]>()};
+  }
 
   /// Whether answers stay the same to the bit only where keys lie in whole pages (Residents).
   virtual bool wants_whole_pages() const { return false; }

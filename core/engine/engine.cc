@@ -12,6 +12,7 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kMeasuredSteps = 4;  // after which the time of a token is known
 constexpr int32_t kFewestRows = 16;    // a step that small must fit
 constexpr double kGuessWeight = 0.15;  // of the last guess among those of an answer
 
@@ -98,6 +99,7 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   steps += other.steps;
   prefill_tokens += other.prefill_tokens;
   decode_tokens += other.decode_tokens;
+  read_tokens += other.read_tokens;
   answers += other.answers;
   answer_tokens += other.answer_tokens;
   alone_tokens += other.alone_tokens;
@@ -121,6 +123,7 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       most_pages_(std::max(
           pool_.total(), first_pages(backend, options) < options.pages ? options.pages - pool_.total() : 0)),
       residents_(pool_, options_.whole_pages),
+      stored_(options.store, backend, options.page_size),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {
   if (options.speculation.lookup) speculator_.emplace(options.speculation, rules);
@@ -178,12 +181,17 @@ bool Engine::run(const Source& next, const Sink& done) {
 void Engine::start_step(const Sink& done) {
   Step& step = steps_[(oldest_ + in_flight_) % steps_.size()];
   step.wanted.clear();
+  step.complete.clear();
   builder_.begin(step.batch);
   if (speculator_) guess_answers();
   add_decode_tokens(step);
   step.batch.decode_tokens = step.batch.rows();
   add_prefill_tokens(step);
   builder_.close();
+  if (step.batch.rows() == 0) {  // all there was to do came from the store, or is to come
+    retire(done);
+    return in_flight_ > 0 ? finish_step(done) : wait_for_store();
+  }
   step.picked.resize(step.batch.picks.size());
   step.started = std::chrono::steady_clock::now();
   try {
@@ -246,6 +254,10 @@ void Engine::apply(const Step& step, const Sink& done) {
     const auto experts = static_cast<size_t>(step.batch.picks[pick].experts);
     pick += experts + take(wanted, std::span(step.picked).subspan(pick));
   }
+  for (const auto& [role, resident] : step.complete) {
+    stored_.keep(role, resident);
+    residents_.drop(resident);
+  }
   retire(done);
   stats_.peak_pages = residents_.peak_pages();
   if (on_step) on_step(stats_);
@@ -289,6 +301,11 @@ double Engine::call_backend(Call&& call) {
 
 void Engine::retire(const Sink& done) {
   for (auto flight = flights_.begin(); flight != flights_.end();) {
+    // Without an answer nothing else tells that a step still reads what its segments see.
+    if (flight->slots.empty() && flight->last_step > stats_.steps) {
+      ++flight;
+      continue;
+    }
     finish_segments(*flight);
     if (flight->open_slots > 0 || flight->next_segment < flight->stack.segments.size()) {
       ++flight;
@@ -307,7 +324,8 @@ int64_t Engine::admit(const Source& next) {
   for (const Flight& flight : flights_)
     for (size_t i = flight.next_segment;
          i < flight.stack.segments.size() && backlog < options_.tokens_per_step; ++i)
-      backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
+      if (!flight.residents[i]->fetch)
+        backlog += static_cast<int64_t>(flight.stack.segments[i].tokens.size()) - flight.residents[i]->keys;
 
   while (backlog < options_.tokens_per_step) {
     if (!pending_ && !drained_) {
@@ -346,7 +364,7 @@ int64_t Engine::admit(const Source& next) {
       for (int32_t i = 0; i < asked.prompts(); ++i)
         ++flight.open_answers[static_cast<size_t>(asked.answer + i)];
     }
-    backlog += flight.stack.prompt_tokens();
+    backlog += flight.stack.prompt_tokens() - look_up(flight);
   }
   backlog_ = backlog;
   return backlog + waiting_prompts_;
@@ -376,6 +394,41 @@ void Engine::guess_answers() {
                          static_cast<int32_t>(room));
 }
 
+/// That computing one takes, as far as is known.
+double Engine::token_seconds() const {
+  if (options_.seconds_per_token > 0) return options_.seconds_per_token;
+  if (stats_.steps < kMeasuredSteps || stats_.tokens() == 0) return 0;
+  return stats_.step_seconds / static_cast<double>(stats_.tokens());
+}
+
+/// What a store may have of a stack that was just admitted; returns how many of its tokens are on their way.
+int64_t Engine::look_up(Flight& flight) {
+  int64_t fetched = 0;
+  for (size_t i = 0; i < flight.stack.segments.size(); ++i) {
+    const Segment& segment = flight.stack.segments[i];
+    Resident* own = flight.residents[i];
+    if (flight.prompted[i].empty() && flight.open_answers[i] == 0)
+      stored_.admitted(segment, own, flight.residents, token_seconds());
+    if (own->fetch) fetched += std::ssize(segment.tokens);
+  }
+  return fetched;
+}
+
+void Engine::take_stored(Resident* resident, int32_t keys) {
+  residents_.grow(resident, keys);
+  if (stored_.take(resident))
+    stats_.read_tokens += keys;
+  else
+    resident->keys = 0;
+}
+
+/// Until the first of the segments that are to come is there.
+void Engine::wait_for_store() {
+  for (const Flight& flight : flights_)
+    if (flight.next_segment < flight.stack.segments.size())
+      if (const auto& fetch = flight.residents[flight.next_segment]->fetch) return fetch->wait();
+}
+
 void Engine::add_decode_tokens(Step& step) {
   for (Flight& flight : flights_) {
     for (int32_t slot = 0; slot < static_cast<int32_t>(flight.slots.size()); ++slot) {
@@ -402,8 +455,13 @@ void Engine::add_prefill_tokens(Step& step) {
   for (Flight& flight : flights_) {
     for (; flight.next_segment < flight.stack.segments.size(); ++flight.next_segment) {
       const Segment& segment = flight.stack.segments[flight.next_segment];
-      const int32_t keys = flight.residents[flight.next_segment]->keys;
+      Resident* own = flight.residents[flight.next_segment];
       const auto total = static_cast<int32_t>(segment.tokens.size());
+      if (own->fetch) {
+        if (!own->fetch->ready()) break;
+        take_stored(own, total);
+      }
+      const int32_t keys = own->keys;
       const auto& prompted = flight.prompted[flight.next_segment];
       const int32_t together =
           prompted.empty() ? 1 : flight.stack.slots[static_cast<size_t>(prompted[0])].prompts();
@@ -418,6 +476,10 @@ void Engine::add_prefill_tokens(Step& step) {
                  std::span(segment.tokens).subspan(static_cast<size_t>(keys), static_cast<size_t>(rows)));
         stats_.prefill_tokens += rows;
         if (keys + rows < total) return;
+        if (stored_.keeps(own)) {
+          residents_.use(own);
+          step.complete.emplace_back(segment.role, own);
+        }
         for (int32_t slot : prompted) want(step, flight, slot);
       }
     }
@@ -435,6 +497,7 @@ void Engine::add_experts(Step& step, Flight& flight, int32_t slot) {
 
 void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
   Resident* own = flight.residents[static_cast<size_t>(id)];
+  flight.last_step = stats_.steps + static_cast<int64_t>(in_flight_) + 1;
   residents_.grow(own, first + static_cast<int32_t>(tokens.size()));
   builder_.add(flight.stack.segments[static_cast<size_t>(id)], own, flight.residents, first, tokens);
 }

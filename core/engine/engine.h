@@ -6,6 +6,7 @@
 #include <limits>
 #include <list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/engine/backend.h"
@@ -14,6 +15,7 @@
 #include "core/engine/speculate.h"
 #include "core/engine/step_batch.h"
 #include "core/engine/stop_rules.h"
+#include "core/engine/stored_keys.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
@@ -46,6 +48,8 @@ struct EngineOptions {
   int32_t assumed_tokens =
       0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
   Speculation speculation = {};
+  KvStore* store = nullptr;                        ///< of keys and values, that outlives the engine
+  double seconds_per_token = 0;                    ///< that computing one takes, 0: as the engine finds
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
 };
 
@@ -53,6 +57,7 @@ struct EngineStats {
   int64_t steps = 0;
   int64_t prefill_tokens = 0;
   int64_t decode_tokens = 0;
+  int64_t read_tokens = 0;  ///< of prompts, from the store; they are in no other count
   int64_t answers = 0;
   int64_t answer_tokens = 0;
   int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
@@ -82,6 +87,9 @@ class Engine {
   /// Decodes every stack that `next` gives; `done` gets each when its last answer is complete, in no fixed
   /// order. Returns false when interrupted.
   bool run(const Source& next, const Sink& done);
+
+  /// Such a stack will come before long: what a store has of it can be read meanwhile.
+  void expect(const Stack& stack) { stored_.expect(stack, residents_.in_pages(stack), token_seconds()); }
 
   /// After run() threw: the stacks whose answers are not all there. This engine decodes nothing more.
   std::vector<Stack> take_back();
@@ -116,7 +124,8 @@ class Engine {
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
-    bool guessed = false;  ///< whether its answers may be guessed
+    bool guessed = false;   ///< whether its answers may be guessed
+    int64_t last_step = 0;  ///< that has rows of it, counted from 1
   };
   struct Wanted {
     Flight* flight;
@@ -128,10 +137,13 @@ class Engine {
     std::vector<Wanted> wanted;  ///< whose next token each pick is, experts not counted
     std::vector<Picked> picked;
     std::chrono::steady_clock::time_point started;
+    std::vector<std::pair<Role, Resident*>> complete;  ///< by its rows, to be kept in the store
   };
 
   /// Returns how many rows a step planned now could hold, were it large enough.
   int64_t admit(const Source& next);
+  int64_t look_up(Flight& flight);
+  double token_seconds() const;
   void grow_pool();
   void start_step(const Sink& done);
   void finish_step(const Sink& done);
@@ -145,6 +157,8 @@ class Engine {
   void guess_answers();
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);
+  void take_stored(Resident* resident, int32_t keys);
+  void wait_for_store();
   void add_experts(Step& step, Flight& flight, int32_t slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);
@@ -164,6 +178,7 @@ class Engine {
   PagePool pool_;
   int32_t most_pages_;  ///< that the pool may grow to
   Residents residents_;
+  StoredKeys stored_;
   EngineStats stats_;
 
   std::list<Flight> flights_;

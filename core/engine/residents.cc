@@ -40,10 +40,10 @@ size_t Residents::KeyHash::operator()(const Key& key) const {
   return hash;
 }
 
-std::optional<Residents::Key> Residents::key_of(const Segment& segment, bool in_pages,
+std::optional<Residents::Key> Residents::key_of(const Segment& segment, bool whole,
                                                 const std::vector<Resident*>& stack_residents) {
   if (!segment.shared) return std::nullopt;
-  Key key{{}, segment.first_position, in_pages, segment.tokens};
+  Key key{{}, segment.first_position, whole, segment.tokens};
   for (const Sight& sight : segment.sees) {
     const Resident* seen = stack_residents[static_cast<size_t>(sight.segment)];
     if (!seen) return std::nullopt;
@@ -52,18 +52,22 @@ std::optional<Residents::Key> Residents::key_of(const Segment& segment, bool in_
   return key;
 }
 
+bool Residents::in_pages(const Stack& stack) const {
+  return whole_pages_ && goes_on_in_order(stack);
+}
+
 int32_t Residents::pages_needed(const Stack& stack) const {
   const std::vector<int32_t> keys = stack.most_keys();
-  const bool in_pages = whole_pages_ && goes_on_in_order(stack);
+  const bool whole = in_pages(stack);
   std::vector<Resident*> residents;
   int32_t needed = 0;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
-    const auto key = key_of(stack.segments[i], in_pages, residents);
+    const auto key = key_of(stack.segments[i], whole, residents);
     const auto at = key ? shared_.find(*key) : shared_.end();
     Resident* equal = at == shared_.end() ? nullptr : at->second;
     residents.push_back(equal);
     if (!equal)
-      needed += pool_.pages_for(lead_of(stack.segments[i], in_pages) + keys[i]);
+      needed += pool_.pages_for(lead_of(stack.segments[i], whole) + keys[i]);
     else if (equal->users == 0)
       needed += static_cast<int32_t>(equal->pages.size());
   }
@@ -72,17 +76,17 @@ int32_t Residents::pages_needed(const Stack& stack) const {
 
 std::vector<Resident*> Residents::admit(const Stack& stack) {
   const std::vector<int32_t> keys = stack.most_keys();
-  const bool in_pages = whole_pages_ && goes_on_in_order(stack);
+  const bool whole = in_pages(stack);
   std::vector<Resident*> residents;
   for (size_t i = 0; i < stack.segments.size(); ++i) {
     const Segment& segment = stack.segments[i];
-    auto key = key_of(segment, in_pages, residents);
+    auto key = key_of(segment, whole, residents);
     const auto at = key ? shared_.find(*key) : shared_.end();
     Resident* resident = at == shared_.end() ? nullptr : at->second;
     if (!resident) {
-      const int32_t lead = lead_of(segment, in_pages);
+      const int32_t lead = lead_of(segment, whole);
       resident = make(segment, pool_.pages_for(lead + keys[i]));
-      resident->in_pages = in_pages;
+      resident->in_pages = whole;
       resident->lead = lead;
       if (!segment.sees.empty())
         resident->before = residents[static_cast<size_t>(segment.sees.back().segment)];

@@ -2,10 +2,12 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "core/engine/kv_store.h"
 #include "core/engine/page_pool.h"
 #include "core/segments/stack.h"
 
@@ -22,10 +24,13 @@ struct Resident {
   int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
   int32_t reserved = 0;        ///< pages set aside for it and not yet taken
   std::vector<int32_t> pages;
-  bool shared = false;                  ///< stays after its last user, until its pages are needed
-  std::list<Resident*>::iterator idle;  ///< its place in the list of unused ones
-  uint64_t looked_in = 0;               ///< the last batch whose rows look at it,
-  size_t look = 0;                      ///< and its place in that batch's list
+  bool shared = false;                   ///< stays after its last user, until its pages are needed
+  std::list<Resident*>::iterator idle;   ///< its place in the list of unused ones
+  bool keyed = false;                    ///< whether a store could have it,
+  KvKey key{};                           ///< by this name,
+  std::shared_ptr<const KvFetch> fetch;  ///< and it is on its way from there
+  uint64_t looked_in = 0;                ///< the last batch whose rows look at it,
+  size_t look = 0;                       ///< and its place in that batch's list
 };
 
 /// The segments in the pool, with reference counts. Equal shared segments of different stacks are one
@@ -40,6 +45,8 @@ class Residents {
  public:
   Residents(PagePool& pool, bool whole_pages) : pool_(pool), whole_pages_(whole_pages) {}
 
+  /// Whether a stack is laid out in whole pages.
+  bool in_pages(const Stack& stack) const;
   /// Pages a stack needs that are not free of charge already.
   int32_t pages_needed(const Stack& stack) const;
   /// Pages that a new stack could still get.
@@ -52,6 +59,9 @@ class Residents {
   std::vector<Resident*> admit(const Stack& stack);
   /// The segment is finished: it no longer holds its own resident or those it sees.
   void finish(const Segment& segment, Resident* own, const std::vector<Resident*>& stack_residents);
+  /// Keeps a resident's pages until drop().
+  void use(Resident* resident);
+  void drop(Resident* resident);
   /// Takes the pages for `keys` keys.
   void grow(Resident* resident, int32_t keys);
 
@@ -69,14 +79,12 @@ class Residents {
     size_t operator()(const Key& key) const;
   };
   /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
-  static std::optional<Key> key_of(const Segment& segment, bool in_pages,
+  static std::optional<Key> key_of(const Segment& segment, bool whole,
                                    const std::vector<Resident*>& stack_residents);
-  int32_t lead_of(const Segment& segment, bool in_pages) const {
-    return in_pages ? segment.first_position % pool_.page_size() : 0;
+  int32_t lead_of(const Segment& segment, bool whole) const {
+    return whole ? segment.first_position % pool_.page_size() : 0;
   }
   Resident* make(const Segment& segment, int32_t reserved);
-  void use(Resident* resident);
-  void drop(Resident* resident);
   void forget(Resident* resident);
 
   PagePool& pool_;

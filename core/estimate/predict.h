@@ -57,6 +57,15 @@ class PredictedBackend final : public Backend {
   std::string describe() const override { return backend_.describe(); }
   std::string device() const override { return backend_.device(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
+  std::string kv_kind() const override { return backend_.kv_kind(); }
+  int64_t kv_slot_bytes() const override { return backend_.kv_slot_bytes(); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+    backend_.read_kv(slots, to);
+  }
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+    backend_.write_kv(slots, from);
+  }
+  std::shared_ptr<std::byte> host_memory(int64_t bytes) override { return backend_.host_memory(bytes); }
   bool grows_kv() const override { return backend_.grows_kv(); }
   void grow_kv(int32_t pages) override { backend_.grow_kv(pages); }
   int64_t kv_bytes_per_token() const override { return backend_.kv_bytes_per_token(); }

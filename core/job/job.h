@@ -64,7 +64,8 @@ struct Job {
       std::string path;
       int64_t bytes = 0;
       std::string sha256;
-    } standard_input;  ///< where path is "-": what is read in its place; no key of the file
+    } standard_input;             ///< where path is "-": what is read in its place; no key of the file
+    bool needs_questions = true;  ///< ask: false where documents without any are of use; no key of the file
   } input;
 
   struct Task {
@@ -111,8 +112,13 @@ struct Job {
     int32_t tokens_per_step = 0;  ///< 0: auto
     double kv_memory_gb = 0;      ///< 0: auto
     KvPrecision kv_dtype = KvPrecision::automatic;
-    int32_t prompts = 0;   ///< most prompts decoded at once; 0: as many as there is room for
-    int32_t window = 512;  ///< corpus rows planned together
+    struct KvStorePart {
+      std::string path;      ///< folder; empty: none
+      double gb = 50;        ///< most that it holds
+      double memory_gb = 0;  ///< most of it in memory; 0: auto
+    } kv_store;              ///< of keys and values that outlive the run
+    int32_t prompts = 0;     ///< most prompts decoded at once; 0: as many as there is room for
+    int32_t window = 512;    ///< corpus rows planned together
   } engine;
 
   struct Output {

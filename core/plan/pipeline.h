@@ -100,6 +100,7 @@ class Pipeline {
   struct Lane {
     Engine* engine;
     std::deque<Stack> stacks = {};  ///< not yet taken by the engine
+    size_t expected = 0;            ///< of them, those that it was told of, the first ones
     bool failed = false;            ///< decodes no more; the others take its stacks
     bool outside = false;           ///< the engine has called the pipeline and waits for it
     EngineStats stats = {};         ///< as of its last step

@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto kBetweenGroups = std::chrono::seconds(2);       // of records of a window that is not complete
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for a signal, which wakes nobody
+constexpr size_t kExpected = 16;  // stacks that an engine is told of before it takes them
 constexpr size_t kMostAhead = 8;  // windows per engine that are complete before an older one
 
 /// Whether the corpus, the job or the user is to blame for what is being thrown, and not a device.
@@ -131,6 +132,7 @@ bool Pipeline::take_from_others(Lane& lane, bool only_failed) {
   std::deque<Stack>& from = fullest->stacks;
   lane.stacks.push_back(std::move(fullest->failed ? from.front() : from.back()));
   fullest->failed ? from.pop_front() : from.pop_back();
+  fullest->expected = std::min(fullest->expected, from.size());
   return true;
 }
 
@@ -159,6 +161,9 @@ std::optional<Stack> Pipeline::next_stack(Lane& lane) {
   }
   Stack stack = std::move(lane.stacks.front());
   lane.stacks.pop_front();
+  lane.expected -= std::min<size_t>(lane.expected, 1);
+  while (lane.expected < std::min(kExpected, lane.stacks.size()))
+    lane.engine->expect(lane.stacks[lane.expected++]);
   Window& window = windows_.at(stack.window);
   for (const Slot& slot : stack.slots) {
     Clock::time_point& begun = window.begun[static_cast<size_t>(slot.record)];

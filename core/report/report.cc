@@ -98,6 +98,11 @@ ordered_json report_json(const Report& r) {
                          {"measured_seconds", (r.engine.step_seconds + r.engine.host_seconds) / side_by_side},
                          {"ratio", 0},
                          {"error", r.predicted_error}};
+  if (r.store)
+    json["kv_store"] = {{"read_tokens", r.engine.read_tokens},     {"kept_tokens", r.store->kept_tokens},
+                        {"dearer_tokens", r.store->dearer_tokens}, {"unkept_tokens", r.store->unkept_tokens},
+                        {"disk_bytes", r.store->disk_bytes},       {"kept_bytes", r.store->kept_bytes},
+                        {"damaged_files", r.store->damaged},       {"disk_seconds", r.store->disk_seconds}};
   auto& device = json["device_seconds"] = ordered_json::object();
   for (const EngineUse& use : r.engines)
     for (const auto& [stage, seconds] : use.device_seconds)
@@ -167,6 +172,16 @@ std::string report_text(const ordered_json& report) {
     text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)\n", whole("/tokens/proposed"),
                         whole("/tokens/accepted"),
                         100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
+  if (report.contains("kv_store")) {
+    const auto more = [&](const char* path, const char* what) {
+      return whole(path) > 0 ? fmt::format(", {} {}", whole(path), what) : "";
+    };
+    text += fmt::format("  store    {} tokens read ({:.2f} GB from disk), {} kept ({:.2f} GB){}{}\n",
+                        whole("/kv_store/read_tokens"), number("/kv_store/disk_bytes") / 1e9,
+                        whole("/kv_store/kept_tokens"), number("/kv_store/kept_bytes") / 1e9,
+                        more("/kv_store/dearer_tokens", "quicker to compute than to read"),
+                        more("/kv_store/unkept_tokens", "not kept"));
+  }
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "
       "{:.0f} "

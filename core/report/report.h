@@ -39,6 +39,7 @@ struct Report {
   int32_t devices = 1;
   std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a calibration
   double predicted_error = 0;               ///< of it, as a share
+  std::optional<KvStoreUse> store;          ///< of keys and values, where there is one
   RunStatistics statistics;
 };
 

@@ -57,6 +57,10 @@ class ReportChecker {
     if (report.contains("predicted") && !report["predicted"].is_null())
       numbers_of(report, "predicted", {"decode_seconds", "measured_seconds", "ratio"});
     numbers_of(report, "device_seconds", {});
+    if (report.contains("kv_store"))
+      numbers_of(report, "kv_store",
+                 {"read_tokens", "kept_tokens", "dearer_tokens", "unkept_tokens", "disk_bytes", "kept_bytes",
+                  "damaged_files", "disk_seconds"});
     counts_of(report, "endings", {ending_name(Ending::length)});
     counts_of(report, "questions", {"asked", "answered", "noted"});
     if (report.contains("engines")) check_engines(list(report, "engines"));

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
 
@@ -155,5 +156,20 @@ void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, flo
 
 /// out [count]: normally distributed weights for benchmarks.
 void fill_random(bf16* out, int64_t count, float spread, uint64_t seed, cudaStream_t stream);
+
+constexpr int32_t kMostSlots = 64;
+/// Slots of the key/value pool.
+struct SlotList {
+  int32_t numbers[kMostSlots];
+  int32_t count;
+};
+/// An array of the pool: [heads, slots] vectors of some bytes, a multiple of 4.
+struct SlotVectors {
+  std::byte* data;
+  int64_t heads, slots, bytes;
+};
+/// Copies the vectors of slots to `packed`, [heads, listed slots], and back.
+void pack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
+void unpack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

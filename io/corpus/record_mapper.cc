@@ -77,9 +77,9 @@ RecordMapper::RecordMapper(const Job& job, const Schema* schema, std::shared_ptr
   add(input_.documents, "input.documents", true);
   add(input_.scores, "input.scores", true);
   add(input_.rerank_scores, "input.rerank_scores", true);
-  add(input_.questions, "input.questions", true);
-  add(input_.question, "input.question");
-  add(input_.options, "input.options", true);
+  add(input_.questions, "input.questions", true, !input_.needs_questions);
+  add(input_.question, "input.question", false, !input_.needs_questions);
+  add(input_.options, "input.options", true, !input_.needs_questions);
   for (const std::string& column : input_.keep) {
     add(column, "input.keep");
     columns_.back().kept = true;
@@ -178,6 +178,13 @@ void RecordMapper::map_context(const json& cells, Record& record) const {
 }
 
 void RecordMapper::map_questions(const json& cells, Record& record) const {
+  if (!input_.needs_questions) {
+    const auto asked = cells.find(input_.question.empty() ? input_.questions : input_.question);
+    if (asked == cells.end() || asked->is_null() || asked->empty()) {
+      record.questions.push_back({{}, "?", {}, {}});  // what comes before it does not depend on it
+      return;
+    }
+  }
   if (!input_.question.empty()) {
     Question question;
     question.text = text_of(cell(cells, input_.question), fmt::format("column \"{}\"", input_.question));

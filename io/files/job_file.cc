@@ -197,6 +197,18 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
 }
 
+/// A folder, or a map with it.
+void read_kv_store(YamlMap& map, Job::Engine::KvStorePart& store) {
+  if (const YamlPtr given = map.node("kv_store"); given && given->kind == YamlNode::Kind::scalar)
+    return map.file_path("kv_store", store.path);
+  YamlMap own = map.map("kv_store");
+  own.file_path("path", store.path);
+  own.number("gb", store.gb, {0.001, 1e6});
+  own.number_or_auto("memory_gb", store.memory_gb, {0, 1e6});
+  if (map.has("kv_store")) own.require("path");
+  own.finish();
+}
+
 void read_engine(YamlMap map, Job::Engine& engine) {
   std::string device = device_text(engine.device);
   map.text("device", device);
@@ -207,6 +219,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.integer_or_auto("tokens_per_step", engine.tokens_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
   read_choice(map, "kv_dtype", engine.kv_dtype);
+  read_kv_store(map, engine.kv_store);
   map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);
   map.finish();

@@ -1,15 +1,36 @@
 #include "io/jobs/engines.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
+#include "core/base/error.h"
+#include "core/estimate/probe.h"
+#include "cpu/large_buffer.h"
 #include "io/files/hardware_file.h"
+#include "io/run_folder/fingerprint.h"
 
 namespace sheaf {
 
-Engines::Engines(Workbench& bench, bool predict, const Replace& replace, bool speculate) {
+namespace {
+
+constexpr double kGB = 1e9;
+constexpr int32_t kTimedRows = 1024;
+
+/// Of a token of a prompt in a step of its own kind.
+double seconds_per_token(const DeviceModel& device, const ModelConfig& config, int32_t step_rows) {
+  const int32_t rows = std::clamp(step_rows, 1, kTimedRows);
+  const StepBatch batch = make_probe_batch({{{.rows = rows}}, 1}, kPageSize);
+  return device.step(config, count_step(batch, config.heads / config.kv_heads)).total() / rows;
+}
+
+}  // namespace
+
+Engines::Engines(Workbench& bench, bool predict, const Replace& replace, Store store, bool speculate) {
   for (std::unique_ptr<Backend>& backend : bench.backends())
     all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
+  if (store != Store::none && !bench.job().engine.kv_store.path.empty())
+    open_store(bench, store == Store::filled);
   for (size_t i = 0; i < all_.size(); ++i) {
     One& one = all_[i];
     const bool fp8 = bench.job().model.dtype == Precision::fp8;
@@ -18,8 +39,32 @@ Engines::Engines(Workbench& bench, bool predict, const Replace& replace, bool sp
     if (one.device) one.predicted.emplace(*one.backend, *one.device);
     EngineOptions options = bench.engine_options(*one.backend, i);
     if (!speculate) options.speculation = {};
+    // Devices of another kind compute other bits.
+    if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;
+    if (one.device)
+      options.seconds_per_token =
+          seconds_per_token(*one.device, one.backend->config(), options.tokens_per_step);
     one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(), options);
   }
+}
+
+void Engines::open_store(Workbench& bench, bool filled) {
+  const Job& job = bench.job();
+  Backend& first = *all_.front().backend;
+  if (first.kv_kind().empty())
+    refuse("engine.kv_store does not work with {}; leave one of the two out",
+           job.engine.kernels == CpuKernels::reference ? "engine.kernels: reference" : first.describe());
+  KvStoreOptions options;
+  options.bytes = static_cast<int64_t>(job.engine.kv_store.gb * kGB);
+  options.memory_bytes = job.engine.kv_store.memory_gb > 0
+                             ? static_cast<int64_t>(job.engine.kv_store.memory_gb * kGB)
+                             : machine_memory() / 8;
+  options.threads = bench.on_gpu() ? std::clamp(bench.threads() / 2, 1, 8) : 1;
+  options.patient = filled;
+  store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
+                 model_fingerprint(job.model).dump(),
+                 std::filesystem::path(job.model.path).filename().string(), first.kv_kind(), options,
+                 [&first](int64_t bytes) { return first.host_memory(bytes); });
 }
 
 std::vector<Engine*> Engines::pointers() {

@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/estimate/predict.h"
 #include "io/jobs/workbench.h"
+#include "io/kv_store/disk_kv_store.h"
 
 namespace sheaf {
 
@@ -18,9 +19,14 @@ class Engines {
  public:
   using Replace = std::function<std::unique_ptr<Backend>(size_t engine, std::unique_ptr<Backend> backend)>;
 
+  /// Of the job's store of keys and values: not used; used, as long as that makes nothing slower; or filled
+  /// with all that is computed.
+  enum class Store : uint8_t { none, used, filled };
+
   /// `predict`: look for calibrations. `replace`: what is to compute in place of a backend. `speculate`: as
   /// the job says, or not at all.
-  Engines(Workbench& bench, bool predict, const Replace& replace = {}, bool speculate = true);
+  Engines(Workbench& bench, bool predict, const Replace& replace = {}, Store store = Store::none,
+          bool speculate = true);
 
   size_t size() const { return all_.size(); }
   std::vector<Engine*> pointers();
@@ -28,6 +34,7 @@ class Engines {
   /// None where its device has no calibration. To be asked on its engine's thread.
   std::optional<double> predicted_seconds(size_t engine) const;
   double predicted_error() const;  ///< as a share
+  DiskKvStore* store() { return store_ ? &*store_ : nullptr; }
   /// "CPU, fp32, NEON, 2 threads", "NVIDIA H200 (cuda:0), bf16 and 7 more".
   std::string describe() const;
   /// As describe(), of one; engines that are alike are numbered.
@@ -40,7 +47,10 @@ class Engines {
     std::optional<PredictedBackend> predicted = {};
     std::optional<Engine> engine = {};
   };
-  std::deque<One> all_;  ///< an engine points to its backend
+  void open_store(Workbench& bench, bool filled);
+
+  std::optional<DiskKvStore> store_;
+  std::deque<One> all_;  ///< an engine points to its backend, and to the store
 };
 
 }  // namespace sheaf

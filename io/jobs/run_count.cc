@@ -71,6 +71,11 @@ void RunCount::predict(std::optional<double> seconds, double error) {
   session_.predicted_error = error;
 }
 
+void RunCount::stored(const KvStoreUse& use) {
+  const std::lock_guard lock(mutex_);
+  session_.store = use;
+}
+
 void RunCount::row(const Record& record, const Row& row, const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
   session_.statistics.row(row, outcome.answers, record);

@@ -31,6 +31,8 @@ class RunCount {
   /// The time that the steps so far were predicted to take, none where that means nothing, and how far off it
   /// may be, as a share.
   void predict(std::optional<double> seconds, double error);
+  /// What the store of keys and values did.
+  void stored(const KvStoreUse& use);
   void row(const Record& record, const Row& row, const Outcome& outcome);
   void reject(const Reject& reject);
   /// After a group was committed; saves the count now and then.

@@ -72,6 +72,7 @@ class JobRun {
   }
   void check_reuse() const;
   void check_limits();
+  void end_store();
   void check_rows(const nlohmann::ordered_json& report);
   void open_answers();
 
@@ -215,7 +216,7 @@ void JobRun::wire() {
   double open_seconds = 0;
   {
     const Stopwatch watch(open_seconds);
-    engines_.emplace(bench_, true, settings_.replace);
+    engines_.emplace(bench_, true, settings_.replace, Engines::Store::used);
   }
   predicted_.resize(engines_->size());
   count_.emplace(describe_run(), *folder_);
@@ -342,11 +343,21 @@ bool JobRun::run() {
     }
     throw;
   }
+  end_store();
   count_->step(pipeline_->engine_stats(), pipeline_->stats());
   for (size_t i = 0; i < engines_->size(); ++i)
     count_->step(i, pipeline_->engine_stats(i), engines_->backend(i), true);
   listener_.ended();
   return finished;
+}
+
+/// What the store did, once all of it is done.
+void JobRun::end_store() {
+  DiskKvStore* store = engines_->store();
+  if (!store) return;
+  store->flush();
+  count_->stored(store->use());
+  for (const std::string& notice : store->take_notices()) listener_.note(notice);
 }
 
 RunEnd JobRun::interrupted() {

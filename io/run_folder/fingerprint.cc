@@ -155,6 +155,10 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
   return about;
 }
 
+ordered_json model_fingerprint(const Job::ModelPart& model) {
+  return {{"model", model_files(model.path)}, {"adapter", model_files(model.adapter)}};
+}
+
 ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
@@ -208,8 +212,7 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
     print["job"]["method"]["cut_values"] = word_of(job.method.cut_values);
   print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
-  print["model"] = model_files(job.model.path);
-  print["adapter"] = model_files(job.model.adapter);
+  print.update(model_fingerprint(job.model));
   if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
   if (!job.output.calibration.empty()) print["calibration"] = file_fingerprint(job.output.calibration, false);
   print["corpus"] = corpus_fingerprint(job.input);

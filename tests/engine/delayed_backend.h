@@ -30,6 +30,23 @@ class Delayed : public Backend {
     inner_.allocate_kv(pages, page_size);
   }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
+  std::string kv_kind() const override { return inner_.kv_kind(); }
+  int64_t kv_slot_bytes() const override { return inner_.kv_slot_bytes(); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+    for (const int32_t slot : slots) EXPECT_TRUE(written_[static_cast<size_t>(slot)]);
+    if (last_.valid()) last_.wait();  // one thread at a time inside
+    inner_.read_kv(slots, to);
+  }
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+    for (const int32_t slot : slots) {
+      written_[static_cast<size_t>(slot)] = true;
+      for (const Step& step : steps_)
+        EXPECT_FALSE(std::binary_search(step.read.begin(), step.read.end(), slot))
+            << "slot " << slot << " is filled from the store while a step in flight reads it";
+    }
+    if (last_.valid()) last_.wait();
+    inner_.write_kv(slots, from);
+  }
   int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   int32_t steps_at_once() const override { return at_once_; }
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {

@@ -1,0 +1,61 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_options.h"
+#include "app/progress.h"
+#include "app/signals.h"
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/jobs/prefill_job.h"
+
+namespace sheaf {
+namespace {
+
+int prefill(const JobOptions& options) {
+  stop_in_order();
+  Workbench bench(without_questions(options.read()));
+  if (!take_input(bench)) return 130;
+  ShownRun shown(options.quiet || options.json);
+  const PrefillEnd end = prefill_job(bench, shown);
+  const std::string& folder = bench.job().engine.kv_store.path;
+  if (options.json)
+    print_json({{"records", end.records},
+                {"rejects", end.rejects},
+                {"computed_tokens", end.computed_tokens},
+                {"kept_tokens", end.store.kept_tokens},
+                {"kept_bytes", end.store.kept_bytes},
+                {"known_tokens", end.read_tokens},
+                {"seconds", end.seconds},
+                {"finished", end.finished}});
+  else if (!options.quiet)
+    print_line(fmt::format("{}: {} tokens computed and kept ({:.2f} GB), {} were there; {:.1f} s; {}",
+                           counted(end.records, "record"), end.store.kept_tokens,
+                           static_cast<double>(end.store.kept_bytes) / 1e9, end.read_tokens, end.seconds,
+                           folder));
+  if (end.rejects > 0)
+    print_warning(
+        fmt::format("{} could not be used; the first: {}", counted(end.rejects, "record"), end.first_reject));
+  if (!end.finished) {
+    print_note("interrupted; what was kept is safe; rerun the same command to resume");
+    return 130;
+  }
+  if (end.records == 0) refuse("{}: no record could be used", bench.job().input.path);
+  return end.rejects > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+void add_prefill_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "prefill",
+      "Fill a job's store of keys and values (engine.kv_store) for its documents, whose questions need not "
+      "be known yet");
+  auto options = std::make_shared<JobOptions>();
+  options->add_to(*command);
+  command->callback([options, &exit_code] { exit_code = prefill(*options); });
+}
+
+}  // namespace sheaf

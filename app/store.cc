@@ -1,0 +1,124 @@
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <fmt/chrono.h>
+#include <memory>
+
+#include "app/checks.h"
+#include "app/commands.h"
+#include "app/terminal.h"
+#include "core/base/error.h"
+#include "core/text/spelling.h"
+#include "io/kv_store/kv_contents.h"
+
+namespace sheaf {
+namespace {
+
+struct StoreOptions {
+  std::string action, folder;
+  double gb = -1;
+  bool json = false;
+  bool remove = false;
+};
+
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+std::string date_of(std::filesystem::file_time_type time) {
+  const auto seconds =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::file_clock::to_sys(time));
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)));
+}
+
+void show_contents(const KvListing& listing, const StoreOptions& options) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  int64_t segments = 0, tokens = 0, bytes = 0;
+  for (const KvContents& each : listing.contents) {
+    segments += each.segments;
+    tokens += each.tokens;
+    bytes += each.bytes;
+    if (options.json)
+      lines.push_back({{"model", each.model},
+                       {"kind", each.kind},
+                       {"segments", each.segments},
+                       {"tokens", each.tokens},
+                       {"bytes", each.bytes},
+                       {"used", date_of(each.used)}});
+    else
+      print_line(fmt::format("{} ({}): {}, {} tokens, {:.2f} GB, last used {} UTC", each.model, each.kind,
+                             counted(each.segments, "segment"), each.tokens, gigabytes(each.bytes),
+                             date_of(each.used)));
+  }
+  nlohmann::ordered_json troubles = nlohmann::ordered_json::array();
+  for (const KvTrouble& each : listing.troubles) {
+    if (options.json)
+      troubles.push_back({{"path", each.path}, {"trouble", each.trouble}});
+    else
+      print_line(fmt::format("{}: {}{}", each.path, each.trouble, options.remove ? "; removed" : ""));
+  }
+  if (options.json)
+    print_json({{"segments", segments},
+                {"tokens", tokens},
+                {"bytes", bytes},
+                {"contents", lines},
+                {"damaged", troubles}});
+  else
+    print_line(fmt::format("{}: {}, {} tokens, {:.2f} GB", options.folder, counted(segments, "segment"),
+                           tokens, gigabytes(bytes)));
+}
+
+int verify(const StoreOptions& options) {
+  const KvFolder folder = KvFolder::existing(options.folder);
+  const KvListing listing = list_contents(folder, true);
+  std::error_code ignored;
+  if (options.remove)
+    for (const KvTrouble& each : listing.troubles) std::filesystem::remove(each.path, ignored);
+  show_contents(listing, options);
+  if (!listing.troubles.empty() && !options.remove)
+    print_note(fmt::format("{} cannot be used; runs compute it again; add --remove to delete it",
+                           counted(std::ssize(listing.troubles), "file")));
+  return listing.troubles.empty() || options.remove ? 0 : 1;
+}
+
+int prune(const StoreOptions& options) {
+  if (options.gb < 0)
+    refuse("sheaf store prune needs --gb: the gigabytes that may stay; 0 empties the store");
+  const KvFolder folder = KvFolder::existing(options.folder);
+  const KvFolder::Pruned pruned = folder.prune(static_cast<int64_t>(options.gb * 1e9));
+  if (options.json)
+    print_json({{"files", pruned.files}, {"bytes", pruned.bytes}});
+  else
+    print_line(fmt::format("{}: {} removed, {:.2f} GB", options.folder, counted(pruned.files, "segment"),
+                           gigabytes(pruned.bytes)));
+  return 0;
+}
+
+int look_at(const StoreOptions& options) {
+  if (options.gb >= 0 && options.action != "prune") refuse("--gb works only with `sheaf store prune`");
+  if (options.remove && options.action != "verify") refuse("--remove works only with `sheaf store verify`");
+  if (options.action == "verify") return verify(options);
+  if (options.action == "prune") return prune(options);
+  show_contents(list_contents(KvFolder::existing(options.folder), false), options);
+  return 0;
+}
+
+}  // namespace
+
+void add_store_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand(
+      "store",
+      "Look at a store of keys and values (a job's engine.kv_store): ls shows which models keep how much, "
+      "verify reads every byte, prune deletes what was not used for longest");
+  auto options = std::make_shared<StoreOptions>();
+  command->add_option("ACTION", options->action, "What to do")
+      ->required()
+      ->check(one_of({"ls", "verify", "prune"}));
+  command->add_option("STORE", options->folder, "The folder of the store")->type_name("FOLDER")->required();
+  command->add_option("--gb", options->gb, "prune: gigabytes that may stay; 0 empties the store")
+      ->check(number_from(0, 1e6));
+  command->add_flag("--remove", options->remove, "verify: delete what is damaged");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options, &exit_code] { exit_code = look_at(*options); });
+}
+
+}  // namespace sheaf

@@ -1,0 +1,84 @@
+#include "cuda/kv_mover.h"
+
+#include <algorithm>
+
+namespace sheaf::cuda {
+namespace {
+
+constexpr int64_t kPieceBytes = 4 << 20;
+
+}  // namespace
+
+/// All that the pool holds of a slot.
+std::vector<SlotVectors> KvMover::arrays() const {
+  const KvPool& pool = model_.pool;
+  const ModelConfig& config = model_.config;
+  const int64_t slots = model_.layout.slots, heads = int64_t{2} * config.layers * config.kv_heads;
+  const int64_t dim = model_.layout.padded_dim;
+  const auto of = [&](auto& memory, int64_t count, int64_t width) {
+    return SlotVectors{reinterpret_cast<std::byte*>(memory.data()), count, slots,
+                       width * static_cast<int64_t>(sizeof(*memory.data()))};
+  };
+  if (!model_.narrow_keys()) return {of(pool.wide, heads, dim)};
+  std::vector<SlotVectors> all = {of(pool.narrow, heads, dim), of(pool.scales, heads, 1)};
+  if (pool.turns.size() > 0) all.push_back(of(pool.turns, 1, config.rotary_dim));
+  return all;
+}
+
+int64_t KvMover::slot_bytes() const {
+  int64_t bytes = 0;
+  for (const SlotVectors& array : arrays()) bytes += array.heads * array.bytes;
+  return bytes;
+}
+
+/// Calls with the slots of each piece, where its bytes begin, how many they are, and whose turn it is.
+template <class Move>
+void KvMover::each_piece(std::span<const int32_t> slots, Move&& move) {
+  const int64_t each = slot_bytes();
+  const int64_t most = std::clamp<int64_t>(kPieceBytes / each, 1, kMostSlots);
+  for (Turn& turn : turns_) turn.packed.grow(most * each);
+  for (int64_t first = 0; first < std::ssize(slots); first += most) {
+    SlotList list;
+    list.count = static_cast<int32_t>(std::min(most, std::ssize(slots) - first));
+    std::copy_n(slots.begin() + first, list.count, list.numbers);
+    move(list, first * each, static_cast<size_t>(list.count * each),
+         turns_[static_cast<size_t>(first / most) % turns_.size()]);
+  }
+}
+
+void KvMover::wait(const char* what) const {
+  for (const Turn& turn : turns_) check(cudaStreamSynchronize(turn.stream.get()), what);
+}
+
+void KvMover::read(std::span<const int32_t> slots, std::span<std::byte> to) {
+  constexpr auto what = "reading keys and values";
+  each_piece(slots, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+    std::byte* packed = turn.packed.data();
+    for (const SlotVectors& array : arrays()) {
+      pack_slots(list, array, packed, turn.stream.get());
+      packed += array.heads * list.count * array.bytes;
+    }
+    check(
+        cudaMemcpyAsync(to.data() + at, turn.packed.data(), bytes, cudaMemcpyDeviceToHost, turn.stream.get()),
+        what);
+  });
+  wait(what);
+}
+
+void KvMover::write(std::span<const int32_t> slots, std::span<const std::byte> from) {
+  constexpr auto what = "writing keys and values";
+  each_piece(slots, [&](const SlotList& list, int64_t at, size_t bytes, Turn& turn) {
+    check(cudaMemcpyAsync(turn.packed.data(), from.data() + at, bytes, cudaMemcpyHostToDevice,
+                          turn.stream.get()),
+          what);
+    std::byte* packed = turn.packed.data();
+    for (const SlotVectors& array : arrays()) {
+      unpack_slots(list, array, packed, turn.stream.get());
+      packed += array.heads * list.count * array.bytes;
+    }
+  });
+  // The bytes may go now, and whatever is started from here on finds them in the pool.
+  wait(what);
+}
+
+}  // namespace sheaf::cuda

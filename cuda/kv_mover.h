@@ -1,0 +1,47 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cuda/base/pinned_blocks.h"
+#include "cuda/base/stream.h"
+#include "cuda/loaded_model.h"
+#include "cuda/ops/ops.h"
+
+namespace sheaf::cuda {
+
+/// Moves keys and values between a pool and the host, beside the steps in flight, which must not use those
+/// slots.
+///
+/// The bytes: pieces of a few slots (as many as fit 4 MB), in each for every array of the pool [heads, slots
+/// of the piece].
+class KvMover {
+ public:
+  explicit KvMover(const LoadedModel& model) : model_(model) {}
+
+  int64_t slot_bytes() const;
+  void read(std::span<const int32_t> slots, std::span<std::byte> to);
+  /// For all steps that are started afterwards.
+  void write(std::span<const int32_t> slots, std::span<const std::byte> from);
+  std::shared_ptr<std::byte> host_memory(int64_t bytes) { return blocks_->take(bytes); }
+
+ private:
+  std::vector<SlotVectors> arrays() const;
+  template <class Move>
+  void each_piece(std::span<const int32_t> slots, Move&& move);
+  void wait(const char* what) const;
+
+  const LoadedModel& model_;
+  /// Pieces take turns, so that one is on its way while the other is packed.
+  struct Turn {
+    Stream stream;
+    DeviceMemory<std::byte> packed;
+  };
+  std::array<Turn, 2> turns_;
+  std::shared_ptr<PinnedBlocks> blocks_ = std::make_shared<PinnedBlocks>();
+};
+
+}  // namespace sheaf::cuda

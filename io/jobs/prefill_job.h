@@ -1,0 +1,28 @@
+#pragma once
+#include <cstdint>
+
+#include "core/engine/kv_store.h"
+#include "io/jobs/run_listener.h"
+#include "io/jobs/workbench.h"
+
+namespace sheaf {
+
+struct PrefillEnd {
+  bool finished = false;  ///< not interrupted
+  int64_t records = 0;
+  int64_t rejects = 0;
+  std::string first_reject;  ///< with its place
+  int64_t computed_tokens = 0;
+  int64_t read_tokens = 0;  ///< that were in the store before
+  double seconds = 0;
+  KvStoreUse store;
+};
+
+/// A job whose records may have no questions yet.
+Job without_questions(Job job);
+
+/// Fills the job's store with the keys and values that its prompts share: instructions, examples, documents.
+/// No answer is decoded.
+PrefillEnd prefill_job(Workbench& bench, RunListener& listener);
+
+}  // namespace sheaf

@@ -1,0 +1,323 @@
+#include "io/kv_store/disk_kv_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <fmt/format.h>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+constexpr int64_t kMeasured = int64_t{64} << 20;  // bytes that tell the disk's speed
+constexpr double kSlowDisk = 5e8;                 // bytes a second
+constexpr size_t kMostNotices = 3;
+
+std::string_view bytes_of(const void* data, size_t size) {
+  return {static_cast<const char*>(data), size};
+}
+
+template <class Number>
+std::string_view number_bytes(const Number& number) {
+  return bytes_of(&number, sizeof number);
+}
+
+}  // namespace
+
+/// Keys and values in memory, or on their way there.
+struct DiskKvStore::Held final : KvFetch {
+  Held(DiskKvStore& of, const KvKey& named, int64_t size) : store(of), key(named), wanted(size) {}
+
+  bool ready() const override {
+    const std::lock_guard lock(store.mutex_);
+    return there;
+  }
+  void wait() const override {
+    std::unique_lock lock(store.mutex_);
+    store.changed_.wait(lock, [&] { return there; });
+  }
+  std::span<const std::byte> bytes() const override {
+    wait();
+    return held.span();
+  }
+
+  DiskKvStore& store;
+  const KvKey key;
+  const int64_t wanted;  ///< bytes
+  KvBytes held;          ///< empty where it could not be read
+  bool there = false;    ///< read, or given up
+  bool ahead = false;    ///< no engine asked for it yet
+  std::list<KvKey>::iterator use;
+};
+
+DiskKvStore::DiskKvStore(KvFolder folder, const std::string& model, std::string name, std::string kind,
+                         const KvStoreOptions& options, Allocate allocate)
+    : folder_(std::move(folder)),
+      name_(std::move(name)),
+      kind_(std::move(kind)),
+      options_(options),
+      allocate_(std::move(allocate)) {
+  base_.add(fmt::format("sheaf {}\n{}\n{}\n", SHEAF_VERSION, kind_, model));
+  folder_bytes_ = folder_.bytes();
+  std::string trouble;
+  limit_folder(0, trouble);
+  if (!trouble.empty()) refuse("engine.kv_store: {}", trouble);
+  known_speed_ = folder_.speed();
+  for (int i = 0; i < options_.threads; ++i) {
+    threads_.emplace_back([this](const std::stop_token& stop) { read_files(stop); });
+    threads_.emplace_back([this](const std::stop_token& stop) { write_files(stop); });
+  }
+}
+
+DiskKvStore::~DiskKvStore() {
+  for (std::jthread& thread : threads_) thread.request_stop();
+  threads_.clear();
+  if (use_.disk_bytes < kMeasured) return;
+  try {
+    folder_.save_speed(speed());
+  } catch (const std::exception&) {  // it is a hint
+  }
+}
+
+KvKey DiskKvStore::key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const {
+  Sha256 sum = base_;
+  sum.add(number_bytes(page_size)).add(number_bytes(segment.first_position));
+  sum.add(number_bytes(seen.size()));
+  for (size_t i = 0; i < seen.size(); ++i)
+    sum.add(bytes_of(seen[i].data(), seen[i].size())).add(segment.sees[i].abreast ? "abreast" : "whole");
+  sum.add(bytes_of(segment.tokens.data(), segment.tokens.size() * sizeof(TokenId)));
+  return sum.digest();
+}
+
+std::shared_ptr<const KvFetch> DiskKvStore::fetch(const KvKey& key, int64_t bytes, int64_t tokens,
+                                                  double seconds) {
+  std::unique_lock lock(mutex_);
+  if (const auto at = held_.find(key); at != held_.end()) {
+    if (at->second->wanted != bytes) return nullptr;
+    by_use_.splice(by_use_.end(), by_use_, at->second->use);
+    taken(*at->second);
+    return at->second;
+  }
+  lock.unlock();
+  const bool there = file_size(folder_.file(key)).has_value();
+  lock.lock();
+  if (!there || held_.contains(key)) return nullptr;
+  if (pays(bytes, seconds)) return begin(key, bytes);
+  use_.dearer_tokens += tokens;
+  return nullptr;
+}
+
+void DiskKvStore::expect(const KvKey& key, int64_t bytes, double seconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (held_.contains(key) || ahead_bytes_ + bytes > options_.memory_bytes / 2 || !pays(bytes, seconds))
+      return;
+  }
+  if (!file_size(folder_.file(key))) return;
+  const std::lock_guard lock(mutex_);
+  if (held_.contains(key)) return;
+  begin(key, bytes)->ahead = true;
+  ahead_bytes_ += bytes;
+}
+
+/// The caller has the lock.
+std::shared_ptr<DiskKvStore::Held> DiskKvStore::begin(const KvKey& key, int64_t bytes) {
+  auto held = std::make_shared<Held>(*this, key, bytes);
+  held_.emplace(key, held);
+  held->use = by_use_.insert(by_use_.end(), key);
+  to_read_.push_back(held);
+  changed_.notify_all();
+  return held;
+}
+
+/// By an engine, or let go: no longer ahead of anyone.
+void DiskKvStore::taken(Held& held) {
+  if (std::exchange(held.ahead, false)) ahead_bytes_ -= held.wanted;
+}
+
+/// Bytes a second, all readers together: as measured, and before that as it was last time, or as slow disks
+/// are.
+double DiskKvStore::speed() const {
+  const double before = known_speed_ > 0 ? known_speed_ : kSlowDisk;
+  const double measured = use_.disk_seconds / options_.threads;
+  return static_cast<double>(use_.disk_bytes + kMeasured) /
+         (measured + static_cast<double>(kMeasured) / before);
+}
+
+/// Whether reading takes less time than computing, as far as both are known. To know it, some is read that
+/// may not pay.
+bool DiskKvStore::pays(int64_t bytes, double seconds) {
+  if (seconds <= 0 || static_cast<double>(bytes) / speed() < seconds) return true;
+  const int64_t most = known_speed_ > 0 ? kMeasured : 4 * kMeasured;
+  if (tried_bytes_ + bytes > most) return false;
+  tried_bytes_ += bytes;
+  return true;
+}
+
+bool DiskKvStore::wants(const KvKey& key, int64_t bytes, int64_t tokens) {
+  if (bytes + kKvHeadBytes > options_.bytes || file_size(folder_.file(key))) return false;
+  std::unique_lock lock(mutex_);
+  const auto has_room = [&] {
+    return !writing_ || write_bytes_ == 0 || write_bytes_ + bytes <= options_.memory_bytes / 4;
+  };
+  if (options_.patient) changed_.wait(lock, has_room);
+  if (writing_ && has_room()) return true;
+  use_.unkept_tokens += tokens;
+  return false;
+}
+
+KvBytes DiskKvStore::room(int64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    make_space(bytes);
+  }
+  return {allocate_(bytes), bytes};
+}
+
+void DiskKvStore::keep(const KvKey& key, Role role, int32_t tokens, KvBytes bytes) {
+  const std::lock_guard lock(mutex_);
+  write_bytes_ += bytes.size;
+  to_write_.push_back({{key, bytes.size, 0, tokens, name_, kind_, role_name(role)}, bytes});
+  if (held_bytes_ + bytes.size <= options_.memory_bytes) {
+    auto held = std::make_shared<Held>(*this, key, bytes.size);
+    if (held_.emplace(key, held).second) {
+      held->use = by_use_.insert(by_use_.end(), key);
+      held->there = true;
+      held_bytes_ += bytes.size;
+      held->held = std::move(bytes);
+    }
+  }
+  changed_.notify_all();
+}
+
+/// Lets go of what was not used for longest and is not wanted now, so that `bytes` more fit the memory.
+void DiskKvStore::make_space(int64_t bytes) {
+  for (auto at = by_use_.begin(); at != by_use_.end() && held_bytes_ + bytes > options_.memory_bytes;) {
+    const auto held = held_.find(*at);
+    if (!held->second->there || held->second.use_count() > 1) {
+      ++at;
+      continue;
+    }
+    held_bytes_ -= held->second->held.size;
+    taken(*held->second);
+    held_.erase(held);
+    at = by_use_.erase(at);
+  }
+}
+
+void DiskKvStore::read_files(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [&] { return !to_read_.empty(); })) {
+    const std::shared_ptr<Held> held = std::move(to_read_.front());
+    to_read_.pop_front();
+    make_space(held->wanted);
+    held_bytes_ += held->wanted;
+    lock.unlock();
+    read(*held);
+    lock.lock();
+    held->there = true;
+    held_bytes_ -= held->wanted - held->held.size;
+    if (held->held.size == 0) {  // asked for again, it is looked for again
+      taken(*held);
+      by_use_.erase(held->use);
+      held_.erase(held->key);
+    }
+    changed_.notify_all();
+  }
+}
+
+void DiskKvStore::read(Held& held) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string path = folder_.file(held.key);
+  KvBytes bytes;
+  std::string trouble;
+  try {
+    bytes = {allocate_(held.wanted), held.wanted};
+    trouble = read_kv_file(path, held.key, bytes.span()).trouble;
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
+  if (!trouble.empty()) {
+    if (bytes.size > 0 && file_size(path)) note_damage(path, trouble);  // or else another process removed it
+    return;
+  }
+  held.held = std::move(bytes);
+  folder_.touch(path);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::lock_guard lock(mutex_);
+  use_.disk_bytes += held.wanted;
+  use_.disk_seconds += seconds.count();
+}
+
+/// It is computed, and kept again in its place.
+void DiskKvStore::note_damage(const std::string& path, const std::string& trouble) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  const std::lock_guard lock(mutex_);
+  if (std::cmp_less(use_.damaged++, kMostNotices))
+    notices_.push_back(
+        fmt::format("{}: {}; sheaf removed it and computed its keys and values", path, trouble));
+}
+
+void DiskKvStore::write_files(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  // What waits when the run ends is written all the same.
+  while (changed_.wait(lock, stop, [&] { return !to_write_.empty(); }) || !to_write_.empty()) {
+    const Write write = std::move(to_write_.front());
+    to_write_.pop_front();
+    const bool usable = writing_;
+    lock.unlock();
+    std::string trouble;
+    try {
+      if (usable) folder_.add(write.head, write.bytes.span());
+    } catch (const std::exception& error) {
+      trouble = error.what();
+    }
+    lock.lock();
+    if (usable && trouble.empty()) limit_folder(write.bytes.size + kKvHeadBytes, trouble);
+    write_bytes_ -= write.bytes.size;
+    if (usable && trouble.empty()) {
+      use_.kept_tokens += write.head.tokens;
+      use_.kept_bytes += write.bytes.size;
+    } else {
+      use_.unkept_tokens += write.head.tokens;
+    }
+    if (!trouble.empty()) {
+      writing_ = false;
+      notices_.push_back(fmt::format("engine.kv_store: {}; this run keeps no more keys and values", trouble));
+    }
+    changed_.notify_all();
+  }
+}
+
+/// Other processes add to the folder too, so its size is found anew before anything is removed. The caller
+/// has the lock.
+void DiskKvStore::limit_folder(int64_t added, std::string& trouble) {
+  folder_bytes_ += added;
+  if (folder_bytes_ <= options_.bytes) return;
+  try {
+    folder_.prune(options_.bytes - options_.bytes / 20);
+    folder_bytes_ = folder_.bytes();
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
+}
+
+void DiskKvStore::flush() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return write_bytes_ == 0; });
+}
+
+KvStoreUse DiskKvStore::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
+}
+
+std::vector<std::string> DiskKvStore::take_notices() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(notices_, {});
+}
+
+}  // namespace sheaf

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "io/kv_store/kv_folder.h"
+
+namespace sheaf {
+
+/// The files of a store that one model, computing in one way, made and uses.
+struct KvContents {
+  std::string model, kind;
+  int64_t segments = 0, tokens = 0, bytes = 0;
+  std::filesystem::file_time_type used;  ///< last of all
+};
+
+/// A file that cannot be used, and why.
+struct KvTrouble {
+  std::string path, trouble;
+};
+
+struct KvListing {
+  std::vector<KvContents> contents;  ///< the one used last first
+  std::vector<KvTrouble> troubles;
+};
+
+/// Reads the head of every file; with `whole`, checks every byte.
+KvListing list_contents(const KvFolder& folder, bool whole);
+
+}  // namespace sheaf

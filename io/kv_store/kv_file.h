@@ -1,0 +1,54 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/engine/kv_store.h"
+#include "io/base/file_layer.h"
+
+namespace sheaf {
+
+// One file holds the keys and values of one segment: a head of 4,096 bytes, then the bytes as a backend reads
+// and writes them.
+//
+// head: "sheafkv1", the sum of the rest of the head, the number of bytes behind it and their sum
+// (little-endian, 8 bytes each), the key, the number of tokens (8 bytes), then model, kind and role as lines
+// of text, zeros.
+
+constexpr int64_t kKvHeadBytes = 4096;
+
+/// What a file says of itself.
+struct KvFileHead {
+  KvKey key{};
+  int64_t bytes = 0;   ///< behind the head
+  uint64_t sum = 0;    ///< of them
+  int64_t tokens = 0;  ///< of the segment
+  std::string model;   ///< for people: the name of its file
+  std::string kind;    ///< Backend::kv_kind()
+  std::string role;    ///< of the segment
+};
+
+/// A sum that any change of a few bytes, and any cut, changes. No protection against a forger.
+uint64_t sum_bytes(std::span<const std::byte> bytes);
+
+std::string key_text(const KvKey& key);
+
+void write_kv_file(OutputFile& file, const KvFileHead& head, std::span<const std::byte> bytes);
+
+/// A file that is read, or what is wrong with it.
+struct ReadKv {
+  std::optional<KvFileHead> head;
+  std::string trouble;  ///< empty: nothing
+};
+
+ReadKv read_kv_head(const std::string& path);
+/// Reads the bytes behind the head too, as many as there is room for, and checks that they are those of
+/// `key`.
+ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::byte> to);
+/// Checks a whole file piece by piece.
+ReadKv verify_kv_file(const std::string& path);
+
+}  // namespace sheaf

@@ -1,0 +1,152 @@
+#include "io/kv_store/kv_folder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/base/error.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMarker = "sheaf-kv-store";
+constexpr const char* kSpeed = "speed";
+constexpr std::string_view kVersion = "1\n";
+constexpr auto kAbandoned = std::chrono::hours(1);  // for so long no file is being written
+
+void check_version(const std::string& path, const std::string& place) {
+  const std::string found = read_whole(path + "/" + kMarker, 64).value_or("");
+  if (found != kVersion)
+    refuse(
+        "{}{}: this store of keys and values is of another version of sheaf; choose another folder, or "
+        "remove it",
+        place, path);
+}
+
+bool is_ours(const fs::path& path) {
+  return path.extension() == ".kv";
+}
+bool is_staged(const fs::path& path) {
+  return path.extension() == ".part";
+}
+
+/// Calls with every file of the store. Files and folders may go meanwhile.
+template <class Visit>
+void each_file(const std::string& folder, Visit&& visit) {
+  std::error_code gone;
+  for (fs::directory_iterator below(folder, gone), end; !gone && below != end; below.increment(gone)) {
+    std::error_code inner;
+    if (!below->is_directory(inner)) continue;
+    for (fs::directory_iterator file(below->path(), inner); !inner && file != end; file.increment(inner))
+      visit(*file);
+  }
+}
+
+}  // namespace
+
+KvFolder KvFolder::open(const std::string& path, const std::string& place) {
+  std::error_code error;
+  if (fs::exists(path + "/" + kMarker, error)) {
+    check_version(path, place);
+    return KvFolder(path);
+  }
+  if (fs::exists(path, error) && (!fs::is_directory(path, error) || !fs::is_empty(path, error)))
+    refuse("{}{}: this is not a store of keys and values, and not an empty folder; choose another folder",
+           place, path);
+  real_files().make_folder(path);
+  write_whole(real_files(), path, kMarker, kVersion);
+  return KvFolder(path);
+}
+
+KvFolder KvFolder::existing(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path + "/" + kMarker, error))
+    refuse("{}: there is no store of keys and values here; name the folder of a job's engine.kv_store", path);
+  check_version(path, "");
+  return KvFolder(path);
+}
+
+std::vector<KvFolder::Entry> KvFolder::list() const {
+  std::vector<Entry> entries;
+  each_file(path_, [&](const fs::directory_entry& file) {
+    std::error_code error;
+    if (!is_ours(file.path())) return;
+    Entry entry{file.path().string(), static_cast<int64_t>(file.file_size(error)), {}};
+    if (!error) entry.used = file.last_write_time(error);
+    if (!error) entries.push_back(std::move(entry));
+  });
+  return entries;
+}
+
+int64_t KvFolder::bytes() const {
+  int64_t sum = 0;
+  for (const Entry& entry : list()) sum += entry.bytes;
+  return sum;
+}
+
+std::string KvFolder::file(const KvKey& key) const {
+  const std::string text = key_text(key);
+  return fmt::format("{}/{}/{}.kv", path_, text.substr(0, 2), text);
+}
+
+void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) const {
+  const std::string path = file(head.key);
+  static std::atomic<int64_t> number = 0;
+  const std::string staged = fmt::format("{}.{}.{}.part", path, ::getpid(), ++number);
+  FileLayer& files = real_files();
+  files.make_folder(fs::path(path).parent_path().string());
+  try {
+    write_kv_file(*files.open(staged), head, bytes);
+    files.rename(staged, path);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(staged, ignored);
+    throw;
+  }
+}
+
+double KvFolder::speed() const {
+  const std::string text = read_whole(path_ + "/" + kSpeed, 64).value_or("");
+  double speed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
+  return error == std::errc() && speed > 0 && speed < 1e13 ? speed : 0;
+}
+
+void KvFolder::save_speed(double bytes_per_second) const {
+  write_whole(real_files(), path_, kSpeed, fmt::format("{:.0f}\n", bytes_per_second));
+}
+
+void KvFolder::touch(const std::string& file) const {
+  std::error_code ignored;
+  fs::last_write_time(file, fs::file_time_type::clock::now(), ignored);
+}
+
+KvFolder::Pruned KvFolder::prune(int64_t most) const {
+  const auto now = fs::file_time_type::clock::now();
+  each_file(path_, [&](const fs::directory_entry& file) {
+    std::error_code error;
+    if (is_staged(file.path()) && now - file.last_write_time(error) > kAbandoned && !error)
+      fs::remove(file.path(), error);
+  });
+  std::vector<Entry> entries = list();
+  std::ranges::sort(entries, {}, &Entry::used);
+  int64_t left = 0;
+  for (const Entry& entry : entries) left += entry.bytes;
+  Pruned pruned;
+  for (const Entry& entry : entries) {
+    if (left <= most) break;
+    std::error_code error;
+    if (!fs::remove(entry.path, error) && error)
+      fail("{}: sheaf cannot remove it: {}", entry.path, error.message());
+    left -= entry.bytes;
+    ++pruned.files;
+    pruned.bytes += entry.bytes;
+  }
+  return pruned;
+}
+
+}  // namespace sheaf

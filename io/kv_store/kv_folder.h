@@ -1,0 +1,53 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "io/kv_store/kv_file.h"
+
+namespace sheaf {
+
+/// The files of a store of keys and values. Several processes may add and prune at once: a file appears
+/// whole, under the name of its key, and may go at any time; whoever has it open reads on.
+class KvFolder {
+ public:
+  /// Opens a store, or makes one where there is nothing. Refuses a folder that holds something else, with
+  /// `place` before the message.
+  static KvFolder open(const std::string& path, const std::string& place = {});
+  /// Refuses where there is no store.
+  static KvFolder existing(const std::string& path);
+
+  struct Entry {
+    std::string path;
+    int64_t bytes = 0;
+    std::filesystem::file_time_type used;  ///< last written or read
+  };
+  std::vector<Entry> list() const;
+  int64_t bytes() const;
+
+  const std::string& path() const { return path_; }
+  std::string file(const KvKey& key) const;
+  /// Fails as FileLayer does.
+  void add(const KvFileHead& head, std::span<const std::byte> bytes) const;
+  /// Bytes a second that an earlier process read here, all its readers together; 0: not known.
+  double speed() const;
+  void save_speed(double bytes_per_second) const;
+  /// Counts as used now; what fails is of no matter.
+  void touch(const std::string& file) const;
+
+  struct Pruned {
+    int64_t files = 0, bytes = 0;
+  };
+  /// Removes what was not used for longest until at most `most` bytes are left, and what processes that were
+  /// killed left behind.
+  Pruned prune(int64_t most) const;
+
+ private:
+  explicit KvFolder(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+};
+
+}  // namespace sheaf

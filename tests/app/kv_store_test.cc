@@ -1,0 +1,186 @@
+// A store of keys and values between runs: other questions about the same contexts compute no context token,
+// and the rows are those of a run without a store, to the byte.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/app/program.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::Ran;
+using test::read_text;
+using test::run_sheaf;
+using test::Scratch;
+
+class KvStored : public testing::Test {
+ protected:
+  void SetUp() override { model_ = test::make_tiny_model(scratch_); }
+
+  /// Nine contexts; `ask` gives the questions about each, none where it is empty.
+  void write_corpus(const std::string& ask) {
+    std::string lines;
+    for (int i = 0; i < 9; ++i) {
+      json line{{"id", i},
+                {"context", fmt::format("Context {} tells of {} apples in a {} basket.", i, i * 7, i)}};
+      if (!ask.empty()) line["questions"] = {ask + " apples?", ask + " baskets?"};
+      lines += line.dump() + "\n";
+    }
+    scratch_.write("corpus.jsonl", lines);
+  }
+  std::string job(const std::string& engine, const std::string& method = "name: ippd, documents: 3") {
+    return scratch_.write("job.yaml",
+                          "model: {path: " + model_ +
+                              ", chat: plain}\ninput: {path: corpus.jsonl, id: id, context: context, "
+                              "questions: questions}\ntask: {kind: ask}\nmethod: {" +
+                              method + ", max_value_tokens: 6}\nengine: {device: cpu, window: 4, " + engine +
+                              "}\noutput: {path: out}\n");
+  }
+  json run(const std::string& folder, const std::string& options = "") {
+    const Ran ran =
+        run_sheaf(scratch_, fmt::format("run {} --set output.path={} {}", scratch_.file("job.yaml"),
+                                        scratch_.file(folder), options));
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    err_ = ran.err;
+    return json::parse(read_text(scratch_.file(folder + "/report.json")));
+  }
+  std::string rows(const std::string& folder) {
+    return read_text(scratch_.file(folder + "/rows-00000.jsonl"));
+  }
+  int64_t number(const json& report, const char* path) { return report.at(json::json_pointer(path)); }
+
+  Scratch scratch_;
+  std::string model_, err_;
+};
+
+TEST_F(KvStored, OtherQuestionsComputeNoContextToken) {
+  for (const std::string dtype : {"f32", "int8"}) {
+    write_corpus("How many");
+    job("kv_store: store-" + dtype);
+    const std::string precise = "--set model.dtype=" + dtype;
+    const json first = run("first-" + dtype, precise);
+    EXPECT_EQ(number(first, "/kv_store/read_tokens"), 0);
+    EXPECT_GT(number(first, "/kv_store/kept_tokens"), 9 * 20);
+
+    write_corpus("Who has which");
+    const json second = run("second-" + dtype, precise);
+    EXPECT_EQ(number(second, "/kv_store/read_tokens"), number(first, "/kv_store/kept_tokens"));
+    EXPECT_EQ(number(second, "/kv_store/kept_tokens"), 0);
+    job("threads: 1");
+    const json without = run("without-" + dtype, precise);
+    EXPECT_FALSE(without.contains("kv_store"));
+    EXPECT_EQ(rows("second-" + dtype), rows("without-" + dtype));
+    // What is left of the prompts are the questions, whose tokens do not depend on the store.
+    EXPECT_EQ(number(second, "/tokens/prefill"),
+              number(without, "/tokens/prefill") - number(second, "/kv_store/read_tokens"));
+  }
+}
+
+TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
+  write_corpus("");
+  job("kv_store: {path: store, gb: 1}");
+  const Ran filled = run_sheaf(scratch_, "prefill --json " + scratch_.file("job.yaml"));
+  ASSERT_EQ(filled.exit_code, 0) << filled.err;
+  const json said = json::parse(filled.out);
+  EXPECT_EQ(said["records"], 9);
+  EXPECT_EQ(said["computed_tokens"], said["kept_tokens"]);
+  const json again = json::parse(run_sheaf(scratch_, "prefill --json " + scratch_.file("job.yaml")).out);
+  EXPECT_EQ(again["computed_tokens"], 0);
+  EXPECT_EQ(again["known_tokens"], said["kept_tokens"]);
+
+  write_corpus("How many");
+  const json asked = run("asked");
+  EXPECT_EQ(number(asked, "/kv_store/read_tokens"), said["kept_tokens"]);
+  EXPECT_EQ(number(asked, "/kv_store/kept_tokens"), 0);
+  job("threads: 1");
+  run("plain");
+  EXPECT_EQ(rows("asked"), rows("plain"));
+}
+
+TEST_F(KvStored, ExpertsReadTheirDocuments) {
+  std::string lines;
+  for (int i = 0; i < 4; ++i)
+    lines +=
+        json{{"id", i},
+             {"documents", {fmt::format("The first of {} papers.", i), "A paper that all have.", "Another."}},
+             {"questions", {"What is it about?"}}}
+            .dump() +
+        "\n";
+  scratch_.write("corpus.jsonl", lines);
+  for (const std::string method : {"pced", "ape"}) {
+    const auto write = [&](const std::string& engine) {
+      scratch_.write("job.yaml",
+                     "model: {path: " + model_ +
+                         ", chat: plain}\ninput: {path: corpus.jsonl, id: id, documents: documents, "
+                         "questions: questions}\ntask: {kind: ask}\nmethod: {name: " +
+                         method + ", max_value_tokens: 6}\nengine: {device: cpu" + engine +
+                         "}\noutput: {path: out}\n");
+    };
+    write(", kv_store: " + method + "-store");
+    const json first = run(method + "-first");
+    const json second = run(method + "-second");
+    EXPECT_EQ(number(second, "/kv_store/read_tokens"), number(first, "/kv_store/kept_tokens"));
+    write("");
+    run(method + "-plain");
+    EXPECT_EQ(rows(method + "-first"), rows(method + "-plain"));
+    EXPECT_EQ(rows(method + "-second"), rows(method + "-plain"));
+  }
+}
+
+TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
+  write_corpus("How many");
+  job("kv_store: store");
+  const json first = run("first");
+  int damaged = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(scratch_.file("store")))
+    if (entry.path().extension() == ".kv" && damaged++ < 1) fs::resize_file(entry.path(), 5000);
+  ASSERT_GT(damaged, 2);
+  const Ran verified = run_sheaf(scratch_, "store verify " + scratch_.file("store"));
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_NE(verified.out.find("cut short"), std::string::npos) << verified.out;
+  const json second = run("second");
+  EXPECT_EQ(number(second, "/kv_store/damaged_files"), 1);
+  EXPECT_NE(err_.find("sheaf removed it"), std::string::npos) << err_;
+  EXPECT_EQ(rows("first"), rows("second"));
+  EXPECT_EQ(run_sheaf(scratch_, "store verify " + scratch_.file("store")).exit_code, 0)
+      << "it was made again";
+}
+
+TEST_F(KvStored, TheStoreIsShownAndPruned) {
+  write_corpus("How many");
+  job("kv_store: store");
+  run("first");
+  const std::string store = scratch_.file("store");
+  const json listed = json::parse(run_sheaf(scratch_, "store ls --json " + store).out);
+  EXPECT_EQ(listed["contents"].size(), 1u);
+  EXPECT_EQ(listed["contents"][0]["segments"], 10) << "nine contexts and an instruction";
+  const Ran shown = run_sheaf(scratch_, "store ls " + store);
+  EXPECT_NE(shown.out.find("model (CPU, "), std::string::npos) << shown.out;
+  EXPECT_NE(run_sheaf(scratch_, "store prune " + store).err.find("--gb"), std::string::npos);
+  EXPECT_EQ(run_sheaf(scratch_, "store prune " + store + " --gb 0").exit_code, 0);
+  EXPECT_EQ(json::parse(run_sheaf(scratch_, "store ls --json " + store).out)["segments"], 0);
+}
+
+TEST_F(KvStored, MistakesAreRefused) {
+  write_corpus("How many");
+  fs::create_directory(scratch_.file("mine"));
+  scratch_.write("mine/diary.txt", "dear diary");
+  const auto refused = [&](const std::string& engine, const std::string& command, const std::string& why) {
+    job(engine);
+    const Ran ran = run_sheaf(scratch_, command + " " + scratch_.file("job.yaml"));
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << ran.err;
+  };
+  refused("kv_store: mine", "run", "not a store of keys and values");
+  refused("kv_store: {gb: 3}", "run", "path");
+  refused("kv_store: {path: s, size: 3}", "run", "size");
+  refused("kernels: reference, kv_store: s", "run", "engine.kernels: reference");
+  refused("threads: 1", "prefill", "set engine.kv_store");
+  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("mine")).exit_code, 2);
+  EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("nowhere")).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace sheaf

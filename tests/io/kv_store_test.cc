@@ -1,0 +1,289 @@
+// Keys and values in a folder: what was kept is read back, and what is damaged or foreign is not.
+#include <fcntl.h>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "io/kv_store/disk_kv_store.h"
+#include "io/kv_store/kv_contents.h"
+#include "tests/io/fuzz.h"
+#include "tests/io/temp_folder.h"
+
+namespace sheaf {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KvStoreTest : public testing::Test {
+ protected:
+  std::string path() const { return temp_.path() + "/store"; }
+  std::unique_ptr<DiskKvStore> open(KvStoreOptions options = {}, const std::string& model = "model",
+                                    const std::string& kind = "CPU, fp32") {
+    if (options.bytes == 0) options.bytes = 1 << 30;
+    if (options.memory_bytes == 0) options.memory_bytes = 1 << 30;
+    return std::make_unique<DiskKvStore>(
+        KvFolder::open(path()), model, "name of the model", kind, options, [](int64_t bytes) {
+          return std::shared_ptr<std::byte>(new std::byte[static_cast<size_t>(bytes)],
+                                            std::default_delete<std::byte[]>());
+        });
+  }
+  static Segment segment(TokenId number) { return {Role::document, {number, 2, 3}, 0, {}, true}; }
+  static KvKey key_of(const DiskKvStore& store, TokenId number) { return store.key(segment(number), {}, 0); }
+  static void fill(const KvBytes& bytes, TokenId number) {
+    for (size_t i = 0; i < bytes.span().size(); ++i)
+      bytes.span()[i] = static_cast<std::byte>(i * 7 + static_cast<size_t>(number));
+  }
+  static void keep(DiskKvStore& store, TokenId number, int64_t size = 1000) {
+    const KvKey key = key_of(store, number);
+    ASSERT_TRUE(store.wants(key, size, 3));
+    const KvBytes bytes = store.room(size);
+    fill(bytes, number);
+    store.keep(key, Role::document, 3, bytes);
+    store.flush();
+  }
+  /// Whether it is there, and whole.
+  static bool has(DiskKvStore& store, TokenId number, int64_t size = 1000) {
+    const auto fetch = store.fetch(key_of(store, number), size, 3, 0);
+    if (!fetch) return false;
+    const auto got = fetch->bytes();
+    if (got.empty()) return false;
+    const KvBytes expected = store.room(size);
+    fill(expected, number);
+    EXPECT_TRUE(std::ranges::equal(got, expected.span()));
+    return true;
+  }
+  std::string file_of(TokenId number) { return KvFolder::open(path()).file(key_of(*open(), number)); }
+
+  TempFolder temp_;
+};
+
+TEST_F(KvStoreTest, OutlivesTheProcessThatFilledIt) {
+  {
+    const auto store = open();
+    EXPECT_FALSE(has(*store, 1));
+    keep(*store, 1);
+    keep(*store, 2, 70001);
+    EXPECT_TRUE(has(*store, 1)) << "in memory";
+    EXPECT_FALSE(store->wants(key_of(*store, 1), 1000, 3)) << "it is there";
+    EXPECT_EQ(store->use().disk_bytes, 0);
+    EXPECT_EQ(store->use().kept_tokens, 6);
+  }
+  const auto store = open();
+  EXPECT_TRUE(has(*store, 1));
+  EXPECT_TRUE(has(*store, 2, 70001));
+  EXPECT_FALSE(has(*store, 3));
+  EXPECT_EQ(store->use().disk_bytes, 71001);
+  EXPECT_TRUE(store->take_notices().empty());
+}
+
+TEST_F(KvStoreTest, NamesDependOnEverythingThatDecidesTheBits) {
+  const auto store = open();
+  const Segment plain = segment(1);
+  const KvKey other = key_of(*store, 2);
+  std::set<KvKey> keys;
+  const auto add = [&](const DiskKvStore& from, const Segment& one, std::vector<KvKey> seen, int32_t page) {
+    EXPECT_TRUE(keys.insert(from.key(one, seen, page)).second);
+  };
+  add(*store, plain, {}, 0);
+  add(*store, plain, {}, 16);
+  add(*open({}, "another model"), plain, {}, 0);
+  add(*open({}, "model", "CPU, int8"), plain, {}, 0);
+  Segment moved = plain;
+  moved.first_position = 4;
+  add(*store, moved, {}, 0);
+  Segment looking = plain;
+  looking.sees = {{0, false}};
+  add(*store, looking, {other}, 0);
+  add(*store, looking, {key_of(*store, 3)}, 0);
+  looking.sees[0].abreast = true;
+  add(*store, looking, {other}, 0);
+  Segment longer = plain;
+  longer.tokens.push_back(4);
+  add(*store, longer, {}, 0);
+}
+
+TEST_F(KvStoreTest, DamageIsPassedOverWithANotice) {
+  keep(*open(), 1);
+  const std::string file = file_of(1);
+  std::string whole;
+  {
+    std::ifstream in(file, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  ASSERT_EQ(whole.size(), 5096u);
+  const auto damage = [&](const std::string& bytes) {
+    fs::create_directories(fs::path(file).parent_path());
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    const auto store = open();
+    EXPECT_FALSE(has(*store, 1));
+    EXPECT_EQ(store->use().damaged, 1);
+    const auto notices = store->take_notices();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_NE(notices[0].find(file), std::string::npos);
+    EXPECT_FALSE(fs::exists(file)) << "it is made again";
+    keep(*store, 1);
+    EXPECT_TRUE(has(*open(), 1));
+  };
+  for (const size_t at : {size_t{3}, size_t{12}, size_t{20}, size_t{30}, size_t{40}, size_t{66}, size_t{80},
+                          size_t{4000}, size_t{4096}, size_t{5000}, size_t{5095}}) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    damage(bytes);
+  }
+  for (const size_t size : {size_t{0}, size_t{100}, size_t{4096}, size_t{5095}})
+    damage(whole.substr(0, size));
+}
+
+TEST_F(KvStoreTest, AFileUnderAnotherNameIsNotTaken) {
+  keep(*open(), 1);
+  const std::string from = file_of(1), to = file_of(2);
+  fs::create_directories(fs::path(to).parent_path());
+  fs::rename(from, to);
+  EXPECT_FALSE(has(*open(), 2));
+}
+
+TEST_F(KvStoreTest, ForeignFoldersAreRefused) {
+  const std::string folder = temp_.path() + "/mine";
+  fs::create_directory(folder);
+  std::ofstream(folder + "/diary.txt") << "dear diary";
+  EXPECT_THROW(KvFolder::open(folder), Error);
+  EXPECT_THROW(KvFolder::existing(folder), Error);
+  EXPECT_EQ(KvFolder::open(path()).bytes(), 0);
+  std::ofstream(path() + "/sheaf-kv-store") << "99\n";
+  EXPECT_THROW(KvFolder::open(path()), Error) << "of a later version";
+}
+
+TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
+  const auto age = [&](TokenId number, int hours) {
+    fs::last_write_time(file_of(number), fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  for (TokenId number = 1; number <= 5; ++number) keep(*open(), number);
+  for (TokenId number = 1; number <= 5; ++number) age(number, 10 - number);
+  EXPECT_TRUE(has(*open(), 1)) << "which makes it the youngest";
+  const std::string left = path() + "/00/x.kv.1.1.part";
+  fs::create_directories(path() + "/00");
+  std::ofstream(left) << "half";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  // Room for three and a half: the store shrinks when it is opened.
+  const auto store = open({.bytes = 5096 * 7 / 2});
+  EXPECT_TRUE(has(*store, 1));
+  EXPECT_FALSE(has(*store, 2));
+  EXPECT_FALSE(has(*store, 3));
+  EXPECT_TRUE(has(*store, 5));
+  EXPECT_FALSE(fs::exists(left));
+  for (TokenId number = 10; number < 20; ++number) keep(*store, number);
+  EXPECT_LE(KvFolder::open(path()).bytes(), 5096 * 7 / 2);
+  EXPECT_TRUE(has(*open(), 19));
+  EXPECT_FALSE(store->wants(key_of(*store, 30), 5096 * 4, 3)) << "larger than the whole store";
+}
+
+TEST_F(KvStoreTest, MemoryIsBounded) {
+  for (TokenId number = 0; number < 20; ++number) keep(*open(), number);
+  const auto store = open({.memory_bytes = 3000});
+  for (int round = 0; round < 2; ++round)
+    for (TokenId number = 0; number < 20; ++number) EXPECT_TRUE(has(*store, number));
+  EXPECT_EQ(store->use().disk_bytes, 40 * 1000) << "nothing stays for a whole round";
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(has(*store, 19));
+  EXPECT_EQ(store->use().disk_bytes, 40 * 1000);
+  // What an engine holds stays whatever the bound is.
+  std::vector<std::shared_ptr<const KvFetch>> held;
+  for (TokenId number = 0; number < 20; ++number)
+    held.push_back(store->fetch(key_of(*store, number), 1000, 3, 0));
+  for (const auto& fetch : held) EXPECT_EQ(fetch->bytes().size(), 1000u);
+}
+
+TEST_F(KvStoreTest, WhatIsExpectedIsReadAhead) {
+  for (TokenId number = 0; number < 20; ++number) keep(*open(), number);
+  const auto store = open({.memory_bytes = 10000});
+  for (TokenId number = 0; number < 20; ++number) store->expect(key_of(*store, number), 1000, 0);
+  store->expect(key_of(*store, 99), 1000, 0);
+  const auto last = store->fetch(key_of(*store, 19), 1000, 3, 0);
+  last->wait();  // readers take turns, so those before it are read too
+  EXPECT_EQ(store->use().disk_bytes, 6000) << "half of the memory, and the one that was fetched";
+  EXPECT_TRUE(has(*store, 4));
+  EXPECT_EQ(store->use().disk_bytes, 6000);
+}
+
+TEST_F(KvStoreTest, ReadingThatTakesLongerThanComputingIsLeft) {
+  constexpr int64_t size = 8 << 20;
+  for (TokenId number = 0; number < 40; ++number) keep(*open(), number, size);
+  const auto fetched = [&](DiskKvStore& store, TokenId number, double seconds) {
+    const auto fetch = store.fetch(key_of(store, number), size, 3, seconds);
+    if (fetch) fetch->wait();
+    return fetch != nullptr;
+  };
+  {
+    const auto store = open({.memory_bytes = 1});
+    TokenId number = 0;
+    while (fetched(*store, number, 1e-9)) ++number;
+    EXPECT_EQ(number, 32) << "so much is read to know how quick the disk is";
+    EXPECT_FALSE(fetched(*store, number, 1e-9));
+    EXPECT_EQ(store->use().dearer_tokens, 6);
+    EXPECT_TRUE(fetched(*store, number, 1000));
+    EXPECT_TRUE(fetched(*store, 39, 0)) << "what computing takes is not known";
+  }
+  const double speed = KvFolder::open(path()).speed();
+  EXPECT_GT(speed, 1e6);
+  const auto store = open({.memory_bytes = 1});
+  TokenId number = 0;
+  while (fetched(*store, number, 1e-9)) ++number;
+  EXPECT_EQ(number, 8) << "it was known from last time";
+  EXPECT_FALSE(fetched(*store, 20, 0.001 * static_cast<double>(size) / speed));
+  EXPECT_TRUE(fetched(*store, 20, 1000 * static_cast<double>(size) / speed));
+}
+
+TEST_F(KvStoreTest, ADiskThatRefusesEndsOnlyTheKeeping) {
+  const auto store = open();
+  keep(*store, 1);
+  fs::remove_all(path());
+  std::ofstream(path()) << "a file in the way";
+  const KvKey key = key_of(*store, 2);
+  ASSERT_TRUE(store->wants(key, 1000, 3));
+  store->keep(key, Role::document, 3, store->room(1000));
+  store->flush();
+  EXPECT_EQ(store->take_notices().size(), 1u);
+  EXPECT_FALSE(store->wants(key_of(*store, 4), 1000, 3));
+  EXPECT_EQ(store->use().unkept_tokens, 6);
+}
+
+TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
+  keep(*open(), 1);
+  keep(*open(), 2);
+  keep(*open({}, "model", "CPU, int8"), 1);
+  KvFolder folder = KvFolder::existing(path());
+  KvListing listing = list_contents(folder, true);
+  ASSERT_EQ(listing.contents.size(), 2u);
+  EXPECT_EQ(listing.contents[0].kind, "CPU, int8") << "used last";
+  EXPECT_EQ(listing.contents[1].segments, 2);
+  EXPECT_EQ(listing.contents[1].tokens, 6);
+  EXPECT_EQ(listing.contents[1].model, "name of the model");
+  EXPECT_TRUE(listing.troubles.empty());
+  std::ofstream(file_of(1), std::ios::binary | std::ios::app) << "more";
+  listing = list_contents(folder, false);
+  ASSERT_EQ(listing.troubles.size(), 1u);
+  EXPECT_EQ(folder.prune(0).files, 3);
+  EXPECT_EQ(folder.bytes(), 0);
+}
+
+TEST_F(KvStoreTest, SurvivesRandomBytes) {
+  keep(*open(), 1);
+  const std::string file = file_of(1);
+  std::string whole;
+  {
+    std::ifstream in(file, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    std::string bytes = whole;
+    for (int changes = 0; changes < 4; ++changes)
+      bytes[random() % (i % 2 ? 200 : bytes.size())] = static_cast<char>(random());
+    bytes.resize(random() % 3 ? bytes.size() : random() % bytes.size());
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    if (bytes == whole) continue;
+    EXPECT_FALSE(verify_kv_file(file).trouble.empty()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace sheaf
