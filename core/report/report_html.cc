@@ -102,6 +102,12 @@ std::string tokens_html(const ordered_json& report) {
     out += fmt::format("<p>Of the answer tokens, {} were guessed; {} of them ({}) were right.</p>\n",
                        number_text(number(tokens, "proposed")), number_text(number(tokens, "accepted")),
                        percent(number(tokens, "accepted"), number(tokens, "proposed")));
+  if (report.contains("kv_store")) {
+    const ordered_json& store = report.at("kv_store");
+    out += fmt::format(
+        "<p>The keys and values of {} tokens came from the store; those of {} went into it.</p>\n",
+        number_text(number(store, "read_tokens")), number_text(number(store, "kept_tokens")));
+  }
   return out +
          soft(fmt::format("Keys and values took at most {} MB.", number_text(number(report, "kv_peak_mb"))));
 }

@@ -62,7 +62,7 @@ void Engines::open_store(Workbench& bench, bool filled) {
   options.threads = bench.on_gpu() ? std::clamp(bench.threads(), 1, 16) : 1;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
-                 model_fingerprint(job.model).dump(),
+                 model_fingerprint(job.model, true).dump(),
                  std::filesystem::path(job.model.path).filename().string(), first.kv_kind(), options,
                  [&first](int64_t bytes) { return first.host_memory(bytes); });
 }

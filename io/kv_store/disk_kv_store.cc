@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "core/base/error.h"
-
 namespace sheaf {
 namespace {
 
@@ -61,10 +59,8 @@ DiskKvStore::DiskKvStore(KvFolder folder, const std::string& model, std::string 
       options_(options),
       allocate_(std::move(allocate)) {
   base_.add(fmt::format("sheaf {}\n{}\n{}\n", SHEAF_VERSION, kind_, model));
+  folder_.prune(options_.bytes);
   folder_bytes_ = folder_.bytes();
-  std::string trouble;
-  limit_folder(0, trouble);
-  if (!trouble.empty()) refuse("engine.kv_store: {}", trouble);
   known_speed_ = folder_.speed();
   for (int i = 0; i < options_.threads; ++i) {
     threads_.emplace_back([this](const std::stop_token& stop) { read_files(stop); });

@@ -45,7 +45,7 @@ bool belongs_to_model(const fs::path& path) {
   return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
 }
 
-ordered_json model_files(const std::string& path) {
+ordered_json model_files(const std::string& path, bool dated) {
   ordered_json files = ordered_json::object();
   if (path.empty()) return nullptr;
   const bool folder = fs::is_directory(path), alone = fs::path(path).extension() == ".gguf";
@@ -60,7 +60,7 @@ ordered_json model_files(const std::string& path) {
         found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   for (const fs::path& file : found)
-    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), false);
+    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), dated);
   return files;
 }
 
@@ -157,8 +157,8 @@ ordered_json file_fingerprint(const std::string& path, bool dated) {
   return about;
 }
 
-ordered_json model_fingerprint(const Job::ModelPart& model) {
-  return {{"model", model_files(model.path)}, {"adapter", model_files(model.adapter)}};
+ordered_json model_fingerprint(const Job::ModelPart& model, bool dated) {
+  return {{"model", model_files(model.path, dated)}, {"adapter", model_files(model.adapter, dated)}};
 }
 
 ordered_json corpus_fingerprint(const Job::Input& input) {

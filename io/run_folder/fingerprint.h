@@ -18,8 +18,9 @@ struct Shard {
 /// output folder), its files, the kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
-/// The part of it that tells the model and its adapter: their files.
-nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model);
+/// The part of it that tells the model and its adapter: their files. `dated`: also when large ones, of which
+/// it reads only samples, were changed last.
+nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model, bool dated = false);
 
 /// Which of its settings ("method.documents") differ from those of a job that sets nothing.
 std::vector<std::string> changed_settings(const nlohmann::ordered_json& settings);
