@@ -145,7 +145,7 @@ double DiskKvStore::speed() const {
 /// may not pay.
 bool DiskKvStore::pays(int64_t bytes, double seconds) {
   if (seconds <= 0 || static_cast<double>(bytes) / speed() < seconds) return true;
-  if (tried_bytes_ > 0 && tried_bytes_ + bytes > kTried) return false;
+  if (tried_bytes_ >= kTried) return false;
   tried_bytes_ += bytes;
   return true;
 }
