@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   const StoresInUse stores;
   const std::vector<const char*> arguments = read_arguments(argc, argv);
   sheaf::hold_standard_streams();
+  sheaf::tell_of_waiting(sheaf::print_note);
   CLI::App app{
       "Get many answers out of each prompt. sheaf reads a corpus, packs documents and questions into shared "
       "prompts, decodes all answers in parallel and writes one structured row per record.\n\n"

@@ -60,4 +60,7 @@ std::unique_ptr<Store> open_store(const std::string& uri);
 /// Ends what was started for stores; before main() returns.
 void close_stores();
 
+/// Who is told, on any thread, that a store has not answered for a second, and again every minute.
+void tell_of_waiting(void (*tell)(std::string_view text));
+
 }  // namespace sheaf

@@ -1,6 +1,7 @@
 #include "io/base/store_retry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -46,6 +47,9 @@ bool may_pass(const arrow::Status& status) {
 
 namespace {
 
+constexpr double kQuiet = 1, kAgain = 60;  // seconds
+std::atomic<void (*)(std::string_view)> told = nullptr;
+
 struct Unread {
   std::mutex mutex;
   std::map<std::string, arrow::Status> why;
@@ -84,9 +88,19 @@ double store_patience() {
   return patience;
 }
 
-bool StorePause::wait() {
-  const double left = store_patience() - std::chrono::duration<double>(Clock::now() - begun_).count();
+void tell_of_waiting(void (*tell)(std::string_view text)) {
+  told = tell;
+}
+
+bool StorePause::wait(const arrow::Status& why) {
+  const double waited = std::chrono::duration<double>(Clock::now() - begun_).count();
+  const double left = store_patience() - waited;
   if (left <= 0) return false;
+  if (auto* const tell = told.load(); tell && waited >= (told_at_ == 0 ? kQuiet : told_at_ + kAgain)) {
+    told_at_ = waited;
+    tell(fmt::format("the store does not answer: {}; asking again for {:.0f} more seconds",
+                     shorten_text(printable_line(why.message()), 200), left));
+  }
   // Machines that lost a store together should not come back together.
   const double jitter = 1 + 0.25 * static_cast<double>(Clock::now().time_since_epoch().count() % 1000) / 1000;
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(

@@ -22,12 +22,13 @@ double store_patience();
 /// the work is to stop.
 class StorePause {
  public:
-  bool wait();
+  bool wait(const arrow::Status& why);
 
  private:
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun_ = Clock::now();
   double seconds_ = 0.2;
+  double told_at_ = 0;  ///< seconds after it began
 };
 
 inline const arrow::Status& status_of(const arrow::Status& status) {
@@ -44,7 +45,8 @@ auto ask_store(Ask&& ask) {
   StorePause pause;
   for (;;) {
     auto answer = ask();
-    if (status_of(answer).ok() || !may_pass(status_of(answer)) || !pause.wait()) return answer;
+    if (status_of(answer).ok() || !may_pass(status_of(answer)) || !pause.wait(status_of(answer)))
+      return answer;
   }
 }
 

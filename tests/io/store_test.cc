@@ -217,5 +217,21 @@ TEST(StoreRetry, RefusalsAreNotRepeated) {
   EXPECT_FALSE(may_pass(arrow::Status::NotImplemented("x")));
 }
 
+TEST(StoreRetry, AStoreThatDoesNotAnswerIsSpokenOf) {
+  static std::string said;
+  static int times = 0;
+  tell_of_waiting([](std::string_view text) {
+    said = text;
+    ++times;
+  });
+  ::setenv("SHEAF_STORE_SECONDS", "2", 1);
+  const auto status = ask_store([] { return arrow::Status::IOError("curlCode: 7, could not connect"); });
+  ::unsetenv("SHEAF_STORE_SECONDS");
+  tell_of_waiting(nullptr);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(times, 1) << "not at every attempt";
+  EXPECT_NE(said.find("could not connect; asking again for"), std::string::npos) << said;
+}
+
 }  // namespace
 }  // namespace sheaf
