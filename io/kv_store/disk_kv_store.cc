@@ -203,7 +203,7 @@ void DiskKvStore::make_space(int64_t bytes) {
 
 void DiskKvStore::read_files(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return !to_read_.empty(); })) {
+  while (changed_.wait(lock, stop, [&] { return !to_read_.empty(); }) && !stop.stop_requested()) {
     const std::shared_ptr<Held> held = std::move(to_read_.front());
     to_read_.pop_front();
     make_space(held->wanted);
