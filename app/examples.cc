@@ -9,6 +9,8 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"run",
        {"sheaf run configs/demo.yaml", "sheaf run configs/demo.yaml --limit 10 --set output.path=out/try",
         "sheaf run configs/demo.yaml --restart"}},
+      {"prefill", {"sheaf prefill job.yaml --set engine.kv_store=kv"}},
+      {"store", {"sheaf store ls kv", "sheaf store verify kv --remove", "sheaf store prune kv --gb 20"}},
       {"merge", {"sheaf merge out/all out/part-0 out/part-1"}},
       {"plan", {"sheaf plan configs/demo.yaml", "sheaf plan configs/demo.yaml --prompt 1"}},
       {"verify", {"sheaf verify configs/demo.yaml --limit 6"}},

@@ -332,6 +332,7 @@ void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) 
   for (const Answer& answer : answers) tokens.push_back(answer.tokens);
   next_rounds_.push_back(options_.longest_rounds ? stack.next->longest() : stack.next->after(tokens));
   next_rounds_.back().window = stack.window;
+  next_rounds_.back().later_round = true;
 }
 
 int64_t Engine::admit(const Source& next) {
@@ -402,7 +403,7 @@ int64_t Engine::look_up(Flight& flight) {
   for (size_t i = 0; i < flight.stack.segments.size(); ++i) {
     const Segment& segment = flight.stack.segments[i];
     Resident* own = flight.residents[i];
-    if (flight.prompted[i].empty() && flight.open_answers[i] == 0)
+    if (flight.prompted[i].empty() && flight.open_answers[i] == 0 && !flight.stack.later_round)
       stored_.admitted(segment, own, flight.residents, token_seconds());
     if (own->fetch) fetched += std::ssize(segment.tokens);
   }

@@ -105,6 +105,7 @@ struct Stack {
   std::vector<Segment> segments;
   std::vector<Slot> slots;
   std::shared_ptr<const NextRound> next;  ///< decoded in its place, once its answers are complete
+  bool later_round = false;               ///< made of an earlier one's answers
   int64_t window = 0;                     ///< the window of the corpus that its records belong to
 
   SegmentId add(Segment segment);

@@ -93,7 +93,7 @@ TEST(Documents, ABadRowIsRejectedAlone) {
            {head + R"(["a", " "], "s": [0, 1]})", "document 2 is empty"},
            {head + R"([{"title": "a"}], "s": [0]})", "document 1 has no \"text\""},
            {head + R"([["a"]], "s": [0]})", "document 1 is a list, not text"},
-           {head + R"(["a", "b"], "s": [0.5]})", "column \"s\" has 1 scores for 2 documents"},
+           {head + R"(["a", "b"], "s": [0.5]})", "column \"s\" has 1 score for 2 documents"},
            {head + R"(["a"], "s": 0.5})", "column \"s\" is a number, not a list of scores"},
            {head + R"(["a", "b"], "s": [0.5, null]})", "score 2 of column \"s\" is null, not a number"},
            {head + R"(["a"], "s": ["NaN"]})", "score 1 of column \"s\" is text, not a number"},
