@@ -28,6 +28,8 @@ int prefill(const JobOptions& options) {
                 {"kept_tokens", end.store.kept_tokens},
                 {"kept_bytes", end.store.kept_bytes},
                 {"known_tokens", end.read_tokens},
+                {"unkept_tokens", end.store.unkept_tokens},
+                {"removed_bytes", end.store.removed_bytes},
                 {"seconds", end.seconds},
                 {"finished", end.finished}});
   else if (!options.quiet)
@@ -42,6 +44,10 @@ int prefill(const JobOptions& options) {
     print_note("interrupted; what was kept is safe; rerun the same command to resume");
     return 130;
   }
+  if (end.store.unkept_tokens > 0)
+    fail_for_now(
+        "{}: {} tokens were computed and could not be kept; see above, mend it and rerun the same command",
+        folder, end.store.unkept_tokens);
   if (end.records == 0) refuse("{}: no record could be used", bench.job().input.path);
   return end.rejects > 0 ? 1 : 0;
 }

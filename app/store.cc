@@ -54,7 +54,7 @@ void show_contents(const KvListing& listing, const StoreOptions& options) {
     if (options.json)
       troubles.push_back({{"path", each.path}, {"trouble", each.trouble}});
     else
-      print_line(fmt::format("{}: {}{}", each.path, each.trouble, options.remove ? "; removed" : ""));
+      print_line(fmt::format("{}: {}", each.path, each.trouble));
   }
   if (options.json)
     print_json({{"segments", segments},
@@ -69,15 +69,21 @@ void show_contents(const KvListing& listing, const StoreOptions& options) {
 
 int verify(const StoreOptions& options) {
   const KvFolder folder = KvFolder::existing(options.folder);
-  const KvListing listing = list_contents(folder, true);
-  std::error_code ignored;
+  KvListing listing = list_contents(folder, true);
+  int64_t left = std::ssize(listing.troubles);
   if (options.remove)
-    for (const KvTrouble& each : listing.troubles) std::filesystem::remove(each.path, ignored);
+    for (KvTrouble& each : listing.troubles) {
+      std::error_code error;
+      const bool removed = std::filesystem::remove(each.path, error) && !error;
+      left -= removed;
+      each.trouble += removed ? "; removed" : "; it cannot be removed: " + error.message();
+    }
   show_contents(listing, options);
-  if (!listing.troubles.empty() && !options.remove)
-    print_note(fmt::format("{} cannot be used; runs compute it again; add --remove to delete it",
-                           counted(std::ssize(listing.troubles), "file")));
-  return listing.troubles.empty() || options.remove ? 0 : 1;
+  if (left > 0 && !options.remove)
+    print_note(fmt::format("{} cannot be used; runs compute what {} again; add --remove to delete {}",
+                           counted(left, "file"), left == 1 ? "it held" : "they held",
+                           left == 1 ? "it" : "them"));
+  return left == 0 ? 0 : 1;
 }
 
 int prune(const StoreOptions& options) {

@@ -38,6 +38,7 @@ struct KvStoreUse {
   int64_t dearer_tokens = 0;  ///< there, but quicker to compute
   int64_t unkept_tokens = 0;  ///< not written: the disk was slower than the device, or refused
   int64_t damaged = 0;        ///< files that could not be used
+  int64_t removed_bytes = 0;  ///< that were not used for longest, to make room
 };
 
 /// Keys and values of shared segments that outlive the pool. Several engines may use one at once.

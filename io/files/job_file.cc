@@ -199,16 +199,22 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   if (method.null_bias != 0) check_own_answers(map, "null_bias", method, kind);
 }
 
+void check_local(YamlMap& map, std::string_view key) {
+  if (const YamlPtr given = map.node(key); given && is_uri(given->text))
+    refuse("{}: {} must be a folder of this machine, not a URI", map.where(key), map.path(key));
+}
+
 /// A folder, or a map with it.
 void read_kv_store(YamlMap& map, Job::Engine::KvStorePart& store) {
   if (const YamlPtr given = map.node("kv_store"); given && given->kind == YamlNode::Kind::scalar)
-    return map.file_path("kv_store", store.path);
+    return check_local(map, "kv_store"), map.file_path("kv_store", store.path);
   YamlMap own = map.map("kv_store");
   own.file_path("path", store.path);
   own.number("gb", store.gb, {0.001, 1e6});
-  own.number_or_auto("memory_gb", store.memory_gb, {0, 1e6});
+  own.number_or_auto("memory_gb", store.memory_gb, {1e-6, 1e6});
   if (map.has("kv_store")) own.require("path");
   own.finish();
+  check_local(own, "path");
 }
 
 void read_engine(YamlMap map, Job::Engine& engine) {

@@ -52,8 +52,8 @@ class Engines {
   };
   void open_store(Workbench& bench, bool filled);
 
-  std::optional<DiskKvStore> store_;
-  std::deque<One> all_;  ///< an engine points to its backend, and to the store
+  std::deque<One> all_;               ///< an engine points to its backend, and to the store
+  std::optional<DiskKvStore> store_;  ///< whose threads use a backend's memory: it goes first
 };
 
 }  // namespace sheaf

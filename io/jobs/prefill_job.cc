@@ -110,6 +110,12 @@ PrefillEnd prefill_job(Workbench& bench, RunListener& listener) {
   end.computed_tokens = engine.stats().tokens();
   end.read_tokens = engine.stats().read_tokens;
   end.store = engines.store()->use();
+  if (end.finished && end.records > 0 && end.computed_tokens + end.read_tokens == 0)
+    refuse(
+        "{}: the prompts of method.name {} share nothing, so there is nothing to keep; use a method that "
+        "shares "
+        "documents, such as ippd or prefix",
+        job.file, job.method.name);
   return end;
 }
 

@@ -59,7 +59,7 @@ DiskKvStore::DiskKvStore(KvFolder folder, const std::string& model, std::string 
       options_(options),
       allocate_(std::move(allocate)) {
   base_.add(fmt::format("sheaf {}\n{}\n{}\n", SHEAF_VERSION, kind_, model));
-  folder_.prune(options_.bytes);
+  folder_.clear_abandoned();
   folder_bytes_ = folder_.bytes();
   known_speed_ = folder_.speed();
   for (int i = 0; i < options_.threads; ++i) {
@@ -109,12 +109,11 @@ std::shared_ptr<const KvFetch> DiskKvStore::fetch(const KvKey& key, int64_t byte
 void DiskKvStore::expect(const KvKey& key, int64_t bytes, double seconds) {
   {
     const std::lock_guard lock(mutex_);
-    if (held_.contains(key) || ahead_bytes_ + bytes > options_.memory_bytes / 2 || !pays(bytes, seconds))
-      return;
+    if (held_.contains(key) || ahead_bytes_ + bytes > options_.memory_bytes / 2) return;
   }
   if (!file_size(folder_.file(key))) return;
   const std::lock_guard lock(mutex_);
-  if (held_.contains(key)) return;
+  if (held_.contains(key) || !pays(bytes, seconds)) return;
   begin(key, bytes)->ahead = true;
   ahead_bytes_ += bytes;
 }
@@ -151,8 +150,12 @@ bool DiskKvStore::pays(int64_t bytes, double seconds) {
 }
 
 bool DiskKvStore::wants(const KvKey& key, int64_t bytes, int64_t tokens) {
-  if (bytes + kKvHeadBytes > options_.bytes || file_size(folder_.file(key))) return false;
+  if (file_size(folder_.file(key))) return false;
   std::unique_lock lock(mutex_);
+  if (bytes + kKvHeadBytes > options_.bytes) {
+    use_.unkept_tokens += tokens;
+    return false;
+  }
   const auto has_room = [&] {
     return !writing_ || write_bytes_ == 0 || write_bytes_ + bytes <= options_.memory_bytes / 4;
   };
@@ -226,15 +229,15 @@ void DiskKvStore::read(Held& held) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string path = folder_.file(held.key);
   KvBytes bytes;
-  std::string trouble;
+  ReadKv read;
   try {
     bytes = {allocate_(held.wanted), held.wanted};
-    trouble = read_kv_file(path, held.key, bytes.span()).trouble;
+    read = read_kv_file(path, held.key, bytes.span());
   } catch (const std::exception& error) {
-    trouble = error.what();
+    read.trouble = error.what();
   }
-  if (!trouble.empty()) {
-    if (bytes.size > 0 && file_size(path)) note_damage(path, trouble);  // or else another process removed it
+  if (!read.trouble.empty()) {
+    if (file_size(path)) note_trouble(path, read);  // or else another process removed it
     return;
   }
   held.held = std::move(bytes);
@@ -245,14 +248,14 @@ void DiskKvStore::read(Held& held) {
   use_.disk_seconds += seconds.count();
 }
 
-/// It is computed, and kept again in its place.
-void DiskKvStore::note_damage(const std::string& path, const std::string& trouble) {
-  std::error_code ignored;
-  std::filesystem::remove(path, ignored);
+/// Its keys and values are computed. A damaged file is removed, so that they are kept again in its place.
+void DiskKvStore::note_trouble(const std::string& path, const ReadKv& read) {
+  std::error_code error;
+  const bool removed = read.damaged && std::filesystem::remove(path, error) && !error;
   const std::lock_guard lock(mutex_);
   if (std::cmp_less(use_.damaged++, kMostNotices))
-    notices_.push_back(
-        fmt::format("{}: {}; sheaf removed it and computed its keys and values", path, trouble));
+    notices_.push_back(fmt::format("{}: {}; sheaf {}computed its keys and values", path, read.trouble,
+                                   removed ? "removed it and " : ""));
 }
 
 void DiskKvStore::write_files(const std::stop_token& stop) {
@@ -264,10 +267,13 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
     const bool usable = writing_;
     lock.unlock();
     std::string trouble;
+    bool over = true;  // for all that comes
     try {
       if (usable) folder_.add(write.head, write.bytes.span());
     } catch (const std::exception& error) {
       trouble = error.what();
+      std::error_code ignored;
+      over = !std::filesystem::exists(folder_.file(write.head.key), ignored);  // or something is in its place
     }
     lock.lock();
     if (usable && trouble.empty()) limit_folder(write.bytes.size + kKvHeadBytes, trouble);
@@ -278,9 +284,11 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
     } else {
       use_.unkept_tokens += write.head.tokens;
     }
-    if (!trouble.empty()) {
-      writing_ = false;
-      notices_.push_back(fmt::format("engine.kv_store: {}; this run keeps no more keys and values", trouble));
+    if (!trouble.empty() && writing_) {
+      writing_ = !over;
+      notices_.push_back(fmt::format(
+          "engine.kv_store: {}; {}", trouble.substr(0, trouble.find(';')),
+          over ? "this run keeps no more keys and values" : "these keys and values are not kept"));
     }
     changed_.notify_all();
   }
@@ -292,7 +300,7 @@ void DiskKvStore::limit_folder(int64_t added, std::string& trouble) {
   folder_bytes_ += added;
   if (folder_bytes_ <= options_.bytes) return;
   try {
-    folder_.prune(options_.bytes - options_.bytes / 20);
+    use_.removed_bytes += folder_.prune(options_.bytes - options_.bytes / 20).bytes;
     folder_bytes_ = folder_.bytes();
   } catch (const std::exception& error) {
     trouble = error.what();
@@ -311,7 +319,14 @@ KvStoreUse DiskKvStore::use() const {
 
 std::vector<std::string> DiskKvStore::take_notices() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(notices_, {});
+  std::vector<std::string> notices = std::exchange(notices_, {});
+  if (use_.removed_bytes > 0)
+    notices.push_back(fmt::format(
+        "engine.kv_store: the store is full: {:.2f} GB that were not used for longest were removed{}; raise "
+        "engine.kv_store.gb to keep more",
+        static_cast<double>(use_.removed_bytes) / 1e9,
+        use_.kept_bytes > options_.bytes ? ", part of what this run kept among them" : ""));
+  return notices;
 }
 
 }  // namespace sheaf

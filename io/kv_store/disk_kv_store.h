@@ -64,7 +64,7 @@ class DiskKvStore final : public KvStore {
   bool pays(int64_t bytes, double seconds);
   void make_space(int64_t bytes);
   void limit_folder(int64_t added, std::string& trouble);
-  void note_damage(const std::string& path, const std::string& trouble);
+  void note_trouble(const std::string& path, const ReadKv& read);
 
   KvFolder folder_;
   Sha256 base_;

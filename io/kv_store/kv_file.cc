@@ -54,8 +54,15 @@ std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string why_unread(int64_t count) {
-  return count < 0 ? fmt::format("it cannot be read: {}", std::strerror(errno)) : "it was cut short";
+void damaged(ReadKv& read, std::string why) {
+  read.trouble = std::move(why);
+  read.damaged = true;
+}
+
+/// After reading fewer bytes than there should be.
+void unread(ReadKv& read, int64_t count) {
+  if (count >= 0) return damaged(read, "it was cut short");
+  read.trouble = fmt::format("it cannot be read: {}", std::strerror(errno));
 }
 
 struct OpenKv : ReadKv {
@@ -71,11 +78,11 @@ OpenKv open_kv(const std::string& path) {
   Head head;
   const int64_t count = read_at(open.file.number(), 0, reinterpret_cast<char*>(head.data()), kKvHeadBytes);
   if (count < kKvHeadBytes) {
-    open.trouble = why_unread(count);
+    unread(open, count);
   } else if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
-    open.trouble = "it is no file of keys and values, or of another version";
+    damaged(open, "it is no file of keys and values, or of another version");
   } else if (take(head, 8) != sum_head(head)) {
-    open.trouble = "its head is damaged";
+    damaged(open, "its head is damaged");
   } else {
     KvFileHead& read = open.head.emplace();
     read.bytes = static_cast<int64_t>(take(head, 16));
@@ -156,15 +163,15 @@ ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::by
   OpenKv open = open_kv(path);
   if (!open.head) return open;
   if (open.head->key != key || open.head->bytes != std::ssize(to)) {
-    open.trouble = "it holds other keys and values than its name says";
+    damaged(open, "it holds other keys and values than its name says");
     return open;
   }
   const int64_t count =
       read_at(open.file.number(), kKvHeadBytes, reinterpret_cast<char*>(to.data()), std::ssize(to));
   if (count < std::ssize(to))
-    open.trouble = why_unread(count);
+    unread(open, count);
   else if (sum_bytes(to) != open.head->sum)
-    open.trouble = "its bytes are damaged";
+    damaged(open, "its bytes are damaged");
   return open;
 }
 
@@ -178,12 +185,12 @@ ReadKv verify_kv_file(const std::string& path) {
     const int64_t count =
         read_at(open.file.number(), kKvHeadBytes + at, reinterpret_cast<char*>(piece.data()), wanted);
     if (count < wanted) {
-      open.trouble = why_unread(count);
+      unread(open, count);
       return open;
     }
     sum.add(std::span(piece).first(static_cast<size_t>(wanted)));
   }
-  if (sum.result() != open.head->sum) open.trouble = "its bytes are damaged";
+  if (sum.result() != open.head->sum) damaged(open, "its bytes are damaged");
   return open;
 }
 

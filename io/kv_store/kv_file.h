@@ -41,7 +41,8 @@ void write_kv_file(OutputFile& file, const KvFileHead& head, std::span<const std
 /// A file that is read, or what is wrong with it.
 struct ReadKv {
   std::optional<KvFileHead> head;
-  std::string trouble;  ///< empty: nothing
+  std::string trouble;   ///< empty: nothing
+  bool damaged = false;  ///< it will never be of use; otherwise it may be readable another time
 };
 
 ReadKv read_kv_head(const std::string& path);

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <charconv>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <random>
 
 #include "core/base/error.h"
+#include "core/base/random_stream.h"
 
 namespace sheaf {
 namespace {
@@ -25,6 +26,31 @@ void check_version(const std::string& path, const std::string& place) {
         "{}{}: this store of keys and values is of another version of sheaf; choose another folder, or "
         "remove it",
         place, path);
+}
+
+/// Whether a store has entries of this name.
+bool is_entry(const std::string& name) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return name.starts_with(kMarker) || name.starts_with(kSpeed) ||
+         (name.size() == 2 && std::ranges::all_of(name, is_hex));
+}
+
+/// Refuses a folder that holds something else. One that another process is just making is fine.
+void check_ours(const std::string& path, const std::string& place) {
+  std::error_code error;
+  bool ours = fs::is_directory(path, error);
+  for (fs::directory_iterator entry(path, error), end; ours && !error && entry != end; entry.increment(error))
+    ours = is_entry(entry->path().filename().string());
+  if (!ours || error)
+    refuse("{}{}: this is not a store of keys and values, and not an empty folder; choose another folder",
+           place, path);
+}
+
+/// Different in every process, on every machine and in every container.
+std::string unique_name() {
+  static const uint64_t process = mix(std::random_device()(), std::random_device()());
+  static std::atomic<uint64_t> number = 0;
+  return fmt::format("{:016x}.{}", process, ++number);
 }
 
 bool is_ours(const fs::path& path) {
@@ -54,11 +80,12 @@ KvFolder KvFolder::open(const std::string& path, const std::string& place) {
     check_version(path, place);
     return KvFolder(path);
   }
-  if (fs::exists(path, error) && (!fs::is_directory(path, error) || !fs::is_empty(path, error)))
-    refuse("{}{}: this is not a store of keys and values, and not an empty folder; choose another folder",
-           place, path);
+  if (fs::exists(path, error)) check_ours(path, place);
   real_files().make_folder(path);
-  write_whole(real_files(), path, kMarker, kVersion);
+  // Others may make it at the same time: every one writes the same, and the last one's name stays.
+  const std::string staged = fmt::format("{}/{}.{}.part", path, kMarker, unique_name());
+  real_files().open(staged)->append(kVersion);
+  real_files().rename(staged, path + "/" + kMarker);
   return KvFolder(path);
 }
 
@@ -95,8 +122,7 @@ std::string KvFolder::file(const KvKey& key) const {
 
 void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) const {
   const std::string path = file(head.key);
-  static std::atomic<int64_t> number = 0;
-  const std::string staged = fmt::format("{}.{}.{}.part", path, ::getpid(), ++number);
+  const std::string staged = fmt::format("{}.{}.part", path, unique_name());
   FileLayer& files = real_files();
   files.make_folder(fs::path(path).parent_path().string());
   try {
@@ -125,13 +151,17 @@ void KvFolder::touch(const std::string& file) const {
   fs::last_write_time(file, fs::file_time_type::clock::now(), ignored);
 }
 
-KvFolder::Pruned KvFolder::prune(int64_t most) const {
+void KvFolder::clear_abandoned() const {
   const auto now = fs::file_time_type::clock::now();
   each_file(path_, [&](const fs::directory_entry& file) {
     std::error_code error;
     if (is_staged(file.path()) && now - file.last_write_time(error) > kAbandoned && !error)
       fs::remove(file.path(), error);
   });
+}
+
+KvFolder::Pruned KvFolder::prune(int64_t most) const {
+  clear_abandoned();
   std::vector<Entry> entries = list();
   std::ranges::sort(entries, {}, &Entry::used);
   int64_t left = 0;
@@ -141,7 +171,8 @@ KvFolder::Pruned KvFolder::prune(int64_t most) const {
     if (left <= most) break;
     std::error_code error;
     if (!fs::remove(entry.path, error) && error)
-      fail("{}: sheaf cannot remove it: {}", entry.path, error.message());
+      fail("{}: sheaf cannot remove it: {}; check that you may write to the store", entry.path,
+           error.message());
     left -= entry.bytes;
     ++pruned.files;
     pruned.bytes += entry.bytes;

@@ -40,8 +40,9 @@ class KvFolder {
   struct Pruned {
     int64_t files = 0, bytes = 0;
   };
-  /// Removes what was not used for longest until at most `most` bytes are left, and what processes that were
-  /// killed left behind.
+  /// Removes what processes that were killed left behind.
+  void clear_abandoned() const;
+  /// Removes what was not used for longest until at most `most` bytes are left; clears too.
   Pruned prune(int64_t most) const;
 
  private:

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
 
 #include "core/base/error.h"
 #include "io/kv_store/disk_kv_store.h"
@@ -153,6 +155,44 @@ TEST_F(KvStoreTest, ForeignFoldersAreRefused) {
   EXPECT_THROW(KvFolder::open(path()), Error) << "of a later version";
 }
 
+TEST_F(KvStoreTest, MayBeMadeByManyAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string folder = path() + std::to_string(round);
+    std::atomic<int> refused = 0;
+    {
+      std::vector<std::jthread> all;
+      for (int i = 0; i < 8; ++i)
+        all.emplace_back([&] {
+          try {
+            KvFolder::open(folder);
+          } catch (const Error&) {
+            ++refused;
+          }
+        });
+    }
+    EXPECT_EQ(refused, 0);
+    EXPECT_EQ(KvFolder::existing(folder).bytes(), 0);
+  }
+  // What a process that was killed meanwhile left, and a store without its marker.
+  fs::create_directory(path());
+  std::ofstream(path() + "/sheaf-kv-store.1234.part") << "";
+  fs::create_directory(path() + "/a7");
+  EXPECT_EQ(KvFolder::open(path()).bytes(), 0);
+}
+
+TEST_F(KvStoreTest, WhatCannotBeReadIsNotRemoved) {
+  keep(*open(), 1);
+  const std::string file = file_of(1);
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  const auto store = open();
+  EXPECT_FALSE(has(*store, 1));
+  EXPECT_EQ(store->take_notices().size(), 1u);
+  EXPECT_TRUE(fs::exists(file));
+  keep(*store, 2);
+  EXPECT_TRUE(has(*open(), 2));
+}
+
 TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
   const auto age = [&](TokenId number, int hours) {
     fs::last_write_time(file_of(number), fs::file_time_type::clock::now() - std::chrono::hours(hours));
@@ -164,13 +204,16 @@ TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
   fs::create_directories(path() + "/00");
   std::ofstream(left) << "half";
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
-  // Room for three and a half: the store shrinks when it is opened.
+  // Room for three and a half: whoever adds something makes room for it.
   const auto store = open({.bytes = 5096 * 7 / 2});
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_EQ(KvFolder::open(path()).list().size(), 5u) << "only to look changes nothing";
+  keep(*store, 6);
+  ASSERT_EQ(store->take_notices().size(), 1u);
   EXPECT_TRUE(has(*store, 1));
   EXPECT_FALSE(has(*store, 2));
   EXPECT_FALSE(has(*store, 3));
-  EXPECT_TRUE(has(*store, 5));
-  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(has(*store, 6));
   for (TokenId number = 10; number < 20; ++number) keep(*store, number);
   EXPECT_LE(KvFolder::open(path()).bytes(), 5096 * 7 / 2);
   EXPECT_TRUE(has(*open(), 19));
