@@ -357,7 +357,13 @@ void JobRun::end_store() {
   DiskKvStore* store = engines_->store();
   if (!store) return;
   store->flush();
-  count_->stored(store->use());
+  const KvStoreUse use = store->use();
+  count_->stored(use);
+  if (pipeline_->engine_stats().read_tokens + use.kept_tokens + use.unkept_tokens + use.dearer_tokens == 0 &&
+      pipeline_->stats().answers > 0)
+    listener_.note(
+        fmt::format("engine.kv_store: nothing was read or kept: the prompts of method.name {} share nothing",
+                    job().method.name));
   for (const std::string& notice : store->take_notices()) listener_.note(notice);
 }
 
