@@ -10,6 +10,7 @@
 #include "core/methods/method.h"
 #include "core/text/spelling.h"
 #include "core/tokenizer/chat_template.h"
+#include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store_uri.h"
 #include "io/base/yaml_reader.h"
@@ -153,6 +154,8 @@ void read_cut_values(YamlMap& map, TaskKind kind, CutValues& target) {
 /// Refuses it where answers are decoded together.
 void read_speculate(YamlMap& map, Job::Method& method) {
   std::string word = method.speculate.lookup ? "lookup" : "none";
+  if (const YamlPtr given = map.node("speculate"); given && !given->is_text())
+    refuse("{}: method.speculate must be none or lookup, not {}", map.where("speculate"), given->describe());
   map.choice("speculate", word, {"none", "lookup"});
   method.speculate.lookup = word == "lookup";
   if (!method.speculate.lookup) return;
@@ -286,6 +289,15 @@ void read_cost(YamlMap map, Job::Cost& cost) {
   map.finish();
 }
 
+/// The output folder is the run's alone.
+void check_store_apart(const Job& job) {
+  const std::string& store = job.engine.kv_store.path;
+  if (store.empty() || is_uri(job.output.path)) return;
+  if ((settle_path(store) + "/").starts_with(settle_path(job.output.path) + "/"))
+    refuse("{}: engine.kv_store {} lies in output.path {}; choose a folder beside it", job.file, store,
+           job.output.path);
+}
+
 YamlPtr read_job_yaml(const std::string& path) {
   check_is_job(path);
   YamlPtr root = read_yaml(path, "a job file");
@@ -344,6 +356,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
     refuse("{}: {}", task.where("list_attributes"), trouble);
   read_engine(std::move(engine), job.engine);
   read_output(std::move(output), job, files);
+  check_store_apart(job);
   read_cost(std::move(cost), job.cost);
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job.input, job.task.kind, files);

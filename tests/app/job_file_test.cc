@@ -338,6 +338,8 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
 
 TEST_F(JobFile, SpeculationNeedsAnswersThatAreDecodedApart) {
   EXPECT_EQ(error(kExtract, {"method.speculate=lookup"}), "no error");
+  EXPECT_EQ(error(kExtract, {"method.speculate=true"}),
+            "--set method.speculate=true: method.speculate must be none or lookup, not true");
   EXPECT_EQ(error(kExtract, {"method.speculate=none", "method.values=positional"}), "no error");
   EXPECT_EQ(error(kExtract, {"method.speculate=lookup", "method.values=positional"}),
             "--set method.speculate=lookup: method.speculate does not work with method.values positional: "

@@ -175,6 +175,8 @@ TEST_F(KvStored, MistakesAreRefused) {
   };
   refused("kv_store: mine", "run", "not a store of keys and values");
   refused("kv_store: {gb: 3}", "run", "path");
+  refused("kv_store: out", "run", "lies in output.path");
+  refused("kv_store: ./out/kv", "prefill", "lies in output.path");
   refused("kv_store: {path: s, size: 3}", "run", "size");
   refused("kv_store: 's3://bucket/kv'", "run", "must be a folder of this machine");
   refused("kv_store: {path: 'file:///kv'}", "run", "must be a folder of this machine");
