@@ -46,7 +46,8 @@ int prefill(const JobOptions& options) {
   }
   if (end.store.unkept_tokens > 0)
     fail_for_now(
-        "{}: {} tokens were computed and could not be kept; see above, mend it and rerun the same command",
+        "{}: sheaf computed {} tokens but could not keep them, for the reason above; fix that and rerun the "
+        "same command",
         folder, end.store.unkept_tokens);
   if (end.records == 0) refuse("{}: no record could be used", bench.job().input.path);
   return end.rejects > 0 ? 1 : 0;

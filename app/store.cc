@@ -70,14 +70,7 @@ void show_contents(const KvListing& listing, const StoreOptions& options) {
 int verify(const StoreOptions& options) {
   const KvFolder folder = KvFolder::existing(options.folder);
   KvListing listing = list_contents(folder, true);
-  int64_t left = std::ssize(listing.troubles);
-  if (options.remove)
-    for (KvTrouble& each : listing.troubles) {
-      std::error_code error;
-      const bool removed = std::filesystem::remove(each.path, error) && !error;
-      left -= removed;
-      each.trouble += removed ? "; removed" : "; it cannot be removed: " + error.message();
-    }
+  const int64_t left = options.remove ? remove_damaged(listing) : std::ssize(listing.troubles);
   show_contents(listing, options);
   if (left > 0 && !options.remove)
     print_note(fmt::format("{} cannot be used; runs compute what {} again; add --remove to delete {}",

@@ -294,7 +294,7 @@ void check_store_apart(const Job& job) {
   const std::string& store = job.engine.kv_store.path;
   if (store.empty() || is_uri(job.output.path)) return;
   if ((settle_path(store) + "/").starts_with(settle_path(job.output.path) + "/"))
-    refuse("{}: engine.kv_store {} lies in output.path {}; choose a folder beside it", job.file, store,
+    refuse("{}: engine.kv_store {} is inside output.path {}; choose a folder outside of it", job.file, store,
            job.output.path);
 }
 

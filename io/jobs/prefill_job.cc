@@ -112,9 +112,9 @@ PrefillEnd prefill_job(Workbench& bench, RunListener& listener) {
   end.store = engines.store()->use();
   if (end.finished && end.records > 0 && end.computed_tokens + end.read_tokens == 0)
     refuse(
-        "{}: the prompts of method.name {} share nothing, so there is nothing to keep; use a method that "
-        "shares "
-        "documents, such as ippd or prefix",
+        "{}: method.name {} does not share documents between prompts, so sheaf has nothing to keep; use "
+        "ippd, prefix or "
+        "another method that does",
         job.file, job.method.name);
   return end;
 }

@@ -362,7 +362,8 @@ void JobRun::end_store() {
   if (pipeline_->engine_stats().read_tokens + use.kept_tokens + use.unkept_tokens + use.dearer_tokens == 0 &&
       pipeline_->stats().answers > 0)
     listener_.note(
-        fmt::format("engine.kv_store: nothing was read or kept: the prompts of method.name {} share nothing",
+        fmt::format("engine.kv_store: this run neither read nor kept anything: method.name {} does not share "
+                    "documents between prompts",
                     job().method.name));
   for (const std::string& notice : store->take_notices()) listener_.note(notice);
 }

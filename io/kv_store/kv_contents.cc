@@ -14,12 +14,13 @@ KvListing list_contents(const KvFolder& folder, bool whole) {
   for (const KvFolder::Entry& entry : folder.list()) {
     ReadKv read = whole ? verify_kv_file(entry.path) : read_kv_head(entry.path);
     if (read.head && read.trouble.empty() && entry.bytes != kKvHeadBytes + read.head->bytes)
-      read.trouble = fmt::format("it has {} bytes, not {}", entry.bytes, kKvHeadBytes + read.head->bytes);
+      mark_damaged(read,
+                   fmt::format("it has {} bytes, not {}", entry.bytes, kKvHeadBytes + read.head->bytes));
     if (read.head && read.trouble.empty() &&
         std::filesystem::path(entry.path).stem().string() != key_text(read.head->key))
-      read.trouble = "it holds other keys and values than its name says";
+      mark_damaged(read, "it holds other keys and values than its name says");
     if (!read.trouble.empty()) {
-      if (file_size(entry.path)) listing.troubles.push_back({entry.path, read.trouble});
+      if (file_size(entry.path)) listing.troubles.push_back({entry.path, read.trouble, read.damaged});
       continue;
     }
     KvContents& same = found[{read.head->model, read.head->kind}];
@@ -33,6 +34,18 @@ KvListing list_contents(const KvFolder& folder, bool whole) {
   std::ranges::sort(listing.contents, std::greater(), &KvContents::used);
   std::ranges::sort(listing.troubles, {}, &KvTrouble::path);
   return listing;
+}
+
+int64_t remove_damaged(KvListing& listing) {
+  int64_t left = std::ssize(listing.troubles);
+  for (KvTrouble& each : listing.troubles) {
+    if (!each.damaged) continue;
+    std::error_code error;
+    const bool removed = std::filesystem::remove(each.path, error) && !error;
+    each.trouble += removed ? "; removed" : "; it cannot be removed: " + error.message();
+    left -= removed;
+  }
+  return left;
 }
 
 }  // namespace sheaf

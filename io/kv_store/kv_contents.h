@@ -18,6 +18,7 @@ struct KvContents {
 /// A file that cannot be used, and why.
 struct KvTrouble {
   std::string path, trouble;
+  bool damaged = false;  ///< for good
 };
 
 struct KvListing {
@@ -27,5 +28,9 @@ struct KvListing {
 
 /// Reads the head of every file; with `whole`, checks every byte.
 KvListing list_contents(const KvFolder& folder, bool whole);
+
+/// Deletes the damaged files of a listing, and says so in its troubles. Returns how many files that cannot be
+/// used are left.
+int64_t remove_damaged(KvListing& listing);
 
 }  // namespace sheaf

@@ -54,14 +54,9 @@ std::span<const char> chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void damaged(ReadKv& read, std::string why) {
-  read.trouble = std::move(why);
-  read.damaged = true;
-}
-
 /// After reading fewer bytes than there should be.
 void unread(ReadKv& read, int64_t count) {
-  if (count >= 0) return damaged(read, "it was cut short");
+  if (count >= 0) return mark_damaged(read, "it was cut short");
   read.trouble = fmt::format("it cannot be read: {}", std::strerror(errno));
 }
 
@@ -80,9 +75,9 @@ OpenKv open_kv(const std::string& path) {
   if (count < kKvHeadBytes) {
     unread(open, count);
   } else if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
-    damaged(open, "it is no file of keys and values, or of another version");
+    mark_damaged(open, "this is not a file of keys and values, or another version of sheaf wrote it");
   } else if (take(head, 8) != sum_head(head)) {
-    damaged(open, "its head is damaged");
+    mark_damaged(open, "its head is damaged");
   } else {
     KvFileHead& read = open.head.emplace();
     read.bytes = static_cast<int64_t>(take(head, 16));
@@ -129,6 +124,11 @@ class Sum {
 
 }  // namespace
 
+void mark_damaged(ReadKv& read, std::string why) {
+  read.trouble = std::move(why);
+  read.damaged = true;
+}
+
 uint64_t sum_bytes(std::span<const std::byte> bytes) {
   Sum sum;
   sum.add(bytes);
@@ -163,7 +163,7 @@ ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::by
   OpenKv open = open_kv(path);
   if (!open.head) return open;
   if (open.head->key != key || open.head->bytes != std::ssize(to)) {
-    damaged(open, "it holds other keys and values than its name says");
+    mark_damaged(open, "it holds other keys and values than its name says");
     return open;
   }
   const int64_t count =
@@ -171,7 +171,7 @@ ReadKv read_kv_file(const std::string& path, const KvKey& key, std::span<std::by
   if (count < std::ssize(to))
     unread(open, count);
   else if (sum_bytes(to) != open.head->sum)
-    damaged(open, "its bytes are damaged");
+    mark_damaged(open, "its bytes are damaged");
   return open;
 }
 
@@ -190,7 +190,7 @@ ReadKv verify_kv_file(const std::string& path) {
     }
     sum.add(std::span(piece).first(static_cast<size_t>(wanted)));
   }
-  if (sum.result() != open.head->sum) damaged(open, "its bytes are damaged");
+  if (sum.result() != open.head->sum) mark_damaged(open, "its bytes are damaged");
   return open;
 }
 

@@ -45,6 +45,8 @@ struct ReadKv {
   bool damaged = false;  ///< it will never be of use; otherwise it may be readable another time
 };
 
+void mark_damaged(ReadKv& read, std::string why);
+
 ReadKv read_kv_head(const std::string& path);
 /// Reads the bytes behind the head too, as many as there is room for, and checks that they are those of
 /// `key`.

@@ -175,8 +175,8 @@ TEST_F(KvStored, MistakesAreRefused) {
   };
   refused("kv_store: mine", "run", "not a store of keys and values");
   refused("kv_store: {gb: 3}", "run", "path");
-  refused("kv_store: out", "run", "lies in output.path");
-  refused("kv_store: ./out/kv", "prefill", "lies in output.path");
+  refused("kv_store: out", "run", "is inside output.path");
+  refused("kv_store: ./out/kv", "prefill", "is inside output.path");
   refused("kv_store: {path: s, size: 3}", "run", "size");
   refused("kv_store: 's3://bucket/kv'", "run", "must be a folder of this machine");
   refused("kv_store: {path: 'file:///kv'}", "run", "must be a folder of this machine");
@@ -185,7 +185,7 @@ TEST_F(KvStored, MistakesAreRefused) {
   job("kv_store: s", "name: standard");
   const Ran nothing = run_sheaf(scratch_, "prefill " + scratch_.file("job.yaml"));
   EXPECT_EQ(nothing.exit_code, 2);
-  EXPECT_NE(nothing.err.find("share nothing"), std::string::npos) << nothing.err;
+  EXPECT_NE(nothing.err.find("does not share documents between prompts"), std::string::npos) << nothing.err;
   EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("mine")).exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("nowhere")).exit_code, 2);
 }

@@ -107,11 +107,7 @@ TEST_F(KvStoreTest, NamesDependOnEverythingThatDecidesTheBits) {
 TEST_F(KvStoreTest, DamageIsPassedOverWithANotice) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  std::string whole;
-  {
-    std::ifstream in(file, std::ios::binary);
-    whole.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  const std::string whole = read_file(file);
   ASSERT_EQ(whole.size(), 5096u);
   const auto damage = [&](const std::string& bytes) {
     fs::create_directories(fs::path(file).parent_path());
@@ -312,11 +308,7 @@ TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
 TEST_F(KvStoreTest, SurvivesRandomBytes) {
   keep(*open(), 1);
   const std::string file = file_of(1);
-  std::string whole;
-  {
-    std::ifstream in(file, std::ios::binary);
-    whole.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  const std::string whole = read_file(file);
   std::mt19937 random(7);
   for (int i = 0; i < 300; ++i) {
     std::string bytes = whole;
