@@ -75,7 +75,7 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
 
 Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
                RunListener& listener) {
-  Engines made(bench, {.speculate = job.method.speculate.lookup, .store = Engines::Use::Store::used});
+  Engines made(bench, {.speculate = job.method.speculate.any(), .store = Engines::Use::Store::used});
   const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
   Planner planner(builder, bench.limits({engines.begin(), engines.end()}));
