@@ -268,7 +268,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     std::optional<PredictedBackend> predicted;
     if (device_) predicted.emplace(backend, *device_);
     runs.push_back(run_once(predicted ? *predicted : backend, engine, stacks));
-    if (predicted) timed.predicted = predicted->time().seconds();
+    if (predicted && !draft) timed.predicted = predicted->time().seconds();  // a draft's steps are not in it
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
     if (got != wanted) fail("{} answer tokens were decoded, but {} were expected", got, wanted);
