@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/model/work.h"
 
 namespace sheaf {
 namespace {
@@ -44,6 +45,11 @@ Draft::Draft(Backend& backend, const DraftOptions& options)
       pool_(make_draft_pool(backend, options), options.page_size),
       residents_(pool_, false),
       builder_(options.page_size) {}
+
+double Draft::cost_beside(const ModelConfig& model) const {
+  const Work token{1, 0, 1};
+  return options_.relative_cost * gemm_flops(token, config()) / gemm_flops(token, model);
+}
 
 std::unique_ptr<Draft::Prompt> Draft::follow(const Stack& stack) {
   if (stack.positions() > config().context || residents_.pages_needed(stack) > residents_.room())

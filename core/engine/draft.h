@@ -16,6 +16,7 @@ struct DraftOptions {
   int32_t tokens_per_step = 128;
   int32_t pages = 1024;  ///< of its key/value pool
   int32_t page_size = kPageSize;
+  double relative_cost = 1;  ///< of a FLOP, beside the model's: less where it computes in fewer bits
 };
 
 /// A smaller model that follows the answers another one decodes, with keys and values of its own, and says
@@ -56,6 +57,8 @@ class Draft {
   std::span<const Picked> next(std::span<const Line* const> lines);
 
   const ModelConfig& config() const { return backend_.config(); }
+  /// What a token takes beside one of a model, as a share, as far as their sizes tell.
+  double cost_beside(const ModelConfig& model) const;
   int64_t tokens() const { return tokens_; }  ///< computed so far
 
  private:

@@ -5,8 +5,6 @@
 namespace sheaf {
 namespace {
 
-constexpr double kUntilMeasured =
-    0.5;                             // of its size: what a draft takes beside the model, before it is known
 constexpr double kRecent = 0.02;     // the weight of the last token
 constexpr double kLastAnswer = 0.2;  // and of the last answer
 constexpr int32_t kSteps = 8;        // that are judged together
@@ -23,16 +21,19 @@ bool DraftPay::due() {
 }
 
 double DraftPay::round_seconds(double lines, double plain) const {
-  return rounds_.known() ? rounds_.seconds(lines) : plain * size_ * kUntilMeasured;
+  return rounds_.known() ? rounds_.seconds(lines) : plain * cost_;
 }
 
-bool DraftPay::worth_following(int64_t decoded, double plain, int64_t missing, double compute) const {
+double DraftPay::tokens_left(int64_t decoded, int64_t most) const {
   // An answer that has outlived the others may go on as long again.
   const auto known = static_cast<double>(decoded);
   const double left = std::max(answer_tokens_ - known, decoded > kShort ? known : 0.0);
-  const double cost =
-      prompt_seconds_ > 0 ? prompt_seconds_ * static_cast<double>(missing) : compute * size_ * kUntilMeasured;
-  return left * plain * saved_ > kLeastGain * cost;
+  return std::min(left, static_cast<double>(most - decoded));
+}
+
+bool DraftPay::worth_following(double plain, double share, int64_t missing, double compute) const {
+  const double cost = prompt_seconds_ > 0 ? prompt_seconds_ * static_cast<double>(missing) : compute * cost_;
+  return plain * (saved_ < 0 ? share : std::min(share, saved_)) > kLeastGain * cost;
 }
 
 void DraftPay::count_round(double lines, double seconds) {
@@ -62,7 +63,8 @@ void DraftPay::count_step(double plain, double spent, double gained) {
   const bool paid = gained_ > kLeastGain * spent_;
   pause_ = paid ? 0 : next_pause_;
   next_pause_ = paid ? kFirstPause : std::min(2 * next_pause_, kLongestPause);
-  saved_ += 0.5 * (std::max(0.0, gained_ - spent_) / (plain_ + gained_) - saved_);
+  const double saved = std::max(0.0, gained_ - spent_) / (plain_ + gained_);
+  saved_ = saved_ < 0 ? saved : 0.5 * (saved_ + saved);
   plain_ = spent_ = gained_ = 0;
   steps_ = 0;
 }

@@ -8,17 +8,18 @@ namespace sheaf {
 /// What asking a draft costs and saves, as seen in this run.
 class DraftPay {
  public:
-  /// `size`: of the draft beside the model, as a share.
-  explicit DraftPay(double size) : size_(size) {}
+  /// `cost`: of a token beside the model's, as a share, until it is measured.
+  explicit DraftPay(double cost) : cost_(cost) {}
 
   /// Before each step: whether to ask. Where it did not pay it is asked again after a while.
   bool due();
   /// Of a round that gives each of `lines` answers a token. `plain`: what a step of the model itself takes.
   double round_seconds(double lines, double plain) const;
-  /// Whether what is saved on an answer of which `decoded` tokens are known, in steps of `plain` seconds
-  /// for each token, is worth computing `missing` tokens of its prompt, which take the model `compute`
-  /// seconds.
-  bool worth_following(int64_t decoded, double plain, int64_t missing, double compute) const;
+  /// How many tokens an answer may still get that has `decoded` and can have `most`.
+  double tokens_left(int64_t decoded, int64_t most) const;
+  /// Whether what is saved on answers that take `plain` seconds without it is worth computing the `missing`
+  /// tokens before them, which take the model itself `compute` seconds. `share` of the time should be saved.
+  bool worth_following(double plain, double share, int64_t missing, double compute) const;
   double right() const { return right_; }  ///< the share of tokens that were right
 
   void count_round(double lines, double seconds);
@@ -30,12 +31,12 @@ class DraftPay {
   void count_answer(int64_t tokens);
 
  private:
-  double size_;
+  double cost_;
   StepCost rounds_;
   double right_ = 0.75;
   double prompt_seconds_ = 0;  ///< of a token; 0: not known
   double answer_tokens_ = 0;   ///< of complete answers; 0: not known
-  double saved_ = 0.3;         ///< of the time that an answer takes, as a share
+  double saved_ = -1;          ///< of the time that answers take, as a share; negative: not known
 
   double plain_ = 0, spent_ = 0, gained_ = 0;  ///< of the last steps,
   int32_t steps_ = 0;                          ///< and their number

@@ -98,9 +98,7 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       steps_(static_cast<size_t>(backend.steps_at_once())) {
   if (!options.speculation.any()) return;
   const Draft* draft = options.speculation.draft;
-  const Work token{1, 0, 1};
-  const double size = draft ? gemm_flops(token, draft->config()) / gemm_flops(token, backend.config()) : 0;
-  speculator_.emplace(options.speculation, rules, size);
+  speculator_.emplace(options.speculation, rules, draft ? draft->cost_beside(backend.config()) : 0);
 }
 
 bool Engine::fits(const Stack& stack) const {
@@ -436,9 +434,21 @@ void Engine::add_line(Flight& flight, int32_t slot) {
   SlotState& state = flight.slots[static_cast<size_t>(slot)];
   const Tokens& answer = state.answer.tokens;
   if (asked.allowed || std::ranges::max(answer) >= draft.config().vocab) return;
-  if (!flight.drafted && speculator_->follows(flight.stack, std::ssize(answer), waiting_prompts_))
-    flight.drafted = draft.follow(flight.stack);
-  if (flight.drafted) drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess});
+  const bool known = flight.drafted != nullptr;
+  if (!known && worth_following(flight)) flight.drafted = draft.follow(flight.stack);
+  if (flight.drafted) drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess, known});
+}
+
+bool Engine::worth_following(const Flight& flight) const {
+  int64_t missing = flight.stack.prompt_tokens();
+  double left = 0;
+  for (size_t i = 0; i < flight.slots.size(); ++i) {
+    const SlotState& state = flight.slots[i];
+    if (state.closed || flight.stack.slots[i].allowed) continue;
+    missing += std::ssize(state.answer.tokens);
+    left += speculator_->tokens_left(flight.stack.slots[i], state.answer.tokens);
+  }
+  return speculator_->follows(left, missing, waiting_prompts_);
 }
 
 void Engine::ask_draft(const PlannedStep& step) {

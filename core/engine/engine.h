@@ -164,6 +164,7 @@ class Engine {
 
   void guess_answers();
   void add_line(Flight& flight, int32_t slot);
+  bool worth_following(const Flight& flight) const;
   void ask_draft(const PlannedStep& step);
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);

@@ -16,8 +16,8 @@ constexpr double kLeastGain = 1.05;  // times the tokens a second without propos
 
 }  // namespace
 
-Speculator::Speculator(const Speculation& options, const StopRules& rules, double size)
-    : options_(options), rules_(rules), pay_(size) {
+Speculator::Speculator(const Speculation& options, const StopRules& rules, double draft_cost)
+    : options_(options), rules_(rules), pay_(draft_cost) {
   // Until it is known: the longer the match, the better.
   for (int32_t kind = 1; kind < kFirstDrafted; ++kind) {
     const double length = (kind - 1) % kLongest + 1;

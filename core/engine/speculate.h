@@ -47,6 +47,7 @@ struct DraftedAnswer {
   Draft::Line line;
   const Slot* slot;
   Guess* guess;
+  bool known = true;  ///< the draft has followed it before
   double chance = 1;  ///< that all tokens of the guess are right
 };
 
@@ -60,15 +61,20 @@ struct PlannedStep {
 /// Guesses the next tokens of answers, and knows how often it was right and what steps take.
 class Speculator {
  public:
-  /// `size`: of the draft beside the model, as a share.
-  Speculator(const Speculation& options, const StopRules& rules, double size = 0);
+  /// `draft_cost`: of a token of the draft beside the model's, as a share, as far as is known.
+  Speculator(const Speculation& options, const StopRules& rules, double draft_cost = 0);
 
   /// What is likely to follow `answer`, where decoding stands at `node` of the allowed answers.
   Guess guess(const Stack& stack, const Slot& slot, const Tokens& answer, AllowedAnswers::Node node);
   /// Before each step: whether the draft is to be asked.
   bool asks_draft();
-  /// Whether the draft should follow a stack, of which an answer has `decoded` tokens.
-  bool follows(const Stack& stack, int64_t decoded, int32_t answers) const;
+  /// How many tokens an answer may still get.
+  double tokens_left(const Slot& slot, const Tokens& answer) const {
+    return pay_.tokens_left(std::ssize(answer), slot.max_tokens);
+  }
+  /// Whether the draft should follow answers that get so many tokens more, in steps of `answers`, and compute
+  /// the `missing` tokens before them.
+  bool follows(double left, int64_t missing, int32_t answers) const;
   /// What the draft says will follow the answers.
   void draft(std::span<DraftedAnswer> answers, const PlannedStep& step);
   /// Decides how much of the guesses is proposed.

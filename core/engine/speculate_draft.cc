@@ -20,12 +20,13 @@ bool Speculator::asks_draft() {
   return !options_.sparing || (cost_.known() && pay_.due());
 }
 
-bool Speculator::follows(const Stack& stack, int64_t decoded, int32_t answers) const {
+bool Speculator::follows(double left, int64_t missing, int32_t answers) const {
   if (!options_.sparing) return true;
-  const int64_t tokens = stack.prompt_tokens();
-  const double plain = cost_.seconds(answers) / answers * static_cast<double>(stack.slots.size());
-  const double compute = cost_.seconds(kPromptStep) / kPromptStep * static_cast<double>(tokens);
-  return pay_.worth_following(decoded, plain, tokens, compute);
+  const double plain = cost_.seconds(answers);
+  const double round = pay_.round_seconds(answers, plain) + added_seconds({.answers = answers}, 0, answers);
+  const double share = 1 - (1 + round / plain) / (1 + pay_.right());
+  const double compute = cost_.seconds(kPromptStep) / kPromptStep * static_cast<double>(missing);
+  return pay_.worth_following(left * plain / answers, share, missing, compute);
 }
 
 /// Whether the draft could propose a token more.
@@ -79,6 +80,8 @@ void Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step
     draft.catch_up(lines);
   }
   pay_.count_prompts(draft.tokens() - before, seconds);
+  // Prompts are weighed before they are followed.
+  if (std::ranges::all_of(active, &DraftedAnswer::known)) spent_ += seconds;
   for (double proposed = 0; !active.empty() && proposed < step.room;
        proposed += static_cast<double>(active.size())) {
     if (options_.sparing && !pays(active, step, proposed)) break;

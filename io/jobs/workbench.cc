@@ -32,6 +32,11 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 constexpr int64_t kDraftShare = 8;    // of the memory for keys and values, one part is a draft's
 constexpr int32_t kDraftStep = 2048;  // tokens of a prompt that a draft computes at once
 
+/// Of a token in int8 beside another precision, as a share (docs/performance.md).
+double int8_cost(CpuPrecision beside) {
+  return beside == CpuPrecision::int8 ? 1 : beside == CpuPrecision::int16 ? 0.45 : 0.3;
+}
+
 int32_t pool_pages(int64_t bytes, const Backend& backend) {
   // Slot numbers are 32-bit.
   return static_cast<int32_t>(
@@ -238,7 +243,7 @@ int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
 
 DraftOptions Workbench::draft_options(const Backend& draft, size_t engine) const {
   return {std::min(draft.preferred_tokens(), kDraftStep), pool_pages(pool_bytes(engine) / kDraftShare, draft),
-          kPageSize};
+          kPageSize, on_gpu() ? 1 : int8_cost(cpu_precision(job_.model.on_cpu()))};
 }
 
 EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) const {

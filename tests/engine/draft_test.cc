@@ -123,20 +123,24 @@ TEST(DraftPay, IsAskedAgainAfterAWhileWhereItDidNotPay) {
 }
 
 TEST(DraftPay, FollowsOnlyAnswersThatAreLongEnough) {
-  DraftPay pay(0.1);
+  DraftPay pay(0.05);
   // A prompt of 1,000 tokens takes the model 1 s, the draft a twentieth of that; a step 0.01 s.
-  EXPECT_FALSE(pay.worth_following(1, 0.01, 1000, 1)) << "nothing is known of answers";
-  EXPECT_TRUE(pay.worth_following(40, 0.01, 1000, 1)) << "it is long already";
+  const auto follows = [&](int64_t decoded, int64_t most = 200, int64_t missing = 1000) {
+    return pay.worth_following(0.01 * pay.tokens_left(decoded, most), 0.3, missing, 0.001 * double(missing));
+  };
+  EXPECT_FALSE(follows(1)) << "nothing is known of answers";
+  EXPECT_TRUE(follows(40)) << "it is long already";
+  EXPECT_FALSE(follows(40, 45)) << "but cannot be much longer";
   pay.count_answer(100);
-  EXPECT_TRUE(pay.worth_following(1, 0.01, 1000, 1));
+  EXPECT_TRUE(follows(1));
   for (int i = 0; i < 50; ++i) pay.count_answer(4);
-  EXPECT_FALSE(pay.worth_following(1, 0.01, 1000, 1));
-  EXPECT_TRUE(pay.worth_following(1, 0.01, 50, 0.05)) << "a short prompt";
+  EXPECT_FALSE(follows(1));
+  EXPECT_TRUE(follows(1, 200, 50)) << "a short prompt";
 }
 
 TEST(DraftPay, RoundsTakeWhatWasMeasured) {
   DraftPay pay(0.2);
-  EXPECT_DOUBLE_EQ(pay.round_seconds(4, 0.01), 0.001);
+  EXPECT_DOUBLE_EQ(pay.round_seconds(4, 0.01), 0.002);
   pay.count_round(4, 0.003);
   EXPECT_DOUBLE_EQ(pay.round_seconds(4, 0.01), 0.003);
 }
