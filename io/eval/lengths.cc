@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/estimate/predict.h"
-#include "core/methods/method.h"
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
@@ -36,7 +35,7 @@ constexpr const char* kFile = "timing.json";
 
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
-  if (!lengths.object || find_method(method.name).wording.answers != AnswerForm::object) return lengths;
+  if (!lengths.object || !asks_for_objects(method)) return lengths;
   lengths.answer_tokens = lengths.questions * (lengths.question_tokens + lengths.answer_tokens);
   lengths.questions = 1;
   return lengths;

@@ -10,6 +10,10 @@
 
 namespace sheaf {
 
+bool asks_for_objects(const Job::Method& method) {
+  return find_method(method.name).wording.answers == AnswerForm::object;
+}
+
 std::vector<Stack> pack(const Workload& workload, const BenchPacking& packing, int32_t context) {
   Planner planner(make_builder(packing.method),
                   {context, packing.method.prompt_tokens, [](const Stack&) { return true; }});
