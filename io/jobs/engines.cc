@@ -60,10 +60,12 @@ void Engines::open_store(Workbench& bench, bool filled) {
                              ? static_cast<int64_t>(job.engine.kv_store.memory_gb * kGB)
                              : machine_memory() / 8;
   options.threads = bench.on_gpu() ? std::clamp(bench.threads(), 1, 16) : 1;
+  options.form = job.engine.kv_store.rounds() ? KvForm::rounded : KvForm::computed;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
                  model_fingerprint(job.model, true).dump(),
-                 std::filesystem::path(job.model.path).filename().string(), first.kv_kind(), options,
+                 std::filesystem::path(job.model.path).filename().string(),
+                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : ""), options,
                  [&first](int64_t bytes) { return first.host_memory(bytes); });
 }
 

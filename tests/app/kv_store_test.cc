@@ -148,6 +148,52 @@ TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
       << "it was made again";
 }
 
+TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
+  for (const std::string dtype : {"f32", "int8"}) {
+    const std::string precise = "--set model.dtype=" + dtype, store = "store-" + dtype;
+    write_corpus("How many");
+    job("kv_store: " + store);
+    const json exact = run("exact-" + dtype, precise);
+    job("kv_store: {path: " + store + ", bits: 8}");
+    const json first = run("first-" + dtype, precise);
+    EXPECT_EQ(rows("first-" + dtype), rows("exact-" + dtype)) << "keys that a run computes are its own";
+    EXPECT_EQ(number(first, "/kv_store/read_tokens"), 0) << "those of 16 bits are not for it";
+    EXPECT_EQ(number(first, "/kv_store/kept_tokens"), number(exact, "/kv_store/kept_tokens"));
+    EXPECT_LT(number(first, "/kv_store/kept_bytes"), number(exact, "/kv_store/kept_bytes") * 7 / 10);
+    const json second = run("second-" + dtype, precise), third = run("third-" + dtype, precise);
+    EXPECT_EQ(number(second, "/kv_store/read_tokens"), number(first, "/kv_store/kept_tokens"));
+    EXPECT_EQ(rows("second-" + dtype), rows("third-" + dtype));
+    EXPECT_EQ(json::parse(rows("second-" + dtype).substr(0, rows("second-" + dtype).find('\n')))["id"], 0);
+    job("kv_store: " + store);
+    const json again = run("again-" + dtype, precise);
+    EXPECT_EQ(number(again, "/kv_store/read_tokens"), number(exact, "/kv_store/kept_tokens"));
+    EXPECT_EQ(rows("again-" + dtype), rows("exact-" + dtype));
+    const json listed =
+        json::parse(run_sheaf(scratch_, "store ls --json " + scratch_.file(store)).out)["contents"];
+    ASSERT_EQ(listed.size(), 2u);
+    EXPECT_EQ(listed[0]["tokens"], listed[1]["tokens"]);
+    EXPECT_NE(listed[0]["kind"], listed[1]["kind"]);
+  }
+}
+
+TEST_F(KvStored, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
+  write_corpus("How many");
+  job("kv_store: {path: store, bits: 8}");
+  const Ran first = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
+  const Ran second = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
+  EXPECT_EQ(first.out, second.out) << "an empty store is filled before";
+  const Ran shown = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml"));
+  EXPECT_NE((shown.out + shown.err).find(" read in "), std::string::npos) << shown.out << shown.err;
+  // A folder of rows from other keys is not gone on with.
+  job("threads: 1");
+  run("rows");
+  job("kv_store: {path: store, bits: 8}");
+  const Ran other = run_sheaf(
+      scratch_, fmt::format("run {} --set output.path={}", scratch_.file("job.yaml"), scratch_.file("rows")));
+  EXPECT_EQ(other.exit_code, 2) << other.err;
+  EXPECT_NE(other.err.find("engine.kv_store.bits"), std::string::npos) << other.err;
+}
+
 TEST_F(KvStored, TheStoreIsShownAndPruned) {
   write_corpus("How many");
   job("kv_store: store");
@@ -178,6 +224,10 @@ TEST_F(KvStored, MistakesAreRefused) {
   refused("kv_store: out", "run", "is inside output.path");
   refused("kv_store: ./out/kv", "prefill", "is inside output.path");
   refused("kv_store: {path: s, size: 3}", "run", "size");
+  refused("kv_store: {path: s, bits: 12}", "run", "engine.kv_store.bits must be 8, or 16");
+  refused("kv_store: {path: s, bits: 4}", "run", "engine.kv_store.bits");
+  refused("kv_dtype: fp8, kv_store: {path: s, bits: 8}", "run", "have 8 bits already");
+  refused("reproducible: true, kv_store: {path: s, bits: 8}", "run", "engine.reproducible");
   refused("kv_store: 's3://bucket/kv'", "run", "must be a folder of this machine");
   refused("kv_store: {path: 'file:///kv'}", "run", "must be a folder of this machine");
   refused("kernels: reference, kv_store: s", "run", "engine.kernels: reference");
