@@ -71,6 +71,7 @@ class DiskKvStore final : public KvStore {
   KvFolder folder_;
   Sha256 base_;
   const std::string name_, kind_;
+  std::string state_;  ///< of all that base_ is of
   const KvStoreOptions options_;
   const Allocate allocate_;
 

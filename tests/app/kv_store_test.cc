@@ -1,6 +1,7 @@
 // A store of keys and values between runs: other questions about the same contexts compute no context token,
 // and the rows are those of a run without a store, to the byte.
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -204,6 +205,17 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
   EXPECT_EQ(listed["contents"][0]["segments"], 10) << "nine contexts and an instruction";
   const Ran shown = run_sheaf(scratch_, "store ls " + store);
   EXPECT_NE(shown.out.find("model (CPU, "), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find(" kB, last used"), std::string::npos) << shown.out;
+  for (const std::string command : {"plan", "estimate"})
+    EXPECT_NE(run_sheaf(scratch_, command + " " + scratch_.file("job.yaml")).out.find("look"),
+              std::string::npos)
+        << command << " says that the store is not looked into";
+  const std::string staged = store + "/00/x.kv.1.1.part";
+  fs::create_directories(store + "/00");
+  std::ofstream(staged) << "half";
+  EXPECT_NE(
+      run_sheaf(scratch_, "store prune " + store + " --gb 1").err.find("left in place: 1 unfinished file"),
+      std::string::npos);
   EXPECT_NE(run_sheaf(scratch_, "store prune " + store).err.find("--gb"), std::string::npos);
   EXPECT_EQ(run_sheaf(scratch_, "store prune " + store + " --gb 0").exit_code, 0);
   EXPECT_EQ(json::parse(run_sheaf(scratch_, "store ls --json " + store).out)["segments"], 0);
