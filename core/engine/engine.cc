@@ -73,9 +73,11 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   alone_tokens += other.alone_tokens;
   proposed_tokens += other.proposed_tokens;
   accepted_tokens += other.accepted_tokens;
+  draft_tokens += other.draft_tokens;
   peak_pages += other.peak_pages;
   split_steps += other.split_steps;
   step_seconds += other.step_seconds;
+  draft_seconds += other.draft_seconds;
   waited_seconds += other.waited_seconds;
   host_seconds += other.host_seconds;
   idle_seconds += other.idle_seconds;
@@ -94,7 +96,11 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       stored_(options.store, backend, options.page_size),
       builder_(options.page_size),
       steps_(static_cast<size_t>(backend.steps_at_once())) {
-  if (options.speculation.lookup) speculator_.emplace(options.speculation, rules);
+  if (!options.speculation.any()) return;
+  const Draft* draft = options.speculation.draft;
+  const Work token{1, 0, 1};
+  const double size = draft ? gemm_flops(token, draft->config()) / gemm_flops(token, backend.config()) : 0;
+  speculator_.emplace(options.speculation, rules, size);
 }
 
 bool Engine::fits(const Stack& stack) const {
@@ -248,6 +254,7 @@ std::vector<Stack> Engine::take_back() {
     for (size_t i = 0; i < flight.slots.size(); ++i)
       (flight.stack.next ? stats_.first_answers : stats_.answers) -=
           flight.slots[i].closed && flight.stack.slots[i].option == 0;
+    flight.drafted.reset();
     stacks.push_back(std::move(flight.stack));
   }
   flights_.clear();
@@ -283,6 +290,7 @@ void Engine::retire(const Sink& done) {
     }
     std::vector<Answer> answers;
     for (SlotState& slot : flight->slots) answers.push_back(std::move(slot.answer));
+    flight->drafted.reset();
     Stack stack = std::move(flight->stack);
     flight = flights_.erase(flight);
     if (stack.next)
@@ -394,6 +402,10 @@ void Engine::wait_for_store() {
 void Engine::guess_answers() {
   const int64_t room = std::min(options_.tokens_per_step, row_limit_) - waiting_prompts_ - backlog_;
   if (room <= 0 || waiting_prompts_ == 0) return;
+  const PlannedStep step{waiting_prompts_, prompt_share(backend_.config()) * static_cast<double>(backlog_),
+                         static_cast<int32_t>(room)};
+  const bool by_draft = speculator_->asks_draft();
+  drafted_.clear();
   std::vector<OpenAnswer> open;
   int32_t group = 0;
   for (Flight& flight : flights_) {
@@ -405,13 +417,36 @@ void Engine::guess_answers() {
       open.push_back({nullptr, state.guessable, group});
       const bool option = slots[slot].option > 0 || options_end(slots, slot) > slot + 1;
       if (!state.waiting || !flight.guessed || option) continue;
-      state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
+      state.guess = {};
+      if (options_.speculation.lookup)
+        state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
+      else if (by_draft)
+        add_line(flight, static_cast<int32_t>(slot));
       open.back().guess = &state.guess;
     }
   }
-  speculator_->share_out(open, waiting_prompts_,
-                         prompt_share(backend_.config()) * static_cast<double>(backlog_),
-                         static_cast<int32_t>(room));
+  if (!drafted_.empty()) ask_draft(step);
+  speculator_->share_out(open, step);
+}
+
+/// Among those that the draft is to go on with, if it follows the prompt or should.
+void Engine::add_line(Flight& flight, int32_t slot) {
+  Draft& draft = *options_.speculation.draft;
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+  SlotState& state = flight.slots[static_cast<size_t>(slot)];
+  const Tokens& answer = state.answer.tokens;
+  if (asked.allowed || std::ranges::max(answer) >= draft.config().vocab) return;
+  if (!flight.drafted && speculator_->follows(flight.stack, std::ssize(answer), waiting_prompts_))
+    flight.drafted = draft.follow(flight.stack);
+  if (flight.drafted) drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess});
+}
+
+void Engine::ask_draft(const PlannedStep& step) {
+  const double before = stats_.step_seconds;
+  const int64_t tokens = options_.speculation.draft->tokens();
+  call_backend([&] { speculator_->draft(drafted_, step); });
+  stats_.draft_seconds += std::exchange(stats_.step_seconds, before) - before;
+  stats_.draft_tokens += options_.speculation.draft->tokens() - tokens;
 }
 
 void Engine::add_decode_tokens(Step& step) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <list>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -67,9 +68,11 @@ struct EngineStats {
   int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
   int64_t proposed_tokens = 0;  ///< of decode_tokens, those that were guessed
   int64_t accepted_tokens = 0;  ///< of them, those that are in answers
+  int64_t draft_tokens = 0;     ///< that a draft computed, prompts included; they are in no other count
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
+  double draft_seconds = 0;   ///< inside that of a draft
   double waited_seconds = 0;  ///< of it, waiting for a step in flight
   double host_seconds = 0;    ///< between calls of the backend: the loop itself, the source and the sink
   double idle_seconds = 0;    ///< of it, with no step in flight
@@ -128,8 +131,9 @@ class Engine {
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
-    int64_t last_step = 0;  ///< that has rows of it, counted from 1
-    bool guessed = false;   ///< whether its answers may be guessed
+    int64_t last_step = 0;                   ///< that has rows of it, counted from 1
+    bool guessed = false;                    ///< whether its answers may be guessed
+    std::unique_ptr<Draft::Prompt> drafted;  ///< where a draft follows them
   };
   struct Wanted {
     Flight* flight;
@@ -159,6 +163,8 @@ class Engine {
   double call_backend(Call&& call);
 
   void guess_answers();
+  void add_line(Flight& flight, int32_t slot);
+  void ask_draft(const PlannedStep& step);
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);
   void take_stored(Resident* resident, int32_t keys);
@@ -168,6 +174,7 @@ class Engine {
   void want(Step& step, Flight& flight, int32_t slot);
   void add_pick(Step& step, const Slot& asked, const Tokens& answer, AllowedAnswers::Node node, int32_t row,
                 float contrast) const;
+  bool is_right(TokenId guessed, TokenId picked, const Slot& asked, const Tokens& answer) const;
   size_t take(Wanted wanted, std::span<const Picked> picked);
   void take_token(Wanted wanted, Picked picked);
   void retire(const Sink& done);
@@ -196,7 +203,8 @@ class Engine {
   int64_t backlog_ = 0;          ///< tokens of prompts that the next step could compute
 
   std::optional<Speculator> speculator_;
-  Tokens fed_;  ///< to an answer in the step that is planned
+  std::vector<DraftedAnswer> drafted_;  ///< in the step that is planned
+  Tokens fed_;                          ///< to an answer in the step that is planned
   BatchBuilder builder_;
   int32_t row_limit_ = INT32_MAX;  ///< rows that a step's memory holds, as far as is known
   std::vector<Step> steps_;        ///< a ring, as many as the backend takes at once

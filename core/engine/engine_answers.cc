@@ -94,6 +94,13 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
   state.wanted = true;
 }
 
+/// Whether what was guessed to go on with an answer is what was picked, or is assumed to be.
+bool Engine::is_right(TokenId guessed, TokenId picked, const Slot& asked, const Tokens& answer) const {
+  const double assumed = options_.speculation.assumed_right;
+  if (assumed == 0) return guessed == picked;
+  return static_cast<double>(uniform(options_.seed, asked.stream, answer.size())) < assumed;
+}
+
 /// Takes the first of the picks, and the next as long as it follows a token that was rightly proposed.
 /// Returns how many picks are the slot's.
 size_t Engine::take(Wanted wanted, std::span<const Picked> picked) {
@@ -114,12 +121,15 @@ size_t Engine::take(Wanted wanted, std::span<const Picked> picked) {
     if (i > 0) {
       ++keys;
       ++stats_.accepted_tokens;
+      speculator_->count_accepted();
       state.waiting = false;
       waiting_prompts_ -= asked.prompts();
     }
-    take_token(wanted, picked[i]);
     const bool guessed = i < guess.tokens.size();
-    const bool right = guessed && picked[i].token == guess.tokens[i];
+    const bool right = guessed && is_right(guess.tokens[i], picked[i].token, asked, state.answer.tokens);
+    Picked next = picked[i];
+    if (right) next.token = guess.tokens[i];
+    take_token(wanted, next);
     state.guessable += kGuessWeight * ((right ? 1 : 0) - state.guessable);
     if (guessed) speculator_->count_guess(guess.kinds[i], right);
     if (state.closed || !right) break;

@@ -16,14 +16,17 @@ constexpr double kLeastGain = 1.05;  // times the tokens a second without propos
 
 }  // namespace
 
-Speculator::Speculator(const Speculation& options, const StopRules& rules)
-    : options_(options), rules_(rules) {
+Speculator::Speculator(const Speculation& options, const StopRules& rules, double size)
+    : options_(options), rules_(rules), pay_(size) {
   // Until it is known: the longer the match, the better.
-  for (int32_t kind = 1; kind < kKinds; ++kind) {
+  for (int32_t kind = 1; kind < kFirstDrafted; ++kind) {
     const double length = (kind - 1) % kLongest + 1;
     rates_[static_cast<size_t>(kind)] = {8 * length * length / (length * length + 8), 8};
   }
   rates_[0] = {1, 1};
+  for (int32_t i = 0; i < kDrafted; ++i)
+    rates_[static_cast<size_t>(kFirstDrafted + i)] = {8 * (i + 0.5) / kDrafted, 8};
+  if (options.assumed_right > 0) rates_.fill({options.assumed_right * kForget, kForget});
 }
 
 double Speculator::chance(int32_t kind) const {
@@ -36,9 +39,11 @@ void Speculator::count_guess(int32_t kind, bool right) {
   rate.right += right;
   rate.all += 1;
   if (rate.all > kForget) rate = {rate.right / 2, rate.all / 2};
+  if (kind >= kFirstDrafted) pay_.count_token(right);
 }
 
 void Speculator::remember(const Stack& stack, const Slot& slot, const Tokens& answer) {
+  pay_.count_answer(std::ssize(answer));
   if (slot.allowed || static_cast<double>(answer.size()) < kFewestTokens) return;
   const Tokens& prompt = stack.segments[static_cast<size_t>(slot.prompt)].tokens;
   Tokens kept(prompt.end() - std::min<std::ptrdiff_t>(kLongest, std::ssize(prompt)), prompt.end());
@@ -138,9 +143,15 @@ std::vector<double> Speculator::worth_of_tokens(std::span<const OpenAnswer> open
   return worth;
 }
 
-void Speculator::share_out(std::span<const OpenAnswer> open, int32_t answers, double prompt_load,
-                           int32_t room) const {
+/// By so many proposals more than `proposed`.
+double Speculator::added_seconds(const PlannedStep& step, double proposed, double more) const {
+  const double load = step.answers + step.prompt_load + proposed;
+  return std::max(0.0, cost_.seconds(load + more) - cost_.seconds(load));
+}
+
+void Speculator::share_out(std::span<const OpenAnswer> open, const PlannedStep& step) {
   if (options_.sparing && !cost_.known()) return;
+  const auto& [answers, prompt_load, room] = step;
   const std::vector<double> worth =
       options_.sparing ? worth_of_tokens(open, answers) : std::vector<double>(open.size(), 1);
   struct Candidate {
@@ -163,18 +174,18 @@ void Speculator::share_out(std::span<const OpenAnswer> open, int32_t answers, do
   if (options_.sparing) {
     best = 0;
     // The prompts' tokens are computed in any case: what counts is what the proposals add to the step.
-    const double alone = cost_.seconds(answers), with_prompts = cost_.seconds(answers + prompt_load);
+    const double alone = cost_.seconds(answers);
     double tokens = answers, most = kLeastGain * answers / alone;
     for (size_t i = 0; i < candidates.size(); ++i) {
       tokens += candidates[i].gain;
-      const double more = cost_.seconds(answers + prompt_load + static_cast<double>(i + 1)) - with_prompts;
-      const double rate = tokens / (alone + std::max(0.0, more));
+      const double rate = tokens / (alone + added_seconds(step, 0, static_cast<double>(i + 1)));
       if (rate <= most) continue;
       most = rate;
       best = i + 1;
     }
   }
   for (size_t i = 0; i < best; ++i) ++candidates[i].guess->proposed;
+  if (plain_ > 0) spent_ += added_seconds(step, 0, static_cast<double>(best));
 }
 
 }  // namespace sheaf

@@ -12,6 +12,8 @@ namespace sheaf {
 /// What is proposed for the next tokens of answers.
 struct Speculate {
   bool lookup = false;  ///< what followed, in the text that an answer sees, the tokens it ends with
+  std::string draft;    ///< or what this smaller model says; empty: none
+  bool any() const { return lookup || !draft.empty(); }
 };
 
 /// A job as its YAML file describes it. The defaults here are the only place where a default lives.

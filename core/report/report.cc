@@ -42,7 +42,7 @@ ordered_json engines_json(const Report& report) {
 ordered_json report_json(const Report& r) {
   // Engines work side by side: seconds are those of one, on average.
   const double side_by_side = std::max<double>(1, static_cast<double>(r.engines.size()));
-  const double decode_seconds = r.engine.step_seconds / side_by_side;
+  const double decode_seconds = (r.engine.step_seconds + r.engine.draft_seconds) / side_by_side;
   ordered_json json = {
       {"version", kReportVersion},
       {"job", valid_utf8(r.job)},
@@ -111,6 +111,10 @@ ordered_json report_json(const Report& r) {
   if (r.engine.proposed_tokens > 0) {
     json["tokens"]["proposed"] = r.engine.proposed_tokens;
     json["tokens"]["accepted"] = r.engine.accepted_tokens;
+    if (r.engine.draft_tokens > 0) {
+      json["tokens"]["draft"] = r.engine.draft_tokens;
+      json["seconds"]["draft"] = r.engine.draft_seconds;
+    }
   }
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
@@ -179,10 +183,14 @@ std::string report_text(const ordered_json& report) {
                         more("/kv_store/dearer_tokens", "quicker to compute than to read"),
                         more("/kv_store/unkept_tokens", "not kept"));
   }
-  if (const ordered_json& tokens = report.at("tokens"); tokens.contains("proposed"))
-    text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)\n", whole("/tokens/proposed"),
+  if (const ordered_json& tokens = report.at("tokens"); tokens.contains("proposed")) {
+    text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)", whole("/tokens/proposed"),
                         whole("/tokens/accepted"),
                         100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
+    text += tokens.contains("draft") ? fmt::format("; the draft computed {} tokens in {:.1f} s\n",
+                                                   whole("/tokens/draft"), number("/seconds/draft"))
+                                     : "\n";
+  }
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "
       "{:.0f} "

@@ -99,9 +99,11 @@ std::string tokens_html(const ordered_json& report) {
                     : fmt::format("<b>{}</b> more, because every value computes an extra token.</p>\n",
                                   number_text(-saved));
   if (tokens.contains("proposed"))
-    out += fmt::format("<p>Of the answer tokens, {} were guessed; {} of them ({}) were right.</p>\n",
-                       number_text(number(tokens, "proposed")), number_text(number(tokens, "accepted")),
-                       percent(number(tokens, "accepted"), number(tokens, "proposed")));
+    out +=
+        fmt::format("<p>Of the answer tokens, {} were guessed{}; {} of them ({}) were right.</p>\n",
+                    number_text(number(tokens, "proposed")), tokens.contains("draft") ? " by the draft" : "",
+                    number_text(number(tokens, "accepted")),
+                    percent(number(tokens, "accepted"), number(tokens, "proposed")));
   if (report.contains("kv_store")) {
     const ordered_json& store = report.at("kv_store");
     out += fmt::format(

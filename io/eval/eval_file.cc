@@ -156,7 +156,8 @@ Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& be
   map.text("label", method.label);
   check_name(method.label, map.where(map.has("label") ? "label" : "name"), "method's label", before);
   map.text_list("skip", method.skip);
-  take_section(*node, "method", {"label", "skip", "set"}, method.changes);
+  map.number("accepted", method.accepted, {0, 1});
+  take_section(*node, "method", {"label", "skip", "set", "accepted"}, method.changes);
   take_set(map, method.changes);
   return method;
 }

@@ -37,6 +37,7 @@ struct Eval {
     std::string label;
     std::vector<JobChange> changes;
     std::vector<std::string> skip;  ///< datasets that it is not run on
+    double accepted = 0;            ///< with lengths: the share of its draft's tokens that count as right
   };
   std::vector<Model> models;
   std::vector<Dataset> datasets;

@@ -29,10 +29,15 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   const std::string output = fmt::format("{}/{}/{}/{}", eval.output, model.name, dataset.name, method.label);
   changes.push_back({"output.path", option_text(eval.file, output)});
   try {
+    if (method.accepted > 0 && !dataset.lengths)
+      refuse("accepted works only on datasets with lengths, whose records are made up; remove it");
     if (dataset.lengths) {
       Job job = lengths_job(eval.file, changes);
       job.input.limit = options.limit;
-      if (options.files) check_lengths_model(job.model.path);
+      check_accepted(job, method.accepted);
+      if (!options.files) return job;
+      check_lengths_model(job.model.path);
+      if (const std::string& draft = job.method.speculate.draft; !draft.empty()) check_lengths_model(draft);
       return job;
     }
     Job job = read_job(dataset.job, read_yaml(dataset.job, "a job file"), changes, options.files);
@@ -61,6 +66,7 @@ std::vector<EvalCell> read_grid(const Eval& eval, const GridOptions& options) {
         if (std::find(without.begin(), without.end(), eval.datasets[d].name) != without.end()) continue;
         EvalCell cell{m, d, k, {}, eval.datasets[d].lengths};
         cell.job = read_cell(eval, cell, options);
+        if (cell.lengths) cell.lengths->accepted = eval.methods[k].accepted;
         if (cell.lengths && options.limit > 0)
           cell.lengths->documents =
               static_cast<int32_t>(std::min<int64_t>(cell.lengths->documents, options.limit));

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/estimate/predict.h"
+#include "core/methods/method.h"
 #include "core/text/json_reader.h"
 #include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
@@ -26,12 +27,20 @@ using nlohmann::ordered_json;
 constexpr Range<int64_t> kLength{1, 1 << 20};
 constexpr uint32_t kSeed = 7;
 
-const std::vector<std::string> kKeys = {"model.path",           "method.name",    "method.documents",
-                                        "method.prompt_tokens", "engine.device",  "engine.tokens_per_step",
-                                        "engine.kv_memory_gb",  "engine.prompts", "engine.reproducible",
-                                        "cost.usd_per_hour",    "cost.devices"};
+const std::vector<std::string> kKeys = {
+    "model.path",           "method.name",         "method.documents",       "method.speculate",
+    "method.prompt_tokens", "engine.device",       "engine.tokens_per_step", "engine.kv_memory_gb",
+    "engine.prompts",       "engine.reproducible", "cost.usd_per_hour",      "cost.devices"};
 
 constexpr const char* kFile = "timing.json";
+
+/// Where a method asks for all of a document at once: one answer with questions and answers.
+EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
+  if (!lengths.object || find_method(method.name).wording.answers != AnswerForm::object) return lengths;
+  lengths.answer_tokens = lengths.questions * (lengths.question_tokens + lengths.answer_tokens);
+  lengths.questions = 1;
+  return lengths;
+}
 
 /// The rows of a workload whose answers have `answer_tokens`.
 Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vocab) {
@@ -66,27 +75,31 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
 
 /// What a measurement is of. Another one is not taken in its place.
 ordered_json describe(const Job& job, const EvalLengths& lengths) {
-  return {{"model", job.model.path},
-          {"lengths",
-           {{"instruction_tokens", lengths.instruction_tokens},
-            {"documents", lengths.documents},
-            {"document_tokens", lengths.document_tokens},
-            {"questions", lengths.questions},
-            {"question_tokens", lengths.question_tokens},
-            {"answer_tokens", lengths.answer_tokens},
-            {"count", lengths.count},
-            {"decoding_only", lengths.decoding_only},
-            {"runs", lengths.runs}}},
-          {"method",
-           {{"name", job.method.name},
-            {"documents", job.method.documents},
-            {"prompt_tokens", job.method.prompt_tokens}}},
-          {"engine",
-           {{"device", device_text(job.engine.device)},
-            {"tokens_per_step", job.engine.tokens_per_step},
-            {"kv_memory_gb", job.engine.kv_memory_gb},
-            {"prompts", job.engine.prompts},
-            {"reproducible", job.engine.reproducible}}}};
+  ordered_json measured{{"model", job.model.path},
+                        {"lengths",
+                         {{"instruction_tokens", lengths.instruction_tokens},
+                          {"documents", lengths.documents},
+                          {"document_tokens", lengths.document_tokens},
+                          {"questions", lengths.questions},
+                          {"question_tokens", lengths.question_tokens},
+                          {"answer_tokens", lengths.answer_tokens},
+                          {"count", lengths.count},
+                          {"decoding_only", lengths.decoding_only},
+                          {"runs", lengths.runs}}},
+                        {"method",
+                         {{"name", job.method.name},
+                          {"documents", job.method.documents},
+                          {"prompt_tokens", job.method.prompt_tokens}}},
+                        {"engine",
+                         {{"device", device_text(job.engine.device)},
+                          {"tokens_per_step", job.engine.tokens_per_step},
+                          {"kv_memory_gb", job.engine.kv_memory_gb},
+                          {"prompts", job.engine.prompts},
+                          {"reproducible", job.engine.reproducible}}}};
+  if (lengths.object) measured["lengths"]["object"] = true;
+  if (!job.method.speculate.draft.empty())
+    measured["speculate"] = {{"draft", job.method.speculate.draft}, {"accepted", lengths.accepted}};
+  return measured;
 }
 
 /// Whether what a file holds has every figure that a row of the table needs.
@@ -112,6 +125,12 @@ bool has_weights(const std::string& path) {
   });
 }
 
+std::unique_ptr<BenchBackend> open_backend(const Job& job, const std::string& model) {
+  const bool weights = has_weights(model);
+  return std::make_unique<BenchBackend>(
+      BenchModel{weights ? "" : model, weights ? model : "", job.engine.device, job.engine.reproducible, 0});
+}
+
 }  // namespace
 
 int64_t EvalLengths::counted() const {
@@ -129,6 +148,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
   map.integer("question_tokens", lengths.question_tokens, kLength);
   map.integer("answer_tokens", lengths.answer_tokens, kLength);
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
+  map.boolean("object", lengths.object);
   map.boolean("decoding_only", lengths.decoding_only);
   map.integer("runs", lengths.runs, {1, 100});
   for (const char* key : {"document_tokens", "answer_tokens"}) map.require(key);
@@ -160,6 +180,18 @@ void check_lengths_model(const std::string& model) {
   if (!has_weights(model)) read_model_config(model);
 }
 
+void check_accepted(const Job& job, double accepted) {
+  const Speculate& speculate = job.method.speculate;
+  if (speculate.lookup)
+    refuse("method.speculate: lookup finds guesses in texts, and records of lengths have none; use a draft");
+  if (speculate.draft.empty() && accepted > 0)
+    refuse("accepted: the method has no draft; add speculate: {{draft: MODEL}}, or leave it out");
+  if (!speculate.draft.empty() && accepted == 0)
+    refuse(
+        "method.speculate: how many of the draft's tokens are right cannot be measured on made-up records; "
+        "add accepted: 0.8, or another share, to the method");
+}
+
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
   ordered_json before = read_json<ordered_json>(read_whole(job.output.path + "/" + kFile).value_or(""));
   if (!is_measurement(before)) return nullptr;
@@ -175,14 +207,14 @@ LengthsBench::LengthsBench(FileLayer& files) : files_(files) {}
 LengthsBench::~LengthsBench() = default;
 
 void LengthsBench::open(const Job& job) {
-  const std::string key =
-      fmt::format("{}\n{}\n{}", job.model.path, device_text(job.engine.device), job.engine.reproducible);
+  const std::string& draft = job.method.speculate.draft;
+  const std::string key = fmt::format("{}\n{}\n{}\n{}", job.model.path, device_text(job.engine.device),
+                                      job.engine.reproducible, draft);
   if (backend_ && opened_ == key) return;
-  backend_.reset();  // its memory first
-  const bool weights = has_weights(job.model.path);
-  backend_ =
-      std::make_unique<BenchBackend>(BenchModel{weights ? "" : job.model.path, weights ? job.model.path : "",
-                                                job.engine.device, job.engine.reproducible, 0});
+  draft_.reset();  // their memory first
+  backend_.reset();
+  backend_ = open_backend(job, job.model.path);
+  if (!draft.empty()) draft_ = open_backend(job, draft);
   opened_ = key;
   device_ = find_device_model(backend_->backend().device());
   kv_room_ = backend_->kv_room();
@@ -190,8 +222,9 @@ void LengthsBench::open(const Job& job) {
 }
 
 /// The median of the runs that count.
-LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths& lengths,
+LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths& asked,
                                                int32_t answer_tokens) {
+  const EvalLengths lengths = as_asked(asked, job.method);
   const ModelConfig& config = backend_->config();
   Backend& backend = backend_->backend();
   Timed timed;
@@ -215,6 +248,16 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
                            : kv_room_;
   const int64_t pages = std::min(room / page_bytes, most_pages(stacks, engine.page_size));
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
+  std::optional<Draft> draft;
+  if (draft_) {
+    const int64_t share = room / 8 / (draft_->backend().kv_bytes_per_token() * engine.page_size);
+    engine.speculation.assumed_right = lengths.accepted;
+    engine.speculation.draft = &draft.emplace(
+        draft_->backend(),
+        DraftOptions{std::min(2048, draft_->backend().preferred_tokens()),
+                     static_cast<int32_t>(std::min(share, most_pages(stacks, engine.page_size))),
+                     engine.page_size});
+  }
   for (const Stack& stack : stacks)
     if (most_pages({stack}, engine.page_size) > engine.pages) {
       timed.trouble = "a prompt does not fit the memory left for keys and values";
@@ -225,7 +268,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     std::optional<PredictedBackend> predicted;
     if (device_) predicted.emplace(backend, *device_);
     runs.push_back(run_once(predicted ? *predicted : backend, engine, stacks));
-    if (predicted) timed.predicted = predicted->time().seconds();
+    if (predicted && !draft) timed.predicted = predicted->time().seconds();  // a draft's steps are not in it
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
     if (got != wanted) fail("{} answer tokens were decoded, but {} were expected", got, wanted);
@@ -235,6 +278,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   const BenchRun& median = runs[runs.size() / 2];
   timed.seconds = median.seconds;
   timed.steps = median.stats.steps;
+  timed.proposed = median.stats.proposed_tokens;
+  timed.accepted = median.stats.accepted_tokens;
   // The pool only grows, so most of it may be of an earlier measurement.
   most_pages_ = std::max(most_pages_, median.pages);
   if (const int64_t taken = backend_->device_bytes(); taken > 0)
@@ -253,7 +298,7 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
     report["not_measured"] = fmt::format("the weights do not fit: {}", error.what());
     return report;
   }
-  const Timed whole = time_answers(job, lengths, lengths.answer_tokens);
+  const Timed whole = time_answers(job, lengths, as_asked(lengths, job.method).answer_tokens);
   const Timed first = lengths.decoding_only && whole.seconds > 0 ? time_answers(job, lengths, 1) : Timed();
   if (interrupted) return nullptr;
   report["backend"] = backend_->backend().describe();
@@ -268,6 +313,7 @@ ordered_json LengthsBench::time(const Job& job, const EvalLengths& lengths, bool
     report["seconds_of_all"] = whole.seconds;
     if (whole.predicted > 0) report["predicted_seconds"] = whole.predicted - first.predicted;
     report["steps"] = whole.steps;
+    if (whole.proposed > 0) report["tokens"] = {{"proposed", whole.proposed}, {"accepted", whole.accepted}};
     if (whole.memory_gb > 0) report["memory_gb"] = whole.memory_gb;
   }
   files_.make_folder(folder);

@@ -24,9 +24,11 @@ struct EvalLengths {
   int32_t questions = 1;  ///< of each document
   int32_t question_tokens = 1;
   int32_t answer_tokens = 1;
+  bool object = false;  ///< where a method asks for all at once: one answer with questions and answers
   std::string count = "tokens";  ///< of answers; or questions, documents: what throughput counts
   bool decoding_only = false;    ///< the time that answers of one token take is taken off
   int32_t runs = 3;              ///< the first of several warms up, the median of the others counts
+  double accepted = 0;           ///< the share of a draft's tokens that count as right
 
   int64_t counted() const;  ///< what throughput counts, of all records
 };
@@ -42,6 +44,9 @@ Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);
 
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
 void check_lengths_model(const std::string& model);
+
+/// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
+void check_accepted(const Job& job, double accepted);
 
 /// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
 /// Another one is refused.
@@ -65,6 +70,7 @@ class LengthsBench {
     double predicted = 0;  ///< seconds; 0: the device is not known
     double memory_gb = 0;  ///< of the device at the peak; 0: not known
     int64_t steps = 0;
+    int64_t proposed = 0, accepted = 0;  ///< tokens of a draft
   };
   void open(const Job& job);
   Timed time_answers(const Job& job, const EvalLengths& lengths, int32_t answer_tokens);
@@ -72,9 +78,10 @@ class LengthsBench {
   FileLayer& files_;
   std::string opened_;  ///< the model and device of `backend_`
   std::unique_ptr<BenchBackend> backend_;
-  std::optional<DeviceModel> device_;  ///< as calibrated
-  int64_t kv_room_ = 0;                ///< bytes for keys and values, as found when it was opened
-  int32_t most_pages_ = 0;             ///< of the largest pool since
+  std::unique_ptr<BenchBackend> draft_;  ///< none where the method has none
+  std::optional<DeviceModel> device_;    ///< as calibrated
+  int64_t kv_room_ = 0;                  ///< bytes for keys and values, as found when it was opened
+  int32_t most_pages_ = 0;               ///< of the largest pool since
 };
 
 }  // namespace sheaf

@@ -151,14 +151,26 @@ void read_cut_values(YamlMap& map, TaskKind kind, CutValues& target) {
   target = CutValues::null;
 }
 
-/// Refuses it where answers are decoded together.
-void read_speculate(YamlMap& map, Job::Method& method) {
-  std::string word = method.speculate.lookup ? "lookup" : "none";
-  if (const YamlPtr given = map.node("speculate"); given && !given->is_text())
-    refuse("{}: method.speculate must be none or lookup, not {}", map.where("speculate"), given->describe());
-  map.choice("speculate", word, {"none", "lookup"});
-  method.speculate.lookup = word == "lookup";
-  if (!method.speculate.lookup) return;
+/// A word, or a map with the draft. Refuses it where answers are decoded together.
+void read_speculate(YamlMap& map, Job::Method& method, bool files) {
+  const YamlPtr given = map.node("speculate");
+  if (given && given->kind == YamlNode::Kind::map) {
+    YamlMap own = map.map("speculate");
+    const YamlPtr draft = own.node("draft");
+    own.require("draft");
+    own.finish();
+    method.speculate.draft = model_path(*draft, own.path("draft"));
+    if (files)
+      check_exists(own, "draft", method.speculate.draft, download_advice(draft->text, Hosted::model));
+  } else {
+    if (given && !given->is_text())
+      refuse("{}: method.speculate must be none, lookup or {{draft: MODEL}}, not {}", map.where("speculate"),
+             given->describe());
+    std::string word = "none";
+    map.choice("speculate", word, {"none", "lookup"});
+    method.speculate.lookup = word == "lookup";
+  }
+  if (!method.speculate.any()) return;
   if (find_method(method.name).wording.fused)
     refuse(
         "{}: method.speculate does not work with method.name {}, which picks each token from several "
@@ -171,7 +183,7 @@ void read_speculate(YamlMap& map, Job::Method& method) {
         map.where("speculate"));
 }
 
-void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
+void read_method(YamlMap map, Job::Method& method, TaskKind kind, bool files) {
   map.choice("name", method.name, method_names());
   read_choice(map, "values", method.values);
   read_choice(map, "stacking", method.stacking);
@@ -193,7 +205,7 @@ void read_method(YamlMap map, Job::Method& method, TaskKind kind) {
   map.integer("top_k", method.top_k, kFromZero);
   map.number("top_p", method.top_p, {0, 1});
   map.integer("seed", method.seed);
-  read_speculate(map, method);
+  read_speculate(map, method, files);
   map.finish();
   if (!(method.top_p > 0))
     refuse("{}: method.top_p must be above 0 and at most 1, not 0", map.where("top_p"));
@@ -364,7 +376,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   for (std::string_view section : {"model", "input", "task", "output"}) map.require(section);
   map.finish();
   read_task(task, job.task);
-  read_method(std::move(method), job.method, job.task.kind);
+  read_method(std::move(method), job.method, job.task.kind, files);
   if (!job.task.examples.path.empty())
     if (const std::string trouble = examples_trouble(job.method); !trouble.empty())
       refuse("{}: {}", task.where("examples"), trouble);

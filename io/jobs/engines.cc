@@ -40,6 +40,7 @@ Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
     all_.push_back({replace ? replace(all_.size(), std::move(backend)) : std::move(backend)});
   if (use.store != Use::Store::none && !bench.job().engine.kv_store.path.empty())
     open_store(bench, use.store == Use::Store::filled);
+  if (use.speculate) make_drafts(bench);
   for (size_t i = 0; i < all_.size(); ++i) {
     One& one = all_[i];
     const bool fp8 = bench.job().model.dtype == Precision::fp8;
@@ -53,7 +54,18 @@ Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
       options.seconds_per_token =
           seconds_per_token(*one.device, one.backend->config(), options.tokens_per_step);
     if (!use.speculate) options.speculation = {};
+    if (one.draft) options.speculation.draft = &*one.draft;
     one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(), options);
+  }
+}
+
+/// Before the engines take what memory is left.
+void Engines::make_drafts(Workbench& bench) {
+  std::vector<std::unique_ptr<Backend>> drafts = bench.draft_backends();
+  for (size_t i = 0; i < drafts.size(); ++i) {
+    One& one = all_[i];
+    one.draft_backend = std::move(drafts[i]);
+    one.draft.emplace(*one.draft_backend, bench.draft_options(*one.draft_backend, i));
   }
 }
 

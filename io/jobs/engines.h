@@ -46,11 +46,14 @@ class Engines {
  private:
   struct One {
     std::unique_ptr<Backend> backend;
+    std::unique_ptr<Backend> draft_backend = {};
+    std::optional<Draft> draft = {};
     std::optional<DeviceModel> device = {};
     std::optional<PredictedBackend> predicted = {};
     std::optional<Engine> engine = {};
   };
   void open_store(Workbench& bench, bool filled);
+  void make_drafts(Workbench& bench);
 
   std::deque<One> all_;               ///< an engine points to its backend, and to the store
   std::optional<DiskKvStore> store_;  ///< whose threads use a backend's memory: it goes first

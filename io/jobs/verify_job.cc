@@ -76,7 +76,7 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
 
 Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
                Engines::Use::Store store, RunListener& listener) {
-  Engines made(bench, {.speculate = job.method.speculate.lookup, .store = store});
+  Engines made(bench, {.speculate = job.method.speculate.any(), .store = store});
   const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
   Planner planner(builder, bench.limits({engines.begin(), engines.end()}));

@@ -16,6 +16,7 @@
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"
 #endif
+#include "io/base/mapped_file.h"
 #include "io/base/usable_cores.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
@@ -28,6 +29,14 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kDraftShare = 8;    // of the memory for keys and values, one part is a draft's
+constexpr int32_t kDraftStep = 2048;  // tokens of a prompt that a draft computes at once
+
+int32_t pool_pages(int64_t bytes, const Backend& backend) {
+  // Slot numbers are 32-bit.
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(bytes / (backend.kv_bytes_per_token() * kPageSize), 1, INT32_MAX / kPageSize));
+}
 
 struct DeviceChoice {
   std::vector<int> devices;  ///< of CUDA; empty: the CPU
@@ -148,6 +157,17 @@ size_t Workbench::engines() const {
 }
 
 std::vector<std::unique_ptr<Backend>> Workbench::backends() const {
+  return backends_of(model_, job_.model.on_cpu());
+}
+
+std::vector<std::unique_ptr<Backend>> Workbench::draft_backends() {
+  if (job_.method.speculate.draft.empty()) return {};
+  open_draft();
+  // What it proposes is checked, so that it may be as coarse as it is quick.
+  return backends_of(draft_, Precision::int8);
+}
+
+std::vector<std::unique_ptr<Backend>> Workbench::backends_of(const Model& model, Precision on_cpu) const {
   std::vector<std::unique_ptr<Backend>> all;
 #ifdef SHEAF_WITH_CUDA
   std::vector<std::future<std::unique_ptr<Backend>>> made;
@@ -156,16 +176,38 @@ std::vector<std::unique_ptr<Backend>> Workbench::backends() const {
                               job_.engine.kv_dtype == KvPrecision::fp8, job_.model.weights,
                               job_.engine.reproducible};
     made.push_back(std::async(devices_.size() > 1 ? std::launch::async : std::launch::deferred,
-                              [this, options] { return make_cuda_backend(model_, options); }));
+                              [&model, options] { return make_cuda_backend(model, options); }));
   }
   for (auto& each : made) all.push_back(each.get());
 #endif
   if (on_gpu()) return all;
   if (job_.engine.kernels != CpuKernels::reference)
-    return make_quick_backends(model_, static_cast<int>(engines()), threads(),
-                               cpu_precision(job_.model.on_cpu()));
-  for (size_t i = 0; i < engines(); ++i) all.push_back(make_reference_backend(model_));
+    return make_quick_backends(model, static_cast<int>(engines()), threads(), cpu_precision(on_cpu));
+  for (size_t i = 0; i < engines(); ++i) all.push_back(make_reference_backend(model));
   return all;
+}
+
+/// The draft's tokens must be the model's: an id means the same text in both.
+void Workbench::open_draft() {
+  const std::string& path = job_.method.speculate.draft;
+  draft_ = load_model(path, "");
+  const LoadedTokenizer loaded = load_tokenizer(path);
+  const auto refuse_draft = [&](const std::string& why) {
+    refuse(
+        "method.speculate: the draft {} has another tokenizer than {}: {}; use a smaller model of the same "
+        "family",
+        path, job_.model.path, why);
+  };
+  const int32_t own = tokenizer_->vocab_size(), theirs = loaded.tokenizer->vocab_size();
+  if (own != theirs) refuse_draft(fmt::format("{} tokens instead of {}", theirs, own));
+  for (TokenId id = 0; id < own; ++id)
+    if (const std::string text = tokenizer_->decode({&id, 1}, false),
+        other = loaded.tokenizer->decode({&id, 1}, false);
+        text != other)
+      refuse_draft(fmt::format("its token {} is {}, not {}", id, shown(other), shown(text)));
+  if (draft_.config.vocab < own)
+    refuse("{}: the tokenizer has {} tokens, but the model only {}; use the tokenizer of this model", path,
+           own, draft_.config.vocab);
 }
 
 Footprint Workbench::footprint() const {
@@ -181,23 +223,34 @@ std::unique_ptr<Task> Workbench::task(const Job& job) const {
   return make_task(*tokenizer_, chat_, job, schema_, &examples_);
 }
 
-EngineOptions Workbench::engine_options(const Backend& backend, [[maybe_unused]] size_t engine) const {
+/// For the keys and values of an engine, the draft's included.
+int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
+  if (job_.engine.kv_memory_gb > 0)
+    return static_cast<int64_t>(job_.engine.kv_memory_gb * static_cast<double>(kGiB));
+#ifdef SHEAF_WITH_CUDA
+  // What is free once the weights are there, less room for activations.
+  if (on_gpu())
+    return cuda_pool_bytes(cuda_free_bytes(devices_[engine])) /
+           std::ranges::count(devices_, devices_[engine]);
+#endif
+  return cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
+}
+
+DraftOptions Workbench::draft_options(const Backend& draft, size_t engine) const {
+  return {std::min(draft.preferred_tokens(), kDraftStep), pool_pages(pool_bytes(engine) / kDraftShare, draft),
+          kPageSize};
+}
+
+EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) const {
   EngineOptions options;
   options.page_size = kPageSize;
   options.tokens_per_step =
       job_.engine.tokens_per_step > 0 ? job_.engine.tokens_per_step : backend.preferred_tokens();
-  const double asked = job_.engine.kv_memory_gb * static_cast<double>(kGiB);
-  int64_t bytes =
-      asked > 0 ? static_cast<int64_t>(asked) : cpu_pool_bytes(machine_memory()) / job_.engine.device.engines;
-#ifdef SHEAF_WITH_CUDA
-  // What is free once the weights are there, less room for activations.
-  if (on_gpu() && asked <= 0)
-    bytes =
-        cuda_pool_bytes(cuda_free_bytes(devices_[engine])) / std::ranges::count(devices_, devices_[engine]);
-#endif
-  const int64_t pages = bytes / (backend.kv_bytes_per_token() * kPageSize);
-  // Slot numbers are 32-bit.
-  options.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / kPageSize));
+  int64_t bytes = pool_bytes(engine);
+  // What is free on a GPU is without the draft's.
+  if (!job_.method.speculate.draft.empty() && (!on_gpu() || job_.engine.kv_memory_gb > 0))
+    bytes -= bytes / kDraftShare;
+  options.pages = pool_pages(bytes, backend);
   options.small_start = true;
   options.prompts = job_.engine.prompts;
   options.temperature = job_.method.temperature;

@@ -37,10 +37,14 @@ class Workbench {
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
   std::vector<std::unique_ptr<Backend>> backends() const;  ///< one for each engine
+  /// Likewise, of the draft that the job speculates with; none where it has none.
+  std::vector<std::unique_ptr<Backend>> draft_backends();
   Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
+  /// To be called once the draft of the same engine has its memory.
   EngineOptions engine_options(const Backend& backend, size_t engine = 0) const;
+  DraftOptions draft_options(const Backend& draft, size_t engine) const;
   PlanLimits limits(std::vector<const Engine*> engines) const;
   /// For a command that decodes no answers; to be called before task().
   void free_answers() { free_spans(schema_); }
@@ -49,12 +53,16 @@ class Workbench {
 
  private:
   void open_files();
+  void open_draft();
+  std::vector<std::unique_ptr<Backend>> backends_of(const Model& model, Precision on_cpu) const;
+  int64_t pool_bytes(size_t engine) const;
 
   Job job_;
   std::vector<int> devices_;  ///< of CUDA, one for each engine; empty: the CPU
   double open_seconds_ = 0;
   std::vector<std::string> notices_;
   Model model_;
+  Model draft_;  ///< empty where it is not asked for
   std::unique_ptr<Tokenizer> tokenizer_;
   ChatTemplate chat_;
   Schema schema_;

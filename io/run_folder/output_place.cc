@@ -82,6 +82,7 @@ std::vector<std::string> paths_read(const Job& job) {
           job.output.calibration,
           job.model.path,
           job.model.adapter,
+          job.method.speculate.draft,
           job.model.chat_is_file() ? job.model.chat : std::string()};
 }
 

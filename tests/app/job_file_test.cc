@@ -339,7 +339,17 @@ TEST_F(JobFile, ChecksThatKeysFitTogether) {
 TEST_F(JobFile, SpeculationNeedsAnswersThatAreDecodedApart) {
   EXPECT_EQ(error(kExtract, {"method.speculate=lookup"}), "no error");
   EXPECT_EQ(error(kExtract, {"method.speculate=true"}),
-            "--set method.speculate=true: method.speculate must be none or lookup, not true");
+            "--set method.speculate=true: method.speculate must be none, lookup or {draft: MODEL}, not true");
+  EXPECT_EQ(error(kExtract, {"method.speculate={draft: .}"}), "no error");
+  EXPECT_EQ(error(kExtract, {"method.speculate={}"}),
+            "--set method.speculate={}: the key \"method.speculate.draft\" is missing; add it");
+  EXPECT_NE(error(kExtract, {"method.speculate={draft: none.gguf}"}).find("no such file or folder"),
+            std::string::npos);
+  EXPECT_NE(error(kExtract, {"method.speculate={draft: ., values: 2}"}).find("unknown key \"values\""),
+            std::string::npos);
+  EXPECT_NE(error(kExtract, {"method.speculate={draft: .}", "method.values=positional"})
+                .find("method.speculate does not work with method.values positional"),
+            std::string::npos);
   EXPECT_EQ(error(kExtract, {"method.speculate=none", "method.values=positional"}), "no error");
   EXPECT_EQ(error(kExtract, {"method.speculate=lookup", "method.values=positional"}),
             "--set method.speculate=lookup: method.speculate does not work with method.values positional: "

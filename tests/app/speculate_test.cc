@@ -63,6 +63,37 @@ TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
   }
 }
 
+TEST_F(Speculated, ADraftChangesNoRow) {
+  const std::string tiny = test::make_tiny_model(scratch_), draft = "--set method.speculate.draft=";
+  const auto expect_same_rows = [&](const std::string& model, const std::string& method) {
+    const std::string asked = job(model, method);
+    ASSERT_EQ(run(asked, "plain", "--restart -q --limit 1").exit_code, 0);
+    const Ran guessed = run(asked, "guessed", "--restart -q --limit 1 " + draft + model);
+    ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+    EXPECT_FALSE(rows("plain").empty());
+    EXPECT_EQ(rows("guessed"), rows("plain")) << method;
+  };
+  expect_same_rows(tiny, "name: standard");
+  expect_same_rows(tiny, "name: hpd, temperature: 0.5");
+  const Ran verified = run_sheaf(scratch_, "verify " + job(tiny, "name: hpd") + " --json " + draft + tiny);
+  ASSERT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
+  NEED_MODEL();
+  expect_same_rows(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 4");
+}
+
+TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
+  NEED_MODEL();
+  const std::string tiny = test::make_tiny_model(scratch_);
+  const Ran ran = run(job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: hpd"), "out",
+                      "--set method.speculate.draft=" + tiny);
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("method.speculate: the draft " + tiny + " has another tokenizer than"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_NE(ran.err.find("use a smaller model of the same family"), std::string::npos) << ran.err;
+}
+
 TEST_F(Speculated, VerifyComparesWithDecodingWithoutIt) {
   const std::string asked = job(test::make_tiny_model(scratch_), "name: hpd, speculate: lookup");
   const Ran verified = run_sheaf(scratch_, "verify " + asked + " --json");

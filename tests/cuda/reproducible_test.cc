@@ -126,6 +126,11 @@ TEST(Reproducible, SpeculationChangesNoAnswer) {
           plain, decode(&stats),
           fmt::format("speculated{}{}", fp8 ? ", in FP8" : "", fp8_keys ? ", keys in FP8" : ""));
       sum += stats;
+      const auto guesser = make_cuda_backend(model, {.fp8 = fp8, .fp8_keys = fp8_keys});
+      Draft draft(*guesser, {.tokens_per_step = 500, .pages = 3000});
+      options.speculation = {.draft = &draft, .sparing = false};
+      test::expect_same(plain, decode(&stats), "with a draft");
+      EXPECT_GT(stats.accepted_tokens, stats.proposed_tokens / 2) << "the draft is the model itself";
     }
   }
   EXPECT_GT(sum.accepted_tokens, 50);

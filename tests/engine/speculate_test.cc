@@ -190,7 +190,7 @@ class Sharing : public Guessing {
     std::vector<Guess> guesses(static_cast<size_t>(answers), {{1, 2, 3, 4}, {8, 8, 8, 8}});
     std::vector<OpenAnswer> open;
     for (Guess& each : guesses) open.push_back({&each, 0, 0});
-    speculator.share_out(open, answers, prompt_load, room);
+    speculator.share_out(open, {answers, prompt_load, room});
     int32_t sum = 0;
     for (const Guess& each : guesses) sum += each.proposed;
     return sum;
@@ -228,12 +228,12 @@ TEST_F(Sharing, AnAnswerThatEndsEarlyAnywaySavesLittle) {
   Guess guess{{1, 2, 3, 4}, {8, 8, 8, 8}};
   std::vector<OpenAnswer> open(8, {nullptr, 0, 0});
   open[0] = {&guess, 0.95, 0};
-  speculator.share_out(open, 8, 0, 100);
+  speculator.share_out(open, {8, 0, 100});
   EXPECT_EQ(guess.proposed, 0) << "the others take their steps";
   // Where prompts wait, its place is taken by the next.
   for (int32_t i = 0; i < 8; ++i) open[static_cast<size_t>(i)].group = i;
   for (int i = 0; i < 50; ++i) speculator.count_guess(8, true);
-  speculator.share_out(open, 8, 0, 100);
+  speculator.share_out(open, {8, 0, 100});
   EXPECT_GT(guess.proposed, 0);
 }
 

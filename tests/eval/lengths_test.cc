@@ -103,6 +103,45 @@ TEST_F(EvalLengthsCommand, LengthsThatDoNotFitAreLeftOut) {
   EXPECT_NE(far.out.find(" q/s"), std::string::npos) << "the other dataset: " << far.out;
 }
 
+TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
+  const auto command = [&](const std::string& methods) {
+    return "eval " +
+           scratch_.write("draft.yaml", "name: Draft\noutput: {path: " + scratch_.file("drafted") +
+                                            "}\nbaseline: ar\nmodels: [{name: tiny, path: " + model_ +
+                                            "}]\ndatasets:\n  - {name: d, set: {engine.prompts: 1}, lengths: "
+                                            "{documents: 2, document_tokens: 9, questions: 8, "
+                                            "question_tokens: 3, answer_tokens: 5, object: true, count: "
+                                            "documents, runs: 1}}\nmethods: [{label: ar, name: standard}, " +
+                                            methods + "]\n") +
+           " --device cpu --restart --json";
+  };
+  const auto timing = [&](const std::string& method) {
+    return json::parse(read_text(scratch_.file("drafted/tiny/d/" + method + "/timing.json")));
+  };
+  const Ran ran = run_sheaf(scratch_, command("{label: hpd, name: ippd, documents: 1}, {label: drafted, name: "
+                                              "standard, speculate: {draft: " +
+                                              model_ + "}, accepted: 1}"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json rows = json::parse(ran.out)["rows"];
+  ASSERT_EQ(rows.size(), 3u);
+  for (const json& row : rows) EXPECT_EQ(row["count"], 2) << "documents";
+  // `standard` writes questions and answers as one text of 64 tokens.
+  EXPECT_EQ(timing("ar")["steps"], 2 * 64);
+  EXPECT_EQ(timing("hpd")["steps"], 2 * 5);
+  EXPECT_LE(timing("drafted")["steps"], 2 * 64);
+  EXPECT_EQ(timing("drafted")["measured"]["speculate"]["accepted"], 1);
+
+  const auto refused = [&](const std::string& methods, const std::string& part) {
+    const Ran bad = run_sheaf(scratch_, command(methods));
+    EXPECT_EQ(bad.exit_code, 2) << methods;
+    EXPECT_NE(bad.err.find(part), std::string::npos) << bad.err;
+  };
+  refused("{name: ippd, speculate: lookup}", "lookup finds guesses in texts");
+  refused("{name: ippd, speculate: {draft: " + model_ + "}}", "add accepted: 0.8");
+  refused("{name: ippd, accepted: 0.5}", "the method has no draft");
+  refused("{name: ippd, accepted: 2, speculate: {draft: " + model_ + "}}", "accepted");
+}
+
 TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
   const auto refused = [&](const std::string& command, const std::string& part) {
     const Ran ran = run_sheaf(scratch_, command);

@@ -1,0 +1,70 @@
+#include "core/engine/draft_pay.h"
+
+#include <algorithm>
+
+namespace sheaf {
+namespace {
+
+constexpr double kUntilMeasured =
+    0.5;                             // of its size: what a draft takes beside the model, before it is known
+constexpr double kRecent = 0.02;     // the weight of the last token
+constexpr double kLastAnswer = 0.2;  // and of the last answer
+constexpr int32_t kSteps = 8;        // that are judged together
+constexpr double kLeastGain = 1.1;
+constexpr int32_t kFirstPause = 64, kLongestPause = 4096;  // steps
+constexpr int64_t kShort = 8;                              // tokens of an answer that may be over any moment
+constexpr int64_t kManyTokens = 32;                        // that a time is taken from
+
+}  // namespace
+
+bool DraftPay::due() {
+  if (pause_ > 0) --pause_;
+  return pause_ == 0;
+}
+
+double DraftPay::round_seconds(double lines, double plain) const {
+  return rounds_.known() ? rounds_.seconds(lines) : plain * size_ * kUntilMeasured;
+}
+
+bool DraftPay::worth_following(int64_t decoded, double plain, int64_t missing, double compute) const {
+  // An answer that has outlived the others may go on as long again.
+  const auto known = static_cast<double>(decoded);
+  const double left = std::max(answer_tokens_ - known, decoded > kShort ? known : 0.0);
+  const double cost =
+      prompt_seconds_ > 0 ? prompt_seconds_ * static_cast<double>(missing) : compute * size_ * kUntilMeasured;
+  return left * plain * saved_ > kLeastGain * cost;
+}
+
+void DraftPay::count_round(double lines, double seconds) {
+  rounds_.count(lines, seconds);
+}
+
+void DraftPay::count_prompts(int64_t tokens, double seconds) {
+  if (tokens < kManyTokens) return;
+  const double each = seconds / static_cast<double>(tokens);
+  prompt_seconds_ = prompt_seconds_ > 0 ? 0.5 * (prompt_seconds_ + each) : each;
+}
+
+void DraftPay::count_token(bool right) {
+  right_ += kRecent * ((right ? 1 : 0) - right_);
+}
+
+void DraftPay::count_answer(int64_t tokens) {
+  const auto length = static_cast<double>(tokens);
+  answer_tokens_ = answer_tokens_ > 0 ? answer_tokens_ + kLastAnswer * (length - answer_tokens_) : length;
+}
+
+void DraftPay::count_step(double plain, double spent, double gained) {
+  plain_ += plain;
+  spent_ += spent;
+  gained_ += gained;
+  if (++steps_ < kSteps) return;
+  const bool paid = gained_ > kLeastGain * spent_;
+  pause_ = paid ? 0 : next_pause_;
+  next_pause_ = paid ? kFirstPause : std::min(2 * next_pause_, kLongestPause);
+  saved_ += 0.5 * (std::max(0.0, gained_ - spent_) / (plain_ + gained_) - saved_);
+  plain_ = spent_ = gained_ = 0;
+  steps_ = 0;
+}
+
+}  // namespace sheaf

@@ -1,0 +1,101 @@
+// What a speculator makes of a draft: whom it follows, how far it is asked, and whether that pays.
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/stopwatch.h"
+#include "core/engine/speculate.h"
+
+namespace sheaf {
+namespace {
+
+constexpr double kLeastDrafted = 0.2;  // chance of a guess that the draft goes on with
+constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time is taken from
+
+}  // namespace
+
+bool Speculator::asks_draft() {
+  if (!options_.draft) return false;
+  if (plain_ > 0) pay_.count_step(plain_, spent_, gained_);
+  plain_ = spent_ = gained_ = 0;
+  return !options_.sparing || (cost_.known() && pay_.due());
+}
+
+bool Speculator::follows(const Stack& stack, int64_t decoded, int32_t answers) const {
+  if (!options_.sparing) return true;
+  const int64_t tokens = stack.prompt_tokens();
+  const double plain = cost_.seconds(answers) / answers * static_cast<double>(stack.slots.size());
+  const double compute = cost_.seconds(kPromptStep) / kPromptStep * static_cast<double>(tokens);
+  return pay_.worth_following(decoded, plain, tokens, compute);
+}
+
+/// Whether the draft could propose a token more.
+bool Speculator::goes_on(const DraftedAnswer& answer) const {
+  return std::ssize(answer.guess->tokens) < options_.most &&
+         std::ssize(answer.line.tokens) < answer.slot->max_tokens - 1 &&
+         (!options_.sparing || answer.chance >= kLeastDrafted);
+}
+
+/// Whether a round for these answers should save more than it takes.
+bool Speculator::pays(std::span<DraftedAnswer* const> active, const PlannedStep& step,
+                      double proposed) const {
+  double right = 0;
+  for (const DraftedAnswer* answer : active) right += answer->chance * pay_.right();
+  const auto lines = static_cast<double>(active.size());
+  return right * token_gain_ >
+         pay_.round_seconds(lines, cost_.seconds(lines)) + added_seconds(step, proposed, lines);
+}
+
+/// Returns whether there can be more.
+bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const {
+  Tokens& tokens = answer.line.tokens;
+  tokens.push_back(picked.token);
+  if (ends(*answer.slot, tokens)) return false;
+  const auto bucket = static_cast<int32_t>(std::exp(picked.logprob) * kDrafted);
+  answer.guess->tokens.push_back(picked.token);
+  answer.guess->kinds.push_back(kFirstDrafted + std::clamp(bucket, 0, kDrafted - 1));
+  answer.chance *= chance(answer.guess->kinds.back());
+  return goes_on(answer);
+}
+
+void Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
+  if (answers.empty()) return;
+  Draft& draft = *options_.draft;
+  token_gain_ = cost_.seconds(step.answers) / step.answers;
+  std::vector<DraftedAnswer*> active;
+  std::vector<const Draft::Line*> lines;
+  for (DraftedAnswer& answer : answers)
+    if (goes_on(answer)) active.push_back(&answer);
+  const auto list = [&] {
+    lines.clear();
+    for (const DraftedAnswer* answer : active) lines.push_back(&answer->line);
+  };
+  if (active.empty() || (options_.sparing && !pays(active, step, 0))) return;
+  plain_ = cost_.seconds(step.answers);
+  list();
+  const int64_t before = draft.tokens();
+  double seconds = 0;
+  {
+    const Stopwatch watch(seconds);
+    draft.catch_up(lines);
+  }
+  pay_.count_prompts(draft.tokens() - before, seconds);
+  for (double proposed = 0; !active.empty() && proposed < step.room;
+       proposed += static_cast<double>(active.size())) {
+    if (options_.sparing && !pays(active, step, proposed)) break;
+    double round = 0;
+    std::span<const Picked> picked;
+    {
+      const Stopwatch watch(round);
+      picked = draft.next(lines);
+    }
+    pay_.count_round(static_cast<double>(active.size()), round);
+    spent_ += round;
+    size_t kept = 0;
+    for (size_t i = 0; i < active.size(); ++i)
+      if (add_drafted(*active[i], picked[i])) active[kept++] = active[i];
+    active.resize(kept);
+    list();
+  }
+}
+
+}  // namespace sheaf
