@@ -64,6 +64,17 @@ ordered_json model_files(const std::string& path, bool dated) {
   return files;
 }
 
+ordered_json engine_settings(const Job::Engine& engine) {
+  ordered_json all = {{"kernels", word_of(engine.kernels)},
+                      {"reproducible", engine.reproducible},
+                      {"kv_memory_gb", engine.kv_memory_gb},
+                      {"kv_dtype", word_of(engine.kv_dtype)},
+                      {"window", engine.window}};
+  // With any other store, the rows are those without one.
+  if (engine.kv_store.rounds()) all["kv_store.bits"] = engine.kv_store.bits;
+  return all;
+}
+
 ordered_json settings(const Job& job) {
   const ordered_json contrast =
       job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
@@ -72,64 +83,56 @@ ordered_json settings(const Job& job) {
     dtype += fmt::format(", on a CPU {}", word_of(job.model.cpu_dtype));
   const std::string chat =
       job.model.chat_is_file() ? fs::path(job.model.chat).filename().string() : job.model.chat;
-  ordered_json all = {{"model", {{"dtype", dtype}, {"chat", chat}}},
-                      {"input",
-                       {{"format", job.input.format},
-                        {"split", job.input.dataset.split},
-                        {"turns", job.input.dataset.turns},
-                        {"limit", job.input.limit},
-                        {"too_long", word_of(job.input.too_long)},
-                        {"id", job.input.id},
-                        {"category", job.input.category},
-                        {"document", job.input.document},
-                        {"context", job.input.context},
-                        {"context_id", job.input.context_id},
-                        {"documents", job.input.documents},
-                        {"scores", {job.input.scores, word_of(job.input.scores_are)}},
-                        {"rerank_scores", {job.input.rerank_scores, word_of(job.input.rerank_scores_are)}},
-                        {"top_documents", job.input.top_documents},
-                        {"questions", job.input.questions},
-                        {"question", job.input.question},
-                        {"options", job.input.options}}},
-                      {"task", {{"kind", word_of(job.task.kind)}, {"instruction", job.task.instruction}}},
-                      {"method",
-                       {{"name", job.method.name},
-                        {"values", word_of(job.method.values)},
-                        {"stacking", word_of(job.method.stacking)},
-                        {"keys", word_of(job.method.keys)},
-                        {"value_end", word_of(job.method.value_end)},
-                        {"options", word_of(job.method.options)},
-                        {"documents", job.method.documents},
-                        {"prompt_tokens", job.method.prompt_tokens},
-                        {"max_value_tokens", job.method.max_value_tokens},
-                        {"null_bias", job.method.null_bias},
-                        {"contrast", contrast},
-                        {"prior_weight", job.method.prior_weight},
-                        {"aggregate", word_of(job.method.aggregate)},
-                        {"findings", word_of(job.method.findings)},
-                        {"finding_tokens", job.method.finding_tokens},
-                        {"temperature", job.method.temperature},
-                        {"top_k", job.method.top_k},
-                        {"top_p", job.method.top_p},
-                        {"seed", job.method.seed}}},
-                      {"engine",
-                       {{"kernels", word_of(job.engine.kernels)},
-                        {"reproducible", job.engine.reproducible},
-                        {"kv_memory_gb", job.engine.kv_memory_gb},
-                        {"kv_dtype", word_of(job.engine.kv_dtype)},
-                        {"window", job.engine.window}}},
-                      {"output",
-                       {{"format", word_of(job.output.format)},
-                        {"rows_per_file", job.output.rows_per_file},
-                        {"logprobs", job.output.logprobs},
-                        {"raw", job.output.raw},
-                        {"confidence", job.output.confidence},
-                        {"spans", job.output.spans},
-                        {"tokens", job.output.tokens},
-                        {"timing", job.output.timing}}}};
-  // Any other store gives the same rows as none.
-  if (job.engine.kv_store.rounds()) all["engine"]["kv_store.bits"] = job.engine.kv_store.bits;
-  return all;
+  return {{"model", {{"dtype", dtype}, {"chat", chat}}},
+          {"input",
+           {{"format", job.input.format},
+            {"split", job.input.dataset.split},
+            {"turns", job.input.dataset.turns},
+            {"limit", job.input.limit},
+            {"too_long", word_of(job.input.too_long)},
+            {"id", job.input.id},
+            {"category", job.input.category},
+            {"document", job.input.document},
+            {"context", job.input.context},
+            {"context_id", job.input.context_id},
+            {"documents", job.input.documents},
+            {"scores", {job.input.scores, word_of(job.input.scores_are)}},
+            {"rerank_scores", {job.input.rerank_scores, word_of(job.input.rerank_scores_are)}},
+            {"top_documents", job.input.top_documents},
+            {"questions", job.input.questions},
+            {"question", job.input.question},
+            {"options", job.input.options}}},
+          {"task", {{"kind", word_of(job.task.kind)}, {"instruction", job.task.instruction}}},
+          {"method",
+           {{"name", job.method.name},
+            {"values", word_of(job.method.values)},
+            {"stacking", word_of(job.method.stacking)},
+            {"keys", word_of(job.method.keys)},
+            {"value_end", word_of(job.method.value_end)},
+            {"options", word_of(job.method.options)},
+            {"documents", job.method.documents},
+            {"prompt_tokens", job.method.prompt_tokens},
+            {"max_value_tokens", job.method.max_value_tokens},
+            {"null_bias", job.method.null_bias},
+            {"contrast", contrast},
+            {"prior_weight", job.method.prior_weight},
+            {"aggregate", word_of(job.method.aggregate)},
+            {"findings", word_of(job.method.findings)},
+            {"finding_tokens", job.method.finding_tokens},
+            {"temperature", job.method.temperature},
+            {"top_k", job.method.top_k},
+            {"top_p", job.method.top_p},
+            {"seed", job.method.seed}}},
+          {"engine", engine_settings(job.engine)},
+          {"output",
+           {{"format", word_of(job.output.format)},
+            {"rows_per_file", job.output.rows_per_file},
+            {"logprobs", job.output.logprobs},
+            {"raw", job.output.raw},
+            {"confidence", job.output.confidence},
+            {"spans", job.output.spans},
+            {"tokens", job.output.tokens},
+            {"timing", job.output.timing}}}};
 }
 
 }  // namespace

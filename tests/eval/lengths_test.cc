@@ -118,9 +118,10 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   const auto timing = [&](const std::string& method) {
     return json::parse(read_text(scratch_.file("drafted/tiny/d/" + method + "/timing.json")));
   };
-  const Ran ran = run_sheaf(scratch_, command("{label: hpd, name: ippd, documents: 1}, {label: drafted, name: "
-                                              "standard, speculate: {draft: " +
-                                              model_ + "}, accepted: 1}"));
+  const Ran ran =
+      run_sheaf(scratch_, command("{label: hpd, name: ippd, documents: 1}, {label: drafted, name: "
+                                  "standard, speculate: {draft: " +
+                                  model_ + "}, accepted: 1}"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const json rows = json::parse(ran.out)["rows"];
   ASSERT_EQ(rows.size(), 3u);
