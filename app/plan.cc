@@ -162,6 +162,9 @@ int plan(const PlanOptions& options) {
     if (examples > 0)
       say("examples {} in all; with the instruction, at most {} tokens before a document", examples, head);
     say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
+    if (!job.engine.kv_store.path.empty())
+      say("store    {} is not looked into; a run reads what is in it instead of computing it",
+          job.engine.kv_store.path);
     if (stats.first_answers > 0)
       say("rounds   2: first {} of at most {} tokens, then the answers from them",
           counted(stats.first_answers, "finding"), job.method.finding_tokens);

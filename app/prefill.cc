@@ -8,6 +8,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/text/size_text.h"
 #include "core/text/spelling.h"
 #include "io/jobs/prefill_job.h"
 
@@ -33,10 +34,9 @@ int prefill(const JobOptions& options) {
                 {"seconds", end.seconds},
                 {"finished", end.finished}});
   else if (!options.quiet)
-    print_line(fmt::format("{}: {} tokens computed and kept ({:.2f} GB), {} were there; {:.1f} s; {}",
+    print_line(fmt::format("{}: {} tokens computed and kept ({}), {} were there; {:.1f} s; {}",
                            counted(end.records, "record"), end.store.kept_tokens,
-                           static_cast<double>(end.store.kept_bytes) / 1e9, end.read_tokens, end.seconds,
-                           folder));
+                           size_text(end.store.kept_bytes), end.read_tokens, end.seconds, folder));
   if (end.rejects > 0)
     print_warning(
         fmt::format("{} could not be used; the first: {}", counted(end.rejects, "record"), end.first_reject));

@@ -7,6 +7,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
+#include "core/text/size_text.h"
 #include "core/text/spelling.h"
 #include "io/kv_store/kv_contents.h"
 
@@ -20,10 +21,6 @@ struct StoreOptions {
   bool remove = false;
 };
 
-double gigabytes(int64_t bytes) {
-  return static_cast<double>(bytes) / 1e9;
-}
-
 std::string date_of(std::filesystem::file_time_type time) {
   const auto seconds =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::file_clock::to_sys(time));
@@ -32,22 +29,21 @@ std::string date_of(std::filesystem::file_time_type time) {
 
 void show_contents(const KvListing& listing, const StoreOptions& options) {
   nlohmann::ordered_json lines = nlohmann::ordered_json::array();
-  int64_t segments = 0, tokens = 0, bytes = 0;
+  const auto amounts = [](const KvTotals& totals) {
+    return fmt::format("{}, {} tokens, {}", counted(totals.segments, "segment"), totals.tokens,
+                       size_text(totals.bytes));
+  };
   for (const KvContents& each : listing.contents) {
-    segments += each.segments;
-    tokens += each.tokens;
-    bytes += each.bytes;
     if (options.json)
       lines.push_back({{"model", each.model},
                        {"kind", each.kind},
+                       {"state", each.state},
                        {"segments", each.segments},
                        {"tokens", each.tokens},
                        {"bytes", each.bytes},
                        {"used", date_of(each.used)}});
     else
-      print_line(fmt::format("{} ({}): {}, {} tokens, {:.2f} GB, last used {} UTC", each.model, each.kind,
-                             counted(each.segments, "segment"), each.tokens, gigabytes(each.bytes),
-                             date_of(each.used)));
+      print_line(fmt::format("{}: {}, last used {} UTC", each.title, amounts(each), date_of(each.used)));
   }
   nlohmann::ordered_json troubles = nlohmann::ordered_json::array();
   for (const KvTrouble& each : listing.troubles) {
@@ -57,14 +53,13 @@ void show_contents(const KvListing& listing, const StoreOptions& options) {
       print_line(fmt::format("{}: {}", each.path, each.trouble));
   }
   if (options.json)
-    print_json({{"segments", segments},
-                {"tokens", tokens},
-                {"bytes", bytes},
+    print_json({{"segments", listing.total.segments},
+                {"tokens", listing.total.tokens},
+                {"bytes", listing.total.bytes},
                 {"contents", lines},
                 {"damaged", troubles}});
   else
-    print_line(fmt::format("{}: {}, {} tokens, {:.2f} GB", options.folder, counted(segments, "segment"),
-                           tokens, gigabytes(bytes)));
+    print_line(fmt::format("{}: {}", options.folder, amounts(listing.total)));
 }
 
 int verify(const StoreOptions& options) {
@@ -85,10 +80,18 @@ int prune(const StoreOptions& options) {
   const KvFolder folder = KvFolder::existing(options.folder);
   const KvFolder::Pruned pruned = folder.prune(static_cast<int64_t>(options.gb * 1e9));
   if (options.json)
-    print_json({{"files", pruned.files}, {"bytes", pruned.bytes}});
+    print_json({{"files", pruned.files},
+                {"bytes", pruned.bytes},
+                {"staged_files", pruned.staged_files},
+                {"staged_bytes", pruned.staged_bytes}});
   else
-    print_line(fmt::format("{}: {} removed, {:.2f} GB", options.folder, counted(pruned.files, "segment"),
-                           gigabytes(pruned.bytes)));
+    print_line(fmt::format("{}: {} removed, {}", options.folder, counted(pruned.files, "segment"),
+                           size_text(pruned.bytes)));
+  if (pruned.staged_files > 0 && !options.json)
+    print_note(
+        fmt::format("left in place: {} ({}), which a run may be writing; prune removes such files an hour "
+                    "after their last change",
+                    counted(pruned.staged_files, "unfinished file"), size_text(pruned.staged_bytes)));
   return 0;
 }
 

@@ -22,6 +22,8 @@ class Attention {
   /// Stores head_dim floats each; may be called for different places at once.
   virtual void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value) = 0;
   virtual void copy(int64_t layer, int64_t head, int64_t from, int64_t to) = 0;  ///< places
+  /// Gives them back, as exactly as they are held.
+  virtual void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const = 0;
   /// A key and its value as bytes, and back; likewise.
   virtual int64_t pair_bytes() const = 0;
   virtual void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const = 0;

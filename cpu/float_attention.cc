@@ -116,6 +116,9 @@ class FloatAttention final : public Attention {
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to) override {
     pool_.copy(layer, head, from, to);
   }
+  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const override {
+    pool_.read(layer, head, place, key, value);
+  }
   int64_t pair_bytes() const override { return pool_.pair_bytes(); }
   void read(int64_t layer, int64_t head, int64_t place, std::byte* to) const override {
     pool_.read(layer, head, place, to);

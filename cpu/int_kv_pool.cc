@@ -42,6 +42,21 @@ void IntKvPool::write(int64_t layer, int64_t head, int64_t place, const float* k
   each_value_byte([&numbers, to = values_.data() + value_start(at)](int64_t byte) { to[byte] = *numbers++; });
 }
 
+void IntKvPool::read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const {
+  const int64_t at = index(layer, head, place), chunk = layout_.chunk, step = layout_.step;
+  const auto number = [flip = layout_.flip](const int8_t* high, int64_t plane) {
+    const auto byte = [flip](int8_t written) { return static_cast<int8_t>(written ^ flip); };
+    return static_cast<float>(256 * byte(high[0]) + byte(high[plane]));
+  };
+  const int8_t *keys = keys_.data() + key_start(at), *values = values_.data() + value_start(at);
+  for (int64_t d = 0; d < head_dim_; ++d) {
+    const int64_t piece = (d / chunk * kPlanes * chunk + d % chunk) / step;
+    key[d] = key_scales_.data()[at] * number(keys + piece * kPanel * step + d % step, chunk * kPanel);
+    value[d] = number(values + d / kChunk * value_panel_bytes() + d % kChunk * step, kChunk * kPanel) /
+               inverse_scales_.data()[at];
+  }
+}
+
 void IntKvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
   const int64_t a = index(layer, head, from), b = index(layer, head, to), step = layout_.step;
   for (FloatBuffer* scales : {&key_scales_, &log_scales_, &inverse_scales_})

@@ -42,8 +42,9 @@ class IntKvPool : public KvPlaces {
   const float* inverse_scales(int64_t layer, int64_t head, int64_t place) const {
     return inverse_scales_.data() + index(layer, head, place);
   }
-  /// Stores head_dim floats each.
+  /// Stores head_dim floats each, and gives them back.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
+  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const;
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
   /// A key and its value as bytes, with their scales, and back.
   int64_t pair_bytes() const {

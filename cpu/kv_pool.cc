@@ -43,6 +43,13 @@ void KvPool::copy(int64_t layer, int64_t head, int64_t from, int64_t to) {
   std::copy_n(values_.data() + a * value_stride_, head_dim_, values_.data() + b * value_stride_);
 }
 
+void KvPool::read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const {
+  const int64_t at = index(layer, head, place);
+  const float* column = keys_.data() + at / kPanel * kPanel * head_dim_ + at % kPanel;
+  for (int64_t d = 0; d < head_dim_; ++d) key[d] = column[d * kPanel];
+  std::copy_n(values_.data() + at * value_stride_, head_dim_, value);
+}
+
 void KvPool::read(int64_t layer, int64_t head, int64_t place, std::byte* to) const {
   const int64_t at = index(layer, head, place);
   const float* column = keys_.data() + at / kPanel * kPanel * head_dim_ + at % kPanel;

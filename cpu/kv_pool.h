@@ -64,8 +64,9 @@ class KvPool : public KvPlaces {
   const float* value(int64_t layer, int64_t head, int64_t place) const {
     return values_.data() + index(layer, head, place) * value_stride_;
   }
-  /// Stores head_dim floats each.
+  /// Stores head_dim floats each, and gives them back.
   void write(int64_t layer, int64_t head, int64_t place, const float* key, const float* value);
+  void read(int64_t layer, int64_t head, int64_t place, float* key, float* value) const;
   void copy(int64_t layer, int64_t head, int64_t from, int64_t to);
   /// A key and its value as bytes, and back.
   int64_t pair_bytes() const { return 2 * head_dim_ * int64_t{sizeof(float)}; }

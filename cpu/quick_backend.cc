@@ -12,6 +12,7 @@
 #include "cpu/products.h"
 #include "cpu/reference/rope_angles.h"
 #include "cpu/rotate.h"
+#include "cpu/rounded_vector.h"
 
 namespace sheaf {
 namespace {
@@ -104,17 +105,25 @@ class QuickBackend final : public Backend {
   void allocate_kv(int32_t pages, int32_t page_size) override { attention_->allocate(pages, page_size); }
 
   std::string kv_kind() const override { return fmt::format("CPU, {}", products_.describe()); }
-  int64_t kv_slot_bytes() const override {
-    return int64_t{config_.layers} * config_.kv_heads * attention_->pair_bytes();
+  int64_t kv_slot_bytes(KvForm form) const override {
+    return int64_t{config_.layers} * config_.kv_heads * pair_bytes(form);
   }
-  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
-    each_pair(slots, [&](int64_t layer, int64_t head, int64_t place, int64_t at) {
-      attention_->read(layer, head, place, to.data() + at);
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
+    const int64_t size = config_.head_dim;
+    each_pair(slots, form, [&](int64_t layer, int64_t head, int64_t place, int64_t at, float* pair) {
+      if (form == KvForm::computed) return attention_->read(layer, head, place, to.data() + at);
+      attention_->read(layer, head, place, pair, pair + size);
+      round_vector(pair, size, to.data() + at);
+      round_vector(pair + size, size, to.data() + at + rounded_bytes(size));
     });
   }
-  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
-    each_pair(slots, [&](int64_t layer, int64_t head, int64_t place, int64_t at) {
-      attention_->write(layer, head, place, from.data() + at);
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) override {
+    const int64_t size = config_.head_dim;
+    each_pair(slots, form, [&](int64_t layer, int64_t head, int64_t place, int64_t at, float* pair) {
+      if (form == KvForm::computed) return attention_->write(layer, head, place, from.data() + at);
+      expand_vector(from.data() + at, size, pair);
+      expand_vector(from.data() + at + rounded_bytes(size), size, pair + size);
+      attention_->write(layer, head, place, pair, pair + size);
     });
   }
 
@@ -169,15 +178,22 @@ class QuickBackend final : public Backend {
     });
   }
 
-  /// All keys and values of slots, with where their bytes begin: slot by slot, layer by layer.
+  /// Of a key and its value.
+  int64_t pair_bytes(KvForm form) const {
+    return form == KvForm::computed ? attention_->pair_bytes() : 2 * rounded_bytes(config_.head_dim);
+  }
+
+  /// All keys and values of slots, with where their bytes begin (slot by slot, layer by layer) and room for
+  /// two vectors.
   template <class Visit>
-  void each_pair(std::span<const int32_t> slots, Visit&& visit) {
+  void each_pair(std::span<const int32_t> slots, KvForm form, Visit&& visit) {
     threads_.run(std::ssize(slots), [&](int64_t i, int) {
+      std::vector<float> pair(static_cast<size_t>(2 * config_.head_dim));
       const int64_t place = attention_->places().place_of_slot(slots[static_cast<size_t>(i)]);
-      int64_t at = i * kv_slot_bytes();
+      int64_t at = i * kv_slot_bytes(form);
       for (int64_t layer = 0; layer < config_.layers; ++layer)
-        for (int64_t head = 0; head < config_.kv_heads; ++head, at += attention_->pair_bytes())
-          visit(layer, head, place, at);
+        for (int64_t head = 0; head < config_.kv_heads; ++head, at += pair_bytes(form))
+          visit(layer, head, place, at, pair.data());
     });
   }
 

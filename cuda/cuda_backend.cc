@@ -151,14 +151,14 @@ class CudaBackend final : public Backend {
   }
 
   std::string kv_kind() const override { return fmt::format("{}, {}", name_, numbers()); }
-  int64_t kv_slot_bytes() const override { return mover_.slot_bytes(); }
-  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+  int64_t kv_slot_bytes(KvForm form) const override { return mover_.slot_bytes(form); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
     choose_device();
-    mover_.read(slots, to);
+    mover_.read(slots, to, form);
   }
-  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) override {
     choose_device();
-    mover_.write(slots, from);
+    mover_.write(slots, from, form);
   }
   std::shared_ptr<std::byte> host_memory(int64_t bytes) override {
     choose_device();

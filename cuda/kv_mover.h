@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/engine/kv_form.h"
 #include "cuda/base/pinned_blocks.h"
 #include "cuda/base/stream.h"
 #include "cuda/loaded_model.h"
@@ -17,21 +18,21 @@ namespace sheaf::cuda {
 /// slots.
 ///
 /// The bytes: pieces of a few slots (as many as fit 4 MB), in each for every array of the pool [heads, slots
-/// of the piece].
+/// of the piece]; rounded, all numbers and then all scales. The device rounds and expands them.
 class KvMover {
  public:
   explicit KvMover(const LoadedModel& model) : model_(model) {}
 
-  int64_t slot_bytes() const;
-  void read(std::span<const int32_t> slots, std::span<std::byte> to);
+  int64_t slot_bytes(KvForm form) const;
+  void read(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form);
   /// For all steps that are started afterwards.
-  void write(std::span<const int32_t> slots, std::span<const std::byte> from);
+  void write(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form);
   std::shared_ptr<std::byte> host_memory(int64_t bytes) { return blocks_->take(bytes); }
 
  private:
-  std::vector<SlotVectors> arrays() const;
+  std::vector<SlotVectors> arrays(KvForm form) const;
   template <class Move>
-  void each_piece(std::span<const int32_t> slots, Move&& move);
+  void each_piece(std::span<const int32_t> slots, KvForm form, Move&& move);
   void wait(const char* what) const;
 
   const LoadedModel& model_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
+#include "core/engine/kv_form.h"
 #include "core/engine/stage.h"
 #include "core/engine/step_batch.h"
 #include "core/model/footprint.h"
@@ -37,13 +38,14 @@ class Backend {
   /// same. Empty: they cannot leave the pool.
   virtual std::string kv_kind() const { return {}; }
   /// Of one slot, all layers together, as the next two move them.
-  virtual int64_t kv_slot_bytes() const { return 0; }
+  virtual int64_t kv_slot_bytes(KvForm /*form*/) const { return 0; }
   /// Copies what finished steps wrote into slots of the pool out of it, and such bytes into slots for the
   /// steps that are started afterwards.
-  virtual void read_kv(std::span<const int32_t> /*slots*/, std::span<std::byte> /*to*/) {
+  virtual void read_kv(std::span<const int32_t> /*slots*/, std::span<std::byte> /*to*/, KvForm /*form*/) {
     fail("keys and values cannot be read here");
   }
-  virtual void write_kv(std::span<const int32_t> /*slots*/, std::span<const std::byte> /*from*/) {
+  virtual void write_kv(std::span<const int32_t> /*slots*/, std::span<const std::byte> /*from*/,
+                        KvForm /*form*/) {
     fail("keys and values cannot be written here");
   }
   /// Memory that bytes move from and to quickly.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "core/engine/kv_form.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
@@ -46,6 +47,8 @@ class KvStore {
  public:
   virtual ~KvStore() = default;
 
+  /// Of all that it holds.
+  virtual KvForm form() const = 0;
   /// The name of a segment's keys and values. `seen`: those of the segments that it sees. `page_size`: not 0
   /// where keys are laid out in whole pages (Residents), with copies before the segment's own.
   virtual KvKey key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const = 0;

@@ -60,7 +60,7 @@ bool StoredKeys::take(Resident* resident) {
   const std::span<const std::byte> bytes = fetch->bytes();
   const std::span<const int32_t> slots = slots_of(resident);
   if (std::cmp_not_equal(bytes.size(), bytes_of(std::ssize(slots)))) return false;
-  backend_.write_kv(slots, bytes);
+  backend_.write_kv(slots, bytes, store_->form());
   return true;
 }
 
@@ -68,7 +68,7 @@ void StoredKeys::keep(Role role, const Resident* resident) {
   const int64_t size = bytes_of(resident->lead + resident->keys);
   if (!store_->wants(resident->key, size, resident->keys)) return;
   KvBytes bytes = store_->room(size);
-  backend_.read_kv(slots_of(resident), bytes.span());
+  backend_.read_kv(slots_of(resident), bytes.span(), store_->form());
   store_->keep(resident->key, role, resident->keys, std::move(bytes));
 }
 

@@ -32,7 +32,7 @@ class StoredKeys {
 
  private:
   std::span<const int32_t> slots_of(const Resident* resident);
-  int64_t bytes_of(int64_t keys) const { return keys * backend_.kv_slot_bytes(); }
+  int64_t bytes_of(int64_t keys) const { return keys * backend_.kv_slot_bytes(store_->form()); }
 
   KvStore* store_;
   Backend& backend_;

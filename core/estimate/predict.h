@@ -58,12 +58,12 @@ class PredictedBackend final : public Backend {
   std::string device() const override { return backend_.device(); }
   void allocate_kv(int32_t pages, int32_t page_size) override { backend_.allocate_kv(pages, page_size); }
   std::string kv_kind() const override { return backend_.kv_kind(); }
-  int64_t kv_slot_bytes() const override { return backend_.kv_slot_bytes(); }
-  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
-    backend_.read_kv(slots, to);
+  int64_t kv_slot_bytes(KvForm form) const override { return backend_.kv_slot_bytes(form); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
+    backend_.read_kv(slots, to, form);
   }
-  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
-    backend_.write_kv(slots, from);
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) override {
+    backend_.write_kv(slots, from, form);
   }
   std::shared_ptr<std::byte> host_memory(int64_t bytes) override { return backend_.host_memory(bytes); }
   bool grows_kv() const override { return backend_.grows_kv(); }

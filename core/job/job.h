@@ -120,9 +120,12 @@ struct Job {
       std::string path;      ///< folder; empty: none
       double gb = 50;        ///< most that it holds
       double memory_gb = 0;  ///< most of it in memory; 0: auto
-    } kv_store;              ///< of keys and values that outlive the run
-    int32_t prompts = 0;     ///< most prompts decoded at once; 0: as many as there is room for
-    int32_t window = 512;    ///< corpus rows planned together
+      int32_t bits = 16;     ///< that it keeps a number in; 16: as it is computed, 8: rounded
+      /// Whether answers may differ from those without it.
+      bool rounds() const { return !path.empty() && bits == 8; }
+    } kv_store;            ///< of keys and values that outlive the run
+    int32_t prompts = 0;   ///< most prompts decoded at once; 0: as many as there is room for
+    int32_t window = 512;  ///< corpus rows planned together
   } engine;
 
   struct Output {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/value.h"
+#include "core/text/size_text.h"
 #include "core/text/spelling.h"
 
 namespace sheaf {
@@ -176,9 +177,9 @@ std::string report_text(const ordered_json& report) {
     const auto more = [&](const char* path, const char* what) {
       return whole(path) > 0 ? fmt::format(", {} {}", whole(path), what) : "";
     };
-    text += fmt::format("  store    {} tokens read ({:.2f} GB from disk), {} kept ({:.2f} GB){}{}\n",
-                        whole("/kv_store/read_tokens"), number("/kv_store/disk_bytes") / 1e9,
-                        whole("/kv_store/kept_tokens"), number("/kv_store/kept_bytes") / 1e9,
+    text += fmt::format("  store    {} tokens read ({} from disk), {} kept ({}){}{}\n",
+                        whole("/kv_store/read_tokens"), size_text(whole("/kv_store/disk_bytes")),
+                        whole("/kv_store/kept_tokens"), size_text(whole("/kv_store/kept_bytes")),
                         more("/kv_store/dearer_tokens", "quicker to compute than to read"),
                         more("/kv_store/unkept_tokens", "not kept"));
   }

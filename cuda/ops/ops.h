@@ -171,5 +171,10 @@ struct SlotVectors {
 /// Copies the vectors of slots to `packed`, [heads, listed slots], and back.
 void pack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
 void unpack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
+/// The same with vectors of fp16, a multiple of 4, in `packed` as whole numbers of 8 bits [heads, listed
+/// slots, width], then their scales [heads, listed slots] in fp32: x = scale · number, scale = largest |x| /
+/// 127. A vector with a NaN or an infinity comes back as NaNs.
+void round_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
+void expand_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);
 
 }  // namespace sheaf::cuda

@@ -63,17 +63,19 @@ ordered_json about_file(std::string_view bytes) {
 /// Settings of answers (answer_settings()) with the names that their keys have in a job.
 ordered_json as_fingerprint(const ordered_json& settings) {
   const auto part = [&](const char* key) { return settings.value(key, ordered_json()); };
-  return {{"sheaf", part("sheaf")},
-          {"device", part("device")},
-          {"model", part("model")},
-          {"adapter", part("adapter")},
-          {"job",
-           {{"model", {{"dtype", part("numbers")}}},
-            {"engine",
-             {{"kernels", part("kernels")},
-              {"reproducible", part("reproducible")},
-              {"kv_dtype", part("kv_dtype")}}},
-            {"method", part("method")}}}};
+  ordered_json print = {{"sheaf", part("sheaf")},
+                        {"device", part("device")},
+                        {"model", part("model")},
+                        {"adapter", part("adapter")},
+                        {"job",
+                         {{"model", {{"dtype", part("numbers")}}},
+                          {"engine",
+                           {{"kernels", part("kernels")},
+                            {"reproducible", part("reproducible")},
+                            {"kv_dtype", part("kv_dtype")}}},
+                          {"method", part("method")}}}};
+  if (settings.contains("kv_store.bits")) print["job"]["engine"]["kv_store.bits"] = part("kv_store.bits");
+  return print;
 }
 
 }  // namespace

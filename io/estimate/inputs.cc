@@ -43,6 +43,11 @@ EstimateInputs::EstimateInputs(const EstimateAsked& asked) {
   if (!job_.task.schema.empty()) schema_ = read_schema(job_.task.schema);
   turns_ = read_examples(job_, schema_, model_.config.context, notes_);
   free_spans(schema_);
+  if (!job_.engine.kv_store.path.empty())
+    notes_.push_back(fmt::format(
+        "every token is counted as computed: an estimate does not look into the store of keys and values "
+        "{}; tokens that are in it cost less",
+        job_.engine.kv_store.path));
   if (!asked.workload.empty())
     use_workload(asked);
   else if (asked.statistics.document > 0)

@@ -220,15 +220,31 @@ void check_local(YamlMap& map, std::string_view key) {
 }
 
 /// A folder, or a map with it.
-void read_kv_store(YamlMap& map, Job::Engine::KvStorePart& store) {
+void read_kv_store(YamlMap& map, Job::Engine& engine) {
+  Job::Engine::KvStorePart& store = engine.kv_store;
   if (const YamlPtr given = map.node("kv_store"); given && given->kind == YamlNode::Kind::scalar)
     return check_local(map, "kv_store"), map.file_path("kv_store", store.path);
   YamlMap own = map.map("kv_store");
   own.file_path("path", store.path);
   own.number("gb", store.gb, {0.001, 1e6});
   own.number_or_auto("memory_gb", store.memory_gb, {1e-6, 1e6});
+  own.integer("bits", store.bits, {8, 16});
   if (map.has("kv_store")) own.require("path");
   own.finish();
+  if (store.bits != 8 && store.bits != 16)
+    refuse("{}: engine.kv_store.bits must be 8, or 16 for keys and values as they are computed; got {}",
+           own.where("bits"), store.bits);
+  if (store.bits == 8 && engine.reproducible)
+    refuse(
+        "{}: engine.kv_store.bits: with 8 bits, answers depend on whether keys and values are read or "
+        "computed; "
+        "set 16, or leave out engine.reproducible",
+        own.where("bits"));
+  if (store.bits == 8 && engine.kv_dtype == KvPrecision::fp8)
+    refuse(
+        "{}: engine.kv_store.bits: with engine.kv_dtype fp8, keys and values have 8 bits already; leave it "
+        "out",
+        own.where("bits"));
   check_local(own, "path");
 }
 
@@ -242,7 +258,7 @@ void read_engine(YamlMap map, Job::Engine& engine) {
   map.integer_or_auto("tokens_per_step", engine.tokens_per_step, kFromZero);
   map.number_or_auto("kv_memory_gb", engine.kv_memory_gb, {0, 1e6});
   read_choice(map, "kv_dtype", engine.kv_dtype);
-  read_kv_store(map, engine.kv_store);
+  read_kv_store(map, engine);
   map.integer("prompts", engine.prompts, kFromZero);
   map.integer("window", engine.window, kFromOne);
   map.finish();

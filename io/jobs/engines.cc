@@ -24,6 +24,15 @@ double seconds_per_token(const DeviceModel& device, const ModelConfig& config, i
   return device.step(config, count_step(batch, config.heads / config.kv_heads)).total() / rows;
 }
 
+/// For people: "smollm2.gguf", "smollm2.gguf with shoes".
+std::string model_name(const Job::ModelPart& model) {
+  const auto last = [](std::string path) {
+    while (path.ends_with('/')) path.pop_back();
+    return std::filesystem::path(path).filename().string();
+  };
+  return last(model.path) + (model.adapter.empty() ? "" : " with " + last(model.adapter));
+}
+
 }  // namespace
 
 Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
@@ -72,10 +81,11 @@ void Engines::open_store(Workbench& bench, bool filled) {
                              ? static_cast<int64_t>(job.engine.kv_store.memory_gb * kGB)
                              : machine_memory() / 8;
   options.threads = bench.on_gpu() ? std::clamp(bench.threads(), 1, 16) : 1;
+  options.form = job.engine.kv_store.rounds() ? KvForm::rounded : KvForm::computed;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
-                 model_fingerprint(job.model, true).dump(),
-                 std::filesystem::path(job.model.path).filename().string(), first.kv_kind(), options,
+                 model_fingerprint(job.model, true).dump(), model_name(job.model),
+                 first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : ""), options,
                  [&first](int64_t bytes) { return first.host_memory(bytes); });
 }
 

@@ -32,6 +32,7 @@ struct DecodedRecord {
 struct Decoded {
   std::map<std::pair<std::string, int64_t>, DecodedRecord> records;  // by file and row
   int64_t rejects = 0;
+  bool kept_rounded = false;  ///< keys and values that a later run reads in 8 bits
   bool finished = false;
 };
 
@@ -74,8 +75,8 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
 }
 
 Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
-               RunListener& listener) {
-  Engines made(bench, {.speculate = job.method.speculate.any(), .store = Engines::Use::Store::used});
+               Engines::Use::Store store, RunListener& listener) {
+  Engines made(bench, {.speculate = job.method.speculate.any(), .store = store});
   const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
   Planner planner(builder, bench.limits({engines.begin(), engines.end()}));
@@ -97,8 +98,13 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
   listener.ended();
   const EngineStats stats = pipeline.engine_stats();
   if (decoded.finished)
-    listener.heading(fmt::format("{}: {} answers, {} tokens computed in {:.1f} s", what, stats.answers,
-                                 stats.tokens(), stats.step_seconds));
+    listener.heading(fmt::format(
+        "{}: {} answers, {} tokens computed{} in {:.1f} s", what, stats.answers, stats.tokens(),
+        stats.read_tokens > 0 ? fmt::format(", {} read", stats.read_tokens) : "", stats.step_seconds));
+  if (made.store() && made.store()->form() == KvForm::rounded) {
+    made.store()->flush();
+    decoded.kept_rounded = made.store()->use().kept_tokens > 0;
+  }
   return decoded;
 }
 
@@ -130,10 +136,17 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
   alone.method.speculate = {};
   if (values) alone.method.name = method.verified_as;
   VerifyEnd end;
-  const Decoded packed = decode(bench, job, make_builder(job.method), values, method.name, listener);
+  using Use = Engines::Use;
+  const auto decode_packed = [&] {
+    return decode(bench, job, make_builder(job.method), values, method.name, Use::Store::used, listener);
+  };
+  Decoded packed = decode_packed();
+  // The run that keeps keys and values in 8 bits uses them as it computed them. What they cost shows in the
+  // next one.
+  if (packed.finished && packed.kept_rounded) packed = decode_packed();
   if (!packed.finished) return end;
-  const Decoded separate =
-      decode(bench, alone, make_separate_builder(alone.method), values, method.baseline, listener);
+  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), values, method.baseline,
+                                  Use::Store::none, listener);
   if (!separate.finished) return end;
   end.finished = true;
   for (const auto& [place, one] : packed.records)

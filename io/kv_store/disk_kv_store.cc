@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "core/text/size_text.h"
+
 namespace sheaf {
 namespace {
 
@@ -59,6 +61,7 @@ DiskKvStore::DiskKvStore(KvFolder folder, const std::string& model, std::string 
       options_(options),
       allocate_(std::move(allocate)) {
   base_.add(fmt::format("sheaf {}\n{}\n{}\n", SHEAF_VERSION, kind_, model));
+  state_ = key_text(Sha256(base_).digest()).substr(0, 8);
   folder_.clear_abandoned();
   folder_bytes_ = folder_.bytes();
   known_speed_ = folder_.speed();
@@ -176,8 +179,8 @@ KvBytes DiskKvStore::room(int64_t bytes) {
 void DiskKvStore::keep(const KvKey& key, Role role, int32_t tokens, KvBytes bytes) {
   const std::lock_guard lock(mutex_);
   write_bytes_ += bytes.size;
-  to_write_.push_back({{key, bytes.size, 0, tokens, name_, kind_, role_name(role)}, bytes});
-  if (held_bytes_ + bytes.size <= options_.memory_bytes) {
+  to_write_.push_back({{key, bytes.size, 0, tokens, name_, kind_, role_name(role), state_}, bytes});
+  if (held_bytes_ + write_bytes_ <= options_.memory_bytes) {
     auto held = std::make_shared<Held>(*this, key, bytes.size);
     if (held_.emplace(key, held).second) {
       held->use = by_use_.insert(by_use_.end(), key);
@@ -189,9 +192,11 @@ void DiskKvStore::keep(const KvKey& key, Role role, int32_t tokens, KvBytes byte
   changed_.notify_all();
 }
 
-/// Lets go of what was not used for longest and is not wanted now, so that `bytes` more fit the memory.
+/// Lets go of what was not used for longest and is not wanted now, so that `bytes` more fit the memory. What
+/// waits to be written counts too, though some of it may be among what is held.
 void DiskKvStore::make_space(int64_t bytes) {
-  for (auto at = by_use_.begin(); at != by_use_.end() && held_bytes_ + bytes > options_.memory_bytes;) {
+  for (auto at = by_use_.begin();
+       at != by_use_.end() && held_bytes_ + write_bytes_ + bytes > options_.memory_bytes;) {
     const auto held = held_.find(*at);
     if (!held->second->there || held->second.use_count() > 1) {
       ++at;
@@ -322,9 +327,9 @@ std::vector<std::string> DiskKvStore::take_notices() {
   std::vector<std::string> notices = std::exchange(notices_, {});
   if (use_.removed_bytes > 0)
     notices.push_back(fmt::format(
-        "engine.kv_store: the store is full: {:.2f} GB that were not used for longest were removed{}; raise "
+        "engine.kv_store: the store is full: {} that were not used for longest were removed{}; raise "
         "engine.kv_store.gb to keep more",
-        static_cast<double>(use_.removed_bytes) / 1e9,
+        size_text(use_.removed_bytes),
         use_.kept_bytes > options_.bytes ? ", part of what this run kept among them" : ""));
   return notices;
 }

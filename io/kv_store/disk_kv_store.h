@@ -19,7 +19,8 @@ struct KvStoreOptions {
   int64_t bytes = 0;         ///< most that the folder holds
   int64_t memory_bytes = 0;  ///< most that this process holds of it
   int threads = 1;           ///< that read, and as many that write
-  bool patient = false;      ///< what is computed is kept even where the disk is slower than the device
+  KvForm form = KvForm::computed;
+  bool patient = false;  ///< what is computed is kept even where the disk is slower than the device
 };
 
 /// Keys and values in a folder, with what was used last in memory in front of it. Readers and a writer have
@@ -29,11 +30,12 @@ class DiskKvStore final : public KvStore {
   using Allocate = std::function<std::shared_ptr<std::byte>(int64_t bytes)>;
 
   /// `model`: what of the model and its adapter decides keys and values; `name` is for people. `kind`: of the
-  /// backend. `allocate`: memory that the backend moves bytes from and to.
+  /// backend, and of what is kept. `allocate`: memory that the backend moves bytes from and to.
   DiskKvStore(KvFolder folder, const std::string& model, std::string name, std::string kind,
               const KvStoreOptions& options, Allocate allocate);
   ~DiskKvStore() override;
 
+  KvForm form() const override { return options_.form; }
   KvKey key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const override;
   std::shared_ptr<const KvFetch> fetch(const KvKey& key, int64_t bytes, int64_t tokens,
                                        double seconds) override;
@@ -69,6 +71,7 @@ class DiskKvStore final : public KvStore {
   KvFolder folder_;
   Sha256 base_;
   const std::string name_, kind_;
+  std::string state_;  ///< of all that base_ is of
   const KvStoreOptions options_;
   const Allocate allocate_;
 

@@ -3,14 +3,34 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <tuple>
 
 #include "io/base/file_layer.h"
 
 namespace sheaf {
+namespace {
+
+void add(KvTotals& totals, const KvTotals& more) {
+  totals.segments += more.segments;
+  totals.tokens += more.tokens;
+  totals.bytes += more.bytes;
+}
+
+void set_titles(std::vector<KvContents>& contents) {
+  for (KvContents& each : contents) {
+    each.title = fmt::format("{} ({})", each.model, each.kind);
+    const bool alone = std::ranges::count_if(contents, [&](const KvContents& other) {
+                         return other.model == each.model && other.kind == each.kind;
+                       }) == 1;
+    if (!alone && !each.state.empty()) each.title += ", state " + each.state;
+  }
+}
+
+}  // namespace
 
 KvListing list_contents(const KvFolder& folder, bool whole) {
   KvListing listing;
-  std::map<std::pair<std::string, std::string>, KvContents> found;
+  std::map<std::tuple<std::string, std::string, std::string>, KvContents> found;
   for (const KvFolder::Entry& entry : folder.list()) {
     ReadKv read = whole ? verify_kv_file(entry.path) : read_kv_head(entry.path);
     if (read.head && read.trouble.empty() && entry.bytes != kKvHeadBytes + read.head->bytes)
@@ -23,14 +43,17 @@ KvListing list_contents(const KvFolder& folder, bool whole) {
       if (file_size(entry.path)) listing.troubles.push_back({entry.path, read.trouble, read.damaged});
       continue;
     }
-    KvContents& same = found[{read.head->model, read.head->kind}];
-    same.model = read.head->model;
-    same.kind = read.head->kind;
-    same.used = same.segments++ == 0 ? entry.used : std::max(same.used, entry.used);
-    same.tokens += read.head->tokens;
-    same.bytes += entry.bytes;
+    KvContents& same = found[{read.head->model, read.head->kind, read.head->state}];
+    std::tie(same.model, same.kind, same.state) =
+        std::tie(read.head->model, read.head->kind, read.head->state);
+    same.used = same.segments == 0 ? entry.used : std::max(same.used, entry.used);
+    add(same, {1, read.head->tokens, entry.bytes});
   }
-  for (auto& [_, contents] : found) listing.contents.push_back(std::move(contents));
+  for (auto& [_, contents] : found) {
+    add(listing.total, contents);
+    listing.contents.push_back(std::move(contents));
+  }
+  set_titles(listing.contents);
   std::ranges::sort(listing.contents, std::greater(), &KvContents::used);
   std::ranges::sort(listing.troubles, {}, &KvTrouble::path);
   return listing;

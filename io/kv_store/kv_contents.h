@@ -8,10 +8,14 @@
 
 namespace sheaf {
 
-/// The files of a store that one model, computing in one way, made and uses.
-struct KvContents {
-  std::string model, kind;
+struct KvTotals {
   int64_t segments = 0, tokens = 0, bytes = 0;
+};
+
+/// The files of a store that one model, computing in one way, made and uses.
+struct KvContents : KvTotals {
+  std::string model, kind, state;
+  std::string title;                     ///< of these what tells it from the others
   std::filesystem::file_time_type used;  ///< last of all
 };
 
@@ -23,6 +27,7 @@ struct KvTrouble {
 
 struct KvListing {
   std::vector<KvContents> contents;  ///< the one used last first
+  KvTotals total;
   std::vector<KvTrouble> troubles;
 };
 

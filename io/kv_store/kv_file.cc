@@ -46,7 +46,7 @@ std::vector<std::string> texts_of(const Head& head) {
     else
       lines.back() += *text;
   for (std::string& line : lines) line = printable_line(line);
-  lines.resize(3);
+  lines.resize(4);
   return lines;
 }
 
@@ -88,6 +88,7 @@ OpenKv open_kv(const std::string& path) {
     read.model = std::move(texts[0]);
     read.kind = std::move(texts[1]);
     read.role = std::move(texts[2]);
+    read.state = std::move(texts[3]);
   }
   return open;
 }
@@ -148,7 +149,8 @@ void write_kv_file(OutputFile& file, const KvFileHead& about, std::span<const st
   put(head, 24, sum_bytes(bytes));
   std::memcpy(head.data() + 32, about.key.data(), about.key.size());
   put(head, 64, static_cast<uint64_t>(about.tokens));
-  const std::string text = fmt::format("{:.200}\n{:.200}\n{:.200}\n", about.model, about.kind, about.role);
+  const std::string text =
+      fmt::format("{:.200}\n{:.200}\n{:.200}\n{:.200}\n", about.model, about.kind, about.role, about.state);
   std::memcpy(head.data() + kTextAt, text.data(), text.size());
   put(head, 8, sum_head(head));
   for (const std::span<const std::byte> part : {std::span<const std::byte>(head), bytes})

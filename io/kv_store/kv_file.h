@@ -15,8 +15,8 @@ namespace sheaf {
 // and writes them.
 //
 // head: "sheafkv1", the sum of the rest of the head, the number of bytes behind it and their sum
-// (little-endian, 8 bytes each), the key, the number of tokens (8 bytes), then model, kind and role as lines
-// of text, zeros.
+// (little-endian, 8 bytes each), the key, the number of tokens (8 bytes), then model, kind, role and state as
+// lines of text, zeros.
 
 constexpr int64_t kKvHeadBytes = 4096;
 
@@ -27,8 +27,9 @@ struct KvFileHead {
   uint64_t sum = 0;    ///< of them
   int64_t tokens = 0;  ///< of the segment
   std::string model;   ///< for people: the name of its file
-  std::string kind;    ///< Backend::kv_kind()
+  std::string kind;    ///< Backend::kv_kind(), and the bits that are kept
   std::string role;    ///< of the segment
+  std::string state;   ///< differs where the files of the model or its adapter do, or sheaf's version
 };
 
 /// A sum that any change of a few bytes, and any cut, changes. No protection against a forger.

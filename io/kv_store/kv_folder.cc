@@ -72,6 +72,12 @@ void each_file(const std::string& folder, Visit&& visit) {
   }
 }
 
+int64_t bytes_of(const std::vector<KvFolder::Entry>& entries) {
+  int64_t sum = 0;
+  for (const KvFolder::Entry& entry : entries) sum += entry.bytes;
+  return sum;
+}
+
 }  // namespace
 
 KvFolder KvFolder::open(const std::string& path, const std::string& place) {
@@ -97,11 +103,13 @@ KvFolder KvFolder::existing(const std::string& path) {
   return KvFolder(path);
 }
 
-std::vector<KvFolder::Entry> KvFolder::list() const {
+/// The files of which `is` holds.
+template <class Is>
+std::vector<KvFolder::Entry> KvFolder::list(Is&& is) const {
   std::vector<Entry> entries;
   each_file(path_, [&](const fs::directory_entry& file) {
     std::error_code error;
-    if (!is_ours(file.path())) return;
+    if (!is(file.path())) return;
     Entry entry{file.path().string(), static_cast<int64_t>(file.file_size(error)), {}};
     if (!error) entry.used = file.last_write_time(error);
     if (!error) entries.push_back(std::move(entry));
@@ -109,10 +117,12 @@ std::vector<KvFolder::Entry> KvFolder::list() const {
   return entries;
 }
 
+std::vector<KvFolder::Entry> KvFolder::list() const {
+  return list(is_ours);
+}
+
 int64_t KvFolder::bytes() const {
-  int64_t sum = 0;
-  for (const Entry& entry : list()) sum += entry.bytes;
-  return sum;
+  return bytes_of(list()) + bytes_of(list(is_staged));
 }
 
 std::string KvFolder::file(const KvKey& key) const {
@@ -162,11 +172,13 @@ void KvFolder::clear_abandoned() const {
 
 KvFolder::Pruned KvFolder::prune(int64_t most) const {
   clear_abandoned();
+  const std::vector<Entry> staged = list(is_staged);
   std::vector<Entry> entries = list();
   std::ranges::sort(entries, {}, &Entry::used);
-  int64_t left = 0;
-  for (const Entry& entry : entries) left += entry.bytes;
   Pruned pruned;
+  pruned.staged_files = std::ssize(staged);
+  pruned.staged_bytes = bytes_of(staged);
+  int64_t left = bytes_of(entries) + pruned.staged_bytes;
   for (const Entry& entry : entries) {
     if (left <= most) break;
     std::error_code error;

@@ -25,7 +25,7 @@ class KvFolder {
     std::filesystem::file_time_type used;  ///< last written or read
   };
   std::vector<Entry> list() const;
-  int64_t bytes() const;
+  int64_t bytes() const;  ///< of them, and of what is being written
 
   const std::string& path() const { return path_; }
   std::string file(const KvKey& key) const;
@@ -39,6 +39,8 @@ class KvFolder {
 
   struct Pruned {
     int64_t files = 0, bytes = 0;
+    /// That are being written, or were left behind within the last hour: they stay.
+    int64_t staged_files = 0, staged_bytes = 0;
   };
   /// Removes what processes that were killed left behind.
   void clear_abandoned() const;
@@ -46,6 +48,8 @@ class KvFolder {
   Pruned prune(int64_t most) const;
 
  private:
+  template <class Is>
+  std::vector<Entry> list(Is&& is) const;
   explicit KvFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;

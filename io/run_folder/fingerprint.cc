@@ -64,6 +64,17 @@ ordered_json model_files(const std::string& path, bool dated) {
   return files;
 }
 
+ordered_json engine_settings(const Job::Engine& engine) {
+  ordered_json all = {{"kernels", word_of(engine.kernels)},
+                      {"reproducible", engine.reproducible},
+                      {"kv_memory_gb", engine.kv_memory_gb},
+                      {"kv_dtype", word_of(engine.kv_dtype)},
+                      {"window", engine.window}};
+  // With any other store, the rows are those without one.
+  if (engine.kv_store.rounds()) all["kv_store.bits"] = engine.kv_store.bits;
+  return all;
+}
+
 ordered_json settings(const Job& job) {
   const ordered_json contrast =
       job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
@@ -112,12 +123,7 @@ ordered_json settings(const Job& job) {
             {"top_k", job.method.top_k},
             {"top_p", job.method.top_p},
             {"seed", job.method.seed}}},
-          {"engine",
-           {{"kernels", word_of(job.engine.kernels)},
-            {"reproducible", job.engine.reproducible},
-            {"kv_memory_gb", job.engine.kv_memory_gb},
-            {"kv_dtype", word_of(job.engine.kv_dtype)},
-            {"window", job.engine.window}}},
+          {"engine", engine_settings(job.engine)},
           {"output",
            {{"format", word_of(job.output.format)},
             {"rows_per_file", job.output.rows_per_file},

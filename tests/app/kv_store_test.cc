@@ -1,6 +1,7 @@
 // A store of keys and values between runs: other questions about the same contexts compute no context token,
 // and the rows are those of a run without a store, to the byte.
 #include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -148,6 +149,52 @@ TEST_F(KvStored, ADamagedFileCostsOnlyItself) {
       << "it was made again";
 }
 
+TEST_F(KvStored, InEightBitsItIsSmallerAndApart) {
+  for (const std::string dtype : {"f32", "int8"}) {
+    const std::string precise = "--set model.dtype=" + dtype, store = "store-" + dtype;
+    write_corpus("How many");
+    job("kv_store: " + store);
+    const json exact = run("exact-" + dtype, precise);
+    job("kv_store: {path: " + store + ", bits: 8}");
+    const json first = run("first-" + dtype, precise);
+    EXPECT_EQ(rows("first-" + dtype), rows("exact-" + dtype)) << "keys that a run computes are its own";
+    EXPECT_EQ(number(first, "/kv_store/read_tokens"), 0) << "those of 16 bits are not for it";
+    EXPECT_EQ(number(first, "/kv_store/kept_tokens"), number(exact, "/kv_store/kept_tokens"));
+    EXPECT_LT(number(first, "/kv_store/kept_bytes"), number(exact, "/kv_store/kept_bytes") * 7 / 10);
+    const json second = run("second-" + dtype, precise), third = run("third-" + dtype, precise);
+    EXPECT_EQ(number(second, "/kv_store/read_tokens"), number(first, "/kv_store/kept_tokens"));
+    EXPECT_EQ(rows("second-" + dtype), rows("third-" + dtype));
+    EXPECT_EQ(json::parse(rows("second-" + dtype).substr(0, rows("second-" + dtype).find('\n')))["id"], 0);
+    job("kv_store: " + store);
+    const json again = run("again-" + dtype, precise);
+    EXPECT_EQ(number(again, "/kv_store/read_tokens"), number(exact, "/kv_store/kept_tokens"));
+    EXPECT_EQ(rows("again-" + dtype), rows("exact-" + dtype));
+    const json listed =
+        json::parse(run_sheaf(scratch_, "store ls --json " + scratch_.file(store)).out)["contents"];
+    ASSERT_EQ(listed.size(), 2u);
+    EXPECT_EQ(listed[0]["tokens"], listed[1]["tokens"]);
+    EXPECT_NE(listed[0]["kind"], listed[1]["kind"]);
+  }
+}
+
+TEST_F(KvStored, VerifyJudgesKeysInEightBitsAsTheyAreRead) {
+  write_corpus("How many");
+  job("kv_store: {path: store, bits: 8}");
+  const Ran first = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
+  const Ran second = run_sheaf(scratch_, "verify --json " + scratch_.file("job.yaml"));
+  EXPECT_EQ(first.out, second.out) << "an empty store is filled before";
+  const Ran shown = run_sheaf(scratch_, "verify " + scratch_.file("job.yaml"));
+  EXPECT_NE((shown.out + shown.err).find(" read in "), std::string::npos) << shown.out << shown.err;
+  // A folder of rows from other keys is not gone on with.
+  job("threads: 1");
+  run("rows");
+  job("kv_store: {path: store, bits: 8}");
+  const Ran other = run_sheaf(
+      scratch_, fmt::format("run {} --set output.path={}", scratch_.file("job.yaml"), scratch_.file("rows")));
+  EXPECT_EQ(other.exit_code, 2) << other.err;
+  EXPECT_NE(other.err.find("engine.kv_store.bits"), std::string::npos) << other.err;
+}
+
 TEST_F(KvStored, TheStoreIsShownAndPruned) {
   write_corpus("How many");
   job("kv_store: store");
@@ -158,6 +205,17 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
   EXPECT_EQ(listed["contents"][0]["segments"], 10) << "nine contexts and an instruction";
   const Ran shown = run_sheaf(scratch_, "store ls " + store);
   EXPECT_NE(shown.out.find("model (CPU, "), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find(" kB, last used"), std::string::npos) << shown.out;
+  for (const std::string command : {"plan", "estimate"})
+    EXPECT_NE(run_sheaf(scratch_, command + " " + scratch_.file("job.yaml")).out.find("look"),
+              std::string::npos)
+        << command << " says that the store is not looked into";
+  const std::string staged = store + "/00/x.kv.1.1.part";
+  fs::create_directories(store + "/00");
+  std::ofstream(staged) << "half";
+  EXPECT_NE(
+      run_sheaf(scratch_, "store prune " + store + " --gb 1").err.find("left in place: 1 unfinished file"),
+      std::string::npos);
   EXPECT_NE(run_sheaf(scratch_, "store prune " + store).err.find("--gb"), std::string::npos);
   EXPECT_EQ(run_sheaf(scratch_, "store prune " + store + " --gb 0").exit_code, 0);
   EXPECT_EQ(json::parse(run_sheaf(scratch_, "store ls --json " + store).out)["segments"], 0);
@@ -178,6 +236,10 @@ TEST_F(KvStored, MistakesAreRefused) {
   refused("kv_store: out", "run", "is inside output.path");
   refused("kv_store: ./out/kv", "prefill", "is inside output.path");
   refused("kv_store: {path: s, size: 3}", "run", "size");
+  refused("kv_store: {path: s, bits: 12}", "run", "engine.kv_store.bits must be 8, or 16");
+  refused("kv_store: {path: s, bits: 4}", "run", "engine.kv_store.bits");
+  refused("kv_dtype: fp8, kv_store: {path: s, bits: 8}", "run", "have 8 bits already");
+  refused("reproducible: true, kv_store: {path: s, bits: 8}", "run", "engine.reproducible");
   refused("kv_store: 's3://bucket/kv'", "run", "must be a folder of this machine");
   refused("kv_store: {path: 'file:///kv'}", "run", "must be a folder of this machine");
   refused("kernels: reference, kv_store: s", "run", "engine.kernels: reference");

@@ -31,13 +31,13 @@ class Delayed : public Backend {
   }
   int64_t kv_bytes_per_token() const override { return inner_.kv_bytes_per_token(); }
   std::string kv_kind() const override { return inner_.kv_kind(); }
-  int64_t kv_slot_bytes() const override { return inner_.kv_slot_bytes(); }
-  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to) override {
+  int64_t kv_slot_bytes(KvForm form) const override { return inner_.kv_slot_bytes(form); }
+  void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
     for (const int32_t slot : slots) EXPECT_TRUE(written_[static_cast<size_t>(slot)]);
     if (last_.valid()) last_.wait();  // one thread at a time inside
-    inner_.read_kv(slots, to);
+    inner_.read_kv(slots, to, form);
   }
-  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from) override {
+  void write_kv(std::span<const int32_t> slots, std::span<const std::byte> from, KvForm form) override {
     for (const int32_t slot : slots) {
       written_[static_cast<size_t>(slot)] = true;
       for (const Step& step : steps_)
@@ -45,7 +45,7 @@ class Delayed : public Backend {
             << "slot " << slot << " is filled from the store while a step in flight reads it";
     }
     if (last_.valid()) last_.wait();
-    inner_.write_kv(slots, from);
+    inner_.write_kv(slots, from, form);
   }
   int32_t preferred_tokens() const override { return inner_.preferred_tokens(); }
   int32_t steps_at_once() const override { return at_once_; }

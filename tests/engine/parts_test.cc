@@ -76,6 +76,19 @@ TEST(Residents, SharedSegmentsAreOneAndStayUntilTheirPagesAreNeeded) {
                 pool.pages_for(static_cast<int64_t>(stacks[0].segments[1].tokens.size())));
 }
 
+TEST(Residents, PagesThatWereUsedBeforeLieInARow) {
+  PagePool pool(16, 4);
+  Residents residents(pool, false);
+  Stack stack;
+  stack.add({Role::document, Tokens(40, 1), 0, {}, false});
+  pass_through(residents, stack);
+  const auto again = residents.admit(stack);
+  residents.grow(again[0], 40);
+  ASSERT_EQ(again[0]->pages.size(), 10u);
+  for (size_t i = 1; i < again[0]->pages.size(); ++i)
+    EXPECT_EQ(again[0]->pages[i], again[0]->pages[i - 1] + 1);
+}
+
 TEST(Residents, EveryPageComesBack) {
   PagePool pool(40, 4);
   Residents residents(pool, false);

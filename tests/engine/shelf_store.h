@@ -15,6 +15,9 @@ class ShelfStore final : public KvStore {
  public:
   enum class Mood { ready, slow, broken, cut };
 
+  explicit ShelfStore(KvForm form = KvForm::computed) : form_(form) {}
+
+  KvForm form() const override { return form_; }
   KvKey key(const Segment& segment, std::span<const KvKey> seen, int32_t page_size) const override {
     std::string text = fmt::format("{} {} {}", page_size, segment.first_position, seen.size());
     for (const TokenId token : segment.tokens) text += fmt::format(" {}", token);
@@ -60,6 +63,7 @@ class ShelfStore final : public KvStore {
     mutable bool waited_ = false;
     mutable int asked_ = 0;
   };
+  KvForm form_;
   mutable std::map<std::string, size_t> names_;
   std::map<KvKey, KvBytes> shelf_;
 };

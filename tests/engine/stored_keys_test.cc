@@ -90,6 +90,36 @@ TEST(StoredKeys, AnswersAreTheSameAndNothingIsComputedTwice) {
   EXPECT_GT(read, 1000);
 }
 
+TEST(StoredKeys, RoundedOnesDecideAnswersAlone) {
+  int64_t read = 0;
+  for (uint32_t seed = 0; seed < 6; ++seed) {
+    const Model model = test::make_random_model({}, seed);
+    const CpuPrecision precision = seed % 2 == 0 ? CpuPrecision::f32 : CpuPrecision::int16;
+    for (int kind = 0; kind < test::kKinds; ++kind) {
+      const auto stacks = random_stacks(seed, kind);
+      EngineOptions options{.tokens_per_step = 40, .pages = 2000, .seed = seed};
+      const auto plain = make_quick_backend(model, 1, precision),
+                 first = make_quick_backend(model, 1, precision);
+      const Answers expected = decode(*plain, stacks, options);
+      ShelfStore store(KvForm::rounded);
+      options.store = &store;
+      const std::string what = fmt::format("seed {}, kind {}", seed, kind);
+      expect_same(expected, decode(*first, stacks, options),
+                  what + ": whoever computes keys uses them as they are");
+      EngineStats stats;
+      const auto second = make_quick_backend(model, 1, precision),
+                 third = make_quick_backend(model, 1, precision);
+      const Answers rounded = decode(*second, stacks, options, &stats);
+      EXPECT_EQ(stats.read_tokens, store.tokens_kept) << what;
+      read += stats.read_tokens;
+      store.mood = ShelfStore::Mood::slow;
+      options.tokens_per_step = 11;
+      expect_same(rounded, decode(*third, stacks, options), what + ", another step");
+    }
+  }
+  EXPECT_GT(read, 1000);
+}
+
 TEST(StoredKeys, WithStepsSideBySideInATightPool) {
   for (uint32_t seed = 0; seed < 6; ++seed) {
     const Model model = test::make_random_model({}, seed);

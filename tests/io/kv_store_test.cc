@@ -54,9 +54,23 @@ class KvStoreTest : public testing::Test {
     EXPECT_TRUE(std::ranges::equal(got, expected.span()));
     return true;
   }
+  /// As open(), with the memory it takes in `live` and the most of it in `peak`.
+  std::unique_ptr<DiskKvStore> open_counted(const KvStoreOptions& options) {
+    return std::make_unique<DiskKvStore>(
+        KvFolder::open(path()), "model", "name of the model", "CPU, fp32", options, [this](int64_t bytes) {
+          const int64_t now = live_ += bytes;
+          for (int64_t before = peak_; before < now && !peak_.compare_exchange_weak(before, now);) continue;
+          return std::shared_ptr<std::byte>(new std::byte[static_cast<size_t>(bytes)],
+                                            [this, bytes](const std::byte* block) {
+                                              delete[] block;
+                                              live_ -= bytes;
+                                            });
+        });
+  }
   std::string file_of(TokenId number) { return KvFolder::open(path()).file(key_of(*open(), number)); }
 
   TempFolder temp_;
+  std::atomic<int64_t> live_ = 0, peak_ = 0;
 };
 
 TEST_F(KvStoreTest, OutlivesTheProcessThatFilledIt) {
@@ -232,6 +246,56 @@ TEST_F(KvStoreTest, MemoryIsBounded) {
   for (const auto& fetch : held) EXPECT_EQ(fetch->bytes().size(), 1000u);
 }
 
+TEST_F(KvStoreTest, OnlyWhatAnEngineWaitsForExceedsTheMemory) {
+  const KvStoreOptions options{.bytes = 1 << 30, .memory_bytes = 8000, .threads = 3};
+  {
+    const auto store = open_counted(options);
+    for (TokenId number = 0; number < 200; ++number)
+      if (const KvKey key = key_of(*store, number); store->wants(key, 1000, 3))
+        store->keep(key, Role::document, 3, store->room(1000));
+    store->flush();
+    EXPECT_LE(peak_, 8000) << "what waits to be written counts";
+  }
+  EXPECT_EQ(live_, 0);
+  for (TokenId number = 0; number < 30; ++number)
+    if (const auto store = open(); store->wants(key_of(*store, number), 1000, 3)) keep(*store, number);
+  const auto store = open_counted(options);
+  peak_ = 0;
+  for (TokenId number = 0; number < 30; ++number) {
+    store->expect(key_of(*store, number), 1000, 0);
+    store->fetch(key_of(*store, number), 1000, 3, 0)->wait();
+  }
+  EXPECT_LE(peak_, 8000);
+  std::vector<std::shared_ptr<const KvFetch>> waiting;
+  for (TokenId number = 0; number < 12; ++number)
+    waiting.push_back(store->fetch(key_of(*store, number), 1000, 3, 0));
+  for (const auto& fetch : waiting) fetch->wait();
+  EXPECT_LE(peak_, 12000);
+  waiting.clear();
+  store->fetch(key_of(*store, 20), 1000, 3, 0)->wait();
+  EXPECT_LE(live_, 8000);
+}
+
+TEST_F(KvStoreTest, WhatMayBeBeingWrittenStays) {
+  keep(*open(), 1);
+  const std::string staged = path() + "/00/x.kv.1.1.part";
+  fs::create_directories(path() + "/00");
+  std::ofstream(staged) << "half";
+  const KvFolder folder = KvFolder::existing(path());
+  EXPECT_EQ(folder.bytes(), 5096 + 4);
+  KvFolder::Pruned pruned = folder.prune(5096 + 4);
+  EXPECT_EQ(pruned.files, 0);
+  pruned = folder.prune(5096);
+  EXPECT_EQ(pruned.files, 1) << "a file that is being written takes room too";
+  EXPECT_EQ(pruned.staged_files, 1);
+  EXPECT_EQ(pruned.staged_bytes, 4);
+  EXPECT_TRUE(fs::exists(staged));
+  fs::last_write_time(staged, fs::file_time_type::clock::now() - std::chrono::minutes(61));
+  pruned = folder.prune(0);
+  EXPECT_EQ(pruned.staged_files, 0);
+  EXPECT_FALSE(fs::exists(staged));
+}
+
 TEST_F(KvStoreTest, WhatIsExpectedIsReadAhead) {
   for (TokenId number = 0; number < 20; ++number) keep(*open(), number);
   const auto store = open({.memory_bytes = 10000});
@@ -297,11 +361,23 @@ TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
   EXPECT_EQ(listing.contents[1].segments, 2);
   EXPECT_EQ(listing.contents[1].tokens, 6);
   EXPECT_EQ(listing.contents[1].model, "name of the model");
+  EXPECT_EQ(listing.contents[1].title, "name of the model (CPU, fp32)");
+  EXPECT_EQ(listing.total.segments, 3);
+  EXPECT_EQ(listing.total.tokens, 9);
+  EXPECT_EQ(listing.total.bytes, folder.bytes());
   EXPECT_TRUE(listing.troubles.empty());
+  // The same model after a change of its file.
+  keep(*open({}, "model, changed"), 1);
+  listing = list_contents(folder, false);
+  ASSERT_EQ(listing.contents.size(), 3u);
+  std::set<std::string> titles;
+  for (const KvContents& each : listing.contents) titles.insert(each.title);
+  EXPECT_EQ(titles.size(), 3u);
+  EXPECT_TRUE(listing.contents[0].title.starts_with("name of the model (CPU, fp32), state "));
   std::ofstream(file_of(1), std::ios::binary | std::ios::app) << "more";
   listing = list_contents(folder, false);
   ASSERT_EQ(listing.troubles.size(), 1u);
-  EXPECT_EQ(folder.prune(0).files, 3);
+  EXPECT_EQ(folder.prune(0).files, 4);
   EXPECT_EQ(folder.bytes(), 0);
 }
 
