@@ -1,10 +1,12 @@
 // Each op of the quick CPU backend alone, at the sizes of the default model, against the limit that binds it:
 //   ninja -C build/release bench_cpu_ops && build/release/bench/bench_cpu_ops [threads] [f32|int16|int8]
+//   [part of an op's name, such as "attention"]
 // Ops on the values of a row are compared with copying such rows, 128 of which lie in the second cache;
 // attention with the multiply in the first cache; picks with reading memory. Products: bench_cpu_gemm.
 #include <cstdlib>
 #include <fmt/format.h>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "bench/cpu_limits.h"
@@ -33,7 +35,8 @@ ModelConfig default_model() {
 
 class Ops {
  public:
-  Ops(int threads, CpuPrecision precision) : pool_(threads), products_(precision, kernels_, pool_) {}
+  Ops(int threads, CpuPrecision precision, std::string_view wanted)
+      : pool_(threads), products_(precision, kernels_, pool_), wanted_(wanted) {}
 
   void measure() {
     fmt::print("{} thread(s), {}\n", pool_.size(), products_.describe());
@@ -69,6 +72,7 @@ class Ops {
   /// Body(x, y, row) for 128 rows of `values` values; `repeats`: how often it must run for all of them.
   template <class Body>
   double per_row(const char* what, int64_t values, Body&& body, int64_t repeats = 1) {
+    if (!wants(what)) return 0;
     FloatBuffer x(kRows * values, "rows"), y(kRows * values, "rows");
     std::fill_n(x.data(), kRows * values, 0.5f);
     const double seconds = best_seconds([&] {
@@ -83,6 +87,8 @@ class Ops {
     print(what, seconds, rate, copy_rate_ > 0 ? rate / copy_rate_ : 1);
     return rate;
   }
+
+  bool wants(std::string_view what) const { return what.find(wanted_) != std::string_view::npos; }
 
   static void print(std::string_view what, double seconds, double rate, double share) {
     fmt::print("{:<34} {:>10.0f} {:>10.1f} {:>9.2f}\n", what, seconds * 1e9, rate, share);
@@ -104,6 +110,8 @@ class Ops {
 
   /// 128 rows behind each other that all see `shared` keys before them.
   void attention(int32_t shared) {
+    const std::string name = fmt::format("attention at {} keys, GFLOP", shared);
+    if (!wants(name)) return;
     const ModelConfig config = default_model();
     StepBatch batch;
     const auto rows = static_cast<int32_t>(kRows);
@@ -135,11 +143,12 @@ class Ops {
     const double rate = 4 * 64 * 9 * pairs / seconds / 1e9;
     const double limit = products_.whole_numbers() ? peak_gops(best_paged_int_kernels(), 2, pool_)
                                                    : peak_gflops(kernels_, pool_);
-    print(fmt::format("attention at {} keys, GFLOP", shared), seconds / static_cast<double>(kRows), rate,
-          rate / limit);
+    print(name, seconds / static_cast<double>(kRows), rate, rate / limit);
   }
 
   void picks() {
+    const std::string name = fmt::format("pick among {}", default_model().vocab);
+    if (!wants(name)) return;
     const auto vocab = static_cast<int64_t>(default_model().vocab);
     FloatBuffer logits(64 * vocab, "logits");
     for (int64_t i = 0; i < 64 * vocab; ++i) logits.data()[i] = static_cast<float>(i * 7919 % 1000) * 0.01f;
@@ -150,12 +159,13 @@ class Ops {
                            }) /
                            64;
     const double rate = static_cast<double>(vocab) / seconds / 1e9;
-    print("pick among 49152", seconds, rate, 4 * rate / read_gbytes(kernels_, pool_));
+    print(name, seconds, rate, 4 * rate / read_gbytes(kernels_, pool_));
   }
 
   ThreadPool pool_;
   const Kernels& kernels_ = best_kernels();
   Products products_;
+  std::string_view wanted_;
   double copy_rate_ = 0;
 };
 
@@ -163,5 +173,7 @@ class Ops {
 }  // namespace sheaf
 
 int main(int argc, char** argv) {
-  sheaf::Ops(argc > 1 ? std::atoi(argv[1]) : 2, sheaf::precision_of(argc > 2 ? argv[2] : "f32")).measure();
+  sheaf::Ops(argc > 1 ? std::atoi(argv[1]) : 2, sheaf::precision_of(argc > 2 ? argv[2] : "f32"),
+             argc > 3 ? argv[3] : "")
+      .measure();
 }

@@ -8,9 +8,11 @@
 namespace sheaf {
 namespace {
 
-// Scores of a block that stay in the second cache, and rows beyond which sharing a span's reads gains nothing
-// more.
-constexpr int64_t kScoresPerBlock = 128 * 1024;
+// Scores of a block that stay in the second cache. Blocks of fewer heads than kernels fetch keys ahead for
+// may have more: reading the scores again costs less than waiting for the keys.
+constexpr int64_t kScoresPerBlock = 128 * 1024, kMostScoresPerBlock = 8 * kScoresPerBlock;
+constexpr int64_t kFewHeads = 24;
+// Rows beyond which sharing a span's reads gains nothing more.
 constexpr int32_t kMostRowsPerBlock = 64;
 
 struct RowLook {
@@ -130,7 +132,9 @@ AttentionPlan plan_attention(const StepBatch& batch, const KvPlaces& pool, int32
     while (first + block.rows < rows && block.rows < most_rows) {
       const int32_t row = plan.rows[static_cast<size_t>(first + block.rows)];
       const int32_t most_keys = std::max(block.most_keys, plan.keys[static_cast<size_t>(row)]);
-      if (block.rows > 0 && int64_t{most_keys} * group * (block.rows + 1) > kScoresPerBlock) break;
+      const int64_t heads = int64_t{group} * (block.rows + 1);
+      const int64_t most_scores = heads <= kFewHeads ? kMostScoresPerBlock : kScoresPerBlock;
+      if (block.rows > 0 && most_keys * heads > most_scores) break;
       block.most_keys = most_keys;
       for (const RowLook& look : by_row.of(row))
         block_looks.push_back({look.tile, {block.rows, look.visible, look.offset}});

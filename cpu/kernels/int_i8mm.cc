@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "cpu/kernels/int_i8mm_loop.h"
 #include "cpu/kernels/int_neon.h"
 
 /// SMMLA: two rows × two columns over eight inputs, 64 operations, four a cycle on a Neoverse-V1.
@@ -52,20 +53,36 @@ struct Sums {
   }
 
   /// Hands the sums of the first `rows` rows to Out.
-  [[gnu::always_inline]] void put_rows(const Scaled& out, int64_t rows, int64_t column) const {
+  [[gnu::always_inline]] void put_rows(const Scaled& out, int64_t rows, int64_t column,
+                                       int64_t chunks) const {
     float32x4_t floats[Pairs * Columns];
-    unroll<Pairs * Columns>([&](auto i) __attribute__((always_inline)) {
-      floats[i] = to_floats<Planes>(high[i], low[Planes == 2 ? i : 0]);
+    const bool in_32_bits = Planes == 2 && chunks * kChunk <= kInputsIn32Bits;
+    if (in_32_bits)
+      unroll<Pairs * Columns>([&](auto i) __attribute__((always_inline)) {
+        floats[i] = to_floats_in_32_bits(high[i], low[Planes == 2 ? i : 0]);
+      });
+    else
+      unroll<Pairs * Columns>([&](auto i) __attribute__((always_inline)) {
+        floats[i] = to_floats<Planes>(high[i], low[Planes == 2 ? i : 0]);
+      });
+    float32x4_t scales[Columns / 2];
+    unroll<Columns / 2>([&](auto q) __attribute__((always_inline)) {
+      scales[q] = vld1q_f32(out.column_scales + column + 4 * q);
     });
-    each_quad(
-        rows, [&](auto r, auto q, auto first) __attribute__((always_inline)) {
-          const float64x2_t left = vreinterpretq_f64_f32(floats[first]),
-                            right = vreinterpretq_f64_f32(floats[first + 1]);
-          put<Planes>(out, r, column + 4 * q,
-                      vreinterpretq_f32_f64(r % 2 == 0 ? vtrn1q_f64(left, right) : vtrn2q_f64(left, right)));
-        });
+    unroll<2 * Pairs>([&](auto r) __attribute__((always_inline)) {
+      if (r >= rows) return;
+      const ScaledRow<Planes> row(out, r);
+      unroll<Columns / 2>([&](auto q) __attribute__((always_inline)) {
+        constexpr int kFirst = r / 2 * Columns + 2 * q;
+        const float64x2_t left = vreinterpretq_f64_f32(floats[kFirst]),
+                          right = vreinterpretq_f64_f32(floats[kFirst + 1]);
+        row.put(column + 4 * q, scales[q],
+                vreinterpretq_f32_f64(r % 2 == 0 ? vtrn1q_f64(left, right) : vtrn2q_f64(left, right)));
+      });
+    });
   }
-  [[gnu::always_inline]] void put_rows(const Added& out, int64_t rows, int64_t column) const {
+  [[gnu::always_inline]] void put_rows(const Added& out, int64_t rows, int64_t column,
+                                       int64_t /*chunks*/) const {
     each_quad(
         rows, [&](auto r, auto q, auto first) __attribute__((always_inline)) {
           const auto row = [&](const int32x4_t* sums) __attribute__((always_inline)) {
@@ -100,8 +117,18 @@ struct I8mmTiles {
   [[gnu::always_inline]] static void tile(const int8_t* a, int64_t pair_bytes, int64_t rows, const int8_t* b,
                                           int64_t chunk_stride, int64_t chunks, int64_t column, Ahead ahead,
                                           const Out& out) {
-    constexpr int kQuads = kColumns[Planes] / 4;
+    constexpr int kQuads = kColumns[Planes] / 4, kSums = Pairs * 2 * kQuads;
     Sums<Planes, Pairs, 2 * kQuads> sums;
+    if constexpr (Pairs == 3) {
+      int32x4_t all[24];
+      multiply_three_pairs<Planes>({a, b, ahead.from, pair_bytes, chunk_stride, chunks, ahead.step}, all);
+      unroll<kSums>([&](auto i) __attribute__((always_inline)) {
+        sums.high[i] = all[i];
+        if constexpr (Planes == 2) sums.low[i] = all[kSums + i];
+      });
+      sums.put_rows(out, rows, column, chunks);
+      return;
+    }
     sums.clear();
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       if (ahead.step != 0) __builtin_prefetch(ahead.from);
@@ -111,7 +138,7 @@ struct I8mmTiles {
       a += 32 * Planes;
       b += chunk_stride;
     }
-    sums.put_rows(out, rows, column);
+    sums.put_rows(out, rows, column, chunks);
   }
 };
 

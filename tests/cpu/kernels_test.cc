@@ -131,7 +131,8 @@ TEST(Kernels, WholeWeightsAreAccurate) {
       double expected_sum = 0, top = 0;
       for (size_t i = 0; i < scores.size(); ++i) {
         const float scale = 0.5f + static_cast<float>(i % 7);
-        logs[i] = std::log(scale);
+        room[i] *= 1.44269504f;
+        logs[i] = std::log2(scale);
         inverses[i] = 1 / scale;
         const double weight = std::exp(static_cast<double>(scores[i]));
         expected_sum += weight;
