@@ -57,7 +57,7 @@ TEST(StoredKeys, RoundedOnesAreWithinHalfAScale) {
   std::normal_distribution<float> normal;
   std::vector<cuda::f16> x(numbers), y(numbers);
   for (size_t i = 0; i < numbers; ++i)
-    x[i] = __float2half(normal(random) * std::exp2(static_cast<float>(i / dim % 20) - 8) *
+    x[i] = __float2half(normal(random) * std::exp2(static_cast<float>(i / dim % 20) - 12) *
                         (i % 199 == 0 ? 30.0f : 1.0f));
   std::fill_n(x.begin(), dim, __float2half(0));
   x[dim + 3] = __float2half(NAN);
