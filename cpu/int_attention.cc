@@ -20,11 +20,9 @@ constexpr int kPlanes = IntKvPool::kPlanes;
 constexpr int64_t kChunk = IntKvPool::kChunk;
 // Keys whose products fit 32 bits: 2 · 127 · 128 a key.
 constexpr int64_t kMostKeysIn32Bits = 65536;
-// Scores and the logarithms of scales become exponents of 2.
-constexpr float kLog2E = 1.44269504f;
 
 struct Scratch {
-  FloatBuffer scores;                             ///< [rows × group][keys rounded up + 16], times log₂ e
+  FloatBuffer scores;                             ///< [rows × group][keys rounded up + 16]
   LargeBuffer<int8_t> weights;                    ///< [rows × group][planes][the same]
   std::vector<float> log_scales, inverse_scales;  ///< of all values that a row sees, in its order
   LargeBuffer<int8_t> queries;                    ///< [rows × group][chunks][planes][16]
@@ -77,8 +75,8 @@ struct BlockRun : BlockView {
       for (int64_t g = 0; g < group; ++g) {
         const int64_t i = row * group + g;
         scratch.query_scales[static_cast<size_t>(i)] =
-            kLog2E * quantize(queries + row_of(row) * query_stride + (head * group + g) * head_dim, head_dim,
-                              kPlanes, kernels.rows.alone(), 0, scratch.queries.data() + i * query_bytes());
+            quantize(queries + row_of(row) * query_stride + (head * group + g) * head_dim, head_dim, kPlanes,
+                     kernels.rows.alone(), 0, scratch.queries.data() + i * query_bytes());
       }
   }
 
@@ -157,9 +155,7 @@ struct BlockRun : BlockView {
         const int32_t keys = std::min(run.keys, seen.visible - run.first_key) - first;
         if (keys <= 0) continue;
         const auto to = static_cast<size_t>(seen.offset + run.first_key + first);
-        const float* logs = pool.log_scales(layer, head, run.place) + first;
-        std::transform(logs, logs + keys, scratch.log_scales.data() + to,
-                       [](float log) { return log * kLog2E; });
+        std::copy_n(pool.log_scales(layer, head, run.place) + first, keys, scratch.log_scales.data() + to);
         std::copy_n(pool.inverse_scales(layer, head, run.place) + first, keys,
                     scratch.inverse_scales.data() + to);
       }

@@ -1,8 +1,5 @@
 #pragma once
 #include <cstdint>
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 /// From floats to bytes of whole numbers.
 namespace sheaf {
@@ -31,13 +28,7 @@ using Bytes __attribute__((vector_size(16))) = int8_t;
 
 /// The bytes above them, after rounding to the nearest; numbers of up to ±32,639.
 [[gnu::always_inline]] inline Bytes high_bytes(Ints a, Ints b, Ints c, Ints d) {
-#if defined(__aarch64__)
-  const auto left = reinterpret_cast<int16x8_t>(low_halves(a, b)),
-             right = reinterpret_cast<int16x8_t>(low_halves(c, d));
-  return reinterpret_cast<Bytes>(vrshrn_high_n_s16(vrshrn_n_s16(left, 8), right, 8));
-#else
   return low_halves((low_halves(a, b) + 128) >> 8, (low_halves(c, d) + 128) >> 8);
-#endif
 }
 
 /// values · by, rounded to the nearest whole number: adding 1.5 · 2²³ leaves it in the low 22 bits.

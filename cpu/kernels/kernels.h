@@ -19,12 +19,12 @@ struct Kernels {
   /// kPanel.
   float (*softmax)(float* scores, int64_t n);
 
-  /// The weights 2^(exponent + log_scale), scaled so that the largest is kMostWeight, as whole numbers of two
+  /// The weights e^(score + log_scale), scaled so that the largest is kMostWeight, as whole numbers of two
   /// planes, their bytes flipped. Returns the sum of weight · inverse_scale, of the largest as 1. Everything
-  /// has room for n rounded up to kPanel, where the scales are 0.
+  /// has room for n rounded up to kPanel, where the scales are 0; the scores are lost.
   static constexpr float kMostWeight = 127.0f * 256;
-  float (*weigh)(float* exponents, const float* log_scales, const float* inverse_scales, int64_t n,
-                 uint8_t flip, int8_t* high, int8_t* low);
+  float (*weigh)(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
+                 int8_t* high, int8_t* low);
 
   /// out = x / sqrt(mean(x²) + eps) * weight; out may be x.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float eps, float* out);

@@ -6,23 +6,26 @@
 #include "cpu/kernels/vector.h"
 
 /// The softmax of a row as whole numbers of two planes. Two passes over a row that lies in the second cache:
-/// the highest, and 2^x with the sum and rounding; about 21 vector operations a vector, against 6 · head_dim
-/// for its score and its value. (Sums kept from the first pass would save one and cost a store.) As in
-/// softmax(), score j always adds to lane j % 16.
+/// the highest, and 2^x with the sum and rounding; about 22 vector operations a vector, against 6 · head_dim
+/// for its score and its value. As in softmax(), score j always adds to lane j % 16.
 namespace sheaf {
 namespace {
 
-/// The highest of exponent + log_scale. Exponents up to the end of the panel become minus infinity.
-float highest_sum(float* exponents, const float* log_scales, int64_t n) {
+/// Replaces scores by the exponents of 2 that make their weights, and returns the highest. Those up to the
+/// end of the panel become minus infinity.
+float to_exponents(float* scores, const float* log_scales, int64_t n) {
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  const Vec log2_e = broadcast(1.44269504f);
   const int64_t padded = round_up_to_panel(n);
-  for (int64_t i = n; i < padded; ++i) exponents[i] = kLowest;
+  for (int64_t i = n; i < padded; ++i) scores[i] = kLowest;
   Vec high[kPerPanel];
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { high[v] = broadcast(kLowest); });
   for (int64_t i = 0; i < padded; i += kPanel)
     unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
       const int64_t at = i + kLanes * v;
-      high[v] = at_least(high[v], load(exponents + at) + load(log_scales + at));
+      const Vec exponent = (load(scores + at) + load(log_scales + at)) * log2_e;
+      store(scores + at, exponent);
+      high[v] = at_least(high[v], exponent);
     });
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { high[0] = at_least(high[0], high[v]); });
   float lanes[kLanes];
@@ -43,11 +46,11 @@ float highest_sum(float* exponents, const float* log_scales, int64_t n) {
   std::memcpy(low, &lower, sizeof lower);
 }
 
-float weigh(float* exponents, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
+float weigh(float* scores, const float* log_scales, const float* inverse_scales, int64_t n, uint8_t flip,
             int8_t* high, int8_t* low) {
   if (n == 0) return 0;
   constexpr float kMostExponent = 14.9886847f;  // 2^ this is kMostWeight
-  const Vec shift = broadcast(highest_sum(exponents, log_scales, n) - kMostExponent);
+  const Vec shift = broadcast(to_exponents(scores, log_scales, n) - kMostExponent);
   const Vec least = broadcast(-100.0f);      // next to nothing
   const Vec whole = broadcast(12582912.0f);  // as in exp2()
   Vec sums[kPerPanel];
@@ -56,8 +59,7 @@ float weigh(float* exponents, const float* log_scales, const float* inverse_scal
     Vec numbers[kPerPanel];  // in the low bits, as bytes.h has them
     unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) {
       const int64_t at = i + kLanes * v;
-      const Vec exponent = load(exponents + at) + load(log_scales + at) - shift;
-      const Vec weight = exp2<4>(at_least(least, exponent));
+      const Vec weight = exp2<4>(at_least(least, load(scores + at) - shift));
       sums[v] = fma(weight, load(inverse_scales + at), sums[v]);
       numbers[v] = weight + whole;
     });

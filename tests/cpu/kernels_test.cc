@@ -131,8 +131,7 @@ TEST(Kernels, WholeWeightsAreAccurate) {
       double expected_sum = 0, top = 0;
       for (size_t i = 0; i < scores.size(); ++i) {
         const float scale = 0.5f + static_cast<float>(i % 7);
-        room[i] *= 1.44269504f;
-        logs[i] = std::log2(scale);
+        logs[i] = std::log(scale);
         inverses[i] = 1 / scale;
         const double weight = std::exp(static_cast<double>(scores[i]));
         expected_sum += weight;
