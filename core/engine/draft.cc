@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "core/engine/make_pool.h"
 #include "core/model/work.h"
 
 namespace sheaf {
 namespace {
 
 constexpr size_t kFewTokens = 16;  // of an answer that a step with picks may compute
-
-int32_t make_draft_pool(Backend& backend, const DraftOptions& options) {
-  backend.allocate_kv(options.pages, options.page_size);
-  return options.pages;
-}
 
 /// The segments that the answer of a slot sees, directly or not, and its own.
 std::vector<bool> seen_by(const Stack& stack, const Slot& slot) {
@@ -42,7 +37,7 @@ Draft::Prompt::~Prompt() {
 Draft::Draft(Backend& backend, const DraftOptions& options)
     : backend_(backend),
       options_(options),
-      pool_(make_draft_pool(backend, options), options.page_size),
+      pool_(make_pool(backend, options.pages, options.page_size), options.page_size),
       residents_(pool_, false),
       builder_(options.page_size) {}
 
@@ -64,17 +59,11 @@ void Draft::begin_step() {
 
 void Draft::run_step() {
   builder_.close();
-  picked_.resize(batch_.picks.size());
-  tokens_ += batch_.rows();
   if (batch_.rows() == 0) return;
-  try {
-    backend_.step(batch_, picked_);
-  } catch (const OutOfMemory& error) {
-    fail(
-        "out of memory: a step of {} tokens of the draft does not fit: {}; leave method.speculate out, or "
-        "lower engine.kv_memory_gb",
-        batch_.rows(), error.what());
-  }
+  const size_t first = picked_.size();
+  picked_.resize(first + batch_.picks.size());
+  tokens_ += batch_.rows();
+  backend_.step(batch_, std::span(picked_).subspan(first));
 }
 
 /// The tokens of a segment that are missing, in as many steps as they take.
@@ -93,17 +82,21 @@ void Draft::add_segment(Prompt& prompt, SegmentId id) {
   }
 }
 
+/// How many tokens of the answer are in the pool as they are now.
+size_t Draft::held(const Line& line) {
+  const Tokens& fed = line.prompt->fed_[static_cast<size_t>(line.slot)];
+  return static_cast<size_t>(std::ranges::mismatch(fed, line.tokens).in1 - fed.begin());
+}
+
 /// The first `end` tokens of an answer, as far as they are missing; the last of them in any case.
 void Draft::add_answer(const Line& line, size_t end) {
   Prompt& prompt = *line.prompt;
   const Slot& slot = prompt.stack_.slots[static_cast<size_t>(line.slot)];
   const Segment& segment = prompt.stack_.segments[static_cast<size_t>(slot.answer)];
   Resident* own = prompt.residents_[static_cast<size_t>(slot.answer)];
-  Tokens& fed = prompt.fed_[static_cast<size_t>(line.slot)];
   const auto wanted = std::span(line.tokens).first(end);
-  const auto same = std::ranges::mismatch(fed, wanted).in1 - fed.begin();
-  const size_t first = std::min(static_cast<size_t>(same), end - 1);
-  fed.assign(wanted.begin(), wanted.end());
+  const size_t first = std::min(held(line), end - 1);
+  prompt.fed_[static_cast<size_t>(line.slot)].assign(wanted.begin(), wanted.end());
   residents_.grow(own, static_cast<int32_t>(segment.tokens.size() + end));
   builder_.add(segment, own, prompt.residents_, static_cast<int32_t>(segment.tokens.size() + first),
                wanted.subspan(first));
@@ -121,7 +114,7 @@ void Draft::catch_up(std::span<const Line* const> lines) {
       prompt.ready_[slot] = true;
     }
     // What was decoded while nothing was asked of the draft.
-    for (size_t known = prompt.fed_[slot].size(); line->tokens.size() > known + kFewTokens;) {
+    for (size_t known = held(*line); line->tokens.size() > known + kFewTokens;) {
       known = std::min(line->tokens.size() - 1, known + static_cast<size_t>(room()));
       add_answer(*line, known);
       if (room() > 0) continue;
@@ -133,10 +126,14 @@ void Draft::catch_up(std::span<const Line* const> lines) {
 }
 
 std::span<const Picked> Draft::next(std::span<const Line* const> lines) {
+  picked_.clear();
   begin_step();
   for (const Line* line : lines) {
     add_answer(*line, line->tokens.size());
     batch_.picks.push_back({.row = batch_.rows() - 1});
+    if (room() > 0) continue;
+    run_step();
+    begin_step();
   }
   run_step();
   return picked_;

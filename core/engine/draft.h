@@ -12,6 +12,9 @@
 
 namespace sheaf {
 
+constexpr int64_t kDraftShare = 8;    ///< of a pool: what a draft's may take beside it
+constexpr int32_t kDraftStep = 2048;  ///< most tokens of a prompt that a draft computes at once
+
 struct DraftOptions {
   int32_t tokens_per_step = 128;
   int32_t pages = 1024;  ///< of its key/value pool
@@ -49,7 +52,9 @@ class Draft {
     Tokens tokens;  ///< of the answer, with those proposed so far
   };
 
-  /// Nothing where the pool has no room for the stack now, or the model too few positions.
+  // A step that does not fit memory throws OutOfMemory; then nothing more may be asked.
+
+  /// Nothing where the pool has no room for the stack, or the model too few positions.
   std::unique_ptr<Prompt> follow(const Stack& stack);
   /// Computes what the lines see, and all of their tokens but the last few.
   void catch_up(std::span<const Line* const> lines);
@@ -66,6 +71,7 @@ class Draft {
   void begin_step();
   void run_step();
   void add_segment(Prompt& prompt, SegmentId id);
+  static size_t held(const Line& line);
   void add_answer(const Line& line, size_t end);
 
   Backend& backend_;

@@ -5,13 +5,13 @@
 namespace sheaf {
 namespace {
 
-constexpr double kRecent = 0.02;     // the weight of the last token
-constexpr double kLastAnswer = 0.2;  // and of the last answer
-constexpr int32_t kSteps = 8;        // that are judged together
-constexpr double kLeastGain = 1.1;
-constexpr int32_t kFirstPause = 64, kLongestPause = 4096;  // steps
-constexpr int64_t kShort = 8;                              // tokens of an answer that may be over any moment
-constexpr int64_t kManyTokens = 32;                        // that a time is taken from
+constexpr double kRecent = 0.02;         // the weight of the last token
+constexpr double kLastAnswer = 0.2;      // and of the last answer
+constexpr int32_t kSteps = 8;            // that are judged together
+constexpr double kLeastReturn = 1.1;     // on what is spent
+constexpr int32_t kLongestPause = 4096;  // steps
+constexpr int64_t kShort = 8;            // tokens of an answer that may be over any moment
+constexpr int64_t kManyTokens = 32;      // that a time is taken from
 
 }  // namespace
 
@@ -33,7 +33,7 @@ double DraftPay::tokens_left(int64_t decoded, int64_t most) const {
 
 bool DraftPay::worth_following(double plain, double share, int64_t missing, double compute) const {
   const double cost = prompt_seconds_ > 0 ? prompt_seconds_ * static_cast<double>(missing) : compute * cost_;
-  return plain * (saved_ < 0 ? share : std::min(share, saved_)) > kLeastGain * cost;
+  return plain * (saved_ < 0 ? share : std::min(share, saved_)) > kLeastReturn * cost;
 }
 
 void DraftPay::count_round(double lines, double seconds) {
@@ -60,7 +60,7 @@ void DraftPay::count_step(double plain, double spent, double gained) {
   spent_ += spent;
   gained_ += gained;
   if (++steps_ < kSteps) return;
-  const bool paid = gained_ > kLeastGain * spent_;
+  const bool paid = gained_ > kLeastReturn * spent_;
   pause_ = paid ? 0 : next_pause_;
   next_pause_ = paid ? kFirstPause : std::min(2 * next_pause_, kLongestPause);
   const double saved = std::max(0.0, gained_ - spent_) / (plain_ + gained_);

@@ -31,6 +31,7 @@ class DraftPay {
   void count_answer(int64_t tokens);
 
  private:
+  static constexpr int32_t kFirstPause = 64;  ///< steps
   double cost_;
   StepCost rounds_;
   double right_ = 0.75;
@@ -41,7 +42,7 @@ class DraftPay {
   double plain_ = 0, spent_ = 0, gained_ = 0;  ///< of the last steps,
   int32_t steps_ = 0;                          ///< and their number
   int32_t pause_ = 0;                          ///< steps until it is asked again
-  int32_t next_pause_ = 64;
+  int32_t next_pause_ = kFirstPause;
 };
 
 }  // namespace sheaf

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
+#include "core/engine/make_pool.h"
 #include "core/engine/options.h"
 #include "core/model/work.h"
 
@@ -15,19 +16,6 @@ namespace {
 
 constexpr int64_t kMeasuredSteps = 4;  // after which the time of a token is known
 constexpr int32_t kFewestRows = 16;    // a step that small must fit
-
-/// Makes the pool as asked, or as large as memory allows; returns its pages.
-int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size) {
-  while (true) {
-    try {
-      backend.allocate_kv(pages, page_size);
-      return pages;
-    } catch (const OutOfMemory&) {
-      if (pages < 8) throw;
-      pages -= pages / 8;
-    }
-  }
-}
 
 /// Whether the answers may be guessed. Those that see each other while they are decoded, or are dropped once
 /// another option is likelier, go on together; experts pick together.
@@ -73,7 +61,10 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   alone_tokens += other.alone_tokens;
   proposed_tokens += other.proposed_tokens;
   accepted_tokens += other.accepted_tokens;
+  has_draft = has_draft || other.has_draft;
   draft_tokens += other.draft_tokens;
+  undrafted_prompts += other.undrafted_prompts;
+  draft_failed = draft_failed || other.draft_failed;
   peak_pages += other.peak_pages;
   split_steps += other.split_steps;
   step_seconds += other.step_seconds;
@@ -98,6 +89,7 @@ Engine::Engine(Backend& backend, const StopRules& rules, const EngineOptions& op
       steps_(static_cast<size_t>(backend.steps_at_once())) {
   if (!options.speculation.any()) return;
   const Draft* draft = options.speculation.draft;
+  stats_.has_draft = draft != nullptr;
   speculator_.emplace(options.speculation, rules, draft ? draft->cost_beside(backend.config()) : 0);
 }
 
@@ -409,6 +401,8 @@ void Engine::guess_answers() {
   for (Flight& flight : flights_) {
     if (pending_) ++group;
     const std::vector<Slot>& slots = flight.stack.slots;
+    const bool known = flight.drafted != nullptr;
+    const bool followed = by_draft && flight.guessed && (known || follow(flight));
     for (size_t slot = 0; slot < slots.size(); ++slot) {
       SlotState& state = flight.slots[slot];
       if (state.closed) continue;
@@ -418,8 +412,8 @@ void Engine::guess_answers() {
       state.guess = {};
       if (options_.speculation.lookup)
         state.guess = speculator_->guess(flight.stack, slots[slot], state.answer.tokens, state.node);
-      else if (by_draft)
-        add_line(flight, static_cast<int32_t>(slot));
+      else if (followed)
+        add_line(flight, static_cast<int32_t>(slot), known);
       open.back().guess = &state.guess;
     }
   }
@@ -427,16 +421,13 @@ void Engine::guess_answers() {
   speculator_->share_out(open, step);
 }
 
-/// Among those that the draft is to go on with, if it follows the prompt or should.
-void Engine::add_line(Flight& flight, int32_t slot) {
-  Draft& draft = *options_.speculation.draft;
-  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
-  SlotState& state = flight.slots[static_cast<size_t>(slot)];
-  const Tokens& answer = state.answer.tokens;
-  if (asked.allowed || std::ranges::max(answer) >= draft.config().vocab) return;
-  const bool known = flight.drafted != nullptr;
-  if (!known && worth_following(flight)) flight.drafted = draft.follow(flight.stack);
-  if (flight.drafted) drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess, known});
+/// Lets the draft follow a prompt, if it can and should.
+bool Engine::follow(Flight& flight) {
+  if (flight.undraftable || !worth_following(flight)) return false;
+  flight.drafted = options_.speculation.draft->follow(flight.stack);
+  flight.undraftable = !flight.drafted;
+  stats_.undrafted_prompts += flight.undraftable;
+  return !flight.undraftable;
 }
 
 bool Engine::worth_following(const Flight& flight) const {
@@ -451,10 +442,18 @@ bool Engine::worth_following(const Flight& flight) const {
   return speculator_->follows(left, missing, waiting_prompts_);
 }
 
+void Engine::add_line(Flight& flight, int32_t slot, bool known) {
+  const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
+  SlotState& state = flight.slots[static_cast<size_t>(slot)];
+  const Tokens& answer = state.answer.tokens;
+  if (asked.allowed || std::ranges::max(answer) >= options_.speculation.draft->config().vocab) return;
+  drafted_.push_back({{flight.drafted.get(), slot, answer}, &asked, &state.guess, known});
+}
+
 void Engine::ask_draft(const PlannedStep& step) {
   const double before = stats_.step_seconds;
   const int64_t tokens = options_.speculation.draft->tokens();
-  call_backend([&] { speculator_->draft(drafted_, step); });
+  call_backend([&] { stats_.draft_failed = !speculator_->draft(drafted_, step); });
   stats_.draft_seconds += std::exchange(stats_.step_seconds, before) - before;
   stats_.draft_tokens += options_.speculation.draft->tokens() - tokens;
 }

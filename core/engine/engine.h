@@ -68,7 +68,10 @@ struct EngineStats {
   int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
   int64_t proposed_tokens = 0;  ///< of decode_tokens, those that were guessed
   int64_t accepted_tokens = 0;  ///< of them, those that are in answers
-  int64_t draft_tokens = 0;     ///< that a draft computed, prompts included; they are in no other count
+  bool has_draft = false;
+  int64_t draft_tokens = 0;       ///< that the draft computed, prompts included; they are in no other count
+  int64_t undrafted_prompts = 0;  ///< too long for the draft's context or memory
+  bool draft_failed = false;      ///< it ran out of memory and was asked no more
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
@@ -134,6 +137,7 @@ class Engine {
     int64_t last_step = 0;                   ///< that has rows of it, counted from 1
     bool guessed = false;                    ///< whether its answers may be guessed
     std::unique_ptr<Draft::Prompt> drafted;  ///< where a draft follows them
+    bool undraftable = false;                ///< the draft cannot
   };
   struct Wanted {
     Flight* flight;
@@ -163,8 +167,9 @@ class Engine {
   double call_backend(Call&& call);
 
   void guess_answers();
-  void add_line(Flight& flight, int32_t slot);
+  bool follow(Flight& flight);
   bool worth_following(const Flight& flight) const;
+  void add_line(Flight& flight, int32_t slot, bool known);
   void ask_draft(const PlannedStep& step);
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);

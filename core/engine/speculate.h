@@ -21,8 +21,8 @@ struct Speculation {
   Draft* draft = nullptr;  ///< or what a smaller model says
   int32_t most = 8;        ///< tokens proposed for one answer in a step
   bool sparing = true;     ///< only what should save time; otherwise whatever the step has room for
-  /// Not 0: so many of the proposed tokens count as right, whatever they are, to time a draft of a given
-  /// quality.
+  /// If not 0, this share of the proposed tokens counts as right, whatever they are: to time a draft of a
+  /// given quality.
   double assumed_right = 0;
 
   bool any() const { return lookup || draft; }
@@ -75,8 +75,8 @@ class Speculator {
   /// Whether the draft should follow answers that get so many tokens more, in steps of `answers`, and compute
   /// the `missing` tokens before them.
   bool follows(double left, int64_t missing, int32_t answers) const;
-  /// What the draft says will follow the answers.
-  void draft(std::span<DraftedAnswer> answers, const PlannedStep& step);
+  /// What the draft says will follow the answers. False where it ran out of memory: it is asked no more.
+  bool draft(std::span<DraftedAnswer> answers, const PlannedStep& step);
   /// Decides how much of the guesses is proposed.
   void share_out(std::span<const OpenAnswer> open, const PlannedStep& step);
 
@@ -110,6 +110,7 @@ class Speculator {
   bool ends(const Slot& slot, std::span<const TokenId> answer) const;
   double chance(int32_t kind) const;
   double added_seconds(const PlannedStep& step, double proposed, double more) const;
+  void ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep& step);
   bool goes_on(const DraftedAnswer& answer) const;
   bool add_drafted(DraftedAnswer& answer, const Picked& picked) const;
   bool pays(std::span<DraftedAnswer* const> active, const PlannedStep& step, double proposed) const;
@@ -121,6 +122,7 @@ class Speculator {
   std::deque<Tokens> answers_;  ///< the latest complete ones, each after the end of its prompt
   Tokens own_;                  ///< the prompt and the answer as it is guessed
   DraftPay pay_;
+  bool draft_failed_ = false;
   double token_gain_ = 0;  ///< seconds that an accepted token saves,
   double gained_ = 0;      ///< and those of the last step
   double plain_ = 0;  ///< seconds of the last step that a draft was asked for, without proposals; 0: none

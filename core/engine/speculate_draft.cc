@@ -14,7 +14,7 @@ constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time 
 }  // namespace
 
 bool Speculator::asks_draft() {
-  if (!options_.draft) return false;
+  if (!options_.draft || draft_failed_) return false;
   if (plain_ > 0) pay_.count_step(plain_, spent_, gained_);
   plain_ = spent_ = gained_ = 0;
   return !options_.sparing || (cost_.known() && pay_.due());
@@ -48,6 +48,7 @@ bool Speculator::pays(std::span<DraftedAnswer* const> active, const PlannedStep&
 
 /// Returns whether there can be more.
 bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const {
+  if (picked.token >= rules_.vocab()) return false;  // a draft may have more tokens
   Tokens& tokens = answer.line.tokens;
   tokens.push_back(picked.token);
   if (ends(*answer.slot, tokens)) return false;
@@ -58,8 +59,16 @@ bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const 
   return goes_on(answer);
 }
 
-void Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
-  if (answers.empty()) return;
+bool Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
+  try {
+    ask_rounds(answers, step);
+  } catch (const OutOfMemory&) {
+    draft_failed_ = true;
+  }
+  return !draft_failed_;
+}
+
+void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep& step) {
   Draft& draft = *options_.draft;
   token_gain_ = cost_.seconds(step.answers) / step.answers;
   std::vector<DraftedAnswer*> active;

@@ -24,6 +24,7 @@ class StopRules {
   /// Only the given tokens end an answer: for token-level work without a tokenizer.
   StopRules(int32_t vocab, const Tokens& end_tokens);
 
+  TokenId vocab() const { return static_cast<TokenId>(flags_.size()); }
   bool ends_text(TokenId token) const { return flags_[static_cast<size_t>(token)] & kEnd; }
   /// Whether the answer `tokens` is complete with its last token.
   bool ends_answer(Stop stop, std::span<const TokenId> tokens) const;

@@ -137,7 +137,8 @@ ordered_json add_reports(const ordered_json& earlier, const ordered_json& later)
   sum["reused"] = earlier.value("reused", int64_t{0}) + later.value("reused", int64_t{0});
   for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
     add_numbers(earlier.at(key), sum.at(key));
-  if (earlier.contains("kv_store")) add_numbers(earlier.at("kv_store"), sum["kv_store"]);
+  for (const char* key : {"kv_store", "draft"})
+    if (earlier.contains(key)) add_numbers(earlier.at(key), sum[key]);
   for (const char* key : {"idle_seconds", "host_seconds", "waited_seconds"})
     sum["stall"][key] = earlier.at("stall").at(key).get<double>() + later.at("stall").at(key).get<double>();
   sum["cost"]["usd"] = earlier.at("cost").at("usd").get<double>() + later.at("cost").at("usd").get<double>();

@@ -37,6 +37,21 @@ ordered_json engines_json(const Report& report) {
   return lines;
 }
 
+/// "; the draft computed 3133 tokens in 5.4 s"; nothing where there is none.
+std::string draft_text(const ordered_json& report) {
+  if (!report.contains("draft")) return "";
+  const ordered_json& draft = report.at("draft");
+  std::string text = fmt::format("; the draft computed {} in {:.1f} s",
+                                 counted(report.at("tokens").at("draft").get<int64_t>(), "token"),
+                                 report.at("seconds").at("draft").get<double>());
+  if (const auto prompts = draft.at("prompts_too_long").get<int64_t>(); prompts > 0)
+    text += fmt::format("; {} too long for its context or memory",
+                        prompts == 1 ? "1 prompt was" : fmt::format("{} prompts were", prompts));
+  if (draft.at("out_of_memory").get<int64_t>() > 0)
+    text += "; it ran out of memory and was left out from then on";
+  return text;
+}
+
 }  // namespace
 
 ordered_json report_json(const Report& r) {
@@ -111,10 +126,12 @@ ordered_json report_json(const Report& r) {
   if (r.engine.proposed_tokens > 0) {
     json["tokens"]["proposed"] = r.engine.proposed_tokens;
     json["tokens"]["accepted"] = r.engine.accepted_tokens;
-    if (r.engine.draft_tokens > 0) {
-      json["tokens"]["draft"] = r.engine.draft_tokens;
-      json["seconds"]["draft"] = r.engine.draft_seconds;
-    }
+  }
+  if (r.engine.has_draft) {
+    json["tokens"]["draft"] = r.engine.draft_tokens;
+    json["seconds"]["draft"] = r.engine.draft_seconds;
+    json["draft"] = {{"prompts_too_long", r.engine.undrafted_prompts},
+                     {"out_of_memory", r.engine.draft_failed ? 1 : 0}};
   }
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
@@ -183,13 +200,14 @@ std::string report_text(const ordered_json& report) {
                         more("/kv_store/dearer_tokens", "quicker to compute than to read"),
                         more("/kv_store/unkept_tokens", "not kept"));
   }
-  if (const ordered_json& tokens = report.at("tokens"); tokens.contains("proposed")) {
-    text += fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)", whole("/tokens/proposed"),
-                        whole("/tokens/accepted"),
-                        100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")));
-    text += tokens.contains("draft") ? fmt::format("; the draft computed {} tokens in {:.1f} s\n",
-                                                   whole("/tokens/draft"), number("/seconds/draft"))
-                                     : "\n";
+  if (const ordered_json& tokens = report.at("tokens");
+      tokens.contains("proposed") || tokens.contains("draft")) {
+    text += tokens.contains("proposed")
+                ? fmt::format("  guessed  {} tokens proposed, {} accepted ({:.1f} %)",
+                              whole("/tokens/proposed"), whole("/tokens/accepted"),
+                              100 * ratio(number("/tokens/accepted"), number("/tokens/proposed")))
+                : "  guessed  nothing";
+    text += draft_text(report) + "\n";
   }
   text += fmt::format(
       "  steps    {}, {:.1f} tokens computed and {:.1f} answer tokens per step; keys and values at most "

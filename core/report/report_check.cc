@@ -45,11 +45,14 @@ class ReportChecker {
     const ordered_json& tokens = object(report, "tokens");
     counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
     if (tokens.contains("proposed")) counts(tokens, {"proposed", "accepted"});
-    if (tokens.contains("draft")) counts(tokens, {"draft"});
+    if (report.contains("draft")) counts(tokens, {"draft"});
     if (!is_whole(member(tokens, "saved"))) refuse_at("saved", "not a whole number");
     leave();
     numbers_of(report, "seconds", {"total", "open", "read", "plan", "decode", "write", "other"});
-    if (tokens.contains("draft")) numbers_of(report, "seconds", {"draft"});
+    if (report.contains("draft")) {
+      numbers_of(report, "seconds", {"draft"});
+      numbers_of(report, "draft", {"prompts_too_long", "out_of_memory"});
+    }
     numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
     const ordered_json& cost = object(report, "cost");
     numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_rows"});

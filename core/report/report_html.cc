@@ -101,7 +101,7 @@ std::string tokens_html(const ordered_json& report) {
   if (tokens.contains("proposed"))
     out +=
         fmt::format("<p>Of the answer tokens, {} were guessed{}; {} of them ({}) were right.</p>\n",
-                    number_text(number(tokens, "proposed")), tokens.contains("draft") ? " by the draft" : "",
+                    number_text(number(tokens, "proposed")), report.contains("draft") ? " by the draft" : "",
                     number_text(number(tokens, "accepted")),
                     percent(number(tokens, "accepted"), number(tokens, "proposed")));
   if (report.contains("kv_store")) {

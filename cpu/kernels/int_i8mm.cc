@@ -9,7 +9,7 @@
 ///
 /// Work: 2 · rows · inputs · 16 · panels operations with one plane, three times that with two. A tile of 6
 /// rows × 16 columns (one plane) or 6 × 8 (two) holds its 24 sums in registers over the whole depth and loads
-/// 11 (18) vectors for 24 (36) SMMLAs, so loads do not bind.
+/// 11 (14) vectors for 24 (36) SMMLAs, so loads do not bind.
 namespace sheaf {
 namespace {
 
@@ -44,8 +44,6 @@ struct Sums {
     add_plane(high, rows, b);
     if constexpr (Planes == 2) {
       add_plane(low, rows, b + 256);
-      // Large tiles load the weights again: kept, they would drive sums out of the registers.
-      if constexpr (Pairs > 2) asm("" : "+r"(b));
       unroll<Pairs>([&](auto p)
                         __attribute__((always_inline)) { rows[p] = vld1q_s8(a + p * pair_bytes + 32); });
       add_plane(low, rows, b);
@@ -126,17 +124,16 @@ struct I8mmTiles {
         sums.high[i] = all[i];
         if constexpr (Planes == 2) sums.low[i] = all[kSums + i];
       });
-      sums.put_rows(out, rows, column, chunks);
-      return;
-    }
-    sums.clear();
-    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-      if (ahead.step != 0) __builtin_prefetch(ahead.from);
-      ahead.from += ahead.step;
-      sums.add(a, pair_bytes, b);
-      sums.add(a + 16, pair_bytes, b + 128);
-      a += 32 * Planes;
-      b += chunk_stride;
+    } else {
+      sums.clear();
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        if (ahead.step != 0) __builtin_prefetch(ahead.from);
+        ahead.from += ahead.step;
+        sums.add(a, pair_bytes, b);
+        sums.add(a + 16, pair_bytes, b + 128);
+        a += 32 * Planes;
+        b += chunk_stride;
+      }
     }
     sums.put_rows(out, rows, column, chunks);
   }

@@ -149,6 +149,7 @@ Eval::Dataset read_dataset(const YamlPtr& node, const std::string& data,
 Eval::Method read_method(const YamlPtr& node, const std::vector<std::string>& before) {
   YamlMap map(node, "methods");
   Eval::Method method;
+  method.place = map.where();
   std::string name;
   map.text("name", name);
   if (name.empty()) refuse("{}: the key \"name\" of the method is missing; add it", map.where());

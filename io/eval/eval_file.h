@@ -34,7 +34,7 @@ struct Eval {
     std::vector<JobChange> changes;
   };
   struct Method {
-    std::string label;
+    std::string label, place;
     std::vector<JobChange> changes;
     std::vector<std::string> skip;  ///< datasets that it is not run on
     double accepted = 0;            ///< with lengths: the share of its draft's tokens that count as right

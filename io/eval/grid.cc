@@ -30,11 +30,12 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
   changes.push_back({"output.path", option_text(eval.file, output)});
   try {
     if (method.accepted > 0 && !dataset.lengths)
-      refuse("accepted works only on datasets with lengths, whose records are made up; remove it");
+      refuse("{}: accepted works only on datasets with lengths, whose records are made up; remove it",
+             method.place);
     if (dataset.lengths) {
       Job job = lengths_job(eval.file, changes);
       job.input.limit = options.limit;
-      check_accepted(job, method.accepted);
+      check_accepted(method.place, job, method.accepted);
       if (!options.files) return job;
       check_lengths_model(job.model.path);
       if (const std::string& draft = job.method.speculate.draft; !draft.empty()) check_lengths_model(draft);

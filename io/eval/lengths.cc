@@ -179,16 +179,19 @@ void check_lengths_model(const std::string& model) {
   if (!has_weights(model)) read_model_config(model);
 }
 
-void check_accepted(const Job& job, double accepted) {
+void check_accepted(const std::string& place, const Job& job, double accepted) {
   const Speculate& speculate = job.method.speculate;
   if (speculate.lookup)
-    refuse("method.speculate: lookup finds guesses in texts, and records of lengths have none; use a draft");
+    refuse("{}: speculate: lookup finds guesses in texts, and records of lengths have none; use a draft",
+           place);
   if (speculate.draft.empty() && accepted > 0)
-    refuse("accepted: the method has no draft; add speculate: {{draft: MODEL}}, or leave it out");
+    refuse("{}: accepted: the method has no draft; add speculate: {{draft: MODEL}}, or leave it out", place);
   if (!speculate.draft.empty() && accepted == 0)
     refuse(
-        "method.speculate: how many of the draft's tokens are right cannot be measured on made-up records; "
-        "add accepted: 0.8, or another share, to the method");
+        "{}: how many of the draft's tokens are right cannot be measured on made-up records; add accepted: "
+        "0.8, "
+        "or another share, to the method",
+        place);
 }
 
 ordered_json measured_before(const Job& job, const EvalLengths& lengths) {
@@ -210,7 +213,7 @@ void LengthsBench::open(const Job& job) {
   const std::string key = fmt::format("{}\n{}\n{}\n{}", job.model.path, device_text(job.engine.device),
                                       job.engine.reproducible, draft);
   if (backend_ && opened_ == key) return;
-  draft_.reset();  // their memory first
+  draft_.reset();  // free their memory first
   backend_.reset();
   backend_ = open_backend(job, job.model.path);
   if (!draft.empty()) draft_ = open_backend(job, draft);
@@ -234,7 +237,8 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
         fmt::format("a prompt needs {} positions, but the model has {}", positions, config.context);
     return timed;
   }
-  const Workload workload = make_rows(lengths, answer_tokens, config.vocab);
+  const int32_t vocab = draft_ ? std::min(config.vocab, draft_->config().vocab) : config.vocab;
+  const Workload workload = make_rows(lengths, answer_tokens, vocab);
   const std::vector<Stack> stacks = pack(workload, {job.method, job.engine.window}, config.context);
   EngineOptions engine;
   engine.tokens_per_step =
@@ -249,13 +253,12 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
   engine.pages = static_cast<int32_t>(std::clamp<int64_t>(pages, 1, INT32_MAX / engine.page_size));
   std::optional<Draft> draft;
   if (draft_) {
-    const int64_t share = room / 8 / (draft_->backend().kv_bytes_per_token() * engine.page_size);
+    const int64_t share = room / kDraftShare / (draft_->backend().kv_bytes_per_token() * engine.page_size);
+    const int64_t wanted = std::clamp<int64_t>(share, 1, most_pages(stacks, engine.page_size));
     engine.speculation.assumed_right = lengths.accepted;
     engine.speculation.draft = &draft.emplace(
-        draft_->backend(),
-        DraftOptions{std::min(2048, draft_->backend().preferred_tokens()),
-                     static_cast<int32_t>(std::min(share, most_pages(stacks, engine.page_size))),
-                     engine.page_size});
+        draft_->backend(), DraftOptions{std::min(kDraftStep, draft_->backend().preferred_tokens()),
+                                        static_cast<int32_t>(wanted), engine.page_size});
   }
   for (const Stack& stack : stacks)
     if (most_pages({stack}, engine.page_size) > engine.pages) {

@@ -46,7 +46,7 @@ Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);
 void check_lengths_model(const std::string& model);
 
 /// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
-void check_accepted(const Job& job, double accepted);
+void check_accepted(const std::string& place, const Job& job, double accepted);
 
 /// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
 /// Another one is refused.

@@ -163,7 +163,7 @@ void read_speculate(YamlMap& map, Job::Method& method, bool files) {
     if (files)
       check_exists(own, "draft", method.speculate.draft, download_advice(draft->text, Hosted::model));
   } else {
-    if (given && !given->is_text())
+    if (given && (!given->is_text() || given->text == "draft"))
       refuse("{}: method.speculate must be none, lookup or {{draft: MODEL}}, not {}", map.where("speculate"),
              given->describe());
     std::string word = "none";
@@ -228,7 +228,7 @@ void read_kv_store(YamlMap& map, Job::Engine& engine) {
   own.file_path("path", store.path);
   own.number("gb", store.gb, {0.001, 1e6});
   own.number_or_auto("memory_gb", store.memory_gb, {1e-6, 1e6});
-  own.integer("bits", store.bits, {8, 16});
+  own.integer("bits", store.bits, {1, 64});
   if (map.has("kv_store")) own.require("path");
   own.finish();
   if (store.bits != 8 && store.bits != 16)

@@ -29,8 +29,6 @@ namespace sheaf {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kDraftShare = 8;    // of the memory for keys and values, one part is a draft's
-constexpr int32_t kDraftStep = 2048;  // tokens of a prompt that a draft computes at once
 
 /// Of a token in int8 beside another precision, as a share (docs/performance.md).
 double int8_cost(CpuPrecision beside) {
@@ -110,6 +108,9 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
         device_text(job_.engine.device), threads(), threads());
   if (!on_gpu() && job_.model.weights == WeightStorage::packed)
     refuse("model.weights: packed works only on a GPU; leave it out");
+  if (!on_gpu() && !job_.method.speculate.draft.empty() && job_.engine.kernels == CpuKernels::reference)
+    refuse(
+        "method.speculate: a draft does not work with engine.kernels: reference; leave one of the two out");
   if (!on_gpu() && job_.engine.kv_dtype == KvPrecision::fp8)
     refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
@@ -195,24 +196,29 @@ std::vector<std::unique_ptr<Backend>> Workbench::backends_of(const Model& model,
 /// The draft's tokens must be the model's: an id means the same text in both.
 void Workbench::open_draft() {
   const std::string& path = job_.method.speculate.draft;
-  draft_ = load_model(path, "");
-  const LoadedTokenizer loaded = load_tokenizer(path);
+  std::unique_ptr<Tokenizer> tokenizer;
+  try {
+    draft_ = load_model(path, "");
+    tokenizer = std::move(load_tokenizer(path).tokenizer);
+  } catch (const Error& error) {
+    throw Error(error.fault(), fmt::format("method.speculate.draft: {}", error.what()));
+  }
   const auto refuse_draft = [&](const std::string& why) {
     refuse(
-        "method.speculate: the draft {} has another tokenizer than {}: {}; use a smaller model of the same "
+        "method.speculate.draft: {} has another tokenizer than {}: {}; use a smaller model of the same "
         "family",
         path, job_.model.path, why);
   };
-  const int32_t own = tokenizer_->vocab_size(), theirs = loaded.tokenizer->vocab_size();
+  const int32_t own = tokenizer_->vocab_size(), theirs = tokenizer->vocab_size();
   if (own != theirs) refuse_draft(fmt::format("{} tokens instead of {}", theirs, own));
   for (TokenId id = 0; id < own; ++id)
     if (const std::string text = tokenizer_->decode({&id, 1}, false),
-        other = loaded.tokenizer->decode({&id, 1}, false);
+        other = tokenizer->decode({&id, 1}, false);
         text != other)
       refuse_draft(fmt::format("its token {} is {}, not {}", id, shown(other), shown(text)));
   if (draft_.config.vocab < own)
-    refuse("{}: the tokenizer has {} tokens, but the model only {}; use the tokenizer of this model", path,
-           own, draft_.config.vocab);
+    refuse("method.speculate.draft: {} has {} tokens, but its tokenizer {}; use the tokenizer of that model",
+           path, draft_.config.vocab, own);
 }
 
 Footprint Workbench::footprint() const {
@@ -228,7 +234,7 @@ std::unique_ptr<Task> Workbench::task(const Job& job) const {
   return make_task(*tokenizer_, chat_, job, schema_, &examples_);
 }
 
-/// For the keys and values of an engine, the draft's included.
+/// For the keys and values of an engine. A draft's come on top, as a share of that.
 int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
   if (job_.engine.kv_memory_gb > 0)
     return static_cast<int64_t>(job_.engine.kv_memory_gb * static_cast<double>(kGiB));
@@ -251,11 +257,7 @@ EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) c
   options.page_size = kPageSize;
   options.tokens_per_step =
       job_.engine.tokens_per_step > 0 ? job_.engine.tokens_per_step : backend.preferred_tokens();
-  int64_t bytes = pool_bytes(engine);
-  // What is free on a GPU is without the draft's.
-  if (!job_.method.speculate.draft.empty() && (!on_gpu() || job_.engine.kv_memory_gb > 0))
-    bytes -= bytes / kDraftShare;
-  options.pages = pool_pages(bytes, backend);
+  options.pages = pool_pages(pool_bytes(engine), backend);
   options.small_start = true;
   options.prompts = job_.engine.prompts;
   options.temperature = job_.method.temperature;

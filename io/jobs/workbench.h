@@ -42,7 +42,7 @@ class Workbench {
   Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.
   std::unique_ptr<Task> task(const Job& job) const;
-  /// To be called once the draft of the same engine has its memory.
+  /// To be called once the draft of the same engine has its memory, of which a GPU then has less.
   EngineOptions engine_options(const Backend& backend, size_t engine = 0) const;
   DraftOptions draft_options(const Backend& draft, size_t engine) const;
   PlanLimits limits(std::vector<const Engine*> engines) const;

@@ -340,6 +340,8 @@ TEST_F(JobFile, SpeculationNeedsAnswersThatAreDecodedApart) {
   EXPECT_EQ(error(kExtract, {"method.speculate=lookup"}), "no error");
   EXPECT_EQ(error(kExtract, {"method.speculate=true"}),
             "--set method.speculate=true: method.speculate must be none, lookup or {draft: MODEL}, not true");
+  EXPECT_NE(error(kExtract, {"method.speculate=draft"}).find("must be none, lookup or {draft: MODEL}"),
+            std::string::npos);
   EXPECT_EQ(error(kExtract, {"method.speculate={draft: .}"}), "no error");
   EXPECT_EQ(error(kExtract, {"method.speculate={}"}),
             "--set method.speculate={}: the key \"method.speculate.draft\" is missing; add it");

@@ -1,4 +1,5 @@
 // method.speculate through the program: the same rows in fewer steps.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/app/program.h"
@@ -78,8 +79,43 @@ TEST_F(Speculated, ADraftChangesNoRow) {
   const Ran verified = run_sheaf(scratch_, "verify " + job(tiny, "name: hpd") + " --json " + draft + tiny);
   ASSERT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
+}
+
+TEST_F(Speculated, ADraftThatIsAskedChangesNoRow) {
   NEED_MODEL();
-  expect_same_rows(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: standard, max_value_tokens: 4");
+  std::string requests;
+  for (const char* text : {"Repeat three times: The quick brown fox jumps over the lazy dog.",
+                           "Count from one to thirty in words.", "List ten animals, one per line."})
+    requests += json{{"custom_id", text},
+                     {"method", "POST"},
+                     {"url", "/v1/chat/completions"},
+                     {"body", {{"model", "m"}, {"messages", {{{"role", "user"}, {"content", text}}}}}}}
+                    .dump() +
+                "\n";
+  const std::string model = SHEAF_SOURCE_DIR "/build/models/smollm2.gguf";
+  const std::string asked = scratch_.write(
+      "chat.yaml", "model: {path: " + model + "}\ninput: {path: " + scratch_.write("r.jsonl", requests) +
+                       ", format: openai-batch}\ntask: {kind: chat}\nmethod: {name: standard, "
+                       "max_value_tokens: 60}\nengine: {device: cpu, prompts: 1}\noutput: {path: " +
+                       scratch_.file("out") + "}\n");
+  ASSERT_EQ(run(asked, "plain", "-q").exit_code, 0);
+  const Ran guessed = run(asked, "guessed", "-q --set method.speculate.draft=" + model);
+  ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+  EXPECT_EQ(rows("guessed"), rows("plain"));
+  EXPECT_GT(report("guessed")["tokens"]["draft"], 0) << "the draft was never asked";
+}
+
+TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
+  const std::string tiny = test::make_tiny_model(scratch_), asked = job(tiny, "name: standard");
+  const std::string few = "-q --restart --set engine.kv_memory_gb=";
+  // The least memory that holds the prompts, to a sixteenth.
+  double room = 1e-6;
+  while (run(asked, "plain", few + fmt::format("{:.9f}", room)).exit_code != 0) room *= 17.0 / 16;
+  const Ran drafted =
+      run(asked, "guessed", few + fmt::format("{:.9f}", room) + " --set method.speculate.draft=" + tiny);
+  EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
+  EXPECT_EQ(rows("guessed"), rows("plain"));
+  EXPECT_TRUE(report("guessed")["tokens"].contains("draft"));
 }
 
 TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
@@ -88,10 +124,17 @@ TEST_F(Speculated, ADraftWithOtherTokensIsRefused) {
   const Ran ran = run(job(SHEAF_SOURCE_DIR "/build/models/smollm2.gguf", "name: hpd"), "out",
                       "--set method.speculate.draft=" + tiny);
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_NE(ran.err.find("method.speculate: the draft " + tiny + " has another tokenizer than"),
+  EXPECT_NE(ran.err.find("method.speculate.draft: " + tiny + " has another tokenizer than"),
             std::string::npos)
       << ran.err;
   EXPECT_NE(ran.err.find("use a smaller model of the same family"), std::string::npos) << ran.err;
+  const Ran none = run(job(tiny, "name: hpd"), "out", "--set method.speculate.draft=README.md");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("method.speculate.draft: README.md"), std::string::npos) << none.err;
+  const Ran slow = run(job(tiny, "name: hpd"), "out",
+                       "--set engine.kernels=reference --set method.speculate.draft=" + tiny);
+  EXPECT_EQ(slow.exit_code, 2);
+  EXPECT_NE(slow.err.find("does not work with engine.kernels: reference"), std::string::npos) << slow.err;
 }
 
 TEST_F(Speculated, VerifyComparesWithDecodingWithoutIt) {

@@ -87,6 +87,33 @@ TEST(Draft, StepsInFlightSideBySideGiveTheSameAnswers) {
   EXPECT_GT(stats.accepted_tokens, 50);
 }
 
+TEST(Draft, MayHaveMoreTokensThanTheModel) {
+  const Model model = make_random_model({}, 5), larger = make_random_model({.vocab = 160}, 5);
+  ASSERT_LT(model.config.vocab, larger.config.vocab);
+  const auto backend = make_quick_backend(model, 1), guesser = make_quick_backend(larger, 1);
+  const EngineStats stats = same_with_draft(*backend, *guesser, {}, {.tokens_per_step = 400, .pages = 2000},
+                                            long_stacks(5, 0), "larger vocabulary");
+  EXPECT_GT(stats.proposed_tokens, 20);
+}
+
+TEST(Draft, IsLeftOutOnceItRunsOutOfMemory) {
+  const Model model = make_random_model({}, 5);
+  const auto backend = make_quick_backend(model, 1), inner = make_quick_backend(model, 1);
+  class Short : public test::Delayed {
+   public:
+    explicit Short(Backend& inner) : Delayed(inner, 1, test::When::at_finish) {}
+    void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+      if (++steps > 4) throw OutOfMemory("no memory left");
+      Delayed::step(batch, picked, logits);
+    }
+    int steps = 0;
+  } guesser(*inner);
+  const EngineStats stats = same_with_draft(*backend, guesser, {}, {.tokens_per_step = 400, .pages = 2000},
+                                            long_stacks(5, 0), "short of memory");
+  EXPECT_TRUE(stats.draft_failed);
+  EXPECT_EQ(guesser.steps, 5);
+}
+
 TEST(Draft, AGivenShareOfItsTokensCanBeAssumedRight) {
   const Model model = make_random_model({}, 8);
   const auto backend = make_quick_backend(model, 2),
