@@ -13,6 +13,7 @@ namespace sheaf {
 struct Speculate {
   bool lookup = false;  ///< what followed, in the text that an answer sees, the tokens it ends with
   std::string draft;    ///< or what this smaller model says; empty: none
+  bool always = false;  ///< with a draft: also where that should save no time
   bool any() const { return lookup || !draft.empty(); }
 };
 

@@ -97,7 +97,9 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
                           {"reproducible", job.engine.reproducible}}}};
   if (lengths.object) measured["lengths"]["object"] = true;
   if (!job.method.speculate.draft.empty())
-    measured["speculate"] = {{"draft", job.method.speculate.draft}, {"accepted", lengths.accepted}};
+    measured["speculate"] = {{"draft", job.method.speculate.draft},
+                             {"always", job.method.speculate.always},
+                             {"accepted", lengths.accepted}};
   return measured;
 }
 
@@ -256,6 +258,7 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     const int64_t share = room / kDraftShare / (draft_->backend().kv_bytes_per_token() * engine.page_size);
     const int64_t wanted = std::clamp<int64_t>(share, 1, most_pages(stacks, engine.page_size));
     engine.speculation.assumed_right = lengths.accepted;
+    engine.speculation.sparing = !job.method.speculate.always;
     engine.speculation.draft = &draft.emplace(
         draft_->backend(), DraftOptions{std::min(kDraftStep, draft_->backend().preferred_tokens()),
                                         static_cast<int32_t>(wanted), engine.page_size});

@@ -157,6 +157,7 @@ void read_speculate(YamlMap& map, Job::Method& method, bool files) {
   if (given && given->kind == YamlNode::Kind::map) {
     YamlMap own = map.map("speculate");
     const YamlPtr draft = own.node("draft");
+    own.boolean("always", method.speculate.always);
     own.require("draft");
     own.finish();
     method.speculate.draft = model_path(*draft, own.path("draft"));

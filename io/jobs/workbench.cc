@@ -265,6 +265,7 @@ EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) c
   options.top_p = job_.method.top_p;
   options.seed = job_.method.seed;
   options.speculation.lookup = job_.method.speculate.lookup;
+  options.speculation.sparing = !job_.method.speculate.always;
   options.interrupted = &interrupted;
   return options;
 }

@@ -65,44 +65,25 @@ TEST_F(Speculated, RowsOfEveryMethodStayTheSame) {
 }
 
 TEST_F(Speculated, ADraftChangesNoRow) {
-  const std::string tiny = test::make_tiny_model(scratch_), draft = "--set method.speculate.draft=";
-  const auto expect_same_rows = [&](const std::string& model, const std::string& method) {
-    const std::string asked = job(model, method);
-    ASSERT_EQ(run(asked, "plain", "--restart -q --limit 1").exit_code, 0);
-    const Ran guessed = run(asked, "guessed", "--restart -q --limit 1 " + draft + model);
-    ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
-    EXPECT_FALSE(rows("plain").empty());
-    EXPECT_EQ(rows("guessed"), rows("plain")) << method;
-  };
-  expect_same_rows(tiny, "name: standard");
-  expect_same_rows(tiny, "name: hpd, temperature: 0.5");
-  const Ran verified = run_sheaf(scratch_, "verify " + job(tiny, "name: hpd") + " --json " + draft + tiny);
+  const std::string tiny = test::make_tiny_model(scratch_);
+  const std::string draft = " --set \"method.speculate={draft: " + tiny + ", always: true}\"";
+  for (const char* method : {"name: standard", "name: hpd, max_value_tokens: 20", "name: prefix",
+                             "name: hpd, max_value_tokens: 20, temperature: 0.5"})
+    for (const char* device : {"cpu", "cpu:2"}) {
+      const std::string asked = job(tiny, method), more = "--restart -q --device " + std::string(device);
+      ASSERT_EQ(run(asked, "plain", more).exit_code, 0);
+      const Ran guessed = run(asked, "guessed", more + draft);
+      ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
+      EXPECT_FALSE(rows("plain").empty());
+      EXPECT_EQ(rows("guessed"), rows("plain")) << method;
+      const json tokens = report("guessed")["tokens"];
+      EXPECT_GT(tokens["proposed"], 20) << method;
+      EXPECT_GT(tokens["accepted"], 0) << method;
+      EXPECT_GT(tokens["draft"], tokens["proposed"]) << method;
+    }
+  const Ran verified = run_sheaf(scratch_, "verify " + job(tiny, "name: hpd") + " --json" + draft);
   ASSERT_EQ(verified.exit_code, 0) << verified.err;
   EXPECT_EQ(json::parse(verified.out)["exact_match"], 1.0);
-}
-
-TEST_F(Speculated, ADraftThatIsAskedChangesNoRow) {
-  NEED_MODEL();
-  std::string requests;
-  for (const char* text : {"Repeat three times: The quick brown fox jumps over the lazy dog.",
-                           "Count from one to thirty in words.", "List ten animals, one per line."})
-    requests += json{{"custom_id", text},
-                     {"method", "POST"},
-                     {"url", "/v1/chat/completions"},
-                     {"body", {{"model", "m"}, {"messages", {{{"role", "user"}, {"content", text}}}}}}}
-                    .dump() +
-                "\n";
-  const std::string model = SHEAF_SOURCE_DIR "/build/models/smollm2.gguf";
-  const std::string asked = scratch_.write(
-      "chat.yaml", "model: {path: " + model + "}\ninput: {path: " + scratch_.write("r.jsonl", requests) +
-                       ", format: openai-batch}\ntask: {kind: chat}\nmethod: {name: standard, "
-                       "max_value_tokens: 60}\nengine: {device: cpu, prompts: 1}\noutput: {path: " +
-                       scratch_.file("out") + "}\n");
-  ASSERT_EQ(run(asked, "plain", "-q").exit_code, 0);
-  const Ran guessed = run(asked, "guessed", "-q --set method.speculate.draft=" + model);
-  ASSERT_EQ(guessed.exit_code, 0) << guessed.err;
-  EXPECT_EQ(rows("guessed"), rows("plain"));
-  EXPECT_GT(report("guessed")["tokens"]["draft"], 0) << "the draft was never asked";
 }
 
 TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
