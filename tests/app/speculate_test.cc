@@ -89,9 +89,9 @@ TEST_F(Speculated, ADraftChangesNoRow) {
 TEST_F(Speculated, ADraftTakesNoRoomFromPrompts) {
   const std::string tiny = test::make_tiny_model(scratch_), asked = job(tiny, "name: standard");
   const std::string few = "-q --restart --set engine.kv_memory_gb=";
-  // The least memory that holds the prompts, to a sixteenth.
+  // The least memory that holds the prompts, to a tenth.
   double room = 1e-6;
-  while (run(asked, "plain", few + fmt::format("{:.9f}", room)).exit_code != 0) room *= 17.0 / 16;
+  while (run(asked, "plain", few + fmt::format("{:.9f}", room)).exit_code != 0) room *= 1.1;
   const Ran drafted =
       run(asked, "guessed", few + fmt::format("{:.9f}", room) + " --set method.speculate.draft=" + tiny);
   EXPECT_EQ(drafted.exit_code, 0) << drafted.err;
