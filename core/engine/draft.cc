@@ -52,11 +52,6 @@ std::unique_ptr<Draft::Prompt> Draft::follow(const Stack& stack) {
   return std::unique_ptr<Prompt>(new Prompt(*this, stack));
 }
 
-void Draft::begin_step() {
-  batch_.clear();
-  builder_.begin(batch_);
-}
-
 void Draft::run_step() {
   builder_.close();
   if (batch_.rows() == 0) return;
@@ -78,7 +73,7 @@ void Draft::add_segment(Prompt& prompt, SegmentId id) {
                  std::span(segment.tokens).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)));
     if (room() > 0) continue;
     run_step();
-    begin_step();
+    builder_.begin(batch_);
   }
 }
 
@@ -103,7 +98,7 @@ void Draft::add_answer(const Line& line, size_t end) {
 }
 
 void Draft::catch_up(std::span<const Line* const> lines) {
-  begin_step();
+  builder_.begin(batch_);
   for (const Line* line : lines) {
     Prompt& prompt = *line->prompt;
     const auto slot = static_cast<size_t>(line->slot);
@@ -119,7 +114,7 @@ void Draft::catch_up(std::span<const Line* const> lines) {
       add_answer(*line, known);
       if (room() > 0) continue;
       run_step();
-      begin_step();
+      builder_.begin(batch_);
     }
   }
   run_step();
@@ -127,13 +122,13 @@ void Draft::catch_up(std::span<const Line* const> lines) {
 
 std::span<const Picked> Draft::next(std::span<const Line* const> lines) {
   picked_.clear();
-  begin_step();
+  builder_.begin(batch_);
   for (const Line* line : lines) {
     add_answer(*line, line->tokens.size());
     batch_.picks.push_back({.row = batch_.rows() - 1});
     if (room() > 0) continue;
     run_step();
-    begin_step();
+    builder_.begin(batch_);
   }
   run_step();
   return picked_;

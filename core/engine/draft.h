@@ -68,7 +68,6 @@ class Draft {
 
  private:
   int32_t room() const { return options_.tokens_per_step - batch_.rows(); }
-  void begin_step();
   void run_step();
   void add_segment(Prompt& prompt, SegmentId id);
   static size_t held(const Line& line);
