@@ -1,6 +1,6 @@
 // Span attention alone, as the CUDA backend runs it: one layer, random values, median of 20 runs.
 //   cmake --build build/release --target bench_attention && build/release/bench/bench_attention [heads
-//   kv_heads head_dim]
+//   kv_heads head_dim [fp8]]
 // Prefill: one causal prompt of 512 to 16k tokens (8k tokens in all). Decoding over a shared prefix, as in
 // Hydragen: `batch` rows behind one prefix, each with 64 keys of its own; "apart" gives every row a span of
 // its own over the same pages, so that nothing is shared. The limit is 600 TFLOP/s or 4.2 TB/s, whichever
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "cuda/attention/attention_plan.h"
@@ -51,7 +52,7 @@ struct Batch {
 
 class Bench {
  public:
-  explicit Bench(HeadLayout layout) : layout_(layout) {
+  Bench(HeadLayout layout, bool fp8) : layout_(layout), fp8_(fp8) {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, 0), "device");
     multiprocessors_ = properties.multiProcessorCount;
@@ -91,8 +92,25 @@ class Bench {
     const DeviceMemory<bf16> out(batch.step.rows() * row_values);
     const DeviceMemory<float> partial_out(plan.partial_rows * row_values + 1),
         partial_lse(int64_t{plan.partial_rows} * layout.heads + 1);
-    const AttentionTensors tensors{q.data(),           k.data(),           v.data(),
-                                   partial_out.data(), partial_lse.data(), out.data()};
+    AttentionTensors tensors{q.data(),           k.data(),           v.data(),
+                             partial_out.data(), partial_lse.data(), out.data()};
+    const auto scales =
+        send(std::vector<float>(static_cast<size_t>(layout.heads + 2 * layout.kv_heads), 1.0f / 8));
+    DeviceMemory<e4m3> q8, k8, v8;
+    if (fp8_) {
+      q8.grow(q.size());
+      k8.grow(k.size());
+      v8.grow(v.size());
+      // One head of very many numbers has the layout of all of them; values may lie as they will.
+      HeadLayout one = layout;
+      one.heads = 1;
+      for (const auto& [from, to] : {std::pair{&q, &q8}, {&k, &k8}, {&v, &v8}})
+        round_queries(from->data(), static_cast<int32_t>(from->size() / layout.padded_dim), one,
+                      scales.data(), to->data(), nullptr);
+      check(cudaDeviceSynchronize(), "rounding");
+      tensors.q8 = q8.data();
+      tensors.narrow = {k8.data(), v8.data(), scales.data()};
+    }
     // Replayed as a graph, so that launching does not count.
     cudaStream_t stream{};
     cudaGraph_t graph{};
@@ -199,6 +217,7 @@ class Bench {
     return memory;
   }
   HeadLayout layout_;
+  bool fp8_;
   int32_t multiprocessors_ = 0;
   uint64_t seed_ = 1;
   cudaEvent_t start_{}, stop_{};
@@ -211,8 +230,10 @@ int main(int argc, char** argv) {
   layout.heads = argc > 1 ? std::atoi(argv[1]) : 32;
   layout.kv_heads = argc > 2 ? std::atoi(argv[2]) : 8;
   layout.head_dim = layout.padded_dim = argc > 3 ? std::atoi(argv[3]) : 128;
-  std::printf("%d heads, %d for keys and values, of %d\n", layout.heads, layout.kv_heads, layout.head_dim);
-  Bench bench(layout);
+  const bool fp8 = argc > 4 && std::string_view(argv[4]) == "fp8";
+  std::printf("%d heads, %d for keys and values, of %d%s\n", layout.heads, layout.kv_heads, layout.head_dim,
+              fp8 ? ", in FP8" : "");
+  Bench bench(layout, fp8);
   for (int32_t length : {512, 2048, 8192, 16384}) bench.prefill(length);
   bench.tree("contexts", 2754, 11, 737, 0, 0);
   bench.tree("questions", 2754, 11, 737, 30, 12);

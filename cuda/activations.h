@@ -31,6 +31,7 @@ struct Activations {
   DeviceMemory<bf16> normed;         ///< [rows, hidden]
   DeviceMemory<bf16> qkv;            ///< Scratch of [rows, (heads + 2 kv_heads) × head_dim]
   DeviceMemory<f16> q;               ///< [rows, heads, padded_dim]
+  DeviceMemory<e4m3> q8;             ///< the same, where attention is in FP8
   DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
   DeviceMemory<bf16> gate_up;        ///< Scratch of [rows, 2 ffn]
   DeviceMemory<bf16> mlp;            ///< [rows, ffn]
@@ -52,7 +53,8 @@ struct Activations {
   }
 
   /// Makes room; what was there is lost.
-  void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout, bool fp8) {
+  void grow(const Size& wanted, const ModelConfig& config, const HeadLayout& layout, bool fp8,
+            bool attends_in_fp8) {
     size.rows = std::max(size.rows, wanted.rows);
     // These vary from step to step, so the next power of two saves growing again and again.
     size.partial_rows = std::max(size.partial_rows, ceil(wanted.partial_rows));
@@ -66,6 +68,7 @@ struct Activations {
     if (config.post_norm) y.grow(size.rows * config.hidden);
     qkv.grow(Scratch::size(size.rows, q_size + int64_t{2} * config.kv_heads * config.head_dim));
     q.grow(size.rows * heads * layout.padded_dim);
+    if (attends_in_fp8) q8.grow(q.size());
     mixed.grow(size.rows * q_size);
     if (fp8) {
       normed8.grow(size.rows, config.hidden);

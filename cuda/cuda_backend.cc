@@ -11,6 +11,7 @@
 #include "cuda/attention/attention_plan.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/check_model.h"
+#include "cuda/head_scales.h"
 #include "cuda/kv_mover.h"
 #include "cuda/layer_graphs.h"
 #include "cuda/loaded_model.h"
@@ -98,6 +99,7 @@ class CudaBackend final : public Backend {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, options_.device), "reading the device's properties");
     name_ = properties.name;
+    if (options_.fp8_keys) model_.head_scales = head_scales(model_);
     multiprocessors_ = properties.multiProcessorCount;
   }
   ~CudaBackend() override {
@@ -124,6 +126,8 @@ class CudaBackend final : public Backend {
     pages_ = pages;
     page_size_ = page_size;
     model_.attention_rounds = model_.fp8 && rounds_to_fp8(model_.layout, page_size);
+    model_.attends_in_fp8 = options_.fp8_keys && !model_.key_biases() && !options_.reproducible &&
+                            attends_in_fp8(model_.layout, page_size);
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
     graphs_.forget();
     planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,
@@ -143,8 +147,8 @@ class CudaBackend final : public Backend {
     }
     const int64_t heads = int64_t{2} * config().kv_heads, all = heads * config().layers;
     move_heads(old.wide, options_.fp8_keys ? heads : all, model_.pool.wide);
-    move_heads(old.narrow, all, model_.pool.narrow);
-    move_heads(old.scales, all, model_.pool.scales);
+    move_heads(old.narrow_keys, all / 2, model_.pool.narrow_keys);
+    move_heads(old.narrow_values, all / 2, model_.pool.narrow_values);
     move_heads(old.turns, 1, model_.pool.turns);
     let_go_of_memory();
     pages_ = pages;
@@ -190,7 +194,7 @@ class CudaBackend final : public Backend {
   /// How they are computed.
   std::string numbers() const {
     return fmt::format("{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
-                       options_.fp8_keys ? ", keys and values in fp8" : "",
+                       options_.fp8_keys ? ", keys and values in fp8 by head" : "",
                        options_.reproducible ? ", reproducible" : "");
   }
 
@@ -246,7 +250,7 @@ class CudaBackend final : public Backend {
                                  together};
     if (!model_.room.holds(size)) {
       let_go_of_memory();
-      model_.room.grow(size, config(), model_.layout, model_.fp8);
+      model_.room.grow(size, config(), model_.layout, model_.fp8, model_.attends_in_fp8);
     }
     step.chosen.grow(model_.room.size.picks);
   }
@@ -271,26 +275,26 @@ class CudaBackend final : public Backend {
   Footprint footprint() const { return cuda_footprint(model_.config, options_.fp8_keys); }
 
   /// A new pool; there is none yet.
-  void make_pool(int64_t slots) {
+  void make_pool(int64_t wanted) {
+    const int64_t slots = (wanted + kNarrowPage - 1) / kNarrowPage * kNarrowPage;
     const ModelConfig& config = model_.config;
     const int64_t bytes = slots * footprint().kv_bytes_per_token;
     const int64_t step = cuda_step_bytes(config, kStepBesidePool, kStepBesidePool) + kBesideStep;
     if (bytes + step > cuda_free_bytes(options_.device))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
                                     bytes / 1000000, step / 1000000));
-    const int64_t scales = int64_t{2} * config.layers * config.kv_heads * slots;
-    const int64_t values = scales * model_.layout.padded_dim;
+    const int64_t values = int64_t{2} * config.layers * config.kv_heads * slots * model_.layout.padded_dim;
     KvPool made;
     if (options_.fp8_keys) {
-      made.narrow.grow(values);
-      made.scales.grow(scales);
+      made.narrow_keys.grow(values / 2);
+      made.narrow_values.grow(values / 2);
       if (model_.key_biases()) made.turns.grow(slots * config.rotary_dim);
     }
     made.wide.grow(options_.fp8_keys ? values / config.layers : values);
     // Hidden values count as 0 × what lies there, which must be a number.
     clear(made.wide);
-    clear(made.narrow);
-    clear(made.scales);
+    clear(made.narrow_keys);
+    clear(made.narrow_values);
     clear(made.turns);
     model_.pool = std::move(made);
     model_.layout.slots = slots;

@@ -28,7 +28,9 @@ std::vector<SlotVectors> KvMover::arrays(KvForm form) const {
   };
   if (model_.narrow_keys() && form == KvForm::rounded) fail("keys and values in fp8 are not rounded again");
   if (!model_.narrow_keys()) return {of(pool.wide, heads, dim)};
-  std::vector<SlotVectors> all = {of(pool.narrow, heads, dim), of(pool.scales, heads, 1)};
+  std::vector<SlotVectors> all = {of(pool.narrow_keys, heads / 2, dim),
+                                  of(pool.narrow_values, heads / 2, dim)};
+  all.back().narrow_values = true;
   if (pool.turns.size() > 0) all.push_back(of(pool.turns, 1, config.rotary_dim));
   return all;
 }

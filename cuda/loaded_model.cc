@@ -46,4 +46,18 @@ LoadedModel::LoadedModel(ModelConfig the_config, DeviceWeights the_weights, bool
     expanded.grow(most);
 }
 
+const bf16* LoadedModel::bf16_weight(const DeviceMatrix& matrix) const {
+  if (matrix.packed.empty()) return matrix.wide.data();
+  for (const PackedPart& part : matrix.packed)
+    expand_rows(part.rows, part.place, expanded.data(), stream.get());
+  return expanded.data();
+}
+
+Fp8Weight LoadedModel::fp8_weight(const DeviceMatrix& matrix) const {
+  if (matrix.packed.empty()) return matrix.fp8();
+  for (const PackedPart& part : matrix.packed)
+    expand_rows(part.rows, part.place, matrix.peaks.data(), expanded8.data(), stream.get());
+  return {expanded8.data(), matrix.scales.data()};
+}
+
 }  // namespace sheaf::cuda

@@ -3,14 +3,10 @@
 namespace sheaf::cuda {
 namespace {
 
-/// What products read, in bf16. A packed matrix is expanded into memory that the next one will take: the
-/// stream keeps the order.
+/// What products read, in bf16.
 struct Bf16 {
   static const bf16* weight(const LoadedModel& model, const DeviceMatrix& matrix) {
-    if (matrix.packed.empty()) return matrix.wide.data();
-    for (const PackedPart& part : matrix.packed)
-      expand_rows(part.rows, part.place, model.expanded.data(), model.stream.get());
-    return model.expanded.data();
+    return model.bf16_weight(matrix);
   }
   static bf16* normed(const Activations& room) { return room.normed.data(); }
   static bf16* mlp(const Activations& room) { return room.mlp.data(); }
@@ -20,10 +16,7 @@ struct Bf16 {
 /// The same in FP8.
 struct Fp8 {
   static Fp8Weight weight(const LoadedModel& model, const DeviceMatrix& matrix) {
-    if (matrix.packed.empty()) return matrix.fp8();
-    for (const PackedPart& part : matrix.packed)
-      expand_rows(part.rows, part.place, matrix.peaks.data(), model.expanded8.data(), model.stream.get());
-    return {model.expanded8.data(), matrix.scales.data()};
+    return model.fp8_weight(matrix);
   }
   static Fp8Rows normed(const Activations& room) { return room.normed8.rows(); }
   static Fp8Rows mlp(const Activations& room) { return room.mlp8.rows(); }
@@ -61,6 +54,13 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                         step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
                        Scratch(room.qkv));
   const AttentionInputs* on_device = step.arrays.attention_on_device;
+  AttentionTensors tensors{room.q.data(),
+                           keys,
+                           values,
+                           room.partial_out.data(),
+                           room.partial_lse.data(),
+                           room.mixed.data(),
+                           Numbers::attended(model)};
   if (model.narrow_keys()) {
     const NarrowKeys narrow = model.narrow(index);
     if (index == 0 && narrow.bias)
@@ -68,15 +68,18 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                   stream);
     round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
     if (step.arrays.attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
-    expand_keys(on_device, model.layout, narrow, keys, stream);
+    if (model.attends_in_fp8) {
+      round_queries(room.q.data(), rows, model.layout, narrow.scales, room.q8.data(), stream);
+      tensors.q8 = room.q8.data();
+      tensors.narrow = narrow;
+    } else {
+      expand_keys(on_device, model.layout, narrow, keys, stream);
+    }
   } else if (step.arrays.attention.in_order) {
     copy_keys(on_device, model.layout, keys, values, stream);
   }
   step.clock.mark(Stage::heads);
-  attend(step.arrays.attention, on_device, model.layout,
-         {room.q.data(), keys, values, room.partial_out.data(), room.partial_lse.data(), room.mixed.data(),
-          Numbers::attended(model)},
-         stream);
+  attend(step.arrays.attention, on_device, model.layout, tensors, stream);
   const auto mixed = Numbers::mixed(model, rows);
   step.clock.mark(Stage::attention);
   if (config.post_norm) {

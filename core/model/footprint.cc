@@ -14,7 +14,7 @@ Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision) {
 
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys) {
   const int64_t dim = padded_head_dim(config.head_dim), layer = 2 * dim;
-  const int64_t head = fp8_keys ? config.layers * (dim + 4) + layer : config.layers * layer;
+  const int64_t head = fp8_keys ? config.layers * dim + layer : config.layers * layer;
   // 33 pairs of tiles of the products: whole rounds of the 132 multiprocessors of an H100 or H200.
   const int64_t turns = fp8_keys ? int64_t{4} * config.rotary_dim : 0;  // of keys with a bias
   return {2 * config.kv_heads * head + turns, 33 * 256};

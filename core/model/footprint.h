@@ -30,7 +30,7 @@ enum class CpuPrecision : uint8_t { f32, int16, int8 };
 
 /// fp32, values padded to panels; or 16 bits with a scale for each vector.
 Footprint cpu_footprint(const ModelConfig& config, CpuPrecision precision = CpuPrecision::f32);
-/// fp16 keys and values, heads padded; or e4m3 with a scale each, and those of one layer in fp16 beside them.
+/// fp16 keys and values, heads padded; or e4m3, and those of one layer in fp16 beside them.
 /// Refuses heads that are too large.
 Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 

@@ -451,7 +451,7 @@ void launch(const AttentionInputs& in, const AttentionInputs* on_device, const H
   }
   if (in.merged_count > 0)
     merge_kernel<D><<<kMergeBlocks, 256, 0, stream>>>(on_device, layout, tensors.partial_out,
-                                                      tensors.partial_lse, tensors.out, tensors.narrow);
+                                                      tensors.partial_lse, tensors.out, tensors.out8);
 }
 
 }  // namespace

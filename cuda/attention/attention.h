@@ -59,6 +59,18 @@ struct AttentionInputs {
 /// Queries (rows × query heads of a key/value head) of a small and of a large block.
 constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
 
+/// Keys and values of a layer in e4m3. Their scales, and those of queries, come from the weights, which bound
+/// them: see head_scales(). Keys are there without their bias, which can be a hundred times as large (Qwen
+/// 2.5): three bits of it would be no better than noise.
+struct NarrowKeys {
+  e4m3* keys = nullptr;           ///< [kv_heads, slots, padded_dim]
+  e4m3* values = nullptr;         ///< [kv_heads, slots / kNarrowPage, padded_dim, kNarrowPage]
+  const float* scales = nullptr;  ///< [heads + 2 kv_heads] of queries, keys and values
+  const float* bias = nullptr;    ///< [kv_heads, head_dim], of keys before they are rotated, or null
+  float* turns =
+      nullptr;  ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
+};
+
 /// Where a layer's queries, keys and values are, and where results go.
 struct AttentionTensors {
   const f16* q;        ///< [rows, heads, padded_dim]
@@ -67,7 +79,10 @@ struct AttentionTensors {
   float* partial_out;  ///< [kv_heads, partial_rows × group, padded_dim]
   float* partial_lse;  ///< [kv_heads, partial_rows × group]
   bf16* out;           ///< [rows, heads × head_dim]
-  Fp8Rows narrow;      ///< instead of `out`, each head a block with its scale; only where rounds_to_fp8()
+  Fp8Rows out8;        ///< instead of `out`, each head a block with its scale; only where rounds_to_fp8()
+  /// Instead of `q`, `keys` and `values`, where attends_in_fp8(): rounded queries, and
+  const e4m3* q8 = nullptr;
+  NarrowKeys narrow = {};
 };
 
 /// out = softmax(q k) v over everything each row sees. `on_device` [1] is a copy of `inputs` there.
@@ -78,20 +93,15 @@ void attend(const AttentionInputs& inputs, const AttentionInputs* on_device, con
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, f16* keys, f16* values,
                cudaStream_t stream);
 
-/// Keys and values of a layer in e4m3, a scale for each of a head. Keys are there without their bias, which
-/// can be a hundred times as large (Qwen 2.5): three bits of it would be no better than noise.
-struct NarrowKeys {
-  e4m3* values;       ///< [2 (keys, values), kv_heads, slots, padded_dim]
-  float* scales;      ///< [2, kv_heads, slots]
-  const float* bias;  ///< [kv_heads, head_dim], of keys before they are rotated, or null
-  float* turns;       ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
-};
 /// Takes the rows' rotations `rope` [rows, rotary_dim] to their slots, and those of copied slots.
 void place_turns(const float* rope, const int32_t* slots, int32_t rows, const AttentionInputs* on_device,
                  const HeadLayout& layout, float* turns, cudaStream_t stream);
 /// Rounds the keys and values that `slots` [rows] name, of `wide` [2, kv_heads, slots, padded_dim].
 void round_keys(const int32_t* slots, int32_t rows, const HeadLayout& layout, const f16* wide,
                 const NarrowKeys& out, cudaStream_t stream);
+/// Rounds queries [rows, heads, padded_dim].
+void round_queries(const f16* q, int32_t rows, const HeadLayout& layout, const float* scales, e4m3* out,
+                   cudaStream_t stream);
 /// As copy_keys() above.
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, const NarrowKeys& keys,
                cudaStream_t stream);
@@ -105,6 +115,8 @@ int attention_shared_bytes(int32_t padded_dim);
 /// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
 /// that a graph of them can be replayed for any step that has the same kinds of blocks.
 bool hopper_attention(const HeadLayout& layout, int32_t page_size);
+/// Whether attend() can multiply e4m3: not in order.
+bool attends_in_fp8(const HeadLayout& layout, int32_t page_size);
 /// Whether attend() can write e4m3.
 bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size);
 /// The blocks' part of attend() on Hopper; false where this device or layout is not for it.

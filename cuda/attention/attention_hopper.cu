@@ -23,13 +23,13 @@ __device__ AttentionItem item_at(const AttentionItem* items, int work, int work_
 }
 
 /// One warp: pages of keys and values, in the order in which they are used.
-template <int D, int kGroups, int kKeys>
-__device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap* k_map,
+template <class T, int D, int kGroups, int kKeys>
+__device__ void bring_pages(Shared<T, D, kGroups, kKeys>& memory, const CUtensorMap* k_map,
                             const CUtensorMap* v_map, const AttentionInputs& in, const AttentionItem* items,
                             int work_count, const HeadLayout& layout, int lane) {
-  using Memory = Shared<D, kGroups, kKeys>;
+  using Memory = Shared<T, D, kGroups, kKeys>;
   constexpr int kPages = kKeys / kPage;
-  constexpr uint32_t kBytes = kKeys * D * sizeof(f16);
+  constexpr uint32_t kBytes = kKeys * Memory::kBytes;
   RingPlace k_place, v_place;
   const int nowhere = static_cast<int>(layout.slots);  // outside of the tensor: zeros
   const int4* pages = reinterpret_cast<const int4*>(in.pages);
@@ -45,36 +45,40 @@ __device__ void bring_pages(Shared<D, kGroups, kKeys>& memory, const CUtensorMap
     const AttentionItem next_item = item_at(items, work + gridDim.x, work_count, layout);
     const int kv_head = work % layout.kv_heads;
     const int stages = (item.page_count + kPages - 1) / kPages;
-    auto bring = [&](f16(&to)[Memory::kStages][Memory::kHalves][kKeys][64], const CUtensorMap* map, int from,
-                     uint64_t* full, uint64_t* empty, RingPlace& place) {
+    auto bring = [&](auto& to, const CUtensorMap* map, int from, uint64_t* full, uint64_t* empty,
+                     RingPlace& place) {
       barrier_wait(&empty[place.at], place.round ^ 1);
       if (lane == 0) barrier_expect(&full[place.at], kBytes);
       __syncwarp();
       if (lane < kPages) {
 #pragma unroll
         for (int half = 0; half < Memory::kHalves; ++half)
-          copy_box(&to[place.at][half][lane * kPage][0], map, half * 64, from, kv_head, &full[place.at]);
+          copy_box(&to[place.at][half][lane * kPage][0], map, half * Memory::kLine, from, kv_head,
+                   &full[place.at]);
       }
       place.template step<Memory::kStages>();
     };
+    // Pages of e4m3 values are rows of 256 bytes.
+    const auto value_row = [](int slot) { return Memory::kNarrow ? slot * D / 256 : slot; };
     for (int stage = 0; stage < stages; ++stage) {
       const int next = stage + 1 < stages ? slot_at(item, stage + 1) : slot_at(next_item, 0);
       bring(memory.k, k_map, slot, memory.k_full, memory.k_empty, k_place);
-      if (stage > 0) bring(memory.v, v_map, slot_before, memory.v_full, memory.v_empty, v_place);
+      if (stage > 0) bring(memory.v, v_map, value_row(slot_before), memory.v_full, memory.v_empty, v_place);
       slot_before = slot;
       slot = next;
     }
-    bring(memory.v, v_map, slot_before, memory.v_full, memory.v_empty, v_place);
+    bring(memory.v, v_map, value_row(slot_before), memory.v_full, memory.v_empty, v_place);
     item = next_item;
   }
 }
 
 /// Three warps: the queries of the next item while the warpgroups are at this one.
-template <int D, int kGroups, int kKeys>
-__device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const AttentionInputs& in,
+template <class T, int D, int kGroups, int kKeys>
+__device__ void bring_queries(Shared<T, D, kGroups, kKeys>& memory, const AttentionInputs& in,
                               const AttentionItem* items, int work_count, const HeadLayout& layout,
-                              const f16* q, int thread) {
-  constexpr int kChunks = D / 8;
+                              const T* q, int thread) {
+  using Memory = Shared<T, D, kGroups, kKeys>;
+  constexpr int kChunks = Memory::kBytes / 16, kOfLine = Memory::kChunks;
   const int group = layout.heads / layout.kv_heads;
   RingPlace place;
   for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
@@ -86,8 +90,9 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
       const int m = i / kChunks, chunk = i % kChunks;
       const bool valid = m < queries;
       const int64_t row = valid ? in.rows[item.first_row + m / group] : 0;
-      const f16* from = q + (row * layout.heads + kv_head * group + m % group) * D + chunk * 8;
-      f16* to = &memory.q[place.at][m / 64][chunk / 8][m % 64][((chunk % 8) ^ (m % 8)) * 8];
+      const T* from = q + (row * layout.heads + kv_head * group + m % group) * D + chunk * (D / kChunks);
+      uint8_t* to = &memory.q[place.at][m / 64][chunk / kOfLine][m % 64]
+                             [swizzled<Memory::kLine>(chunk % kOfLine, m) * 16];
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
                    "r"(valid ? 16 : 0));
     }
@@ -99,14 +104,22 @@ __device__ void bring_queries(Shared<D, kGroups, kKeys>& memory, const Attention
 }
 #endif
 
-/// `k_map`, `v_map`: boxes of a page and 64 columns of keys and values [kv_heads, slots, D]; `inputs` [1].
-template <int D, int kGroups, int kKeys, bool kInOrder>
+template <class T>
+__device__ const T* queries(const AttentionTensors& tensors) {
+  if constexpr (sizeof(T) == 1)
+    return tensors.q8;
+  else
+    return tensors.q;
+}
+
+/// `k_map`, `v_map`: boxes of a page of keys and values, see page_map(); `inputs` [1].
+template <class T, int D, int kGroups, int kKeys, bool kInOrder>
 __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void attend_kernel(
     const __grid_constant__ CUtensorMap k_map, const __grid_constant__ CUtensorMap v_map,
     const AttentionInputs* inputs, const __grid_constant__ HeadLayout layout,
     const __grid_constant__ AttentionTensors tensors) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  using Memory = Shared<D, kGroups, kKeys>;
+  using Memory = Shared<T, D, kGroups, kKeys>;
   extern __shared__ uint8_t bytes[];
   // The base of dynamic shared memory need not be aligned to 1,024 bytes.
   Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
@@ -135,17 +148,18 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
     if (warp == 0)
       bring_pages(memory, &k_map, &v_map, in, items, work_count, layout, lane);
     else
-      bring_queries(memory, in, items, work_count, layout, tensors.q, static_cast<int>(threadIdx.x) - 32);
+      bring_queries(memory, in, items, work_count, layout, queries<T>(tensors),
+                    static_cast<int>(threadIdx.x) - 32);
   } else {
     take_registers<kGroups == 1 ? 208 : 232>();
-    Consumer<D, kGroups, kKeys> consumer{in,
-                                         layout,
-                                         tensors,
-                                         memory,
-                                         warpgroup - 1,
-                                         static_cast<int>(threadIdx.x) / 32 % 4,
-                                         lane,
-                                         layout.heads / layout.kv_heads};
+    Consumer<T, D, kGroups, kKeys> consumer{in,
+                                            layout,
+                                            tensors,
+                                            memory,
+                                            warpgroup - 1,
+                                            static_cast<int>(threadIdx.x) / 32 % 4,
+                                            lane,
+                                            layout.heads / layout.kv_heads};
     AttentionItem next = item_at(items, blockIdx.x, work_count, layout);
     for (int work = blockIdx.x; work < work_count; work += gridDim.x) {
       const AttentionItem item = next;
@@ -159,25 +173,58 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
 #endif
 }
 
-/// Pages of [kv_heads, slots, D], 64 columns at a time.
-bool page_map(const f16* tensor, const HeadLayout& layout, CUtensorMap& map) {
-  const auto d = static_cast<cuuint64_t>(layout.padded_dim), slots = static_cast<cuuint64_t>(layout.slots);
-  const cuuint64_t sizes[3] = {d, slots, static_cast<cuuint64_t>(layout.kv_heads)};
-  const cuuint64_t strides[2] = {d * sizeof(f16), d * slots * sizeof(f16)};
-  const cuuint32_t box[3] = {64, kPage, 1};
+[[noreturn]] void refuse_map() {
+  throw std::runtime_error("CUDA: the driver refuses a map of the pool");
+}
+
+/// Boxes of `height` rows of `width` bytes of [kv_heads, rows, row_bytes].
+bool box_map(const void* tensor, const HeadLayout& layout, int64_t row_bytes, int64_t rows, int width,
+             int height, CUtensorMapSwizzle swizzle, CUtensorMap& map) {
+  const auto bytes = static_cast<cuuint64_t>(row_bytes), count = static_cast<cuuint64_t>(rows);
+  const cuuint64_t sizes[3] = {bytes, count, static_cast<cuuint64_t>(layout.kv_heads)};
+  const cuuint64_t strides[2] = {bytes, bytes * count};
+  const cuuint32_t box[3] = {static_cast<cuuint32_t>(width), static_cast<cuuint32_t>(height), 1};
   const cuuint32_t steps[3] = {1, 1, 1};
-  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, const_cast<f16*>(tensor), sizes,
-                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  return tensor_map_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, const_cast<void*>(tensor), sizes,
+                              strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
+/// Pages of keys or values [kv_heads, slots, D], a line of columns at a time.
+template <class T, int D>
+CUtensorMap page_map(const T* tensor, const HeadLayout& layout) {
+  using L = Lines<T, D>;
+  CUtensorMap map;
+  const auto swizzle = L::kLine == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
+  if (!box_map(tensor, layout, L::kBytes, layout.slots, L::kLine, kPage, swizzle, map)) refuse_map();
+  return map;
+}
+/// Pages of e4m3 values [kv_heads, pages, D, kPage], as they lie.
+template <int D>
+CUtensorMap value_map(const e4m3* tensor, const HeadLayout& layout) {
+  constexpr int row = 256;
+  CUtensorMap map;
+  if (!box_map(tensor, layout, row, layout.slots * D / row, row, kPage * D / row, CU_TENSOR_MAP_SWIZZLE_NONE,
+               map))
+    refuse_map();
+  return map;
+}
 
-template <int D, int kGroups, int kKeys, bool kInOrder>
-void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs* in,
-            const HeadLayout& layout, const AttentionTensors& tensors, int multiprocessors,
-            cudaStream_t stream) {
-  constexpr int shared = static_cast<int>(sizeof(Shared<D, kGroups, kKeys>)) + 1024;
-  const auto kernel = attend_kernel<D, kGroups, kKeys, kInOrder>;
+/// What a launch needs beside the kernel.
+struct Launch {
+  CUtensorMap k_map, v_map;
+  const AttentionInputs& in;
+  const AttentionInputs* on_device;
+  const HeadLayout& layout;
+  const AttentionTensors& tensors;
+  int multiprocessors;
+  cudaStream_t stream;
+};
+
+template <class T, int D, int kGroups, int kKeys, bool kInOrder>
+void launch(const Launch& with) {
+  constexpr int shared = static_cast<int>(sizeof(Shared<T, D, kGroups, kKeys>)) + 1024;
+  const auto kernel = attend_kernel<T, D, kGroups, kKeys, kInOrder>;
   static PerDevice<cudaError_t> ready;
   const auto make_ready = [&] {
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
@@ -185,18 +232,28 @@ void launch(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionI
   if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
   // made.
-  const int blocks = multiprocessors * (kGroups == 1 ? 2 : 1);
-  kernel<<<blocks, 128 * (kGroups + 1), shared, stream>>>(k_map, v_map, in, layout, tensors);
+  const int blocks = with.multiprocessors * (kGroups == 1 ? 2 : 1);
+  kernel<<<blocks, 128 * (kGroups + 1), shared, with.stream>>>(with.k_map, with.v_map, with.on_device,
+                                                               with.layout, with.tensors);
 }
 
-template <int D, bool kInOrder>
-void launch_all(const CUtensorMap& k_map, const CUtensorMap& v_map, const AttentionInputs& in,
-                const AttentionInputs* on_device, const HeadLayout& layout, const AttentionTensors& tensors,
-                int multiprocessors, cudaStream_t stream) {
-  if (in.large_items > 0)
-    launch<D, 2, 128, kInOrder>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
-  if (in.small_items > 0)
-    launch<D, 1, 64, kInOrder>(k_map, v_map, on_device, layout, tensors, multiprocessors, stream);
+template <class T, int D, bool kInOrder>
+void launch_all(const Launch& with) {
+  if (with.in.large_items > 0) launch<T, D, 2, 128, kInOrder>(with);
+  if (with.in.small_items > 0) launch<T, D, 1, 64, kInOrder>(with);
+}
+
+template <int D>
+void attend_with(Launch& with) {
+  const AttentionTensors& tensors = with.tensors;
+  if (tensors.q8) {
+    with.k_map = page_map<e4m3, D>(tensors.narrow.keys, with.layout);
+    with.v_map = value_map<D>(tensors.narrow.values, with.layout);
+    return launch_all<e4m3, D, false>(with);
+  }
+  with.k_map = page_map<f16, D>(tensors.keys, with.layout);
+  with.v_map = page_map<f16, D>(tensors.values, with.layout);
+  with.in.in_order ? launch_all<f16, D, true>(with) : launch_all<f16, D, false>(with);
 }
 
 int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
@@ -204,13 +261,17 @@ int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
   const bool fits =
       page_size == kPage && layout.head_dim % 8 == 0 && (layout.padded_dim == 64 || layout.padded_dim == 128);
   if (!fits) return 0;
-  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<128, 2, 128, false>); });
+  return multiprocessors.get([] { return hopper_multiprocessors(attend_kernel<f16, 128, 2, 128, false>); });
 }
 
 }  // namespace
 
 bool hopper_attention(const HeadLayout& layout, int32_t page_size) {
   return multiprocessors_for(layout, page_size) > 0;
+}
+
+bool attends_in_fp8(const HeadLayout& layout, int32_t page_size) {
+  return hopper_attention(layout, page_size);
 }
 
 bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size) {
@@ -221,13 +282,8 @@ bool attend_hopper(const AttentionInputs& inputs, const AttentionInputs* on_devi
                    const AttentionTensors& tensors, cudaStream_t stream) {
   const int multiprocessors = multiprocessors_for(layout, inputs.page_size);
   if (multiprocessors == 0) return false;
-  CUtensorMap k_map, v_map;
-  if (!page_map(tensors.keys, layout, k_map) || !page_map(tensors.values, layout, v_map))
-    throw std::runtime_error("CUDA: the driver refuses a map of the pool");
-  const auto run = layout.padded_dim == 128
-                       ? (inputs.in_order ? launch_all<128, true> : launch_all<128, false>)
-                       : (inputs.in_order ? launch_all<64, true> : launch_all<64, false>);
-  run(k_map, v_map, inputs, on_device, layout, tensors, multiprocessors, stream);
+  Launch with{{}, {}, inputs, on_device, layout, tensors, multiprocessors, stream};
+  layout.padded_dim == 128 ? attend_with<128>(with) : attend_with<64>(with);
   return true;
 }
 

@@ -12,14 +12,26 @@ namespace {
 constexpr int kPage = 16;
 static_assert(kPage == kPageSize, "pages of another size would leave this kernel unused");
 
-/// D: dimensions of a head; kGroups: warpgroups that compute; kKeys: keys of a stage.
-template <int D, int kGroups, int kKeys>
-struct Shared {
-  static constexpr int kStages = 2;
-  static constexpr int kHalves = D / 64;  // columns lie in blocks of 64: 128 bytes
-  alignas(1024) f16 q[2][kGroups][kHalves][64][64];
-  alignas(1024) f16 k[kStages][kHalves][kKeys][64];
-  alignas(1024) f16 v[kStages][kHalves][kKeys][64];
+/// How heads of D numbers of f16 or e4m3 lie in shared memory. A line is what the copy engine swizzles.
+template <class T, int D>
+struct Lines {
+  static constexpr bool kNarrow = sizeof(T) == 1;
+  static constexpr int kBytes = D * static_cast<int>(sizeof(T));
+  static constexpr int kLine = kBytes < 128 ? kBytes : 128;
+  static constexpr int kHalves = kBytes / kLine;
+  static constexpr int kChunks = kLine / 16;
+};
+
+/// T: numbers that are multiplied; D: dimensions of a head; kGroups: warpgroups that compute; kKeys: keys of
+/// a stage.
+template <class T, int D, int kGroups, int kKeys>
+struct Shared : Lines<T, D> {
+  using Lines<T, D>::kHalves;
+  using Lines<T, D>::kLine;
+  static constexpr int kStages = sizeof(T) == 1 ? 4 : 2;
+  alignas(1024) uint8_t q[2][kGroups][kHalves][64][kLine];
+  alignas(1024) uint8_t k[kStages][kHalves][kKeys][kLine];
+  alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];  // e4m3: pages as NarrowKeys has them
   uint64_t q_full[2], q_empty[2];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
@@ -59,11 +71,14 @@ __device__ bool any_of_warpgroup(bool holds, int barrier) {
   return any != 0;
 }
 
-template <int D, int kGroups, int kKeys>
+template <class T, int D, int kGroups, int kKeys>
 struct Consumer {
-  using Memory = Shared<D, kGroups, kKeys>;
+  using Memory = Shared<T, D, kGroups, kKeys>;
+  static constexpr bool kNarrow = Memory::kNarrow;
   static constexpr int kPages = kKeys / kPage;
-  static constexpr float kRoom = 8;                        // weights of up to 256, which f16 holds
+  static constexpr int kDepth = 32 / static_cast<int>(sizeof(T));  // numbers that one product sums up
+  static constexpr float kRoom = 8;   // weights of up to 256, which f16 and e4m3 hold
+  static constexpr float kUsual = 5;  // e4m3: the highest is 32 where the base moves, small ones count too
   static constexpr int kScores = kKeys / 2, kOut = D / 2;  // registers of a thread
 
   const AttentionInputs& in;
@@ -76,27 +91,41 @@ struct Consumer {
   float out[kOut];
   float score[kScores];
   float high[2], sum[2], shrink[2];
-  int row[2];     // of this thread's queries, as pages count rows
-  int to_row[2];  // where their results go, -1: nowhere
+  float factor[2], value_scale;  // e4m3: what takes scores and values back from their scales
+  int row[2];                    // of this thread's queries, as pages count rows
+  int to_row[2];                 // where their results go, -1: nowhere
+
+  using Weights = uint32_t[kKeys / kDepth][4];
 
   __device__ void multiply_keys() {
-    const f16* q = &memory.q[q_place.at][group_index][0][0][0];
-    const f16* k = &memory.k[k_place.at][0][0][0];
-    const uint64_t q_tile = tile_descriptor(q, 16), k_tile = tile_descriptor(k, 16);
+    constexpr int kLine = Memory::kLine;
+    const uint64_t q_tile = tile_descriptor<kLine>(&memory.q[q_place.at][group_index][0][0][0], 16);
+    const uint64_t k_tile = tile_descriptor<kLine>(&memory.k[k_place.at][0][0][0], 16);
 #pragma unroll
-    for (int step = 0; step < D / 16; ++step) {
-      const int half = step / 4, inside = step % 4 * 2;  // 32 bytes a step, in units of 16
-      multiply_tiles(score, q_tile + half * (64 * 128 / 16) + inside,
-                     k_tile + half * (kKeys * 128 / 16) + inside, step != 0);
+    for (int step = 0; step < D / kDepth; ++step) {
+      // 32 bytes a step, in units of 16
+      const int half = step / (kLine / 32), inside = step % (kLine / 32) * 2;
+      const uint64_t a = q_tile + half * (64 * kLine / 16) + inside,
+                     b = k_tile + half * (kKeys * kLine / 16) + inside;
+      if constexpr (kNarrow)
+        multiply_tiles_fp8(score, a, b, step != 0);
+      else
+        multiply_tiles(score, a, b, step != 0);
     }
     products_commit();
   }
 
-  __device__ void multiply_values(const uint32_t (&p)[kKeys / 16][4], bool add) {
-    const uint64_t v_tile = tile_descriptor(&memory.v[v_place.at][0][0][0], kKeys * 128);
+  __device__ void multiply_values(const Weights& p, bool add) {
+    const void* v = &memory.v[v_place.at][0][0][0];
+    const uint64_t v_tile = kNarrow ? columns_descriptor(v, kPage * D) : tile_descriptor(v, kKeys * 128);
+    constexpr int kStep = kNarrow ? kDepth * D / 16 : kDepth * 128 / 16;
 #pragma unroll
-    for (int step = 0; step < kKeys / 16; ++step)
-      multiply_registers(out, p[step], v_tile + step * (16 * 128 / 16), add || step != 0);
+    for (int step = 0; step < kKeys / kDepth; ++step) {
+      if constexpr (kNarrow)
+        multiply_registers_fp8(out, p[step], v_tile + step * kStep, add || step != 0);
+      else
+        multiply_registers(out, p[step], v_tile + step * kStep, add || step != 0);
+    }
     products_commit();
   }
 
@@ -164,6 +193,36 @@ struct Consumer {
     }
   }
 
+  /// The same for e4m3, relative to a base that moves only when a score exceeds it by kRoom.
+  __device__ void soften_narrow() {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float top = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n)
+        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2)) * factor[i];
+      shrink[i] = 1;
+      if (top > high[i] + kRoom) {
+        shrink[i] = fast_exp2(high[i] - (top - kUsual));
+        high[i] = top - kUsual;
+      }
+      const float base = high[i] == -INFINITY ? 0.0f : high[i];
+      float added = 0;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          float& s = score[n * 4 + 2 * i + j];
+          s = fast_exp2(fmaf(s, factor[i], -base));
+          added += s;
+        }
+      }
+      sum[i] = sum[i] * shrink[i] + added;
+    }
+  }
+
   // In order: a row's weights are relative to a base, which is the highest score of the first page that the
   // row sees, and of every later page that exceeds it by more than kRoom. So the base and all sums depend on
   // the row's own pages alone. Stages in which no base moves, nearly all, need no rescaling.
@@ -217,7 +276,7 @@ struct Consumer {
 
   /// A stage in which a base moves for some warp: page by page, the sums of before shrunk where it does.
   /// `mine`: for this one; else its weights are in p already.
-  __device__ void add_page_by_page(uint32_t (&p)[kKeys / 16][4], bool mine) {
+  __device__ void add_page_by_page(Weights& p, bool mine) {
     const uint64_t v_tile = tile_descriptor(&memory.v[v_place.at][0][0][0], kKeys * 128);
 #pragma unroll
     for (int page = 0; page < kPages; ++page) {
@@ -247,11 +306,20 @@ struct Consumer {
     }
   }
 
-  __device__ void weights(uint32_t (&p)[kKeys / 16][4]) const {
+  __device__ void weights(Weights& p) const {
 #pragma unroll
-    for (int k = 0; k < kKeys / 16; ++k)
+    for (int k = 0; k < kKeys / kDepth; ++k) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) p[k][j] = pack_weights(score[k * 8 + 2 * j], score[k * 8 + 2 * j + 1]);
+      for (int j = 0; j < 4; ++j) {
+        if constexpr (kNarrow) {
+          // Of a page, a thread has the keys that NarrowKeys puts side by side.
+          const int at = k * 16 + j / 2 * 8 + j % 2 * 2;
+          p[k][j] = pack_e4m3(score[at], score[at + 1]) | pack_e4m3(score[at + 4], score[at + 5]) << 16;
+        } else {
+          p[k][j] = pack_weights(score[k * 8 + 2 * j], score[k * 8 + 2 * j + 1]);
+        }
+      }
+    }
   }
 
   __device__ void rescale() {
@@ -265,7 +333,7 @@ struct Consumer {
   }
 
   /// Nothing is summed up yet. Returns this thread's first query.
-  __device__ int begin(const AttentionItem& item) {
+  __device__ int begin(const AttentionItem& item, int kv_head) {
     const int m = group_index * 64 + warp * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -275,13 +343,27 @@ struct Consumer {
       high[i] = -INFINITY;
       sum[i] = 0;
     }
+    if constexpr (kNarrow) {
+      const float* scales = tensors.narrow.scales;
+      const float key_scale = scales[layout.heads + kv_head];
+      value_scale = scales[layout.heads + layout.kv_heads + kv_head];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) factor[i] = scales[kv_head * group + (m + 8 * i) % group] * key_scale;
+    }
     return m;
+  }
+
+  __device__ void soften_stage() {
+    if constexpr (kNarrow)
+      soften_narrow();
+    else
+      soften();
   }
 
   __device__ void attend(const AttentionItem& item, int kv_head) {
     const int stages = (item.page_count + kPages - 1) / kPages;
-    const int m = begin(item);
-    uint32_t p[kKeys / 16][4];
+    const int m = begin(item, kv_head);
+    Weights p;
     int4 page = page_at(item, 0), next_page = page_at(item, 1);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
     barrier_wait(&memory.k_full[k_place.at], k_place.round);
@@ -291,7 +373,7 @@ struct Consumer {
     pin(score);
     give_back(memory.k_empty, k_place);
     mask(item, page);
-    soften();
+    soften_stage();
     weights(p);
     for (int stage = 1; stage < stages; ++stage) {
       page = next_page;
@@ -308,11 +390,11 @@ struct Consumer {
       pin(score);
       give_back(memory.k_empty, k_place);
       mask(item, page);
-      soften();
+      soften_stage();
       products_wait<0>();
       pin(out);
       give_back(memory.v_empty, v_place);
-      rescale();
+      if (!kNarrow || __any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
       weights(p);
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
@@ -330,10 +412,10 @@ struct Consumer {
   /// The same in order, see find_bases().
   __device__ void attend_in_order(const AttentionItem& item, int kv_head) {
     const int stages = (item.page_count + kPages - 1) / kPages;
-    const int m = begin(item);
+    const int m = begin(item, kv_head);
 #pragma unroll
     for (int i = 0; i < kOut; ++i) out[i] = 0;
-    uint32_t p[kKeys / 16][4];
+    Weights p;
     bool waiting = false;  // weights for their values
     int4 next_page = page_at(item, 0);
     barrier_wait(&memory.q_full[q_place.at], q_place.round);
@@ -397,8 +479,8 @@ struct Consumer {
     const Fp8Scale block = Fp8Scale::coarse(most * scale);
     const float factor = scale * block.inverse;
     const int64_t row = to_row[i];
-    if (row >= 0 && lane % 4 == 0) tensors.narrow.blocks[row * layout.heads + head] = block.scale;
-    e4m3* to = tensors.narrow.values + (row * layout.heads + head) * D;
+    if (row >= 0 && lane % 4 == 0) tensors.out8.blocks[row * layout.heads + head] = block.scale;
+    e4m3* to = tensors.out8.values + (row * layout.heads + head) * D;
 #pragma unroll
     for (int n = 0; n < D / 8; n += 8) {
       // Two neighbouring chunks of 8 columns in the halves of each piece.
@@ -423,10 +505,10 @@ struct Consumer {
       float total = sum[i];
       total += __shfl_xor_sync(0xffffffffu, total, 1);
       total += __shfl_xor_sync(0xffffffffu, total, 2);
-      const float scale = total > 0 ? 1.0f / total : 0.0f;
+      const float scale = total > 0 ? (kNarrow ? value_scale : 1.0f) / total : 0.0f;
       const int m = m0 + 8 * i;
       const bool valid = to_row[i] >= 0;
-      if (item.first_partial < 0 && tensors.narrow.values != nullptr) {
+      if (item.first_partial < 0 && tensors.out8.values != nullptr) {
         if constexpr (D == kFp8Block) write_narrow(i, scale, kv_head * group + m % group);
         continue;
       }

@@ -1,4 +1,5 @@
-// Keys and values in e4m3: rounded when they are made, and expanded to fp16 for the layer that reads them.
+// Keys and values in e4m3: rounded when they are made, and expanded to fp16 for kernels that cannot read
+// them.
 #include "cuda/attention/attention.h"
 #include "cuda/base/device_math.h"
 
@@ -7,31 +8,41 @@ namespace {
 
 constexpr int kBlocks = 528, kWarps = 8;
 
-/// Where the key or value of a slot is in one head: `which` counts kv_heads of keys, then of values.
-struct Place {
-  int64_t index;  ///< of the scale
-  int64_t value;  ///< of the first number
-  __device__ Place(const HeadLayout& layout, int which, int32_t slot)
-      : index(which * layout.slots + slot), value(index * layout.padded_dim) {}
-};
-
-/// A warp takes one of them at a time, four numbers a lane.
-template <class Take>
-__device__ void for_each_place(int64_t slots, const HeadLayout& layout, const Take& take) {
-  const int64_t stride = int64_t{gridDim.x} * kWarps;
-  for (int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32; i < slots * 2 * layout.kv_heads;
-       i += stride)
-    take(static_cast<int>(i % (2 * layout.kv_heads)), i / (2 * layout.kv_heads));
+/// Of the first number of a slot's key, and of its value in fp16.
+__device__ int64_t place(const HeadLayout& layout, int head, int32_t slot) {
+  return (head * layout.slots + slot) * layout.padded_dim;
+}
+/// Of number `d` of a slot's value in e4m3.
+__device__ int64_t value_place(const HeadLayout& layout, int head, int32_t slot, int d) {
+  return place(layout, head, slot - slot % kNarrowPage) + d * kNarrowPage + narrow_place(slot);
 }
 
-/// Number `d` of the rotated bias of a head's key. `which` is of values where it is kv_heads and more.
+/// Warps take what there is of `count` things in every key/value head.
+template <class Take>
+__device__ void for_each(int64_t count, const HeadLayout& layout, const Take& take) {
+  const int64_t stride = int64_t{gridDim.x} * kWarps;
+  for (int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32; i < count * layout.kv_heads; i += stride)
+    take(static_cast<int>(i % layout.kv_heads), i / layout.kv_heads);
+}
+
+__device__ uint32_t round4(float a, float b, float c, float d, float by) {
+  return pack_e4m3(a * by, b * by) | pack_e4m3(c * by, d * by) << 16;
+}
+__device__ float4 four_of(const f16* from) {
+  const uint2 both = *reinterpret_cast<const uint2*>(from);
+  const float2 low = __half22float2(*reinterpret_cast<const __half2*>(&both.x));
+  const float2 high = __half22float2(*reinterpret_cast<const __half2*>(&both.y));
+  return make_float4(low.x, low.y, high.x, high.y);
+}
+
+/// Number `d` of the rotated bias of a head's key.
 struct TurnedBias {
   const float *bias = nullptr, *turn = nullptr;
   int head_dim, half;
-  __device__ TurnedBias(const NarrowKeys& keys, const HeadLayout& layout, int which, int32_t slot)
+  __device__ TurnedBias(const NarrowKeys& keys, const HeadLayout& layout, int head, int32_t slot)
       : head_dim(layout.head_dim), half(layout.rotary_dim / 2) {
-    if (!keys.bias || which >= layout.kv_heads) return;
-    bias = keys.bias + which * layout.head_dim;
+    if (!keys.bias) return;
+    bias = keys.bias + head * layout.head_dim;
     turn = keys.turns + int64_t{slot} * layout.rotary_dim;
   }
   __device__ float operator[](int d) const {
@@ -55,56 +66,97 @@ __global__ void copy_turns_kernel(const AttentionInputs* inputs, int32_t dim, fl
       turns[int64_t{inputs->copies[copy].to} * dim + i] = turns[int64_t{inputs->copies[copy].from} * dim + i];
 }
 
+/// A lane takes four numbers of a key at a time.
 __global__ void round_keys_kernel(const int32_t* slots, int32_t rows, HeadLayout layout, const f16* wide,
                                   NarrowKeys out) {
   const int lane = threadIdx.x % 32;
-  for_each_place(rows, layout, [&](int which, int64_t row) {
-    const Place at(layout, which, slots[row]);
-    const TurnedBias bias(out, layout, which, slots[row]);
-    float v[8] = {}, most = 0;
-    for (int part = 0; part < 2; ++part) {
-      const int first = part * 128 + lane * 4;
-      if (first >= layout.padded_dim) break;
-      const auto* from = reinterpret_cast<const __half2*>(wide + at.value + first);
-      for (int i = 0; i < 2; ++i) {
-        const float2 pair = __half22float2(from[i]);
-        const float low = pair.x - bias[first + 2 * i], high = pair.y - bias[first + 2 * i + 1];
-        v[part * 4 + 2 * i] = low;
-        v[part * 4 + 2 * i + 1] = high;
-        most = fmaxf(most, fmaxf(fabsf(low), fabsf(high)));
-      }
-    }
-    for (int step = 16; step > 0; step /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
-    const Fp8Scale scale = Fp8Scale::fine(most);
-    if (lane == 0) out.scales[at.index] = scale.scale;
-    for (int part = 0; part < 2; ++part) {
-      const int first = part * 128 + lane * 4;
-      if (first >= layout.padded_dim) break;
-      const float* four = v + part * 4;
-      *reinterpret_cast<uint32_t*>(out.values + at.value + first) =
-          pack_e4m3(four[0] * scale.inverse, four[1] * scale.inverse) |
-          pack_e4m3(four[2] * scale.inverse, four[3] * scale.inverse) << 16;
+  for_each(rows, layout, [&](int head, int64_t row) {
+    const int64_t at = place(layout, head, slots[row]);
+    const TurnedBias bias(out, layout, head, slots[row]);
+    const float by = 1 / out.scales[layout.heads + head];
+    for (int d = lane * 4; d < layout.padded_dim; d += 128) {
+      const float4 v = four_of(wide + at + d);
+      *reinterpret_cast<uint32_t*>(out.keys + at + d) =
+          round4(v.x - bias[d], v.y - bias[d + 1], v.z - bias[d + 2], v.w - bias[d + 3], by);
     }
   });
+}
+
+/// A warp takes the rows of a page that follow each other, so that whole pages are written at once.
+__global__ void round_values_kernel(const int32_t* slots, int32_t rows, HeadLayout layout, const f16* wide,
+                                    NarrowKeys out) {
+  const int lane = threadIdx.x % 32;
+  for_each(rows, layout, [&](int head, int64_t row) {
+    const int32_t first = slots[row];
+    if (first % kNarrowPage != 0 && row > 0 && slots[row - 1] == first - 1) return;  // not the first of them
+    int count = 1;
+    while (row + count < rows && (first + count) % kNarrowPage != 0 && slots[row + count] == first + count)
+      ++count;
+    const float by = 1 / out.scales[layout.heads + layout.kv_heads + head];
+    const f16* from = wide + place(layout, head, first);
+    for (int d = lane * 4; d < layout.padded_dim; d += 128) {
+      if (count == kNarrowPage) {
+        uint32_t keys[kNarrowPage];  // four numbers of each
+#pragma unroll
+        for (int place = 0; place < kNarrowPage; ++place) {
+          const int key = place / 4 * 2 + place % 4 / 2 * 8 + place % 2;
+          const float4 v = four_of(from + int64_t{key} * layout.padded_dim + d);
+          keys[place] = round4(v.x, v.y, v.z, v.w, by);
+        }
+        auto* to = reinterpret_cast<uint4*>(out.values + value_place(layout, head, first, d));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          uint32_t word[4];
+#pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            const uint32_t pick = static_cast<uint32_t>(i | (i + 4) << 4);
+            const uint32_t low = __byte_perm(keys[4 * j], keys[4 * j + 1], pick);
+            const uint32_t high = __byte_perm(keys[4 * j + 2], keys[4 * j + 3], pick);
+            word[j] = __byte_perm(low, high, 0x5410);
+          }
+          to[i] = make_uint4(word[0], word[1], word[2], word[3]);
+        }
+      } else {
+        for (int key = 0; key < count; ++key) {
+          const float4 v = four_of(from + int64_t{key} * layout.padded_dim + d);
+          const uint32_t rounded = round4(v.x, v.y, v.z, v.w, by);
+          for (int i = 0; i < 4; ++i)
+            out.values[value_place(layout, head, first + key, d + i)].__x =
+                static_cast<uint8_t>(rounded >> 8 * i);
+        }
+      }
+    }
+  });
+}
+
+/// A thread takes eight numbers. `scales` [heads].
+__global__ void round_queries_kernel(const f16* q, int64_t count, int dim, int heads, const float* scales,
+                                     e4m3* out) {
+  for (int64_t i = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8; i < count;
+       i += int64_t{gridDim.x} * blockDim.x * 8) {
+    const float by = 1 / scales[i / dim % heads];
+    const float4 low = four_of(q + i), high = four_of(q + i + 4);
+    *reinterpret_cast<uint2*>(out + i) =
+        make_uint2(round4(low.x, low.y, low.z, low.w, by), round4(high.x, high.y, high.z, high.w, by));
+  }
 }
 
 __global__ void copy_narrow_kernel(const AttentionInputs* inputs, HeadLayout layout, NarrowKeys keys) {
   const AttentionInputs& in = *inputs;
-  const int lane = threadIdx.x % 32;
-  for_each_place(in.copy_count, layout, [&](int which, int64_t i) {
-    const Place from(layout, which, in.copies[i].from), to(layout, which, in.copies[i].to);
-    if (lane == 0) keys.scales[to.index] = keys.scales[from.index];
-    for (int first = lane * 4; first < layout.padded_dim; first += 128)
-      *reinterpret_cast<uint32_t*>(keys.values + to.value + first) =
-          *reinterpret_cast<const uint32_t*>(keys.values + from.value + first);
+  for_each(in.copy_count, layout, [&](int head, int64_t i) {
+    const auto [from, to] = in.copies[i];
+    for (int d = static_cast<int>(threadIdx.x) % 32; d < layout.padded_dim; d += 32) {
+      keys.keys[place(layout, head, to) + d] = keys.keys[place(layout, head, from) + d];
+      keys.values[value_place(layout, head, to, d)] = keys.values[value_place(layout, head, from, d)];
+    }
   });
 }
 
-/// A thread takes sixteen numbers, so that neighbours write in a row.
+/// A thread takes sixteen numbers of a key, so that neighbours write in a row.
 __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout layout, NarrowKeys keys,
                                    f16* wide) {
   const AttentionInputs& in = *inputs;
-  const int chunks = layout.padded_dim / 16, heads = 2 * layout.kv_heads;
+  const int chunks = layout.padded_dim / 16, heads = layout.kv_heads;
   const int64_t count = int64_t{in.seen_count} * heads * in.page_size * chunks;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += int64_t{gridDim.x} * blockDim.x) {
@@ -112,12 +164,11 @@ __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout lay
     const int head = static_cast<int>(i / (in.page_size * chunks) % heads);
     const auto page = i / (int64_t{in.page_size} * chunks * heads);
     const int32_t slot = in.seen_pages[page] * in.page_size + inside / chunks;
-    const Place at(layout, head, slot);
     const TurnedBias bias(keys, layout, head, slot);
-    const float scale = keys.scales[at.index];
+    const float scale = keys.scales[layout.heads + head];
     const int d = inside % chunks * 16;
-    const int64_t first = at.value + d;
-    const uint4 from = *reinterpret_cast<const uint4*>(keys.values + first);
+    const int64_t first = place(layout, head, slot) + d;
+    const uint4 from = *reinterpret_cast<const uint4*>(keys.keys + first);
     const auto eight = [&](uint32_t low, uint32_t high, int at_d) {
       const auto two = [&](uint32_t pair, int i) {
         const float2 v = unpack_e4m3(pair & 0xffff);
@@ -131,6 +182,22 @@ __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout lay
   }
 }
 
+/// A thread takes two numbers of a key's value: what it reads is in the cache for the keys beside it.
+__global__ void expand_values_kernel(const AttentionInputs* inputs, HeadLayout layout, NarrowKeys keys,
+                                     f16* wide) {
+  const AttentionInputs& in = *inputs;
+  for_each(int64_t{in.seen_count} * in.page_size, layout, [&](int head, int64_t i) {
+    const int32_t slot = in.seen_pages[i / in.page_size] * in.page_size + static_cast<int>(i % in.page_size);
+    const float scale = keys.scales[layout.heads + layout.kv_heads + head];
+    for (int d = static_cast<int>(threadIdx.x) % 32 * 2; d < layout.padded_dim; d += 64) {
+      const e4m3* from = keys.values + value_place(layout, head, slot, d);
+      const float2 v = unpack_e4m3(from[0].__x | static_cast<uint32_t>(from[kNarrowPage].__x) << 8);
+      *reinterpret_cast<uint32_t*>(wide + place(layout, head, slot) + d) =
+          pack_half(v.x * scale, v.y * scale);
+    }
+  });
+}
+
 }  // namespace
 
 void place_turns(const float* rope, const int32_t* slots, int32_t rows, const AttentionInputs* on_device,
@@ -141,7 +208,16 @@ void place_turns(const float* rope, const int32_t* slots, int32_t rows, const At
 
 void round_keys(const int32_t* slots, int32_t rows, const HeadLayout& layout, const f16* wide,
                 const NarrowKeys& out, cudaStream_t stream) {
+  const f16* values = wide + layout.kv_heads * layout.slots * layout.padded_dim;
   round_keys_kernel<<<kBlocks, 32 * kWarps, 0, stream>>>(slots, rows, layout, wide, out);
+  round_values_kernel<<<kBlocks, 32 * kWarps, 0, stream>>>(slots, rows, layout, values, out);
+}
+
+void round_queries(const f16* q, int32_t rows, const HeadLayout& layout, const float* scales, e4m3* out,
+                   cudaStream_t stream) {
+  const int64_t count = int64_t{rows} * layout.heads * layout.padded_dim;
+  round_queries_kernel<<<kBlocks, 32 * kWarps, 0, stream>>>(q, count, layout.padded_dim, layout.heads, scales,
+                                                            out);
 }
 
 void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, const NarrowKeys& keys,
@@ -151,7 +227,9 @@ void copy_keys(const AttentionInputs* on_device, const HeadLayout& layout, const
 
 void expand_keys(const AttentionInputs* on_device, const HeadLayout& layout, const NarrowKeys& keys,
                  f16* wide, cudaStream_t stream) {
+  f16* values = wide + layout.kv_heads * layout.slots * layout.padded_dim;
   expand_keys_kernel<<<kBlocks, 32 * kWarps, 0, stream>>>(on_device, layout, keys, wide);
+  expand_values_kernel<<<kBlocks, 32 * kWarps, 0, stream>>>(on_device, layout, keys, values);
 }
 
 }  // namespace sheaf::cuda

@@ -31,4 +31,13 @@ struct HeadTargets {
   f16* values;  ///< likewise
 };
 
+/// Slots whose values in e4m3 lie together, a page of the Hopper kernel.
+constexpr int32_t kNarrowPage = 16;
+/// Where the value of a slot lies among those of its page: the matrix unit gives a thread the scores of keys
+/// 2i, 2i + 1, 2i + 8 and 2i + 9, and wants the values of its weights side by side.
+__host__ __device__ constexpr int narrow_place(int64_t slot) {
+  const int key = static_cast<int>(slot % kNarrowPage);
+  return key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
+}
+
 }  // namespace sheaf::cuda

@@ -152,15 +152,26 @@ __device__ inline void take_registers() {
 }
 
 // --- matrix products of a warpgroup: d [64, N] += a [64, 16] b [16, N], fp32 out; N = 64 and 128 (attention)
-// take fp16, N = 256 (the weights' products) takes bf16
+// take fp16, N = 256 (the weights' products) takes bf16, and all take e4m3, [64, 32] and [32, N]
 
-/// A tile in shared memory whose rows are 128 bytes, swizzled as the copy engine does (16-byte chunk c of row
-/// r lies at c ^ (r % 8)). `block_stride`: bytes to the next 64 columns, for tiles read across their rows.
+/// A tile in shared memory whose rows are `line` bytes, 128 or 64, swizzled as the copy engine does: see
+/// swizzled(). `block_stride`: bytes to the next 64 columns, for tiles read across their rows.
+template <int line = 128>
 __device__ inline uint64_t tile_descriptor(const void* tile, uint32_t block_stride) {
-  constexpr uint64_t swizzle_128 = uint64_t{1} << 62;
-  constexpr uint64_t eight_rows = uint64_t{1024 >> 4} << 32;
-  return swizzle_128 | eight_rows | (uint64_t{block_stride >> 4} << 16) |
-         ((shared_address(tile) & 0x3ffff) >> 4);
+  static_assert(line == 128 || line == 64);
+  constexpr uint64_t swizzle = uint64_t{line == 128 ? 1 : 2} << 62;
+  constexpr uint64_t eight_rows = uint64_t{8 * line >> 4} << 32;
+  return swizzle | eight_rows | (uint64_t{block_stride >> 4} << 16) | ((shared_address(tile) & 0x3ffff) >> 4);
+}
+/// Where chunk `chunk` of 16 bytes lies in row `row` of such a tile.
+template <int line>
+__device__ constexpr int swizzled(int chunk, int row) {
+  return line == 128 ? chunk ^ (row % 8) : chunk ^ (row / 2 % 4);
+}
+/// A tile of columns of 16 bytes, each [rows, 16] as it lies, `column_stride` bytes apart.
+__device__ inline uint64_t columns_descriptor(const void* tile, uint32_t column_stride) {
+  constexpr uint64_t eight_rows = uint64_t{8 * 16 >> 4} << 32;
+  return eight_rows | (uint64_t{column_stride >> 4} << 16) | ((shared_address(tile) & 0x3ffff) >> 4);
 }
 
 __device__ inline void products_begin() {
@@ -180,81 +191,109 @@ __device__ inline void pin(float (&values)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
 
+// Products that differ in their types alone.
+#define SHEAF_MULTIPLY_64(types, order)                                                                 \
+  asm volatile(                                                                                         \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"                                                  \
+      "wgmma.mma_async.sync.aligned." types                                                             \
+      " {"                                                                                              \
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
+      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"                                           \
+      "}, %32, %33, add, 1, 1" order ";\n}"                                                             \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
+        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
+        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
+        "+f"(d[29]), "+f"(d[30]), "+f"(d[31])                                                           \
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define SHEAF_MULTIPLY_128(types, order)                                                                \
+  asm volatile(                                                                                         \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"                                                  \
+      "wgmma.mma_async.sync.aligned." types                                                             \
+      " {"                                                                                              \
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
+      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, " \
+      "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, " \
+      "%59, %60, %61, %62, %63"                                                                         \
+      "}, %64, %65, add, 1, 1" order ";\n}"                                                             \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
+        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
+        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
+        "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),      \
+        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),      \
+        "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),      \
+        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),      \
+        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])       \
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define SHEAF_MULTIPLY_REGISTERS_64(types, order)                                                       \
+  asm volatile(                                                                                         \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"                                                  \
+      "wgmma.mma_async.sync.aligned." types                                                             \
+      " {"                                                                                              \
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
+      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"                                           \
+      "}, {%32, %33, %34, %35}, %36, add, 1, 1" order ";\n}"                                            \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
+        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
+        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
+        "+f"(d[29]), "+f"(d[30]), "+f"(d[31])                                                           \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)))
+#define SHEAF_MULTIPLY_REGISTERS_128(types, order)                                                      \
+  asm volatile(                                                                                         \
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %69, 0;\n"                                                  \
+      "wgmma.mma_async.sync.aligned." types                                                             \
+      " {"                                                                                              \
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
+      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, " \
+      "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, " \
+      "%59, %60, %61, %62, %63"                                                                         \
+      "}, {%64, %65, %66, %67}, %68, add, 1, 1" order ";\n}"                                            \
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
+        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
+        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
+        "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),      \
+        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),      \
+        "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),      \
+        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),      \
+        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])       \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)))
+
 /// a and b both in shared memory, both with the summed dimension along their rows.
 __device__ inline void multiply_tiles(float (&d)[32], uint64_t a, uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-      "}, %32, %33, add, 1, 1, 0, 0;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-        "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-        "+f"(d[30]), "+f"(d[31])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+  SHEAF_MULTIPLY_64("m64n64k16.f32.f16.f16", ", 0, 0");
+}
+__device__ inline void multiply_tiles(float (&d)[64], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY_128("m64n128k16.f32.f16.f16", ", 0, 0");
+}
+/// The same of e4m3, 32 summed columns.
+__device__ inline void multiply_tiles_fp8(float (&d)[32], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY_64("m64n64k32.f32.e4m3.e4m3", "");
+}
+__device__ inline void multiply_tiles_fp8(float (&d)[64], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY_128("m64n128k32.f32.e4m3.e4m3", "");
 }
 /// a in registers; b in shared memory, the summed dimension across its rows.
 __device__ inline void multiply_registers(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-      "}, {%32, %33, %34, %35}, %36, add, 1, 1, 1;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-        "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-        "+f"(d[30]), "+f"(d[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
+  SHEAF_MULTIPLY_REGISTERS_64("m64n64k16.f32.f16.f16", ", 1");
 }
-
-/// a and b both in shared memory, both with the summed dimension along their rows.
-__device__ inline void multiply_tiles(float (&d)[64], uint64_t a, uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
-      "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-      "%62, %63"
-      "}, %64, %65, add, 1, 1, 0, 0;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-        "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-        "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
-        "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
-        "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]),
-        "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]),
-        "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
-}
-/// a in registers; b in shared memory, the summed dimension across its rows.
 __device__ inline void multiply_registers(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
-      "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-      "%62, %63"
-      "}, {%64, %65, %66, %67}, %68, add, 1, 1, 1;\n}"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-        "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-        "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
-        "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
-        "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]),
-        "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]),
-        "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
+  SHEAF_MULTIPLY_REGISTERS_128("m64n128k16.f32.f16.f16", ", 1");
 }
+/// The same of e4m3, 32 summed columns, which in b lie along its rows.
+__device__ inline void multiply_registers_fp8(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
+  SHEAF_MULTIPLY_REGISTERS_64("m64n64k32.f32.e4m3.e4m3", "");
+}
+__device__ inline void multiply_registers_fp8(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
+  SHEAF_MULTIPLY_REGISTERS_128("m64n128k32.f32.e4m3.e4m3", "");
+}
+#undef SHEAF_MULTIPLY_64
+#undef SHEAF_MULTIPLY_128
+#undef SHEAF_MULTIPLY_REGISTERS_64
+#undef SHEAF_MULTIPLY_REGISTERS_128
 
-// Two products that differ in their types alone.
 #define SHEAF_MULTIPLY_256(types, order)                                                                     \
   asm volatile(                                                                                              \
       "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"                                                      \

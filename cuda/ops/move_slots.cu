@@ -1,3 +1,4 @@
+#include "cuda/base/heads.h"
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
@@ -70,9 +71,28 @@ __global__ void round_slots_kernel(SlotList slots, SlotVectors vectors, std::byt
   }
 }
 
+/// The same of values in e4m3, a byte at a time.
+template <bool Out>
+__global__ void move_values_kernel(SlotList slots, SlotVectors vectors, std::byte* packed) {
+  const int64_t total = vectors.heads * slots.count * vectors.bytes;
+  for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x; i < total;
+       i += int64_t{kThreads} * gridDim.x) {
+    const int64_t vector = i / vectors.bytes, d = i % vectors.bytes;
+    const int64_t slot = vector / slots.count * vectors.slots + slots.numbers[vector % slots.count];
+    const int64_t page = slot - slot % kNarrowPage;
+    std::byte& there = vectors.data[page * vectors.bytes + d * kNarrowPage + narrow_place(slot)];
+    if (Out)
+      packed[i] = there;
+    else
+      there = packed[i];
+  }
+}
+
 template <bool Out>
 void move(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream) {
-  if (vectors.bytes % sizeof(uint4) == 0 && reinterpret_cast<uintptr_t>(packed) % sizeof(uint4) == 0)
+  if (vectors.narrow_values)
+    move_values_kernel<Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
+  else if (vectors.bytes % sizeof(uint4) == 0 && reinterpret_cast<uintptr_t>(packed) % sizeof(uint4) == 0)
     move_slots_kernel<uint4, Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);
   else
     move_slots_kernel<uint32_t, Out><<<kBlocks, kThreads, 0, stream>>>(slots, vectors, packed);

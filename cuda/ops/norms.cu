@@ -207,6 +207,26 @@ __global__ void align_kernel(Fp8Rows out, int32_t rows, int32_t cols) {
   }
 }
 
+__device__ float number(bf16 x) {
+  return __bfloat162float(x);
+}
+__device__ float number(e4m3 x) {
+  return static_cast<float>(x);
+}
+
+template <class T>
+__global__ void row_lengths_kernel(const T* weight, const float* scales, const float* by_column, int32_t cols,
+                                   float* out) {
+  const T* row = weight + int64_t{blockIdx.x} * cols;
+  float sum = 0;
+  for (int col = static_cast<int>(threadIdx.x); col < cols; col += kThreads) {
+    const float x = number(row[col]) * (by_column ? by_column[col] : 1.0f);
+    sum += x * x;
+  }
+  sum = reduce_block(sum, 0).sum;
+  if (threadIdx.x == 0) out[blockIdx.x] = sqrtf(sum) * (scales ? scales[blockIdx.x] : 1.0f);
+}
+
 }  // namespace
 
 template <class Out>
@@ -240,6 +260,18 @@ template void round_rows(const bf16*, int32_t, int32_t, Fp8Rows, cudaStream_t);
 void align_rows(const Fp8Rows& rows, int32_t count, int32_t cols, cudaStream_t stream) {
   align_kernel<<<static_cast<unsigned>((count + kWarps - 1) / kWarps), kThreads, 0, stream>>>(rows, count,
                                                                                               cols);
+}
+
+void row_lengths(const bf16* weight, const float* by_column, int32_t rows, int32_t cols, float* out,
+                 cudaStream_t stream) {
+  row_lengths_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+      weight, static_cast<const float*>(nullptr), by_column, cols, out);
+}
+
+void row_lengths(const Fp8Weight& weight, const float* by_column, int32_t rows, int32_t cols, float* out,
+                 cudaStream_t stream) {
+  row_lengths_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(weight.values, weight.scales,
+                                                                           by_column, cols, out);
 }
 
 }  // namespace sheaf::cuda

@@ -36,6 +36,13 @@ template <class Out>  // bf16* or Fp8Rows
 void rms_norm(const float* x, const int32_t* row_index, const float* weight, int32_t rows, int32_t hidden,
               float eps, Out out, cudaStream_t stream);
 
+/// out[i] = |by_column × row i| of `weight` [rows, cols], in e4m3 times its scale. `by_column` [cols] or
+/// null.
+void row_lengths(const bf16* weight, const float* by_column, int32_t rows, int32_t cols, float* out,
+                 cudaStream_t stream);
+void row_lengths(const Fp8Weight& weight, const float* by_column, int32_t rows, int32_t cols, float* out,
+                 cudaStream_t stream);
+
 /// x += rms_norm(y) * weight, and out = x, rounded: the post-norm families. `y`, `x` and `out` [rows,
 /// hidden], `weight` [hidden].
 template <class Out>  // bf16* or Fp8Rows
@@ -167,6 +174,7 @@ struct SlotList {
 struct SlotVectors {
   std::byte* data;
   int64_t heads, slots, bytes;
+  bool narrow_values = false;  ///< they lie as NarrowKeys has values
 };
 /// Copies the vectors of slots to `packed`, [heads, listed slots], and back.
 void pack_slots(const SlotList& slots, const SlotVectors& vectors, std::byte* packed, cudaStream_t stream);

@@ -1,6 +1,7 @@
 // Span attention on the device against fp64 sums over what the step says each row sees.
 #include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 
 #include "core/model/e4m3.h"
 #include "cuda/attention/attention_plan.h"
@@ -37,9 +38,9 @@ void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_dev
   check(cudaMemset(values.data(), 0x7f, static_cast<size_t>(values.size())), "poison");
   check(cudaMemset(blocks.data(), 0xff, static_cast<size_t>(blocks.size()) * 4), "poison");
   tensors.out = nullptr;
-  tensors.narrow = {values.data(), scales.data(), blocks.data()};
+  tensors.out8 = {values.data(), scales.data(), blocks.data()};
   attend(in, on_device, layout, tensors, nullptr);
-  align_rows(tensors.narrow, static_cast<int32_t>(rows), static_cast<int32_t>(cols), nullptr);
+  align_rows(tensors.out8, static_cast<int32_t>(rows), static_cast<int32_t>(cols), nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<e4m3> got(right.size());
   std::vector<float> by(static_cast<size_t>(rows));
@@ -54,10 +55,55 @@ void expect_same_in_fp8(const AttentionInputs& in, const AttentionInputs* on_dev
   EXPECT_LT(std::sqrt(error / square), 0.03);
 }
 
-/// Runs the plan on the device and returns out [rows, heads, head_dim].
+/// Numbers in e4m3 on the device, made of fp16 there.
+struct Narrow {
+  std::vector<float> scales;  ///< [heads + 2 kv_heads]
+  DeviceMemory<float> device_scales;
+  DeviceMemory<e4m3> q, keys, values;
+  NarrowKeys view() const { return {keys.data(), values.data(), device_scales.data()}; }
+};
+
+Narrow make_narrow(const HeadLayout& layout, const std::vector<f16>& q, const std::vector<f16>& k,
+                   const std::vector<f16>& v) {
+  Narrow made;
+  for (int32_t head = 0; head < layout.heads + 2 * layout.kv_heads; ++head)
+    made.scales.push_back((head < layout.heads ? 0.003f : 0.02f) * static_cast<float>(1 + head % 3));
+  made.device_scales = send(made.scales);
+  made.q.grow(static_cast<int64_t>(q.size()));
+  made.keys.grow(static_cast<int64_t>(k.size()));
+  made.values.grow(static_cast<int64_t>(v.size()));
+  // In order, whole pages; the others one by one.
+  std::vector<int32_t> slots(static_cast<size_t>(layout.slots));
+  for (size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<int32_t>(i);
+  std::reverse(slots.begin() + static_cast<int64_t>(slots.size() / 3), slots.end());
+  std::vector<f16> both = k;
+  both.insert(both.end(), v.begin(), v.end());
+  const auto dq = send(q), wide = send(both);
+  const auto on_device = send(slots);
+  round_keys(on_device.data(), static_cast<int32_t>(slots.size()), layout, wide.data(), made.view(), nullptr);
+  round_queries(dq.data(),
+                static_cast<int32_t>(static_cast<int64_t>(q.size()) / layout.heads / layout.padded_dim),
+                layout, made.device_scales.data(), made.q.data(), nullptr);
+  check(cudaDeviceSynchronize(), "rounding");
+  return made;
+}
+
+/// Vectors [heads, per_head, dim] as e4m3 has them.
+void round_like(std::vector<f16>& values, const float* scales, int64_t heads, int64_t per_head, int64_t dim,
+                bool heads_inside) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto vector = static_cast<int64_t>(i) / dim;
+    const float scale = scales[heads_inside ? vector % heads : vector / per_head];
+    const e4m3 rounded(__half2float(values[i]) * (1 / scale));
+    values[i] = __float2half(static_cast<float>(rounded) * scale);
+  }
+}
+
+/// Runs the plan on the device and returns out [rows, heads, head_dim]; with `narrow`, of e4m3.
 std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& layout, int32_t page_size,
                                     int32_t wanted, bool fixed, const std::vector<f16>& q,
-                                    const std::vector<f16>& k, const std::vector<f16>& v) {
+                                    const std::vector<f16>& k, const std::vector<f16>& v,
+                                    const Narrow* narrow) {
   AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
   planner.plan(batch, plan);
@@ -86,8 +132,12 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                            plan.partial_rows,
                            fixed};
   const auto on_device = send(std::vector{in});
-  const AttentionTensors tensors{dq.data(),          dk.data(),  dv.data(), partial_out.data(),
-                                 partial_lse.data(), out.data(), {}};
+  AttentionTensors tensors{dq.data(),          dk.data(),  dv.data(), partial_out.data(),
+                           partial_lse.data(), out.data(), {}};
+  if (narrow) {
+    tensors.q8 = narrow->q.data();
+    tensors.narrow = narrow->view();
+  }
   attend(in, on_device.data(), layout, tensors, nullptr);
   check(cudaDeviceSynchronize(), "attention");
   std::vector<bf16> result(static_cast<size_t>(count));
@@ -99,8 +149,8 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
   return values;
 }
 
-void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
-             std::mt19937& random, const std::string& what, bool fixed = false) {
+void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
+                     std::mt19937& random, const std::string& what, bool fixed, bool in_fp8) {
   const StepBatch& batch = looks.batch;
   HeadLayout layout{};
   layout.heads = heads.heads;
@@ -117,10 +167,20 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
     return values;
   };
   // Scores with a spread of about 1.5 in base 2: some keys matter much more than others.
-  const auto q =
-      noise(int64_t{batch.rows()} * heads.heads, 1.5f / std::sqrt(static_cast<float>(heads.head_dim)));
-  const auto k = noise(heads.kv_heads * layout.slots, 1), v = noise(heads.kv_heads * layout.slots, 1);
-  const auto got = attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v);
+  auto q = noise(int64_t{batch.rows()} * heads.heads, 1.5f / std::sqrt(static_cast<float>(heads.head_dim)));
+  auto k = noise(heads.kv_heads * layout.slots, 1), v = noise(heads.kv_heads * layout.slots, 1);
+  std::optional<Narrow> narrow;
+  if (in_fp8) {
+    if (!attends_in_fp8(layout, page_size)) return;
+    narrow = make_narrow(layout, q, k, v);
+    const float* scales = narrow->scales.data();
+    round_like(q, scales, heads.heads, 1, heads.padded_dim, true);
+    round_like(k, scales + heads.heads, heads.kv_heads, layout.slots, heads.padded_dim, false);
+    round_like(v, scales + heads.heads + heads.kv_heads, heads.kv_heads, layout.slots, heads.padded_dim,
+               false);
+  }
+  const auto got =
+      attend_on_device(batch, layout, page_size, wanted, fixed, q, k, v, narrow ? &*narrow : nullptr);
 
   std::vector<std::vector<int32_t>> slots(static_cast<size_t>(batch.rows()));
   for (const AttentionTile& tile : batch.tiles) {
@@ -165,7 +225,14 @@ void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_si
       worst = std::max(worst, std::isnan(relative) ? 1e9 : relative);
     }
   }
-  EXPECT_LT(worst, 0.02) << what;
+  // E4M3 has three bits for a weight, too.
+  EXPECT_LT(worst, in_fp8 ? 0.06 : 0.02) << what;
+}
+
+void compare(const test::RandomLooks& looks, const Heads& heads, int32_t page_size, int32_t wanted,
+             std::mt19937& random, const std::string& what, bool fixed = false) {
+  compare_numbers(looks, heads, page_size, wanted, random, what, fixed, false);
+  if (!fixed) compare_numbers(looks, heads, page_size, wanted, random, what + ", in FP8", false, true);
 }
 
 TEST(Attention, EqualsPlainSumsOnRandomGraphs) {

@@ -1,0 +1,135 @@
+#include "cuda/head_scales.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace sheaf::cuda {
+namespace {
+
+std::vector<float> download(const DeviceMemory<float>& from, cudaStream_t stream) {
+  std::vector<float> values(static_cast<size_t>(from.size()));
+  if (values.empty()) return values;
+  check(cudaMemcpyAsync(values.data(), from.data(), values.size() * sizeof(float), cudaMemcpyDeviceToHost,
+                        stream),
+        "reading weights");
+  check(cudaStreamSynchronize(stream), "reading weights");
+  return values;
+}
+
+float most(std::span<const float> values) {
+  float most = 0;
+  for (const float value : values) most = std::max(most, std::abs(value));
+  return most;
+}
+
+std::span<const float> part(const std::vector<float>& values, int64_t first, int64_t count) {
+  return std::span(values).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+}
+
+class Bounds {
+ public:
+  explicit Bounds(const LoadedModel& model)
+      : model_(model), config_(model.config), input_(std::sqrt(static_cast<float>(config_.hidden))) {
+    lengths_.grow(heads() * config_.head_dim);
+    if (config_.post_norm) input_ = longest_embedding();
+  }
+
+  /// Layers come in order.
+  void add_layer(const DeviceLayer& layer, std::vector<float>& scales) {
+    const std::vector<float> lengths = weight_lengths(layer);
+    const std::vector<float> bias = read(layer.qkv_bias), q_norm = read(layer.q_norm),
+                             k_norm = read(layer.k_norm);
+    const int32_t dim = config_.head_dim;
+    std::vector<float> reach(static_cast<size_t>(dim));
+    for (int32_t head = 0; head < heads(); ++head) {
+      const bool query = head < config_.heads, key = !query && head < config_.heads + config_.kv_heads;
+      const auto own = part(lengths, int64_t{head} * dim, dim);
+      for (size_t i = 0; i < reach.size(); ++i) {
+        reach[i] = input_ * own[i];
+        // Keys are rounded without it.
+        if (!bias.empty() && !key) reach[i] += std::abs(bias[static_cast<size_t>(head) * reach.size() + i]);
+      }
+      float bound = most(reach);
+      if (query)
+        bound = turned(reach, q_norm, head, config_.heads) * model_.layout.query_scale;
+      else if (key)
+        bound = turned(reach, k_norm, head - config_.heads, config_.kv_heads);
+      scales.push_back(std::max(bound, 1e-20f) / kLargestE4m3);
+    }
+    if (config_.post_norm) input_ += normed(layer.attention_norm) + normed(layer.mlp_norm);
+  }
+
+ private:
+  int32_t heads() const { return config_.heads + 2 * config_.kv_heads; }
+  std::vector<float> read(const DeviceMemory<float>& from) const {
+    return download(from, model_.stream.get());
+  }
+
+  /// How long a normed vector can be.
+  float normed(const DeviceMemory<float>& weight) const {
+    return std::sqrt(static_cast<float>(config_.hidden)) * most(read(weight));
+  }
+
+  float longest_embedding() const {
+    const DeviceWeights& weights = model_.weights;
+    const DeviceMemory<float> lengths(config_.vocab);
+    DeviceMemory<bf16> expanded;
+    if (weights.embedding.size() == 0) {
+      expanded.grow(int64_t{config_.vocab} * config_.hidden);
+      expand_rows(weights.packed_embedding.rows, weights.packed_embedding.place, expanded.data(),
+                  model_.stream.get());
+    }
+    row_lengths(weights.embedding.size() > 0 ? weights.embedding.data() : expanded.data(), nullptr,
+                config_.vocab, config_.hidden, lengths.data(), model_.stream.get());
+    return most(read(lengths));
+  }
+
+  /// Of the rows of queries, keys and values, times the weight of the norm before them.
+  std::vector<float> weight_lengths(const DeviceLayer& layer) const {
+    const float* norm = config_.post_norm ? nullptr : layer.attention_norm.data();
+    const int32_t rows = heads() * config_.head_dim;
+    const cudaStream_t stream = model_.stream.get();
+    if (model_.fp8)
+      row_lengths(model_.fp8_weight(layer.qkv), norm, rows, config_.hidden, lengths_.data(), stream);
+    else
+      row_lengths(model_.bf16_weight(layer.qkv), norm, rows, config_.hidden, lengths_.data(), stream);
+    return read(lengths_);
+  }
+
+  /// The largest number of a query or key after norm and rotation.
+  float turned(std::span<const float> reach, const std::vector<float>& norm, int32_t head,
+               int32_t of_heads) const {
+    const int64_t dim = config_.head_dim, half = config_.rotary_dim / 2;
+    const float scale = std::max(1.0f, config_.rope_scale);
+    if (config_.qk_norm != QkNorm::none) {
+      const bool each = config_.qk_norm == QkNorm::per_head;
+      const auto weights = each ? std::span<const float>(norm) : part(norm, head * dim, dim);
+      return scale * std::sqrt(static_cast<float>(each ? dim : of_heads * dim)) * most(weights);
+    }
+    float bound = most(reach);
+    for (int64_t i = 0; i < half; ++i)
+      bound =
+          std::max(bound, std::hypot(reach[static_cast<size_t>(i)], reach[static_cast<size_t>(i + half)]));
+    return scale * bound;
+  }
+
+  const LoadedModel& model_;
+  const ModelConfig& config_;
+  float input_;  ///< how long the vector can be that the layer's heads are made of
+  DeviceMemory<float> lengths_;
+};
+
+}  // namespace
+
+DeviceMemory<float> head_scales(const LoadedModel& model) {
+  Bounds bounds(model);
+  std::vector<float> scales;
+  for (const DeviceLayer& layer : model.weights.layers) bounds.add_layer(layer, scales);
+  DeviceMemory<float> made(static_cast<int64_t>(scales.size()));
+  check(cudaMemcpy(made.data(), scales.data(), scales.size() * sizeof(float), cudaMemcpyHostToDevice),
+        "sending scales");
+  return made;
+}
+
+}  // namespace sheaf::cuda
