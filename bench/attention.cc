@@ -92,8 +92,8 @@ class Bench {
     const DeviceMemory<bf16> out(batch.step.rows() * row_values);
     const DeviceMemory<float> partial_out(plan.partial_rows * row_values + 1),
         partial_lse(int64_t{plan.partial_rows} * layout.heads + 1);
-    AttentionTensors tensors{q.data(),           k.data(),           v.data(),
-                             partial_out.data(), partial_lse.data(), out.data()};
+    AttentionTensors tensors{q.data(),           k.data(),   v.data(), partial_out.data(),
+                             partial_lse.data(), out.data(), {}};
     const auto scales =
         send(std::vector<float>(static_cast<size_t>(layout.heads + 2 * layout.kv_heads), 1.0f / 8));
     DeviceMemory<e4m3> q8, k8, v8;
