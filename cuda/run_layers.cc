@@ -49,10 +49,22 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
     rms_norm(room.x.data(), nullptr, layer.attention_norm.data(), rows, hidden, config.norm_eps,
              Numbers::normed(room), stream);
   step.clock.mark(Stage::norms);
-  model.products.heads(Numbers::weight(model, layer.qkv), Numbers::normed(room), rows, hidden,
-                       {layer.qkv_bias.data(), layer.q_norm.data(), layer.k_norm.data(), room.rope.data(),
-                        step.arrays.kv_slots, model.layout, room.q.data(), keys, values},
-                       Scratch(room.qkv));
+  HeadTargets targets{layer.qkv_bias.data(),
+                      layer.q_norm.data(),
+                      layer.k_norm.data(),
+                      room.rope.data(),
+                      step.arrays.kv_slots,
+                      model.layout,
+                      room.q.data(),
+                      keys,
+                      values};
+  const NarrowKeys narrow = model.narrow_keys() ? model.narrow(index) : NarrowKeys{};
+  if (model.attends_in_fp8) {
+    targets.q8 = room.q8.data();
+    targets.narrow = narrow;
+  }
+  const bool rounded = model.products.heads(Numbers::weight(model, layer.qkv), Numbers::normed(room), rows,
+                                            hidden, targets, Scratch(room.qkv));
   const AttentionInputs* on_device = step.arrays.attention_on_device;
   AttentionTensors tensors{room.q.data(),
                            keys,
@@ -62,14 +74,13 @@ void run_attention(LoadedModel& model, Step& step, int32_t index) {
                            room.mixed.data(),
                            Numbers::attended(model)};
   if (model.narrow_keys()) {
-    const NarrowKeys narrow = model.narrow(index);
     if (index == 0 && narrow.bias)
       place_turns(room.rope.data(), step.arrays.kv_slots, rows, on_device, model.layout, narrow.turns,
                   stream);
-    round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
+    if (!rounded) round_keys(step.arrays.kv_slots, rows, model.layout, keys, narrow, stream);
     if (step.arrays.attention.in_order) copy_keys(on_device, model.layout, narrow, stream);
     if (model.attends_in_fp8) {
-      round_queries(room.q.data(), rows, model.layout, narrow.scales, room.q8.data(), stream);
+      if (!rounded) round_queries(room.q.data(), rows, model.layout, narrow.scales, room.q8.data(), stream);
       tensors.q8 = room.q8.data();
       tensors.narrow = narrow;
     } else {

@@ -59,18 +59,6 @@ struct AttentionInputs {
 /// Queries (rows × query heads of a key/value head) of a small and of a large block.
 constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
 
-/// Keys and values of a layer in e4m3. Their scales, and those of queries, come from the weights, which bound
-/// them: see head_scales(). Keys are there without their bias, which can be a hundred times as large (Qwen
-/// 2.5): three bits of it would be no better than noise.
-struct NarrowKeys {
-  e4m3* keys = nullptr;           ///< [kv_heads, slots, padded_dim]
-  e4m3* values = nullptr;         ///< [kv_heads, slots / kNarrowPage, padded_dim, kNarrowPage]
-  const float* scales = nullptr;  ///< [heads + 2 kv_heads] of queries, keys and values
-  const float* bias = nullptr;    ///< [kv_heads, head_dim], of keys before they are rotated, or null
-  float* turns =
-      nullptr;  ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
-};
-
 /// Where a layer's queries, keys and values are, and where results go.
 struct AttentionTensors {
   const f16* q;        ///< [rows, heads, padded_dim]

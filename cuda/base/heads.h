@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "cuda/base/floats.h"
+#include "cuda/base/fp8.h"
 
 namespace sheaf::cuda {
 
@@ -17,6 +18,27 @@ struct HeadLayout {
   int64_t slots;      ///< of the pool
 };
 
+/// Slots whose values in e4m3 lie together, a page of the Hopper kernel.
+constexpr int32_t kNarrowPage = 16;
+/// Where the value of a slot lies among those of its page: the matrix unit gives a thread the scores of keys
+/// 2i, 2i + 1, 2i + 8 and 2i + 9, and wants the values of its weights side by side.
+__host__ __device__ constexpr int narrow_place(int64_t slot) {
+  const int key = static_cast<int>(slot % kNarrowPage);
+  return key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
+}
+
+/// Keys and values of a layer in e4m3. Their scales, and those of queries, come from the weights, which bound
+/// them: see head_scales(). Keys are there without their bias, which can be a hundred times as large (Qwen
+/// 2.5): three bits of it would be no better than noise.
+struct NarrowKeys {
+  e4m3* keys = nullptr;           ///< [kv_heads, slots, padded_dim]
+  e4m3* values = nullptr;         ///< [kv_heads, slots / kNarrowPage, padded_dim, kNarrowPage]
+  const float* scales = nullptr;  ///< [heads + 2 kv_heads] of queries, keys and values
+  const float* bias = nullptr;    ///< [kv_heads, head_dim], of keys before they are rotated, or null
+  float* turns =
+      nullptr;  ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
+};
+
 /// Where the heads of a step's rows go, and what happens to them first: biases are added, then queries and
 /// keys are normed and rotated.
 struct HeadTargets {
@@ -29,15 +51,9 @@ struct HeadTargets {
   f16* q;       ///< [rows, heads, padded_dim]
   f16* keys;    ///< [kv_heads, slots, padded_dim], the layer's part of the pool
   f16* values;  ///< likewise
+  /// Instead of them, where the product can and this is not null: [rows, heads, padded_dim], and
+  e4m3* q8 = nullptr;
+  NarrowKeys narrow = {};
 };
-
-/// Slots whose values in e4m3 lie together, a page of the Hopper kernel.
-constexpr int32_t kNarrowPage = 16;
-/// Where the value of a slot lies among those of its page: the matrix unit gives a thread the scores of keys
-/// 2i, 2i + 1, 2i + 8 and 2i + 9, and wants the values of its weights side by side.
-__host__ __device__ constexpr int narrow_place(int64_t slot) {
-  const int key = static_cast<int>(slot % kNarrowPage);
-  return key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
-}
 
 }  // namespace sheaf::cuda

@@ -121,6 +121,66 @@ __device__ void send_heads(const HeadTargets& to, const float (&sum)[kCols / 2],
           *reinterpret_cast<const uint4*>(&buffer[i][lane * 16]);
   }
 }
+
+/// The same in e4m3: queries and keys leave in whole rows, values a key to each lane, as their pages have
+/// them.
+template <int D>
+__device__ void send_narrow_heads(const HeadTargets& to, const float (&sum)[kCols / 2],
+                                  uint8_t (*buffer)[kHeadLine], int first_head, int first_row, int32_t slot,
+                                  int lane, int m) {
+  constexpr int kPiece = 16;  // columns: two chunks of 8, their pairs taking turns
+  const HeadLayout& layout = to.layout;
+  const int all_heads = layout.heads + 2 * layout.kv_heads;
+  float by[kCols / D];
+#pragma unroll
+  for (int h = 0; h < kCols / D; ++h) by[h] = 1 / to.narrow.scales[min(first_head + h, all_heads - 1)];
+  __syncwarp();
+#pragma unroll
+  for (int piece = 0; piece < kCols / kPiece; piece += 2) {
+    uint32_t r[4];
+#pragma unroll
+    for (int h = 0; h < 4; ++h) {
+      const int g = (piece + h / 2) * 8 + h % 2 * 2;
+      const float scale = by[(piece + h / 2) * kPiece / D];
+      r[h] = pack_e4m3(sum[g] * scale, sum[g + 1] * scale) | pack_e4m3(sum[g + 4] * scale, sum[g + 5] * scale)
+                                                                 << 16;
+    }
+    store4(&buffer[lane % 16][(piece + lane / 16) * kPiece], r[0], r[1], r[2], r[3]);
+  }
+  __syncwarp();
+  {
+    // Each lane has the same piece of every other row.
+    const int head = first_head + lane % 16 * kPiece / D, kind = kind_of(head, layout);
+    e4m3* out = (kind == 0 ? to.q8 + head * D : to.narrow.keys + (head - layout.heads) * layout.slots * D) +
+                lane % 16 * kPiece % D;
+    const int64_t stride = kind == 0 ? layout.heads * D : D;
+#pragma unroll
+    for (int i = 0; i < 16; i += 2) {
+      const int row = i + lane / 16;
+      const int32_t its_slot = __shfl_sync(0xffffffffu, slot, row);
+      if (first_row + row >= m || kind > 1) continue;
+      const uint4 p = *reinterpret_cast<const uint4*>(&buffer[row][lane % 16 * kPiece]);
+      *reinterpret_cast<uint4*>(out + (kind == 0 ? first_row + row : its_slot) * stride) =
+          make_uint4(__byte_perm(p.x, p.y, 0x5410), __byte_perm(p.z, p.w, 0x5410),
+                     __byte_perm(p.x, p.y, 0x7632), __byte_perm(p.z, p.w, 0x7632));
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < kCols / D; ++h) {
+    if (kind_of(first_head + h, layout) != 2 || first_row + lane % 16 >= m) continue;
+    const int own = first_head + h - layout.heads - layout.kv_heads;
+    e4m3* out = to.narrow.values + (own * layout.slots + slot - slot % kNarrowPage) * D + narrow_place(slot);
+#pragma unroll 4
+    for (int word = lane / 16; word < D / 4; word += 2) {
+      const uint32_t four = *reinterpret_cast<const uint32_t*>(&buffer[lane % 16][h * D + word * 4]);
+      e4m3* at = out + (word / 4 * kPiece + word % 4 * 2) * kNarrowPage;
+      at[0].__x = static_cast<uint8_t>(four);
+      at[kNarrowPage].__x = static_cast<uint8_t>(four >> 8);
+      at[8 * kNarrowPage].__x = static_cast<uint8_t>(four >> 16);
+      at[9 * kNarrowPage].__x = static_cast<uint8_t>(four >> 24);
+    }
+  }
+}
 #endif
 
 }  // namespace

@@ -98,8 +98,12 @@ __device__ void compute(Shared<Element, epilogue>& memory, const CUtensorMap* ou
         end_products();
         turn_row(targets, memory.norms, sum, turn, first_head, 0, lane);
         turn_row(targets, memory.norms, sum, second, first_head, 1, lane);
-        send_heads<16 * decltype(turn)::kHalf>(targets, sum, memory.heads[group * 4 + warp], first_head, row,
-                                               slot, lane, work.m);
+        constexpr int D = 16 * decltype(turn)::kHalf;
+        auto* buffer = memory.heads[group * 4 + warp];
+        if (targets.q8)
+          send_narrow_heads<D>(targets, sum, buffer, first_head, row, slot, lane, work.m);
+        else
+          send_heads<D>(targets, sum, buffer, first_head, row, slot, lane, work.m);
       };
       if (targets.layout.head_dim == 128)
         place_all(Turn<128>{}, at_tile.y * 2);

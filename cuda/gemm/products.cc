@@ -95,9 +95,10 @@ void Products::gated(const bf16* weight, const bf16* in, int64_t rows, int64_t f
     gated_silu(static_cast<const bf16*>(scratch.data()), count, width, out, stream_);
 }
 
-void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
+bool Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
                      Scratch scratch) {
-  if (ours(rows, kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
+  if (ours(rows, kFusedPays) && multiply_heads_hopper(in, weight, rows, k, targets, stream_))
+    return targets.q8 != nullptr;
   const HeadLayout& layout = targets.layout;
   const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
   cudaDataType_t type = scratch.type(rows);
@@ -111,6 +112,7 @@ void Products::heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k
     place_heads(static_cast<const float*>(scratch.data()), count, targets, stream_);
   else
     place_heads(static_cast<const bf16*>(scratch.data()), count, targets, stream_);
+  return false;
 }
 
 void Products::multiply(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k,
@@ -130,14 +132,15 @@ void Products::gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, i
   align_rows(out, static_cast<int32_t>(rows), static_cast<int32_t>(ffn), stream_);
 }
 
-void Products::heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k,
+bool Products::heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k,
                      const HeadTargets& targets, Scratch scratch) {
-  if (multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return;
+  if (multiply_heads_hopper(in, weight, rows, k, targets, stream_)) return targets.q8 != nullptr;
   const HeadLayout& layout = targets.layout;
   const int64_t n = int64_t{layout.heads + 2 * layout.kv_heads} * layout.head_dim;
   auto* qkv = static_cast<bf16*>(scratch.data());
   multiply_fp8(Epilogue::store, weight, in, rows, n, k, qkv, stream_);
   place_heads(qkv, static_cast<int32_t>(rows), targets, stream_);
+  return false;
 }
 
 }  // namespace sheaf::cuda

@@ -49,8 +49,8 @@ class Products {
   void gated(const bf16* weight, const bf16* in, int64_t rows, int64_t ffn, int64_t k, Scratch scratch,
              bf16* out);
   /// Queries, keys and values to where attention reads them. `weight` [(heads + 2 kv_heads) × head_dim, k];
-  /// `scratch` holds [rows, (heads + 2 kv_heads) × head_dim].
-  void heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
+  /// `scratch` holds [rows, (heads + 2 kv_heads) × head_dim]. Returns whether they are in e4m3.
+  bool heads(const bf16* weight, const bf16* in, int64_t rows, int64_t k, const HeadTargets& targets,
              Scratch scratch);
 
   /// The same in FP8, by our own kernels always.
@@ -58,7 +58,7 @@ class Products {
   void add(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t n, int64_t k, float* x);
   void gated(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t ffn, int64_t k,
              Scratch scratch, const Fp8Rows& out);
-  void heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k, const HeadTargets& targets,
+  bool heads(const Fp8Weight& weight, const Fp8Rows& in, int64_t rows, int64_t k, const HeadTargets& targets,
              Scratch scratch);
 
  private:
