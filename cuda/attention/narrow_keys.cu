@@ -9,12 +9,12 @@ namespace {
 constexpr int kBlocks = 528, kWarps = 8;
 
 /// Of the first number of a slot's key, and of its value in fp16.
-__device__ int64_t place(const HeadLayout& layout, int head, int32_t slot) {
+__device__ int64_t place_of(const HeadLayout& layout, int head, int32_t slot) {
   return (head * layout.slots + slot) * layout.padded_dim;
 }
 /// Of number `d` of a slot's value in e4m3.
 __device__ int64_t value_place(const HeadLayout& layout, int head, int32_t slot, int d) {
-  return place(layout, head, slot - slot % kNarrowPage) + d * kNarrowPage + narrow_place(slot);
+  return place_of(layout, head, slot - slot % kNarrowPage) + d * kNarrowPage + narrow_place(slot);
 }
 
 /// Warps take what there is of `count` things in every key/value head.
@@ -71,7 +71,7 @@ __global__ void round_keys_kernel(const int32_t* slots, int32_t rows, HeadLayout
                                   NarrowKeys out) {
   const int lane = threadIdx.x % 32;
   for_each(rows, layout, [&](int head, int64_t row) {
-    const int64_t at = place(layout, head, slots[row]);
+    const int64_t at = place_of(layout, head, slots[row]);
     const TurnedBias bias(out, layout, head, slots[row]);
     const float by = 1 / out.scales[layout.heads + head];
     for (int d = lane * 4; d < layout.padded_dim; d += 128) {
@@ -93,14 +93,13 @@ __global__ void round_values_kernel(const int32_t* slots, int32_t rows, HeadLayo
     while (row + count < rows && (first + count) % kNarrowPage != 0 && slots[row + count] == first + count)
       ++count;
     const float by = 1 / out.scales[layout.heads + layout.kv_heads + head];
-    const f16* from = wide + place(layout, head, first);
+    const f16* from = wide + place_of(layout, head, first);
     for (int d = lane * 4; d < layout.padded_dim; d += 128) {
       if (count == kNarrowPage) {
         uint32_t keys[kNarrowPage];  // four numbers of each
 #pragma unroll
         for (int place = 0; place < kNarrowPage; ++place) {
-          const int key = place / 4 * 2 + place % 4 / 2 * 8 + place % 2;
-          const float4 v = four_of(from + int64_t{key} * layout.padded_dim + d);
+          const float4 v = four_of(from + int64_t{narrow_key(place)} * layout.padded_dim + d);
           keys[place] = round4(v.x, v.y, v.z, v.w, by);
         }
         auto* to = reinterpret_cast<uint4*>(out.values + value_place(layout, head, first, d));
@@ -146,7 +145,7 @@ __global__ void copy_narrow_kernel(const AttentionInputs* inputs, HeadLayout lay
   for_each(in.copy_count, layout, [&](int head, int64_t i) {
     const auto [from, to] = in.copies[i];
     for (int d = static_cast<int>(threadIdx.x) % 32; d < layout.padded_dim; d += 32) {
-      keys.keys[place(layout, head, to) + d] = keys.keys[place(layout, head, from) + d];
+      keys.keys[place_of(layout, head, to) + d] = keys.keys[place_of(layout, head, from) + d];
       keys.values[value_place(layout, head, to, d)] = keys.values[value_place(layout, head, from, d)];
     }
   });
@@ -167,7 +166,7 @@ __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout lay
     const TurnedBias bias(keys, layout, head, slot);
     const float scale = keys.scales[layout.heads + head];
     const int d = inside % chunks * 16;
-    const int64_t first = place(layout, head, slot) + d;
+    const int64_t first = place_of(layout, head, slot) + d;
     const uint4 from = *reinterpret_cast<const uint4*>(keys.keys + first);
     const auto eight = [&](uint32_t low, uint32_t high, int at_d) {
       const auto two = [&](uint32_t pair, int i) {
@@ -182,18 +181,32 @@ __global__ void expand_keys_kernel(const AttentionInputs* inputs, HeadLayout lay
   }
 }
 
-/// A thread takes two numbers of a key's value: what it reads is in the cache for the keys beside it.
+/// A warp takes a page, a lane four numbers of all its keys.
 __global__ void expand_values_kernel(const AttentionInputs* inputs, HeadLayout layout, NarrowKeys keys,
                                      f16* wide) {
   const AttentionInputs& in = *inputs;
-  for_each(int64_t{in.seen_count} * in.page_size, layout, [&](int head, int64_t i) {
-    const int32_t slot = in.seen_pages[i / in.page_size] * in.page_size + static_cast<int>(i % in.page_size);
+  const int pages = max(1, in.page_size / kNarrowPage);  // of ours in one of the step's
+  for_each(int64_t{in.seen_count} * pages, layout, [&](int head, int64_t i) {
+    const int32_t first = in.seen_pages[i / pages] * in.page_size / kNarrowPage * kNarrowPage +
+                          static_cast<int>(i % pages) * kNarrowPage;
     const float scale = keys.scales[layout.heads + layout.kv_heads + head];
-    for (int d = static_cast<int>(threadIdx.x) % 32 * 2; d < layout.padded_dim; d += 64) {
-      const e4m3* from = keys.values + value_place(layout, head, slot, d);
-      const float2 v = unpack_e4m3(from[0].__x | static_cast<uint32_t>(from[kNarrowPage].__x) << 8);
-      *reinterpret_cast<uint32_t*>(wide + place(layout, head, slot) + d) =
-          pack_half(v.x * scale, v.y * scale);
+    for (int d = static_cast<int>(threadIdx.x) % 32 * 4; d < layout.padded_dim; d += 128) {
+      uint4 four[4];  // all keys of a number each
+      const auto* from = reinterpret_cast<const uint4*>(keys.values + value_place(layout, head, first, d));
+#pragma unroll
+      for (int j = 0; j < 4; ++j) four[j] = from[j];
+#pragma unroll
+      for (int place = 0; place < kNarrowPage; ++place) {
+        const auto byte = [&](const uint4& of) {
+          const uint32_t word = place < 4 ? of.x : place < 8 ? of.y : place < 12 ? of.z : of.w;
+          return word >> place % 4 * 8 & 0xff;
+        };
+        const float2 low = unpack_e4m3(byte(four[0]) | byte(four[1]) << 8),
+                     high = unpack_e4m3(byte(four[2]) | byte(four[3]) << 8);
+        f16* to = wide + place_of(layout, head, first + narrow_key(place)) + d;
+        *reinterpret_cast<uint2*>(to) =
+            make_uint2(pack_half(low.x * scale, low.y * scale), pack_half(high.x * scale, high.y * scale));
+      }
     }
   });
 }

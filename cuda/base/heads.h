@@ -26,6 +26,10 @@ __host__ __device__ constexpr int narrow_place(int64_t slot) {
   const int key = static_cast<int>(slot % kNarrowPage);
   return key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
 }
+/// And back.
+__host__ __device__ constexpr int narrow_key(int place) {
+  return place / 4 * 2 + place % 4 / 2 * 8 + place % 2;
+}
 
 /// Keys and values of a layer in e4m3. Their scales, and those of queries, come from the weights, which bound
 /// them: see head_scales(). Keys are there without their bias, which can be a hundred times as large (Qwen

@@ -191,25 +191,30 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
         slots[static_cast<size_t>(look.row)].push_back(pages[key / page_size] * page_size + key % page_size);
     }
   }
+  const auto floats = [](const std::vector<f16>& from) {
+    std::vector<float> to(from.size());
+    for (size_t i = 0; i < from.size(); ++i) to[i] = __half2float(from[i]);
+    return to;
+  };
+  const std::vector<float> queries = floats(q), keys = floats(k), values = floats(v);
   const int32_t group = heads.heads / heads.kv_heads;
   double worst = 0;
   for (size_t row = 0; row < slots.size(); ++row) {
     // Every row's first and last head: the others take the same way.
     for (int32_t head : {0, heads.heads - 1}) {
-      const f16* query = q.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
+      const float* query =
+          queries.data() + (static_cast<int64_t>(row) * heads.heads + head) * heads.padded_dim;
       std::vector<double> out(static_cast<size_t>(heads.head_dim), 0.0);
       double sum = 0;
       for (int32_t slot : slots[row]) {
         const int64_t at = (int64_t{head / group} * layout.slots + slot) * heads.padded_dim;
         double score = 0;
         for (int32_t d = 0; d < heads.head_dim; ++d)
-          score += static_cast<double>(__half2float(query[d])) *
-                   static_cast<double>(__half2float(k[static_cast<size_t>(at + d)]));
+          score += static_cast<double>(query[d]) * static_cast<double>(keys[static_cast<size_t>(at + d)]);
         const double weight = std::exp2(score);
         sum += weight;
         for (int32_t d = 0; d < heads.head_dim; ++d)
-          out[static_cast<size_t>(d)] +=
-              weight * static_cast<double>(__half2float(v[static_cast<size_t>(at + d)]));
+          out[static_cast<size_t>(d)] += weight * static_cast<double>(values[static_cast<size_t>(at + d)]);
       }
       double error = 0, square = 0;
       for (int32_t d = 0; d < heads.head_dim; ++d) {
