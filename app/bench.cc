@@ -38,8 +38,7 @@ void write_calibration(const BenchCommand& options) {
   for (const std::string& shape : options.shapes) shape_by_name(shape);  // before two minutes are spent
   const NamedOutput file(options.calibration);
   const auto left_out = [](const std::string& text) { print_line(text, Stream::err); };
-  file.write(calibration_text(
-      calibrate(options.model.device, options.model.dtype, options.shapes, left_out, rewrite_line)));
+  file.write(calibration_text(calibrate(options.model, options.shapes, left_out, rewrite_line)));
 }
 
 }  // namespace
@@ -127,7 +126,12 @@ void add_bench_command(CLI::App& app) {
              options->model.device.kind == Device::Kind::cpu ? "cpu" : "cuda:0");
     for (const Word<Precision>& each : words_of<Precision>())
       if (each.word == options->dtype) options->model.dtype = each.value;
-    if (!options->calibration.empty()) return write_calibration(*options);
+    if (!options->calibration.empty()) {
+      if (!options->model.path.empty() || options->model.weights == WeightStorage::packed ||
+          options->model.reproducible)
+        refuse("--calibrate times random weights: leave out --model, --packed and --reproducible");
+      return write_calibration(*options);
+    }
     if (options->workload.empty()) refuse("bench: give a workload to time, or --calibrate FILE");
     print_json(bench_workload(*options), -1);
   });

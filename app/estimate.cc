@@ -107,8 +107,9 @@ void run(const EstimateOptions& given) {
   const EstimateOptions options = completed(given);
   const double within = options.within.empty() ? 0 : parse_duration(options.within);
   const EstimateInputs inputs(options);
-  const HardwareList list = read_hardware(
-      options.hardware_file.empty() ? find_hardware_file() : options.hardware_file, inputs.job().model);
+  const HardwareList list =
+      read_hardware(options.hardware_file.empty() ? find_hardware_file() : options.hardware_file,
+                    inputs.job().model, attended_keys(inputs.job().engine, inputs.config()));
   EstimateCase base = base_case(options, inputs);
   if (!base.cost.hardware.empty()) list.find(base.cost.hardware, "cost.hardware");
   std::vector<SweepAxis> axes = options.sweep;

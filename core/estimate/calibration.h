@@ -57,6 +57,7 @@ struct Calibration {
   std::vector<Measurement> measurements;
   std::string machine = {};               ///< a CPU's: "Neoverse-V1, 2 cores"
   Precision precision = Precision::bf16;  ///< what it computed in
+  bool fp8_keys = false;                  ///< whether keys and values were FP8
 };
 
 }  // namespace sheaf

@@ -48,6 +48,8 @@ struct Hardware {
   double error = 0;                       ///< of an estimate, as a share
   Precision precision = Precision::bf16;  ///< what it was measured in
   Precision wanted = Precision::bf16;     ///< and what the job computes in
+  bool fp8_keys = false;                  ///< whether it was measured with keys and values in FP8
+  bool wanted_fp8_keys = false;           ///< and whether the job keeps them so
 
   bool computes_as_wanted() const { return wanted != Precision::fp8 || fp8_flops > 0; }
 

@@ -36,7 +36,7 @@ class Reader {
 
   Calibration read() const {
     const json root = read_json_object(path_, kLargestFile);
-    only(root, {"format", "device", "dtype", "machine", "date", "version", "measurements"}, "");
+    only(root, {"format", "device", "dtype", "kv_dtype", "machine", "date", "version", "measurements"}, "");
     const JsonFields fields(root, path_);
     if (const std::string format = fields.text("format"); format != kFormat)
       refuse("{}: the format is \"{}\", not \"{}\"; write the file again with sheaf bench --calibrate", path_,
@@ -48,6 +48,11 @@ class Reader {
       calibration.precision = precision(fields.text("dtype"));
     else if (root.contains("machine"))
       calibration.precision = Precision::f32;
+    if (root.contains("kv_dtype")) {
+      if (const std::string keys = fields.text("kv_dtype"); keys != word_of(KvPrecision::fp8))
+        refuse("{}: \"kv_dtype\" is \"{}\"; use fp8, or leave it out", path_, keys);
+      calibration.fp8_keys = true;
+    }
     const json* list = fields.find("measurements");
     if (!list || !list->is_array() || list->empty())
       refuse("{}: \"measurements\" must be a list with at least one entry", path_);
@@ -122,6 +127,7 @@ std::string calibration_text(const Calibration& calibration) {
   ordered_json head{{"format", kFormat}, {"device", calibration.backend}};
   if (!calibration.machine.empty()) head["machine"] = calibration.machine;
   head["dtype"] = word_of(calibration.precision);
+  if (calibration.fp8_keys) head["kv_dtype"] = word_of(KvPrecision::fp8);
   head.update({{"date", calibration.date}, {"version", calibration.version}});
   std::string text = head.dump();
   text.back() = ',';

@@ -104,12 +104,21 @@ Precision wanted_on(const Hardware& hardware, const Job::ModelPart& model) {
   return wanted == Precision::automatic || only_on_gpu(wanted) ? Precision::f32 : wanted;
 }
 
+/// The calibration closest to how a job computes: the precision counts more than what keys are kept in. The
+/// first of several that are as close.
+const Calibration& closest(const std::vector<Calibration>& calibrations, Precision precision, bool fp8_keys) {
+  const auto distance = [&](const Calibration& each) {
+    return (each.precision != precision ? 2 : 0) + (each.fp8_keys != fp8_keys ? 1 : 0);
+  };
+  return *std::ranges::min_element(calibrations, {}, distance);
+}
+
 void take_measured(Entry& entry, const fs::path& folder) {
   const std::vector<Calibration> calibrations = calibrations_of(entry, folder);
   Hardware& hardware = entry.hardware;
-  const auto found = std::ranges::find(calibrations, hardware.wanted, &Calibration::precision);
-  const Calibration& calibration = found != calibrations.end() ? *found : calibrations.front();
+  const Calibration& calibration = closest(calibrations, hardware.wanted, hardware.wanted_fp8_keys);
   hardware.precision = calibration.precision;
+  hardware.fp8_keys = calibration.fp8_keys;
   hardware.device = fit_device(calibration);
   hardware.measured_on = calibration.machine.empty()
                              ? calibration.backend
@@ -118,14 +127,20 @@ void take_measured(Entry& entry, const fs::path& folder) {
   hardware.error = std::max(hardware.gpu ? kLeastError : kLeastCpuError, hardware.device.error);
 }
 
-void take_borrowed(Entry& entry, const std::vector<Entry>& entries) {
+/// Efficiencies with keys in FP8 are not borrowed: other GPUs may not multiply them.
+void take_borrowed(Entry& entry, const std::vector<Entry>& entries, const fs::path& folder) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
   if (found == entries.end() || found->calibrations.empty())
     refuse("{}: {}: like names {}, which is not a device with its own calibration", entry.where,
            entry.hardware.name, entry.like);
+  Entry lender = *found;
+  if (lender.hardware.fp8_keys) {
+    lender.hardware.wanted_fp8_keys = false;
+    take_measured(lender, folder);
+  }
   Hardware& hardware = entry.hardware;
-  const Hardware& other = found->hardware;
+  const Hardware& other = lender.hardware;
   if (!hardware.gpu || !other.gpu)
     refuse("{}: {}: like works only between GPUs; calibrate this device instead", entry.where, hardware.name);
   const bool fp8 = other.precision == Precision::fp8 && hardware.fp8_flops > 0;
@@ -166,36 +181,46 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
 
 }  // namespace
 
-HardwareList read_hardware(const std::string& path, const Job::ModelPart& model) {
+KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config) {
+  return engine.reproducible || config.family == "qwen2" ? KvPrecision::automatic : engine.kv_dtype;
+}
+
+HardwareList read_hardware(const std::string& path, const Job::ModelPart& model, KvPrecision keys) {
   HardwareList list;
   list.path = path;
   std::vector<Entry> entries = read_entries(path, list.prices_as_of);
   const fs::path folder = fs::path(path).parent_path();
   for (Entry& entry : entries) {
     entry.hardware.wanted = wanted_on(entry.hardware, model);
+    entry.hardware.wanted_fp8_keys = entry.hardware.gpu && keys == KvPrecision::fp8;
     if (!entry.calibrations.empty()) take_measured(entry, folder);
   }
   for (Entry& entry : entries)
-    if (entry.calibrations.empty()) take_borrowed(entry, entries);
+    if (entry.calibrations.empty()) take_borrowed(entry, entries, folder);
   for (Entry& entry : entries) list.devices.push_back(std::move(entry.hardware));
   return list;
 }
 
-std::optional<DeviceModel> find_device_model(const std::string& device, Precision on_gpu) {
+std::optional<DeviceModel> find_device_model(const std::string& device, Precision on_gpu, KvPrecision keys) {
   std::optional<DeviceModel> other;
   try {
     const std::string path = find_hardware_file();
     std::string prices_as_of;
-    for (const Entry& entry : read_entries(path, prices_as_of))
-      for (const Calibration& calibration : calibrations_of(entry, fs::path(path).parent_path())) {
-        if (calibration.device != device || (entry.hardware.gpu && calibration.precision != on_gpu)) continue;
+    for (const Entry& entry : read_entries(path, prices_as_of)) {
+      std::vector<Calibration> calibrations = calibrations_of(entry, fs::path(path).parent_path());
+      std::erase_if(calibrations, [&](const Calibration& each) {
+        return each.device != device || (entry.hardware.gpu && each.precision != on_gpu);
+      });
+      if (entry.hardware.gpu && !calibrations.empty())
+        return fit_device(closest(calibrations, on_gpu, keys == KvPrecision::fp8));
+      for (const Calibration& calibration : calibrations) {
         DeviceModel model = fit_device(calibration);
-        if (entry.hardware.gpu) return model;
         const bool here = calibration.machine == processor_and_cores();
         model.error = std::max(here ? kLeastCpuError : kBorrowedError, model.error);
         if (here) return model;
         if (!other) other = std::move(model);
       }
+    }
   } catch (const Error&) {  // a job does not need the list
   }
   return other;

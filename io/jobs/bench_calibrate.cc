@@ -147,10 +147,10 @@ std::string today() {
 
 }  // namespace
 
-Calibration calibrate(const Device& device, Precision dtype, std::vector<std::string> shapes,
+Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress) {
-  const bool cpu = device.kind == Device::Kind::cpu;
+  const bool cpu = like.device.kind == Device::Kind::cpu;
   if (shapes.empty()) {
     if (cpu)
       shapes = {"smollm2-135m", "smollm2-360m"};
@@ -161,10 +161,14 @@ Calibration calibrate(const Device& device, Precision dtype, std::vector<std::st
   calibration.date = today();
   calibration.version = SHEAF_VERSION;
   if (cpu) calibration.machine = processor_and_cores();
-  calibration.precision = dtype != Precision::automatic ? dtype : cpu ? Precision::f32 : Precision::bf16;
+  calibration.precision = like.dtype != Precision::automatic ? like.dtype
+                          : cpu                              ? Precision::f32
+                                                             : Precision::bf16;
+  calibration.fp8_keys = like.fp8_keys;
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
-    const BenchModel model{.shape = shape, .path = "", .device = device, .dtype = dtype};
+    BenchModel model = like;
+    model.shape = shape;
     const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();
     std::unique_ptr<ProbeTimer> timer;
     std::unique_ptr<StagesByDifference> differences;
@@ -197,7 +201,7 @@ Calibration calibrate(const Device& device, Precision dtype, std::vector<std::st
     calibration.backend = backend.describe();
   }
   if (calibration.measurements.empty())
-    refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(device));
+    refuse("--calibrate: no shape fits {}; give a smaller one with --shapes", device_text(like.device));
   return calibration;
 }
 

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "core/estimate/calibration.h"
-#include "core/job/device.h"
+#include "io/jobs/bench_backend.h"
 
 namespace sheaf {
 
-/// Times made-up steps of the given shapes with random weights on a device; none given: shapes that suit it.
-/// Takes a minute or two. `left_out` is told of a shape that does not fit, `progress` how far it is with one.
-Calibration calibrate(const Device& device, Precision dtype, std::vector<std::string> shapes,
+/// Times made-up steps of the given shapes with random weights, on a device and in numbers `like` those
+/// given; no shapes: such as suit the device. Takes a minute or two. `left_out` is told of a shape that does
+/// not fit, `progress` how far it is with one.
+Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
                       const std::function<void(const std::string& text)>& left_out,
                       const std::function<void(const std::string& text, bool last)>& progress);
 

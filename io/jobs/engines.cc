@@ -45,7 +45,8 @@ Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
     One& one = all_[i];
     const bool fp8 = bench.job().model.dtype == Precision::fp8;
     if (use.predict)
-      one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16);
+      one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
+                                     attended_keys(bench.job().engine, one.backend->config()));
     if (one.device) one.predicted.emplace(*one.backend, *one.device);
     EngineOptions options = bench.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.

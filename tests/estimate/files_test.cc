@@ -179,6 +179,61 @@ hardware:
   EXPECT_TRUE(plain.find("old").computes_as_wanted());
 }
 
+TEST_F(EstimateFiles, AGpuMayHaveOneWithKeysInFp8) {
+  Calibration calibration = MadeUpDevice::calibration();
+  write("bf16.json", calibration_text(calibration));
+  calibration.fp8_keys = true;
+  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.5;
+  write("keys.json", calibration_text(calibration));
+  const std::string path = write("h.yaml", R"(
+prices_as_of: "2025-07"
+hardware:
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [bf16.json, keys.json]}
+  half: {title: half, tflops: 50, fp8_tflops: 100, bandwidth_gb: 500, memory_gb: 80, like: big}
+)");
+  const HardwareList plain = read_hardware(path), keys = read_hardware(path, {}, KvPrecision::fp8);
+  const auto faster = [&](const char* name) {
+    return keys.find(name).device.peak_flops / plain.find(name).device.peak_flops;
+  };
+  EXPECT_NEAR(faster("big"), 2, 0.01);
+  EXPECT_NEAR(faster("half"), 1, 0.01);  // it may not multiply FP8 keys
+  const ModelConfig shape = shape_by_name("qwen3-8b");
+  const char* note = "attention was not measured there";
+  EXPECT_FALSE(says(error_text(keys.find("big"), shape), note));
+  EXPECT_TRUE(says(error_text(keys.find("half"), shape), note));
+  EXPECT_FALSE(says(error_text(plain.find("half"), shape), note));
+
+  // The precision counts more.
+  calibration.precision = Precision::fp8;
+  calibration.fp8_keys = false;
+  write("fp8.json", calibration_text(calibration));
+  const std::string both = write("b.yaml", R"(
+prices_as_of: "2025-07"
+hardware:
+  big: {title: big, tflops: 100, fp8_tflops: 200, bandwidth_gb: 1000, memory_gb: 80, calibration: [keys.json, fp8.json]}
+)");
+  EXPECT_EQ(read_hardware(both, model(Precision::fp8), KvPrecision::fp8).find("big").precision,
+            Precision::fp8);
+  calibration.fp8_keys = true;
+  std::string text = calibration_text(calibration);
+  EXPECT_TRUE(read_calibration(write("c.json", text)).fp8_keys);
+  text.replace(text.find("\"kv_dtype\":\"fp8\""), 16, "\"kv_dtype\":\"f16\"");
+  EXPECT_TRUE(says(refusal([&] { read_calibration(write("c.json", text)); }), "use fp8, or leave it out"));
+}
+
+TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
+  Job::Engine engine;
+  ModelConfig config = shape_by_name("qwen3-8b");
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+  engine.kv_dtype = KvPrecision::fp8;
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::fp8);
+  config.family = "qwen2";
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+  config.family = "qwen3";
+  engine.reproducible = true;
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+}
+
 TEST_F(EstimateFiles, HardwareIsReadStrictly) {
   const auto with = [](const std::string& device) {
     return "prices_as_of: 2025-07\nhardware:\n  gpu: " + device + "\n";
