@@ -363,6 +363,7 @@ DeviceWeights random_weights(const ModelConfig& config, WeightKind kind, uint64_
       layer.q_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : q_size);
       layer.k_norm = ones(config.qk_norm == QkNorm::per_head ? config.head_dim : kv_size);
     }
+    if (config.family == "qwen2") layer.qkv_bias = ones(q_size + 2 * kv_size);
     layer.qkv = matrix(q_size + 2 * kv_size, config.hidden);
     layer.o = matrix(config.hidden, q_size);
     layer.gate_up = matrix(int64_t{2} * config.ffn, config.hidden);
