@@ -154,7 +154,9 @@ class CudaBackend final : public Backend {
     pages_ = pages;
   }
 
-  std::string kv_kind() const override { return fmt::format("{}, {}", name_, numbers()); }
+  std::string kv_kind() const override {
+    return fmt::format("{}, {}{}", name_, numbers(), options_.fp8_keys ? ", a scale for each head" : "");
+  }
   int64_t kv_slot_bytes(KvForm form) const override { return mover_.slot_bytes(form); }
   void read_kv(std::span<const int32_t> slots, std::span<std::byte> to, KvForm form) override {
     choose_device();
@@ -194,7 +196,7 @@ class CudaBackend final : public Backend {
   /// How they are computed.
   std::string numbers() const {
     return fmt::format("{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
-                       options_.fp8_keys ? ", keys and values in fp8 by head" : "",
+                       options_.fp8_keys ? ", keys and values in fp8" : "",
                        options_.reproducible ? ", reproducible" : "");
   }
 
@@ -320,7 +322,7 @@ class CudaBackend final : public Backend {
 
   /// A step of one layer, so that the first real one need not load kernels and choose among cuBLAS's.
   void warm_up(int32_t most_rows) {
-    const auto rows = static_cast<int32_t>(std::min<int64_t>(most_rows, model_.layout.slots));
+    const auto rows = static_cast<int32_t>(std::min<int64_t>(most_rows, int64_t{pages_} * page_size_));
     const StepBatch batch = one_prompt(rows, page_size_);
     std::vector<Picked> picked(batch.picks.size());
     layers_to_run_ = 1;
