@@ -5,8 +5,8 @@
 
 #include "tests/estimate/listed_hardware.h"
 
-// The figures of docs/performance.md (one H200, v7), from the calibration alone: the rows are made up
-// in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to
+// The figures of docs/performance.md (one H200; v7 is bf16), from the calibrations alone: the rows are made
+// up in the lengths of bench/make_workloads.py (few contexts: as they were drawn), and nothing is fitted to
 // them.
 
 namespace sheaf {
@@ -15,7 +15,18 @@ namespace {
 struct Measured {
   const char* workload;
   const char* shape;
+  const char* column = "v7";
+  Precision precision = Precision::bf16;
+  KvPrecision keys = KvPrecision::automatic;
 };
+
+/// The same in FP8.
+Measured in_fp8(Measured plain) {
+  return {plain.workload, plain.shape, "FP8", Precision::fp8};
+}
+Measured with_fp8_keys(Measured plain) {
+  return {plain.workload, plain.shape, "FP8 keys", Precision::fp8, KvPrecision::fp8};
+}
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
@@ -35,7 +46,7 @@ double figure_of(const Measured& asked, const char* method) {
     if (!line.starts_with("|")) continue;
     const std::vector<std::string> cells = cells_of(line);
     if (cells[0] == "workload")
-      column = static_cast<size_t>(std::find(cells.begin(), cells.end(), "v7") - cells.begin());
+      column = static_cast<size_t>(std::find(cells.begin(), cells.end(), asked.column) - cells.begin());
     else if (cells.size() > column && cells[0] == std::string(asked.workload) + " (" + method + ")" &&
              cells[1] == asked.shape)
       return std::stod(cells[column]);
@@ -60,12 +71,16 @@ Rows rows_of(const std::string& workload) {
 class H200 : public testing::TestWithParam<Measured> {};
 
 TEST_P(H200, IsPredictedWithinAFifth) {
-  const auto& [workload, shape] = GetParam();
+  const auto& [workload, shape, column, precision, keys] = GetParam();
   const auto [method, rows, lengths] = rows_of(workload);
   const double measured = figure_of(GetParam(), method);
-  ASSERT_GT(measured, 0) << "docs/performance.md has no v7 figure for " << workload << " on " << shape;
-  const SimulatedRun run =
-      test::predict(shape, "h200", lengths, rows, {.name = method, .documents = 0, .prompt_tokens = 32768});
+  ASSERT_GT(measured, 0) << "docs/performance.md has no " << column << " figure for " << workload << " on "
+                         << shape;
+  Job::ModelPart model;
+  model.dtype = precision;
+  const HardwareList list = test::hardware_for(model, keys);
+  const SimulatedRun run = test::predict(shape, list.find("h200"), lengths, rows,
+                                         {.name = method, .documents = 0, .prompt_tokens = 32768});
   const double items =
       std::string(method) == "hpd" ? static_cast<double>(rows) : static_cast<double>(run.engine.answers);
   const double predicted = items / run.seconds;
@@ -74,14 +89,20 @@ TEST_P(H200, IsPredictedWithinAFifth) {
       << workload << " " << shape << ": " << predicted << " predicted, " << measured << " measured";
 }
 
-INSTANTIATE_TEST_SUITE_P(Performance, H200,
-                         testing::Values(Measured{"squad2", "qwen3-8b"}, Measured{"race", "qwen3-8b"},
-                                         Measured{"narrativeqa", "qwen3-8b"},
-                                         Measured{"longhealth", "qwen3-8b"}, Measured{"catalog", "qwen3-8b"},
-                                         Measured{"squad2", "qwen3-1.7b"}, Measured{"race", "qwen3-1.7b"},
-                                         Measured{"narrativeqa", "qwen3-1.7b"},
-                                         Measured{"longhealth", "qwen3-1.7b"},
-                                         Measured{"catalog", "qwen3-1.7b"}));
+constexpr Measured kWorkloads[] = {{"squad2", "qwen3-8b"},       {"race", "qwen3-8b"},
+                                   {"narrativeqa", "qwen3-8b"},  {"longhealth", "qwen3-8b"},
+                                   {"catalog", "qwen3-8b"},      {"squad2", "qwen3-1.7b"},
+                                   {"race", "qwen3-1.7b"},       {"narrativeqa", "qwen3-1.7b"},
+                                   {"longhealth", "qwen3-1.7b"}, {"catalog", "qwen3-1.7b"}};
+
+std::vector<Measured> all_measured() {
+  std::vector<Measured> all;
+  for (const Measured& each : kWorkloads)
+    for (const Measured& in : {each, in_fp8(each), with_fp8_keys(each)}) all.push_back(in);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Performance, H200, testing::ValuesIn(all_measured()));
 
 }  // namespace
 }  // namespace sheaf

@@ -6,8 +6,12 @@
 
 namespace sheaf::test {
 
+inline HardwareList hardware_for(const Job::ModelPart& model = {},
+                                 KvPrecision keys = KvPrecision::automatic) {
+  return read_hardware(SHEAF_SOURCE_DIR "/configs/hardware.yaml", model, keys);
+}
 inline const HardwareList& listed_hardware() {
-  static const HardwareList list = read_hardware(SHEAF_SOURCE_DIR "/configs/hardware.yaml");
+  static const HardwareList list = hardware_for();
   return list;
 }
 
@@ -16,9 +20,9 @@ inline DescribedModel shape_of(const std::string& name) {
 }
 
 /// A run over made-up rows, predicted.
-inline SimulatedRun predict(const char* shape, const char* device, const RecordStatistics& statistics,
+inline SimulatedRun predict(const char* shape, const Hardware& device, const RecordStatistics& statistics,
                             int64_t rows, const Job::Method& packing) {
-  const EstimateCase each{shape, shape_by_name(shape), &listed_hardware().find(device)};
+  const EstimateCase each{shape, shape_by_name(shape), &device};
   return simulate(each, plan_memory(each), 0,
                   pack(make_up_workload(statistics, rows), {packing}, each.config.context));
 }
