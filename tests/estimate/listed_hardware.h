@@ -27,4 +27,9 @@ inline SimulatedRun predict(const char* shape, const Hardware& device, const Rec
                   pack(make_up_workload(statistics, rows), {packing}, each.config.context));
 }
 
+inline SimulatedRun predict(const char* shape, const char* device, const RecordStatistics& statistics,
+                            int64_t rows, const Job::Method& packing) {
+  return predict(shape, listed_hardware().find(device), statistics, rows, packing);
+}
+
 }  // namespace sheaf::test
