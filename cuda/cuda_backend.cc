@@ -127,7 +127,8 @@ class CudaBackend final : public Backend {
     page_size_ = page_size;
     model_.attention_rounds = model_.fp8 && rounds_to_fp8(model_.layout, page_size);
     model_.attends_in_fp8 = options_.fp8_keys && !model_.key_biases() && !options_.reproducible &&
-                            attends_in_fp8(model_.layout, page_size);
+                            hopper_attention(model_.layout, page_size);
+    model_.room = {};
     replays_ = options_.graphs && hopper_attention(model_.layout, page_size);
     graphs_.forget();
     planner_.emplace(AttentionShape{model_.group(), page_size, 4 * multiprocessors_ / config().kv_heads,

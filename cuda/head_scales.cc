@@ -7,6 +7,8 @@
 namespace sheaf::cuda {
 namespace {
 
+constexpr float kLeast = 1e-10f;  // the product of two such scales is still a number of fp32
+
 std::vector<float> download(const DeviceMemory<float>& from, cudaStream_t stream) {
   std::vector<float> values(static_cast<size_t>(from.size()));
   if (values.empty()) return values;
@@ -55,7 +57,7 @@ class Bounds {
         bound = turned(reach, q_norm, head, config_.heads) * model_.layout.query_scale;
       else if (key)
         bound = turned(reach, k_norm, head - config_.heads, config_.kv_heads);
-      scales.push_back(std::max(bound, 1e-20f) / kLargestE4m3);
+      scales.push_back(std::max(bound, kLeast) / kLargestE4m3);
     }
     if (config_.post_norm) input_ += normed(layer.attention_norm) + normed(layer.mlp_norm);
   }
@@ -66,22 +68,32 @@ class Bounds {
     return download(from, model_.stream.get());
   }
 
-  /// How long a normed vector can be.
+  /// How long a normed vector usually is. Where norms come after, vectors add up, but hardly ever in one
+  /// direction, which leaves room.
   float normed(const DeviceMemory<float>& weight) const {
-    return std::sqrt(static_cast<float>(config_.hidden)) * most(read(weight));
+    double squares = 0;
+    for (const float value : read(weight)) squares += double{value} * double{value};
+    return static_cast<float>(std::sqrt(squares));
   }
 
   float longest_embedding() const {
     const DeviceWeights& weights = model_.weights;
+    const cudaStream_t stream = model_.stream.get();
     const DeviceMemory<float> lengths(config_.vocab);
-    DeviceMemory<bf16> expanded;
-    if (weights.embedding.size() == 0) {
-      expanded.grow(int64_t{config_.vocab} * config_.hidden);
-      expand_rows(weights.packed_embedding.rows, weights.packed_embedding.place, expanded.data(),
-                  model_.stream.get());
+    if (weights.embedding.size() > 0) {
+      row_lengths(weights.embedding.data(), nullptr, config_.vocab, config_.hidden, lengths.data(), stream);
+      return most(read(lengths));
     }
-    row_lengths(weights.embedding.size() > 0 ? weights.embedding.data() : expanded.data(), nullptr,
-                config_.vocab, config_.hidden, lengths.data(), model_.stream.get());
+    constexpr int64_t together = 4096;
+    const DeviceMemory<bf16> expanded(together * config_.hidden);
+    PackedRows rows = weights.packed_embedding.rows;
+    for (int64_t first = 0; first < config_.vocab; first += together) {
+      rows.rows = std::min(together, config_.vocab - first);
+      rows.data = weights.packed_embedding.rows.data + first * rows.row_bytes;
+      expand_rows(rows, {}, expanded.data(), stream);
+      row_lengths(expanded.data(), nullptr, static_cast<int32_t>(rows.rows), config_.hidden,
+                  lengths.data() + first, stream);
+    }
     return most(read(lengths));
   }
 

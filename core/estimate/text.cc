@@ -114,7 +114,9 @@ std::string error_text(const Hardware& hardware, const ModelConfig& config) {
     text += fmt::format("; the job computes in {}, which was not measured there and is faster",
                         word_of(hardware.wanted));
   if (hardware.fp8_keys != hardware.wanted_fp8_keys)
-    text += "; the job keeps keys and values in FP8, whose attention was not measured there";
+    text += hardware.fp8_keys
+                ? "; that was with keys and values in FP8, whose attention is faster"
+                : "; the job keeps keys and values in FP8, whose attention was not measured there";
   if (hardware.device.widened(hardware.error, config) > hardware.error)
     text += fmt::format(
         "; the model is {:.0f} times outside the measured sizes, where kernel launches and the host may "

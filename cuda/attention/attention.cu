@@ -379,11 +379,11 @@ __global__ __launch_bounds__(2 * kQueries /
 constexpr int kMergeBlocks = 1024;
 
 /// A block takes row after row, a warp head after head. `inputs` [1], `partial_out` [kv_heads, partial_rows ×
-/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim], or `narrow`
+/// group, D], `partial_lse` [kv_heads, partial_rows × group], `out` [rows, heads × head_dim], or `out8`
 /// instead.
 template <int D>
 __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, const float* partial_out,
-                             const float* partial_lse, bf16* out, Fp8Rows narrow) {
+                             const float* partial_lse, bf16* out, Fp8Rows out8) {
   const AttentionInputs& in = *inputs;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int group = layout.heads / layout.kv_heads;
@@ -406,17 +406,17 @@ __global__ void merge_kernel(const AttentionInputs* inputs, HeadLayout layout, c
         for (int j = 0; j < D / 32; ++j) result[j] += weight * partial_out[at * D + j * 32 + lane];
       }
       const int64_t place = int64_t{row} * layout.heads + head;
-      if (narrow.values != nullptr) {
+      if (out8.values != nullptr) {
         float most = 0;
 #pragma unroll
         for (int j = 0; j < D / 32; ++j) most = fmaxf(most, fabsf(result[j] / sum));
         for (int offset = 16; offset > 0; offset /= 2)
           most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, offset));
         const Fp8Scale scale = Fp8Scale::coarse(most);
-        if (lane == 0) narrow.blocks[place] = scale.scale;
+        if (lane == 0) out8.blocks[place] = scale.scale;
 #pragma unroll
         for (int j = 0; j < D / 32; ++j)
-          narrow.values[place * D + j * 32 + lane].__x =
+          out8.values[place * D + j * 32 + lane].__x =
               static_cast<uint8_t>(pack_e4m3(result[j] / sum * scale.inverse, 0));
         continue;
       }

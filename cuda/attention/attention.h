@@ -68,8 +68,8 @@ struct AttentionTensors {
   float* partial_lse;  ///< [kv_heads, partial_rows × group]
   bf16* out;           ///< [rows, heads × head_dim]
   Fp8Rows out8;        ///< instead of `out`, each head a block with its scale; only where rounds_to_fp8()
-  /// Instead of `q`, `keys` and `values`, where attends_in_fp8(): rounded queries, and
-  const e4m3* q8 = nullptr;
+  const e4m3* q8 = nullptr;  ///< instead of `q`, and `narrow` instead of `keys` and `values`; only where
+                             ///< hopper_attention()
   NarrowKeys narrow = {};
 };
 
@@ -100,11 +100,10 @@ void expand_keys(const AttentionInputs* on_device, const HeadLayout& layout, con
 /// Shared memory of its largest block; a device may have less.
 int attention_shared_bytes(int32_t padded_dim);
 
-/// Whether the kernels for Hopper are used. They take all that changes from step to step from `on_device`, so
-/// that a graph of them can be replayed for any step that has the same kinds of blocks.
+/// Whether the kernels for Hopper are used, which can also multiply e4m3 (not in order). They take all that
+/// changes from step to step from `on_device`, so that a graph of them can be replayed for any step that has
+/// the same kinds of blocks.
 bool hopper_attention(const HeadLayout& layout, int32_t page_size);
-/// Whether attend() can multiply e4m3: not in order.
-bool attends_in_fp8(const HeadLayout& layout, int32_t page_size);
 /// Whether attend() can write e4m3.
 bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size);
 /// The blocks' part of attend() on Hopper; false where this device or layout is not for it.

@@ -3,7 +3,8 @@
 // bring queries, and one or two warpgroups of 64 queries each compute. While a warpgroup's softmax runs, its
 // next scores and its last weighted values are in the matrix unit.
 //
-// Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block, so 64 or 128 FLOP per byte read from L2.
+// Work: 4 × D FLOPs a query and key; bytes: 4 × D a key and block (e4m3: 2 × D), so 64 or 128 FLOP per byte
+// read from L2.
 
 #include <stdexcept>
 
@@ -59,7 +60,7 @@ __device__ void bring_pages(Shared<T, D, kGroups, kKeys>& memory, const CUtensor
       place.template step<Memory::kStages>();
     };
     // Pages of e4m3 values are rows of 256 bytes.
-    const auto value_row = [](int slot) { return Memory::kNarrow ? slot * D / 256 : slot; };
+    const auto value_row = [](int slot) { return Memory::kNarrow ? slot / kPage * (kPage * D / 256) : slot; };
     for (int stage = 0; stage < stages; ++stage) {
       const int next = stage + 1 < stages ? slot_at(item, stage + 1) : slot_at(next_item, 0);
       bring(memory.k, k_map, slot, memory.k_full, memory.k_empty, k_place);
@@ -268,10 +269,6 @@ int multiprocessors_for(const HeadLayout& layout, int32_t page_size) {
 
 bool hopper_attention(const HeadLayout& layout, int32_t page_size) {
   return multiprocessors_for(layout, page_size) > 0;
-}
-
-bool attends_in_fp8(const HeadLayout& layout, int32_t page_size) {
-  return hopper_attention(layout, page_size);
 }
 
 bool rounds_to_fp8(const HeadLayout& layout, int32_t page_size) {

@@ -11,6 +11,7 @@ namespace {
 // A page is two groups of eight keys, as the matrix unit lays out their scores.
 constexpr int kPage = 16;
 static_assert(kPage == kPageSize, "pages of another size would leave this kernel unused");
+static_assert(kPage == kNarrowPage);
 
 /// How heads of D numbers of f16 or e4m3 lie in shared memory. A line is what the copy engine swizzles.
 template <class T, int D>
@@ -28,10 +29,11 @@ template <class T, int D, int kGroups, int kKeys>
 struct Shared : Lines<T, D> {
   using Lines<T, D>::kHalves;
   using Lines<T, D>::kLine;
-  static constexpr int kStages = sizeof(T) == 1 ? 4 : 2;
+  static constexpr int kStages = !Lines<T, D>::kNarrow ? 2 : kGroups == 1 ? 3 : 4;
   alignas(1024) uint8_t q[2][kGroups][kHalves][64][kLine];
   alignas(1024) uint8_t k[kStages][kHalves][kKeys][kLine];
   alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];  // e4m3: pages as NarrowKeys has them
+  float folded[Lines<T, D>::kNarrow ? kGroups : 1][Lines<T, D>::kNarrow ? D / 2 : 1][128];  // see fold()
   uint64_t q_full[2], q_empty[2];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
@@ -77,8 +79,11 @@ struct Consumer {
   static constexpr bool kNarrow = Memory::kNarrow;
   static constexpr int kPages = kKeys / kPage;
   static constexpr int kDepth = 32 / static_cast<int>(sizeof(T));  // numbers that one product sums up
-  static constexpr float kRoom = 8;   // weights of up to 256, which f16 and e4m3 hold
-  static constexpr float kUsual = 5;  // e4m3: the highest is 32 where the base moves, small ones count too
+  static constexpr float kRoom = kNarrow ? 8.8f : 8;  // weights of up to 446 or 256, which T holds
+  /// e4m3: the highest weight, in base 2, where a base is found, so that small ones behind a sink count; and
+  /// where it moves.
+  static constexpr float kFirst = 8, kMoved = 5;
+  static constexpr int kFold = 1024 / kKeys;               // stages
   static constexpr int kScores = kKeys / 2, kOut = D / 2;  // registers of a thread
 
   const AttentionInputs& in;
@@ -92,6 +97,7 @@ struct Consumer {
   float score[kScores];
   float high[2], sum[2], shrink[2];
   float factor[2], value_scale;  // e4m3: what takes scores and values back from their scales
+  float folded_shrink[2];        // e4m3: since the last fold()
   int row[2];                    // of this thread's queries, as pages count rows
   int to_row[2];                 // where their results go, -1: nowhere
 
@@ -205,8 +211,9 @@ struct Consumer {
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2)) * factor[i];
       shrink[i] = 1;
       if (top > high[i] + kRoom) {
-        shrink[i] = fast_exp2(high[i] - (top - kUsual));
-        high[i] = top - kUsual;
+        const float base = top - (high[i] == -INFINITY ? kFirst : kMoved);
+        shrink[i] = fast_exp2(high[i] - base);
+        high[i] = base;
       }
       const float base = high[i] == -INFINITY ? 0.0f : high[i];
       float added = 0;
@@ -323,6 +330,10 @@ struct Consumer {
   }
 
   __device__ void rescale() {
+    if constexpr (kNarrow) {
+      folded_shrink[0] *= shrink[0];
+      folded_shrink[1] *= shrink[1];
+    }
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
 #pragma unroll
@@ -330,6 +341,27 @@ struct Consumer {
         out[n * 4 + 2 * i] *= shrink[i];
         out[n * 4 + 2 * i + 1] *= shrink[i];
       }
+  }
+
+  /// The matrix unit keeps about 14 bits of a running sum of e4m3 products and cuts off the rest: over many
+  /// keys, sums would shrink. So every kFold stages they are added up in fp32, and start anew.
+  __device__ void fold(bool first) {
+    float* to = &memory.folded[group_index][0][threadIdx.x % 128];
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float& here = to[(n * 4 + i) * 128];
+        here = out[n * 4 + i] + (first ? 0.0f : here * folded_shrink[i / 2]);
+      }
+    folded_shrink[0] = folded_shrink[1] = 1;
+  }
+  __device__ void unfold() {
+    const float* from = &memory.folded[group_index][0][threadIdx.x % 128];
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[n * 4 + i] += from[(n * 4 + i) * 128] * folded_shrink[i / 2];
   }
 
   /// Nothing is summed up yet. Returns this thread's first query.
@@ -347,6 +379,7 @@ struct Consumer {
       const float* scales = tensors.narrow.scales;
       const float key_scale = scales[layout.heads + kv_head];
       value_scale = scales[layout.heads + layout.kv_heads + kv_head];
+      folded_shrink[0] = folded_shrink[1] = 1;
 #pragma unroll
       for (int i = 0; i < 2; ++i) factor[i] = scales[kv_head * group + (m + 8 * i) % group] * key_scale;
     }
@@ -375,6 +408,8 @@ struct Consumer {
     mask(item, page);
     soften_stage();
     weights(p);
+    int summed = 0;       // stages in `out`
+    bool folded = false;  // some before them
     for (int stage = 1; stage < stages; ++stage) {
       page = next_page;
       next_page = page_at(item, stage + 1);
@@ -385,7 +420,7 @@ struct Consumer {
       multiply_keys();
       barrier_wait(&memory.v_full[v_place.at], v_place.round);
       products_begin();
-      multiply_values(p, stage > 1);
+      multiply_values(p, summed > 0);
       products_wait<1>();
       pin(score);
       give_back(memory.k_empty, k_place);
@@ -394,7 +429,15 @@ struct Consumer {
       products_wait<0>();
       pin(out);
       give_back(memory.v_empty, v_place);
+      ++summed;
       if (!kNarrow || __any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
+      if constexpr (kNarrow) {
+        if (summed == kFold) {
+          fold(!folded);
+          folded = true;
+          summed = 0;
+        }
+      }
       weights(p);
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
@@ -402,10 +445,13 @@ struct Consumer {
     barrier_wait(&memory.v_full[v_place.at], v_place.round);
     pin(out);
     products_begin();
-    multiply_values(p, stages > 1);
+    multiply_values(p, summed > 0);
     products_wait<0>();
     pin(out);
     give_back(memory.v_empty, v_place);
+    if constexpr (kNarrow) {
+      if (folded) unfold();
+    }
     write(item, kv_head, m);
   }
 

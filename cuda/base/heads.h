@@ -39,8 +39,8 @@ struct NarrowKeys {
   e4m3* values = nullptr;         ///< [kv_heads, slots / kNarrowPage, padded_dim, kNarrowPage]
   const float* scales = nullptr;  ///< [heads + 2 kv_heads] of queries, keys and values
   const float* bias = nullptr;    ///< [kv_heads, head_dim], of keys before they are rotated, or null
-  float* turns =
-      nullptr;  ///< [slots, rotary_dim], how a slot's key is rotated: cosines, then sines; with a bias
+  /// [slots, rotary_dim], with a bias: how a slot's key is rotated, cosines, then sines.
+  float* turns = nullptr;
 };
 
 /// Where the heads of a step's rows go, and what happens to them first: biases are added, then queries and
@@ -52,11 +52,11 @@ struct HeadTargets {
   const float* rope;    ///< [rows, rotary_dim], cosines then sines
   const int32_t* kv_slots;  ///< [rows], where a row's key and value go in the pool
   HeadLayout layout;
-  f16* q;       ///< [rows, heads, padded_dim]
-  f16* keys;    ///< [kv_heads, slots, padded_dim], the layer's part of the pool
-  f16* values;  ///< likewise
-  /// Instead of them, where the product can and this is not null: [rows, heads, padded_dim], and
-  e4m3* q8 = nullptr;
+  f16* q;              ///< [rows, heads, padded_dim]
+  f16* keys;           ///< [kv_heads, slots, padded_dim], the layer's part of the pool
+  f16* values;         ///< likewise
+  e4m3* q8 = nullptr;  ///< [rows, heads, padded_dim], where not null instead of `q`, and `narrow` instead of
+                       ///< `keys` and `values`, if the product can do that
   NarrowKeys narrow = {};
 };
 

@@ -127,7 +127,7 @@ void take_measured(Entry& entry, const fs::path& folder) {
   hardware.error = std::max(hardware.gpu ? kLeastError : kLeastCpuError, hardware.device.error);
 }
 
-/// Efficiencies with keys in FP8 are not borrowed: other GPUs may not multiply them.
+/// Where there are others, efficiencies with keys in FP8 are not borrowed: other GPUs may not multiply them.
 void take_borrowed(Entry& entry, const std::vector<Entry>& entries, const fs::path& folder) {
   const auto found =
       std::ranges::find_if(entries, [&](const Entry& other) { return other.hardware.name == entry.like; });
@@ -148,6 +148,7 @@ void take_borrowed(Entry& entry, const std::vector<Entry>& entries, const fs::pa
       other.device.scaled(fp8 ? hardware.fp8_flops / other.fp8_flops : hardware.flops / other.flops,
                           hardware.bandwidth / other.bandwidth);
   hardware.precision = other.precision;
+  hardware.fp8_keys = other.fp8_keys;
   hardware.measured_on = other.measured_on;
   hardware.measured = other.measured;
   hardware.borrowed = true;
@@ -182,7 +183,9 @@ std::vector<Entry> read_entries(const std::string& path, std::string& prices_as_
 }  // namespace
 
 KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config) {
-  return engine.reproducible || config.family == "qwen2" ? KvPrecision::automatic : engine.kv_dtype;
+  const bool expanded = engine.reproducible || config.family == "qwen2" || config.head_dim <= 32 ||
+                        config.head_dim > 128 || config.head_dim % 8 != 0;
+  return expanded ? KvPrecision::automatic : engine.kv_dtype;
 }
 
 HardwareList read_hardware(const std::string& path, const Job::ModelPart& model, KvPrecision keys) {

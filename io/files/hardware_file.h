@@ -8,8 +8,8 @@
 
 namespace sheaf {
 
-/// What attention multiplies on a Hopper GPU: keys in FP8, but not in order, and not those with a bias (Qwen
-/// 2), which are expanded first.
+/// What attention multiplies on a Hopper GPU: keys in FP8, but not in order, not those with a bias (Qwen 2),
+/// and not in very small or large heads, which are expanded first.
 KvPrecision attended_keys(const Job::Engine& engine, const ModelConfig& config);
 
 /// Reads configs/hardware.yaml or a file like it, and the calibrations that it names, beside it. A device has

@@ -11,6 +11,7 @@
 #include "io/base/process_use.h"
 #include "io/base/processor_name.h"
 #include "io/base/usable_cores.h"
+#include "io/files/hardware_file.h"
 #include "io/jobs/bench_backend.h"
 #include "io/jobs/workbench.h"
 
@@ -167,6 +168,8 @@ Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
   calibration.fp8_keys = like.fp8_keys;
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
+    if (like.fp8_keys && attended_keys({.kv_dtype = KvPrecision::fp8}, config) != KvPrecision::fp8)
+      refuse("--kv-fp8: attention expands the keys of {}; name other --shapes", shape);
     BenchModel model = like;
     model.shape = shape;
     const ProbeList list = cpu ? probes_for_cpu() : probes_for_gpu();

@@ -399,6 +399,16 @@ TEST(Fp8, KeysAndValuesAgreeWithTheCpu) {
       {"heads of 64", {.hidden = 192, .heads = 6, .kv_heads = 2, .head_dim = 64}},
       {"heads of 128, norm",
        {.hidden = 256, .heads = 8, .kv_heads = 2, .head_dim = 128, .qk_norm = QkNorm::per_head}},
+      {"three heads of 128", {.hidden = 384, .heads = 6, .kv_heads = 3, .head_dim = 128}},
+      {"heads of 96", {.hidden = 192, .heads = 4, .kv_heads = 2, .head_dim = 96}},
+      {"partial rotation", {.hidden = 192, .heads = 6, .kv_heads = 2, .head_dim = 64, .rotary_dim = 24}},
+      {"norms after",
+       {.hidden = 192,
+        .heads = 6,
+        .kv_heads = 2,
+        .head_dim = 64,
+        .qk_norm = QkNorm::whole,
+        .post_norm = true}},
       {"heads of 200", {.heads = 2, .kv_heads = 1, .head_dim = 200}},
       {"odd heads", {.head_dim = 40, .biases = true}},
       {"large biases, partial rotation", {.head_dim = 64, .rotary_dim = 24, .biases = true}},
@@ -428,6 +438,13 @@ TEST(Fp8, KeysAndValuesAgreeWithTheCpu) {
       errors[narrow ? 1 : 0] = both.errors.mean();
     }
     EXPECT_TRUE(large || errors[1] > 1.2 * errors[0]) << name << ": these cannot be FP8";
+    if (shape.biases || shape.hidden % 16 != 0) continue;
+    const auto cpu = make_quick_backend(model, 2);
+    const auto gpu = make_cuda_backend(model, {.fp8 = true, .fp8_keys = true});
+    test::SideBySide both(*cpu, *gpu);
+    test::decode(both, stacks, {.tokens_per_step = 300, .pages = 4000});
+    both.errors.print(fmt::format("{}, all in fp8", name));
+    both.errors.expect_below(0.2, 0.6, name);
   }
 }
 

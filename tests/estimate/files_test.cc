@@ -230,6 +230,10 @@ TEST_F(EstimateFiles, KeysInFp8AreMultipliedAsTheyAreOnlyWhereTheKernelCan) {
   config.family = "qwen2";
   EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
   config.family = "qwen3";
+  config.head_dim = 256;
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
+  config.head_dim = 96;
+  EXPECT_EQ(attended_keys(engine, config), KvPrecision::fp8);
   engine.reproducible = true;
   EXPECT_EQ(attended_keys(engine, config), KvPrecision::automatic);
 }
