@@ -168,7 +168,9 @@ Calibration calibrate(const BenchModel& like, std::vector<std::string> shapes,
   calibration.fp8_keys = like.fp8_keys;
   for (const std::string& shape : shapes) {
     const ModelConfig config = shape_by_name(shape);
-    if (like.fp8_keys && attended_keys({.kv_dtype = KvPrecision::fp8}, config) != KvPrecision::fp8)
+    Job::Engine engine;
+    if (like.fp8_keys) engine.kv_dtype = KvPrecision::fp8;
+    if (attended_keys(engine, config) != engine.kv_dtype)
       refuse("--kv-fp8: attention expands the keys of {}; name other --shapes", shape);
     BenchModel model = like;
     model.shape = shape;
