@@ -171,14 +171,14 @@ void compare_numbers(const test::RandomLooks& looks, const Heads& heads, int32_t
   auto q = noise(int64_t{batch.rows()} * heads.heads, 1.5f / std::sqrt(static_cast<float>(heads.head_dim)));
   auto k = noise(heads.kv_heads * layout.slots, 1), v = noise(heads.kv_heads * layout.slots, 1);
   if (sink) {
-    // As in real models: the first key outweighs all others together and has no value. The others' values do
+    // As in real models: the first key outweighs thousands of others and has no value. The others' values do
     // not cancel out, so that sums grow with every key.
     const auto dim = static_cast<size_t>(heads.padded_dim);
     for (f16& value : v) value = __float2half(__half2float(value) + 0.5f);
     for (size_t i = 0; i < q.size(); i += dim) q[i] = q[i + 1] = __float2half(1);
     for (int32_t head = 0; head < heads.kv_heads; ++head) {
       const auto at = static_cast<size_t>(head * layout.slots + batch.pages[0] * page_size) * dim;
-      k[at] = k[at + 1] = __float2half(8);
+      k[at] = k[at + 1] = __float2half(6);
       std::fill_n(v.begin() + static_cast<int64_t>(at), dim, __float2half(0));
     }
   }
