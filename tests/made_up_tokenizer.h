@@ -113,4 +113,10 @@ inline std::string random_document(std::mt19937& random, int words) {
   return text;
 }
 
+/// The pieces, and every byte by itself.
+inline MadeUpTokenizer bytes_and(std::vector<std::string> pieces) {
+  for (int byte = 0; byte < 256; ++byte) pieces.emplace_back(1, static_cast<char>(byte));
+  return MadeUpTokenizer(std::move(pieces));
+}
+
 }  // namespace sheaf::test

@@ -15,7 +15,7 @@ using test::run_sheaf;
 using test::Scratch;
 using test::xml_fault;
 
-std::string make_run(const Scratch& scratch, const std::string& name, const std::string& report) {
+std::string make_reported(const Scratch& scratch, const std::string& name, const std::string& report) {
   std::filesystem::create_directory(scratch.file(name));
   scratch.write(name + "/report.json", report);
   return scratch.file(name);
@@ -27,7 +27,7 @@ std::string report_of(int steps) {
 
 TEST(ReportCommand, MakesThePageOfARunAnew) {
   const Scratch scratch;
-  const std::string run = make_run(scratch, "night", report_of(50));
+  const std::string run = make_reported(scratch, "night", report_of(50));
   const Ran ran = run_sheaf(scratch, "report " + run);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find(run + "/report.html"), std::string::npos) << ran.out;
@@ -72,7 +72,8 @@ TEST(ReportCommand, ARunSaysWhenHowAndOverWhat) {
 
 TEST(ReportCommand, ComparesRuns) {
   const Scratch scratch;
-  const std::string a = make_run(scratch, "a", report_of(50)), b = make_run(scratch, "b", report_of(70));
+  const std::string a = make_reported(scratch, "a", report_of(50)),
+                    b = make_reported(scratch, "b", report_of(70));
   const Ran ran = run_sheaf(scratch, "report " + a + " " + b + " --out " + scratch.file("both.html"));
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("rows a second"), std::string::npos) << ran.out;
@@ -91,17 +92,17 @@ TEST(ReportCommand, RefusesWhatIsNoReport) {
   nlohmann::ordered_json later = nlohmann::ordered_json::parse(report_of(4)), part = later;
   later["version"] = 4;
   part.erase("tokens");
-  const std::string good = make_run(scratch, "good", report_of(3));
+  const std::string good = make_reported(scratch, "good", report_of(3));
   struct Case {
     std::string run, said;
   };
   for (const Case& wrong :
        {Case{scratch.file("empty"), "no report.json"}, Case{scratch.file("nowhere"), "no such folder"},
-        Case{make_run(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
-        Case{make_run(scratch, "list", "[]"), "no version"},
-        Case{make_run(scratch, "old", "{\"rows\": 3}"), "no version"},
-        Case{make_run(scratch, "later", later.dump()), "version 4"},
-        Case{make_run(scratch, "part", part.dump()),
+        Case{make_reported(scratch, "cut", report_of(3).substr(0, 200)), "cut/report.json"},
+        Case{make_reported(scratch, "list", "[]"), "no version"},
+        Case{make_reported(scratch, "old", "{\"rows\": 3}"), "no version"},
+        Case{make_reported(scratch, "later", later.dump()), "version 4"},
+        Case{make_reported(scratch, "part", part.dump()),
              "part/report.json: the report is damaged: tokens is missing"}}) {
     const Ran alone = run_sheaf(scratch, "report " + wrong.run);
     EXPECT_EQ(alone.exit_code, 2) << wrong.run;

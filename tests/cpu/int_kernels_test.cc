@@ -8,16 +8,10 @@
 #include <random>
 #include <vector>
 
+#include "tests/cpu/random_floats.h"
+
 namespace sheaf {
 namespace {
-
-std::vector<float> random_floats(size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 /// Vectors in groups, with their scales.
 struct Whole {

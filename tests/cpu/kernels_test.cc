@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/cpu/random_floats.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -20,14 +21,6 @@ std::vector<const Kernels*> all_kernels() {
   if (__builtin_cpu_supports("avx512f")) all.push_back(&avx512_kernels());
 #endif
   return all;
-}
-
-std::vector<float> random_floats(size_t count, unsigned seed, float spread = 1) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, spread);
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
 }
 
 std::vector<float> product(const Kernels& kernels, const std::vector<float>& a, const std::vector<float>& b,

@@ -11,7 +11,7 @@
 namespace sheaf {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kEndless = std::numeric_limits<float>::infinity();
 const float kNan = std::nanf("");
 
 std::vector<float> random_logits(size_t count, std::mt19937::result_type seed) {
@@ -76,20 +76,20 @@ TEST(Pick, OnlyAllowedTokensAreChosen) {
 TEST(Pick, NanCountsAsMinusInfinity) {
   EXPECT_EQ(pick_token(std::vector<float>{kNan, 1, kNan, 2}, {}, {}).token, 3);
   EXPECT_NEAR(pick_token(std::vector<float>{kNan, 2, kNan, 2}, {}, {}).logprob, std::log(0.5f), 1e-6f);
-  EXPECT_EQ(pick_token(std::vector<float>{kNan, -kInfinity, kNan}, {}, {}).token, 0);
+  EXPECT_EQ(pick_token(std::vector<float>{kNan, -kEndless, kNan}, {}, {}).token, 0);
   EXPECT_EQ(pick_token(std::vector<float>{kNan, kNan, kNan}, sampled(1, 0.9f), {}).token, 0);
   const Tokens allowed{1, 2};
   EXPECT_EQ(pick_token(std::vector<float>{3, kNan, kNan}, {}, allowed).token, 1);
   EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -100}, {}, allowed).token, 2);
-  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -kInfinity}, {}, allowed).logprob, -kInfinity);
+  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -kEndless}, {}, allowed).logprob, -kEndless);
   for (int i = 0; i < 20; ++i)
     EXPECT_EQ(
-        pick_token(std::vector<float>{kNan, 0, -kInfinity}, sampled(1, static_cast<float>(i) / 20), {}).token,
+        pick_token(std::vector<float>{kNan, 0, -kEndless}, sampled(1, static_cast<float>(i) / 20), {}).token,
         1);
 }
 
 TEST(Pick, InfiniteLogitTakesAll) {
-  const std::vector<float> logits{1, kInfinity, 3, kInfinity};
+  const std::vector<float> logits{1, kEndless, 3, kEndless};
   EXPECT_EQ(pick_token(logits, {}, {}).token, 1);
   EXPECT_FLOAT_EQ(pick_token(logits, {}, {}).logprob, std::log(0.5f));
   EXPECT_EQ(pick_token(logits, sampled(1, 0.9f), {}).token, 3);
@@ -170,18 +170,18 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
       candidates.push_back(static_cast<TokenId>(j));
     const auto logit = [&](TokenId token) {
       const float value = logits[static_cast<size_t>(token)];
-      return std::isnan(value) ? -kInfinity : value;
+      return std::isnan(value) ? -kEndless : value;
     };
     TokenId best = candidates[0];
     for (const TokenId token : candidates) {
       const auto biased = [&](TokenId one) { return logit(one) + (one == pick.watch ? pick.bias : 0); };
       if (biased(token) > biased(best)) best = token;
     }
-    float second = -kInfinity;
+    float second = -kEndless;
     for (const TokenId token : candidates)
       if (token != best && token != pick.watch) second = std::max(second, logit(token));
     for (float& value : logits)
-      if (std::isnan(value)) value = -kInfinity;
+      if (std::isnan(value)) value = -kEndless;
     double sum = 0;
     for (const float value : logits) sum += std::exp(static_cast<double>(value));
     const double total = std::log(sum);
@@ -195,7 +195,7 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
                  : std::abs(static_cast<double>(got) - (static_cast<double>(value) - total)) < 1e-5;
     };
     EXPECT_TRUE(near(picked.second, second)) << i;
-    EXPECT_TRUE(near(picked.watched, pick.watch < 0 ? -kInfinity : logit(pick.watch))) << i;
+    EXPECT_TRUE(near(picked.watched, pick.watch < 0 ? -kEndless : logit(pick.watch))) << i;
     watched += picked.token == pick.watch;
   }
   EXPECT_GT(watched, 10);

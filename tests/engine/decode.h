@@ -9,6 +9,7 @@
 
 #include "core/engine/engine.h"
 #include "core/methods/builder.h"
+#include "cpu/cpu_backend.h"
 #include "tests/random_parts.h"
 
 namespace sheaf::test {
@@ -103,6 +104,22 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     if (kind == 8) build_map_reduce(group, true, stacks);
   }
   return stacks;
+}
+
+/// The same with answers that are long enough to repeat themselves.
+inline std::vector<Stack> long_stacks(uint32_t seed, int kind) {
+  std::vector<Stack> stacks = random_stacks(seed, kind);
+  const bool positional = kind == 3 || kind == 4;
+  for (Stack& stack : stacks)
+    for (Slot& slot : stack.slots)
+      if (!slot.allowed && !positional) slot.max_tokens = 24;
+  return stacks;
+}
+
+using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
+template <CpuPrecision Precision>
+std::unique_ptr<Backend> quick(const Model& model) {
+  return make_quick_backend(model, 2, Precision);
 }
 
 /// Pages of 4 that hold the largest of the stacks and little more.

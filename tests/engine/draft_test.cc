@@ -14,16 +14,7 @@
 namespace sheaf {
 namespace {
 
-using test::Answers, test::decode, test::expect_same, test::make_random_model;
-
-/// Random stacks with answers of up to 24 tokens.
-std::vector<Stack> long_stacks(uint32_t seed, int kind) {
-  std::vector<Stack> stacks = test::random_stacks(seed, kind);
-  for (Stack& stack : stacks)
-    for (Slot& slot : stack.slots)
-      if (!slot.allowed && kind != 3 && kind != 4) slot.max_tokens = 24;
-  return stacks;
-}
+using test::Answers, test::decode, test::expect_same, test::long_stacks, test::make_random_model;
 
 /// The same stacks with a draft that computes by `guesser`.
 EngineStats same_with_draft(Backend& model, Backend& guesser, const DraftOptions& draft_options,

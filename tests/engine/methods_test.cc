@@ -19,13 +19,7 @@ namespace {
 using test::make_random_model;
 using test::make_random_records;
 
-using test::Answers, test::decode, test::expect_same;
-
-using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
-template <CpuPrecision Precision>
-std::unique_ptr<Backend> quick(const Model& model) {
-  return make_quick_backend(model, 2, Precision);
-}
+using test::Answers, test::decode, test::expect_same, test::MakeBackend, test::quick;
 
 class Exact : public testing::TestWithParam<MakeBackend> {};
 

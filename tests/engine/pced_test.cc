@@ -15,10 +15,10 @@ namespace {
 
 using test::Answers, test::decode, test::expect_same;
 using test::make_random_records, test::make_random_model;
-using Row = std::vector<double>;
+using Logits = std::vector<double>;
 
 /// The logits after the last token of a prompt, recomputed from scratch.
-Row last_logits(const Model& model, const Tokens& tokens) {
+Logits last_logits(const Model& model, const Tokens& tokens) {
   std::vector<int32_t> positions;
   std::vector<uint8_t> mask;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -28,15 +28,15 @@ Row last_logits(const Model& model, const Tokens& tokens) {
   return test::dense_forward(model, tokens, positions, mask).back();
 }
 
-Row softmax(const Row& logits) {
-  Row out;
+Logits softmax(const Logits& logits) {
+  Logits out;
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit);
   for (const double logit : logits) out.push_back(std::exp(logit) / sum);
   return out;
 }
 
-double divergence(const Row& p, const Row& q) {
+double divergence(const Logits& p, const Logits& q) {
   double sum = 0;
   for (size_t i = 0; i < p.size(); ++i) {
     const double m = (p[i] + q[i]) / 2;
@@ -45,8 +45,8 @@ double divergence(const Row& p, const Row& q) {
   return sum;
 }
 
-Row contrasted(const Row& expert, const Row& amateur, double contrast) {
-  Row out;
+Logits contrasted(const Logits& expert, const Logits& amateur, double contrast) {
+  Logits out;
   for (size_t i = 0; i < expert.size(); ++i)
     out.push_back((1 + contrast) * expert[i] - contrast * amateur[i]);
   return out;
@@ -67,7 +67,7 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
     weights += std::pow(static_cast<double>(expert.relevance[q]), gamma);
   Tokens answer;
   while (true) {
-    std::vector<Row> logits;
+    std::vector<Logits> logits;
     for (const Tokens& prompt : prompts) logits.push_back(last_logits(model, prompt));
     if (answer.empty() && contrast < 0) {
       contrast = 0;
@@ -75,11 +75,11 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
         contrast +=
             divergence(softmax(logits[k]), softmax(logits[0])) / static_cast<double>(logits.size() - 1);
     }
-    Row score(logits[0].size(), method.aggregate == Aggregate::max ? -1e30 : 0);
+    Logits score(logits[0].size(), method.aggregate == Aggregate::max ? -1e30 : 0);
     for (size_t k = 1; k < logits.size(); ++k) {
       const double relevance = static_cast<double>(record.experts[k - 1].relevance[q]);
       const double weight = std::pow(relevance, gamma) / weights;
-      const Row row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
+      const Logits row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
       for (size_t v = 0; v < score.size(); ++v) {
         if (method.aggregate == Aggregate::max)
           score[v] = std::max(score[v], row[v] + gamma * std::log(relevance));
@@ -95,7 +95,7 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
   }
 }
 
-std::vector<RecordParts> random_rows(uint32_t seed, size_t most_experts) {
+std::vector<RecordParts> random_expert_rows(uint32_t seed, size_t most_experts) {
   auto records = make_random_records(
       {.records = 4, .questions = 2, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
   test::add_random_experts(records, most_experts, 10, seed);
@@ -113,7 +113,7 @@ TEST(Pced, IsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const Model model = make_random_model({}, 300 + seed);
-    const auto records = random_rows(seed, 4);
+    const auto records = random_expert_rows(seed, 4);
     Job::Method method;
     method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
     method.prior_weight = seed % 2 == 0 ? 2.5f : 0.5f;
@@ -140,7 +140,7 @@ TEST(Pced, IsThePapersEquations) {
 TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
   for (uint32_t seed = 0; seed < 6; ++seed) {
     const Model model = make_random_model({}, 400 + seed);
-    const auto records = random_rows(seed, 7);
+    const auto records = random_expert_rows(seed, 7);
     Job::Method method;
     method.aggregate = seed % 2 ? Aggregate::max : Aggregate::mixture;
     EngineStats alone_stats, shared_stats;
@@ -162,7 +162,7 @@ TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
 
 TEST(Pced, OneExpertWithoutContrastAndPriorIsThePlainPrompt) {
   const Model model = make_random_model({}, 500);
-  auto records = random_rows(2, 1);
+  auto records = random_expert_rows(2, 1);
   Job::Method method;
   method.contrast = 0;
   method.prior_weight = 0;

@@ -12,26 +12,10 @@
 namespace sheaf {
 namespace {
 
-using test::Answers, test::decode, test::expect_same;
+using test::Answers, test::decode, test::expect_same, test::long_stacks, test::MakeBackend, test::quick;
 using test::make_random_model;
 
 constexpr Speculation kEverything{.lookup = true, .sparing = false};
-
-/// Random stacks with answers that are long enough to repeat themselves.
-std::vector<Stack> long_stacks(uint32_t seed, int kind) {
-  std::vector<Stack> stacks = test::random_stacks(seed, kind);
-  const bool positional = kind == 3 || kind == 4;
-  for (Stack& stack : stacks)
-    for (Slot& slot : stack.slots)
-      if (!slot.allowed && !positional) slot.max_tokens = 24;
-  return stacks;
-}
-
-using MakeBackend = std::unique_ptr<Backend> (*)(const Model&);
-template <CpuPrecision Precision>
-std::unique_ptr<Backend> quick(const Model& model) {
-  return make_quick_backend(model, 2, Precision);
-}
 
 class SpeculateOn : public testing::TestWithParam<MakeBackend> {};
 

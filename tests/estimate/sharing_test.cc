@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 using test::run_sheaf;
 
-json estimate_of(const test::Scratch& scratch, const std::string& arguments) {
+json estimate_on_h200(const test::Scratch& scratch, const std::string& arguments) {
   const auto ran = run_sheaf(scratch, "estimate " + arguments + " --hardware h200 --json");
   EXPECT_EQ(ran.exit_code, 0) << arguments << ": " << ran.err;
   return json::parse(ran.out, nullptr, false);
@@ -21,11 +21,11 @@ void expect_no_sharing(const test::Scratch& scratch, const std::string& job,
                        const std::vector<std::string>& methods) {
   std::vector<json> alone;
   for (const std::string& method : methods)
-    alone.push_back(estimate_of(scratch, job + " --method " + method));
+    alone.push_back(estimate_on_h200(scratch, job + " --method " + method));
   for (size_t a = 0; a < methods.size(); ++a)
     for (size_t b = 0; b < methods.size(); ++b) {
       if (a == b) continue;
-      const json both = estimate_of(scratch, job + " --sweep method=" + methods[a] + "," + methods[b]);
+      const json both = estimate_on_h200(scratch, job + " --sweep method=" + methods[a] + "," + methods[b]);
       ASSERT_EQ(both["cases"].size(), 2u);
       for (const char* key : {"tokens_computed", "tokens_one_prompt_per_question", "answers", "usd"}) {
         EXPECT_EQ(both["cases"][0][key], alone[a][key])

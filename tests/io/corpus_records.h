@@ -12,6 +12,7 @@ inline Schema two_categories() {
                        {"Tea", {{"Brand", {}, ValueType::text, {}}}}};
   return schema;
 }
+inline const Schema kSchema = two_categories();
 
 inline Job extract_job(const std::string& path) {
   Job job;

@@ -12,8 +12,6 @@ namespace {
 using nlohmann::json;
 using test::pack;
 
-const Schema kSchema = two_categories();
-
 /// "line: document" of records, "line! reason" of rejects, in their order.
 std::vector<std::string> told(const Job& job, const Schema* schema = &kSchema) {
   std::vector<std::string> all;

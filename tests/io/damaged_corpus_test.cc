@@ -15,8 +15,6 @@ namespace {
 using nlohmann::json;
 using test::pack;
 
-const Schema kSchema = two_categories();
-
 /// Lines that do not compress to nothing.
 std::string lines(int first, int count) {
   std::mt19937 random(static_cast<uint32_t>(first));

@@ -13,14 +13,13 @@
 #include "io/run_folder/report_file.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
+#include "tests/io/folder_contents.h"
 #include "tests/io/fuzz.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::ordered_json;
-using Files = std::map<std::string, std::string>;
-
 constexpr int64_t kRows = 9;
 
 /// Real files that are never synced: what is on the disk makes no difference to a test.
@@ -53,14 +52,7 @@ std::string made_up_report() {
   return report_json(Report{}).dump();
 }
 
-Files contents(const std::string& path) {
-  Files files;
-  for (const std::string& name : list_folder(path))
-    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
-  return files;
-}
-
-void write_files(const TempFolder& folder, const std::string& name, const Files& files) {
+void write_files(const TempFolder& folder, const std::string& name, const FolderContents& files) {
   std::filesystem::remove_all(folder.path(name));
   for (const auto& [file, text] : files) folder.write(name + "/" + file, text);
 }
@@ -95,7 +87,7 @@ TEST(Fuzz, Journals) {
     RunFolder run(quick_files(), options);
     work(run, 6);
   }
-  Files files = contents(options.path);
+  FolderContents files = contents(options.path);
   const std::string journal = files.at("journal");
   int64_t resumed = 0;
   const auto read = [&](const std::string& text) {
@@ -122,7 +114,7 @@ TEST(Fuzz, Manifests) {
     work(run, kRows);
     run.finish(made_up_report() + "\n");
   }
-  Files files = contents(options.path);
+  FolderContents files = contents(options.path);
   fuzz_target("manifest", {files.at("manifest.json")}, kJsonWords, [&](const std::string& text) {
     files["manifest.json"] = text;
     write_files(folder, "out", files);

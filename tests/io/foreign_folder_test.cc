@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-RunFolderOptions options_for(const std::string& path) {
+RunFolderOptions small_run(const std::string& path) {
   RunFolderOptions options;
   options.path = path;
   options.rows_per_file = 2;
@@ -47,7 +47,7 @@ TEST(ForeignFolder, KeepsItsFilesWhateverTheyAreCalled) {
       const TempFolder folder;
       const std::string path = folder.path("out");
       folder.write(std::string("out/") + name, "mine");
-      RunFolderOptions options = options_for(path);
+      RunFolderOptions options = small_run(path);
       options.restart = restart;
       const std::string error = open_error(options);
       EXPECT_NE(error.find(path), std::string::npos) << name << ": " << error;
@@ -62,14 +62,14 @@ TEST(ForeignFolder, HiddenFilesAndALostFirstJournalAreNoReasonToRefuse) {
   folder.write("out/.gitkeep", "");
   folder.write("out/.lock", "123");
   folder.write("out/journal.part", "0123456789abcdef {\"jour");
-  make_run(options_for(folder.path("out")), true);
+  make_run(small_run(folder.path("out")), true);
   EXPECT_TRUE(file_size(folder.path("out/_SUCCESS")));
   EXPECT_TRUE(file_size(folder.path("out/.gitkeep")));
 }
 
 TEST(ForeignFolder, ARestartNeedsARun) {
   const TempFolder folder;
-  RunFolderOptions options = options_for(folder.path("out"));
+  RunFolderOptions options = small_run(folder.path("out"));
   make_run(options, true);
   options.restart = true;
   make_run(options, false);
@@ -86,11 +86,11 @@ TEST(ForeignFolder, AFolderThatWasReplacedIsLeftToItsNewOwner) {
   for (const bool anew : {false, true}) {
     const TempFolder folder;
     const std::string path = folder.path("out");
-    RunFolder first(real_files(), options_for(path));
+    RunFolder first(real_files(), small_run(path));
     first.row({0});
     first.commit(1);
     std::filesystem::remove_all(path);
-    if (anew) make_run(options_for(path), false);
+    if (anew) make_run(small_run(path), false);
     const auto before = list_folder(path);
     const auto expect_refusal = [&](const auto& act) {
       const std::string error = error_of(act);
@@ -128,7 +128,7 @@ TEST(ForeignFolder, AMergeIntoAReplacedFolderIsRefused) {
     std::string folder_;
   };
   const TempFolder folder;
-  RunFolderOptions options = options_for(folder.path("shard"));
+  RunFolderOptions options = small_run(folder.path("shard"));
   options.fingerprint = {{"shard", {{"index", 0}, {"count", 1}, {"first", 0}, {"end", 4}}}};
   make_run(options, true);
   Replacing files(folder.path("out"));
@@ -173,10 +173,10 @@ TEST(ForeignFolder, JournalsThatSheafDidNotWriteAreRefusedByName) {
   for (const auto& records : journals) {
     const TempFolder folder;
     folder.write("out/journal", make_journal(records));
-    const std::string error = open_error(options_for(folder.path("out")));
+    const std::string error = open_error(small_run(folder.path("out")));
     EXPECT_NE(error.find(folder.path("out")), std::string::npos) << error;
     EXPECT_NE(error.find("--restart"), std::string::npos) << error;
-    RunFolderOptions again = options_for(folder.path("out"));
+    RunFolderOptions again = small_run(folder.path("out"));
     again.restart = true;
     EXPECT_EQ(open_error(again), "no error");
   }
@@ -184,7 +184,7 @@ TEST(ForeignFolder, JournalsThatSheafDidNotWriteAreRefusedByName) {
 
 TEST(ForeignFolder, ManifestsThatSheafDidNotWriteAreRefusedByName) {
   const TempFolder folder;
-  const RunFolderOptions options = options_for(folder.path("out"));
+  const RunFolderOptions options = small_run(folder.path("out"));
   make_run(options, true);
   const std::string path = folder.path("out/manifest.json");
   const ordered_json good = ordered_json::parse(read_file(path));
@@ -217,10 +217,10 @@ TEST(ForeignFolder, PipesInTheFolderAreRefusedWithoutWaiting) {
        {"journal", "progress.json", "rows-00000.jsonl.part", "rejects.jsonl.part", ".lock"}) {
     const TempFolder folder;
     const std::string path = folder.path("out");
-    make_run(options_for(path), false);
+    make_run(small_run(path), false);
     std::filesystem::remove(path + "/" + name);
     ASSERT_EQ(mkfifo((path + "/" + name).c_str(), 0600), 0);
-    const std::string error = open_error(options_for(path));
+    const std::string error = open_error(small_run(path));
     if (std::string_view(name).starts_with("rows-")) continue;  // that file was published and is not needed
     EXPECT_NE(error.find("is a named pipe, not a regular file"), std::string::npos) << name << ": " << error;
   }

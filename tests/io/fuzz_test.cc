@@ -18,8 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-const Schema kSchema = two_categories();
-
 TEST(Fuzz, SchemaFiles) {
   TempFolder folder;
   const std::vector<std::string> seeds = {

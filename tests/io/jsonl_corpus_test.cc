@@ -12,9 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-const Schema kSchema = two_categories();
-
-std::string reason_of(const std::string& line) {
+std::string line_reason(const std::string& line) {
   TempFolder folder;
   const std::string good = R"({"sku": 1, "category": "Tea", "title": "t", "text": "x"})";
   const std::string path = folder.write("c.jsonl", good + "\n" + line + "\n" + good + "\n");
@@ -61,7 +59,7 @@ TEST(JsonlCorpus, FoldersAreReadWithTheirFolders) {
 }
 
 TEST(JsonlCorpus, AnIdWithTooManyDigitsIsNotCutSilently) {
-  EXPECT_NE(reason_of(R"({"sku": 12345678901234567890123, "category": "Tea", "title": "t", "text": "x"})")
+  EXPECT_NE(line_reason(R"({"sku": 12345678901234567890123, "category": "Tea", "title": "t", "text": "x"})")
                 .find("too many digits for a number"),
             std::string::npos);
 }
@@ -104,36 +102,36 @@ TEST(JsonlCorpus, AMissingPartOfADocumentIsNull) {
 }
 
 TEST(JsonlCorpus, ABadLineLosesOnlyItself) {
-  EXPECT_TRUE(reason_of("{\"sku\": 1,").starts_with("not valid JSON at ")) << reason_of("{\"sku\": 1,");
-  EXPECT_TRUE(reason_of("nonsense").starts_with("not valid JSON at "));
-  EXPECT_TRUE(reason_of(R"({"sku": 1} {"sku": 2})").starts_with("not valid JSON at "));
-  EXPECT_TRUE(reason_of(R"({"sku": "\ud800"})").starts_with("not valid JSON at "));
-  EXPECT_EQ(reason_of("{\"sku\": \"\xff\"}"), "not valid UTF-8 at byte 10");
-  EXPECT_EQ(reason_of("[1, 2]"), "not a JSON object");
-  EXPECT_EQ(reason_of("5"), "not a JSON object");
-  EXPECT_EQ(reason_of("null"), "not a JSON object");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea"})"), "column \"title\" is missing");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": " "})"), "column \"text\" is missing");
-  EXPECT_EQ(reason_of(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
-  EXPECT_EQ(reason_of(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
+  EXPECT_TRUE(line_reason("{\"sku\": 1,").starts_with("not valid JSON at ")) << line_reason("{\"sku\": 1,");
+  EXPECT_TRUE(line_reason("nonsense").starts_with("not valid JSON at "));
+  EXPECT_TRUE(line_reason(R"({"sku": 1} {"sku": 2})").starts_with("not valid JSON at "));
+  EXPECT_TRUE(line_reason(R"({"sku": "\ud800"})").starts_with("not valid JSON at "));
+  EXPECT_EQ(line_reason("{\"sku\": \"\xff\"}"), "not valid UTF-8 at byte 10");
+  EXPECT_EQ(line_reason("[1, 2]"), "not a JSON object");
+  EXPECT_EQ(line_reason("5"), "not a JSON object");
+  EXPECT_EQ(line_reason("null"), "not a JSON object");
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea"})"), "column \"title\" is missing");
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": " "})"), "column \"text\" is missing");
+  EXPECT_EQ(line_reason(R"({"category": "Tea", "title": "t", "text": "x"})"), "column \"sku\" is missing");
+  EXPECT_EQ(line_reason(R"({"sku": null, "category": "Tea", "title": "t", "text": "x"})"),
             "column \"sku\" is null, not text or a number");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": ["t"], "text": "x"})"),
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": ["t"], "text": "x"})"),
             "column \"title\" is a list, not text");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Tea", "title": null, "text": " \n"})"),
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Tea", "title": null, "text": " \n"})"),
             "the document is empty");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": "Cofee", "title": "t", "text": "x"})"),
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": "Cofee", "title": "t", "text": "x"})"),
             "category \"Cofee\" is not in the schema; did you mean \"Coffee\"?");
-  EXPECT_EQ(reason_of(R"({"sku": 1, "category": null, "title": "t", "text": "x"})"),
+  EXPECT_EQ(line_reason(R"({"sku": 1, "category": null, "title": "t", "text": "x"})"),
             "column \"category\" is null, not text");
-  EXPECT_EQ(reason_of("{\"a\": " + std::string(50, '[') + std::string(50, ']') + "}"),
+  EXPECT_EQ(line_reason("{\"a\": " + std::string(50, '[') + std::string(50, ']') + "}"),
             "nested more than 32 levels deep");
-  EXPECT_EQ(reason_of(std::string(3 << 20, '[')), "nested more than 32 levels deep");
+  EXPECT_EQ(line_reason(std::string(3 << 20, '[')), "nested more than 32 levels deep");
   const std::string half(6 << 20, 'x');
-  EXPECT_EQ(reason_of(json{{"sku", 1}, {"category", "Tea"}, {"title", half}, {"text", half}}.dump()),
+  EXPECT_EQ(line_reason(json{{"sku", 1}, {"category", "Tea"}, {"title", half}, {"text", half}}.dump()),
             "the document has 12582913 bytes; at most 10485760 are allowed");
-  EXPECT_EQ(reason_of("{\"sku\": \"" + std::string(LineReader::kLongestLine, 'x') + "\"}"),
+  EXPECT_EQ(line_reason("{\"sku\": \"" + std::string(LineReader::kLongestLine, 'x') + "\"}"),
             "the line has more than 16 MB");
-  EXPECT_EQ(reason_of(std::string(40 << 20, 'x')), "the line has more than 16 MB");
+  EXPECT_EQ(line_reason(std::string(40 << 20, 'x')), "the line has more than 16 MB");
 }
 
 TEST(JsonlCorpus, ARejectKeepsTheIdWhereItIsKnown) {

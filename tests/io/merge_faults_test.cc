@@ -6,19 +6,11 @@
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
+#include "tests/io/folder_contents.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
 namespace {
-
-using Folder = std::map<std::string, std::string>;
-
-Folder contents(const std::string& path) {
-  Folder files;
-  for (const std::string& name : list_folder(path))
-    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
-  return files;
-}
 
 class MergeFaults : public testing::Test {
  protected:
@@ -72,7 +64,7 @@ class MergeFaults : public testing::Test {
   void check(bool done) const {
     const bool called_done = file_size(out("_SUCCESS")).has_value();
     if (called_done) {
-      Folder found = contents(out());
+      FolderContents found = contents(out());
       found.erase(".merging");
       ASSERT_EQ(found, expected_) << "called done";
     }
@@ -84,7 +76,7 @@ class MergeFaults : public testing::Test {
 
   TempFolder folder_{quick_place()};
   std::vector<std::string> shards_;
-  Folder expected_;
+  FolderContents expected_;
 };
 
 TEST_F(MergeFaults, EveryOperationMayFailOrBeTheLast) {

@@ -5,6 +5,7 @@
 
 #include "io/run_folder/row_line.h"
 #include "io/run_folder/run_folder.h"
+#include "tests/io/folder_contents.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -43,13 +44,6 @@ std::string make_shard(const TempFolder& folder, const std::string& name, int in
 
 std::string merge_error(const TempFolder& folder, const std::vector<std::string>& shards) {
   return error_of([&] { merge_shards(real_files(), folder.path("out"), shards); });
-}
-
-std::map<std::string, std::string> contents(const std::string& path) {
-  std::map<std::string, std::string> files;
-  for (const std::string& name : list_folder(path))
-    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
-  return files;
 }
 
 TEST(Merge, JoinsInInputOrder) {

@@ -10,8 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-const Schema kSchema = two_categories();
-
 std::vector<SampleColumn> many_rows(int count, const std::string& text_type = "string") {
   std::vector<SampleColumn> columns = {
       {"sku", "int64", json::array()},

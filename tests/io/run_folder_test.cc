@@ -8,6 +8,7 @@
 #include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/row_line.h"
 #include "tests/io/faulty_files.h"
+#include "tests/io/folder_contents.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -15,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-using Folder = std::map<std::string, std::string>;
-
 constexpr int64_t kCorpusRecords = 23;
 constexpr int64_t kGroup = 3;
 
@@ -103,17 +102,10 @@ void work(FileLayer& files, const RunFolderOptions& options, int64_t* committed 
   if (committed) *committed = kCorpusRecords + 1;
 }
 
-Folder contents(const std::string& path) {
-  Folder files;
-  for (const std::string& name : list_folder(path))
-    if (name != ".lock") files[name] = *read_whole(path + "/" + name);
-  return files;
-}
-
 class RunFolderTest : public testing::TestWithParam<Format> {
  protected:
   RunFolderOptions options() const { return make_options(folder_.path("out"), GetParam()); }
-  Folder undisturbed() const {
+  FolderContents undisturbed() const {
     const TempFolder other(quick_place());
     const auto options = make_options(other.path("out"), GetParam());
     work(quick_files(), options);
@@ -133,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, RunFolderTest, testing::Values(kLines, kEchoed
                          });
 
 TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
-  const Folder files = undisturbed();
+  const FolderContents files = undisturbed();
   const std::string ending = GetParam() ? ".parquet" : ".jsonl";
   std::vector<std::string> names;
   for (const auto& [name, text] : files) names.push_back(name);
@@ -156,7 +148,7 @@ TEST_P(RunFolderTest, PublishesWholeFilesWithTheirSums) {
 }
 
 TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   for (FaultKind kind : {FaultKind::error, FaultKind::short_write, FaultKind::kill_before,
                          FaultKind::kill_in_write, FaultKind::kill_after}) {
     int faults = 0;
@@ -188,7 +180,7 @@ TEST_P(RunFolderTest, EveryOperationMayFailOrBeTheLast) {
 }
 
 TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   int runs = 0;
   for (int first = 1;; ++first) {
     bool stopped = false;
@@ -220,7 +212,7 @@ TEST_P(RunFolderTest, ASecondKillMayComeWhileGoingOn) {
 }
 
 TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   int losses = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
     for (int at = 1;; ++at) {
@@ -252,7 +244,7 @@ TEST_P(RunFolderTest, PowerMayFailAtEveryOperation) {
 }
 
 TEST_P(RunFolderTest, PowerMayFailWhileGoingOnAndWhileRestarting) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   for (const bool restart : {false, true}) {
     for (uint32_t seed = 0; seed < 3; ++seed) {
       for (int at = 1;; ++at) {
@@ -293,10 +285,10 @@ void overwrite(const std::string& path, const std::string& text) {
 }
 
 TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   fresh();
   leave_unfinished(options());
-  const Folder left = contents(options().path);
+  const FolderContents left = contents(options().path);
   const std::string& journal = left.at("journal");
   const auto put_back = [&] {
     fresh();
@@ -329,7 +321,7 @@ TEST_P(RunFolderTest, ACutOrFlippedJournalCostsWorkNotRows) {
 }
 
 TEST_P(RunFolderTest, DamagedRowsAreDoneAgain) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   for (const char* name : {"rows-00001.jsonl.part", "rows-00002.jsonl.part", "rejects.jsonl.part"}) {
     fresh();
     leave_unfinished(options());
@@ -371,7 +363,7 @@ TEST_P(RunFolderTest, RestartLeavesOtherFilesAlone) {
   auto restart = options();
   restart.restart = true;
   work(quick_files(), restart);
-  Folder found = contents(options().path);
+  FolderContents found = contents(options().path);
   EXPECT_EQ(found["notes.txt"], "mine");
   EXPECT_EQ(found["rows-old.jsonl"], "mine");
   found.erase("notes.txt");
@@ -380,7 +372,7 @@ TEST_P(RunFolderTest, RestartLeavesOtherFilesAlone) {
 }
 
 TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   {
     RunFolder first(quick_files(), options());
     const std::string message = error_of([&] { RunFolder(quick_files(), options()); });
@@ -395,7 +387,7 @@ TEST_P(RunFolderTest, ASecondWriterIsRefusedAndHarmsNothing) {
 }
 
 TEST_P(RunFolderTest, PublishedFilesThatAreGoneOrDamagedAreMadeAnew) {
-  const Folder expected = undisturbed();
+  const FolderContents expected = undisturbed();
   const std::string first = GetParam() ? "rows-00000.parquet" : "rows-00000.jsonl";
   for (const bool gone : {true, false}) {
     fresh();

@@ -11,8 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-const Schema kSchema = two_categories();
-
 /// What next() gives, each with the position before it.
 std::vector<std::pair<int64_t, std::string>> rest_of(Corpus& corpus) {
   std::vector<std::pair<int64_t, std::string>> rest;

@@ -18,8 +18,6 @@
 namespace sheaf {
 namespace {
 
-const Schema kSchema = two_categories();
-
 std::string uri_of(const TempFolder& folder, const std::string& name = {}) {
   return "file://" + folder.path(name);
 }

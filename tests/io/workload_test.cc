@@ -12,7 +12,7 @@ Workload read(const std::string& text, bool slots) {
   return read_workload(folder.write("w.jsonl", text), slots);
 }
 
-const char* const kGood =
+const char* const kWorkload =
     R"({"name": "w", "instruction_ids": [1, 2]})"
     "\n"
     R"({"context_ids": [3], "questions": [{"ids": [4, 5], "answer_tokens": 6, "slots": [{"key_ids": [7], "value_tokens": 2}]}]})"
@@ -21,7 +21,7 @@ const char* const kGood =
     "\n";
 
 TEST(Workload, ContextsShareAnInstruction) {
-  const Workload workload = read(kGood, false);
+  const Workload workload = read(kWorkload, false);
   EXPECT_EQ(workload.name, "w");
   EXPECT_EQ(workload.questions, 2);
   EXPECT_EQ(workload.vocab, 10);
@@ -32,7 +32,7 @@ TEST(Workload, ContextsShareAnInstruction) {
 }
 
 TEST(Workload, WithSlotsEveryQuestionIsADocument) {
-  const Workload workload = read(kGood, true);
+  const Workload workload = read(kWorkload, true);
   ASSERT_EQ(workload.bins.size(), 2u);
   EXPECT_EQ(workload.bins[0][0].bin->instruction, (Tokens{1, 2, 3}));
   EXPECT_EQ(workload.bins[0][0].document, (Tokens{4, 5}));
@@ -49,7 +49,7 @@ TEST(Workload, LeastWorkByHand) {
   // The instruction's rows see 1 and 2 keys, each context 3. The first question and the first five tokens of
   // its answer see 4 to 10, the second question 4; its only token is never computed.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5 + 6 + 7 + 8 + 9 + 10), second = 3 + 4;
-  expect_work(least_work(read(kGood, false)),
+  expect_work(least_work(read(kWorkload, false)),
               {2 + (1 + 2 + 5) + (1 + 1), instruction + first + second, 6 + 1});
 }
 
@@ -57,7 +57,7 @@ TEST(Workload, LeastWorkOfSlotsByHand) {
   // The instruction counts once though each context starts with it. The first document sees 4 and 5 keys, its
   // key and first value token 6 and 7; the second document 4, its key and two value tokens 5 to 7.
   const int64_t instruction = 1 + 2, first = 3 + (4 + 5) + (6 + 7), second = 3 + 4 + (5 + 6 + 7);
-  expect_work(least_work(read(kGood, true)),
+  expect_work(least_work(read(kWorkload, true)),
               {2 + (1 + 2 + 2) + (1 + 1 + 3), instruction + first + second, 2 + 3});
 }
 

@@ -7,12 +7,10 @@
 
 #include "core/base/error.h"
 #include "core/model/model.h"
+#include "tests/model/all_types.h"
 
 namespace sheaf {
 namespace {
-
-constexpr DType all_types[] = {DType::f32,  DType::f16,  DType::bf16, DType::q8_0, DType::q4_0,
-                               DType::q4_1, DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k};
 
 float from_bits(uint32_t high) {
   return std::bit_cast<float>(high << 16);

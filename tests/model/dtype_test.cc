@@ -4,13 +4,11 @@
 
 #include "core/base/error.h"
 #include "core/model/model.h"
+#include "tests/model/all_types.h"
 #include "tests/model/golden.h"
 
 namespace sheaf {
 namespace {
-
-constexpr DType all_types[] = {DType::f32,  DType::f16,  DType::bf16, DType::q8_0, DType::q4_0,
-                               DType::q4_1, DType::q5_0, DType::q4_k, DType::q5_k, DType::q6_k};
 
 const std::byte* bytes_of(const std::string& text) {
   return reinterpret_cast<const std::byte*>(text.data());

@@ -10,12 +10,7 @@
 namespace sheaf {
 namespace {
 
-using test::MadeUpTokenizer;
-
-MadeUpTokenizer bytes_and(std::vector<std::string> pieces) {
-  for (int byte = 0; byte < 256; ++byte) pieces.emplace_back(1, static_cast<char>(byte));
-  return MadeUpTokenizer(std::move(pieces));
-}
+using test::bytes_and, test::MadeUpTokenizer;
 
 class PatternAnswersTest : public testing::Test {
  protected:

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-RowAnswer answer_of(RowValue value, std::optional<double> confidence = {},
-                    std::optional<double> logprob = {}) {
+RowAnswer row_answer(RowValue value, std::optional<double> confidence = {},
+                     std::optional<double> logprob = {}) {
   RowAnswer answer{std::move(value)};
   answer.confidence = confidence;
   answer.logprob = logprob;
@@ -29,8 +29,8 @@ Chosen choose(size_t count, uint64_t seed, bool backwards = false, bool sure = t
     const int64_t row = backwards ? 9 - i : i;
     const double share = static_cast<double>(row) / 10;
     const auto maybe = [&](double confidence) { return sure ? std::optional(confidence) : std::nullopt; };
-    sample.add(std::to_string(row), {row, "Tea", "Brand", answer_of("x", maybe(share))});
-    sample.add(std::to_string(row), {row, "Tea", "Size", answer_of("x", maybe(1 - share))});
+    sample.add(std::to_string(row), {row, "Tea", "Brand", row_answer("x", maybe(share))});
+    sample.add(std::to_string(row), {row, "Tea", "Size", row_answer("x", maybe(1 - share))});
   }
   EXPECT_EQ(sample.strata(), 2u);
   EXPECT_EQ(sample.by_sureness(), sure);
@@ -76,13 +76,13 @@ TEST(ReviewSample, TakesAllThereIs) {
 }
 
 TEST(ReviewSample, LogprobsStandInForConfidence) {
-  EXPECT_EQ(sureness(answer_of("x", 0.25, -0.1)), 0.25);
-  EXPECT_EQ(sureness(answer_of("x", {}, 0.0)), 1.0);
-  EXPECT_EQ(sureness(answer_of("x")), std::nullopt);
+  EXPECT_EQ(sureness(row_answer("x", 0.25, -0.1)), 0.25);
+  EXPECT_EQ(sureness(row_answer("x", {}, 0.0)), 1.0);
+  EXPECT_EQ(sureness(row_answer("x")), std::nullopt);
   ReviewSample sample(1, 0);
-  sample.add("1", {1, "Tea", "Brand", answer_of("x", {}, -0.5)});
-  sample.add("2", {2, "Tea", "Brand", answer_of("x", {}, std::nan(""))});
-  sample.add("3", {3, "Tea", "Brand", answer_of("x", {}, -3.0)});
+  sample.add("1", {1, "Tea", "Brand", row_answer("x", {}, -0.5)});
+  sample.add("2", {2, "Tea", "Brand", row_answer("x", {}, std::nan(""))});
+  sample.add("3", {3, "Tea", "Brand", row_answer("x", {}, -3.0)});
   EXPECT_EQ(std::move(sample).take().at(0).row, 2) << "what is not a number is not sure";
 }
 
@@ -111,7 +111,7 @@ Review made_up_review(const std::string& text) {
   review.key = "k";
   review.records.push_back(make_record(text, {{text, "one " + text + " two"}}));
   review.records.back().category = text;
-  review.items.push_back({0, {text, text, ValueType::enumeration, {text}, text}, answer_of(text, 0.5)});
+  review.items.push_back({0, {text, text, ValueType::enumeration, {text}, text}, row_answer(text, 0.5)});
   review.items.back().answer.note = text;
   review.items.back().answer.spans.emplace(1);  // one text, which is nowhere
   return review;
@@ -156,16 +156,16 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
   Review review;
   review.records.push_back(make_record(7, {{"title", "Oak and oak"}, {"text", "ash, 1,200 ml"}}));
   const Attribute brand{"Brand", ""};
-  review.items.push_back({0, brand, answer_of("Oak")});
+  review.items.push_back({0, brand, row_answer("Oak")});
   using Spans = std::vector<std::optional<RowSpan>>;
   review.items.back().answer.spans = Spans{RowSpan{"title", 8, 11}};
-  review.items.push_back({0, brand, answer_of("Ash", {}, -1)});
-  review.items.push_back({0, brand, answer_of(std::vector<std::string>{"Oak", "Elm"})});
-  review.items.push_back({0, brand, answer_of("Oak", 0.5)});
+  review.items.push_back({0, brand, row_answer("Ash", {}, -1)});
+  review.items.push_back({0, brand, row_answer(std::vector<std::string>{"Oak", "Elm"})});
+  review.items.push_back({0, brand, row_answer("Oak", 0.5)});
   review.items.back().answer.spans = Spans{std::nullopt};
-  review.items.push_back({0, brand, answer_of(nullptr)});
-  review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(int64_t{1200})});
-  review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(2.5)});
+  review.items.push_back({0, brand, row_answer(nullptr)});
+  review.items.push_back({0, {"Size", "", ValueType::number}, row_answer(int64_t{1200})});
+  review.items.push_back({0, {"Size", "", ValueType::number}, row_answer(2.5)});
   const json items = data_of(review_html(review, "", ""))["items"];
   EXPECT_EQ(items[0]["marks"], json::parse(R"([{"column": 0, "start": 8, "end": 11}])"));
   EXPECT_EQ(items[1]["marks"], json::parse(R"([{"column": 1, "start": 0, "end": 3}])"));
@@ -186,7 +186,7 @@ TEST(ReviewHtml, MarksWhatTheRowSaysElseWhatASearchFinds) {
 TEST(ReviewHtml, NumbersKeepTheirDigits) {
   Review review;
   review.records.push_back(make_record(uint64_t{18446744073709551615u}, {{"title", "x"}}));
-  review.items.push_back({0, {"Size", "", ValueType::number}, answer_of(uint64_t{9007199254740993u})});
+  review.items.push_back({0, {"Size", "", ValueType::number}, row_answer(uint64_t{9007199254740993u})});
   const json data = data_of(review_html(review, "", ""));
   EXPECT_EQ(data["records"][0]["id"], "18446744073709551615");
   EXPECT_EQ(data["items"][0]["value"], "9007199254740993");

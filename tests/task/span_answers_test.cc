@@ -15,7 +15,7 @@
 namespace sheaf {
 namespace {
 
-using test::MadeUpTokenizer;
+using test::bytes_and, test::MadeUpTokenizer;
 
 std::shared_ptr<const SpanTokens> tokens_of(const Tokenizer& tokenizer) {
   const Job job;
@@ -42,11 +42,6 @@ Tokens as_bytes(const MadeUpTokenizer& tokenizer, const std::string& text) {
 
 std::string literal(std::string_view text) {
   return " " + nlohmann::json(text).dump();
-}
-
-MadeUpTokenizer bytes_and(std::vector<std::string> pieces) {
-  for (int byte = 0; byte < 256; ++byte) pieces.emplace_back(1, static_cast<char>(byte));
-  return MadeUpTokenizer(std::move(pieces));
 }
 
 class SpanAnswersTest : public testing::Test {

@@ -10,38 +10,38 @@ namespace {
 
 using nlohmann::json;
 
-const Attribute kText{"Brand", "", ValueType::text};
-const Attribute kNumber{"Weight", "", ValueType::number, {}, "oz"};
-const Attribute kEnum{"Roast", "", ValueType::enumeration, {"light", "Dark"}};
-const Attribute kList{"Notes", "", ValueType::list};
+const Attribute kBrand{"Brand", "", ValueType::text};
+const Attribute kWeight{"Weight", "", ValueType::number, {}, "oz"};
+const Attribute kRoast{"Roast", "", ValueType::enumeration, {"light", "Dark"}};
+const Attribute kNotes{"Notes", "", ValueType::list};
 
 TEST(WriteValue, IsALiteralOfTheAttributesType) {
-  EXPECT_EQ(write_value(kText, "Oak \"12\""), "\"Oak \\\"12\\\"\"");
-  EXPECT_EQ(write_value(kText, 12), "\"12\"");
-  EXPECT_EQ(write_value(kText, json::array({"first", "second"})), "\"first\"");
-  EXPECT_EQ(write_value(kNumber, "1,200 oz"), "1200");
-  EXPECT_EQ(write_value(kNumber, 2.5), "2.5");
-  EXPECT_EQ(write_value(kEnum, "dark"), "\"Dark\"");
-  EXPECT_EQ(write_value(kList, json::array({"a", "b"})), "[\"a\", \"b\"]");
-  EXPECT_EQ(write_value(kList, "a"), "[\"a\"]");
+  EXPECT_EQ(write_value(kBrand, "Oak \"12\""), "\"Oak \\\"12\\\"\"");
+  EXPECT_EQ(write_value(kBrand, 12), "\"12\"");
+  EXPECT_EQ(write_value(kBrand, json::array({"first", "second"})), "\"first\"");
+  EXPECT_EQ(write_value(kWeight, "1,200 oz"), "1200");
+  EXPECT_EQ(write_value(kWeight, 2.5), "2.5");
+  EXPECT_EQ(write_value(kRoast, "dark"), "\"Dark\"");
+  EXPECT_EQ(write_value(kNotes, json::array({"a", "b"})), "[\"a\", \"b\"]");
+  EXPECT_EQ(write_value(kNotes, "a"), "[\"a\"]");
 }
 
 TEST(WriteValue, AbsentIsNull) {
   for (const json& gold : {json(), json::array(), json("n/a"), json::array({"n/a", "x"})})
-    for (const Attribute& attribute : {kText, kNumber, kEnum, kList})
+    for (const Attribute& attribute : {kBrand, kWeight, kRoast, kNotes})
       EXPECT_EQ(write_value(attribute, gold), "null") << gold;
 }
 
 TEST(WriteValue, EmptyTextIsNull) {
   for (const json& gold : {json(""), json::array({""}), json::array({nullptr})})
-    for (const Attribute& attribute : {kText, kNumber, kEnum, kList})
+    for (const Attribute& attribute : {kBrand, kWeight, kRoast, kNotes})
       EXPECT_EQ(write_value(attribute, gold), "null") << gold;
-  EXPECT_EQ(write_value(kList, json::array({"", "a"})), "[\"a\"]");
+  EXPECT_EQ(write_value(kNotes, json::array({"", "a"})), "[\"a\"]");
 }
 
 TEST(BindGold, SpansAreThoseThatDecodingCanCopy) {
   const auto span = [](const char* name) { return Attribute{name, "", ValueType::span}; };
-  const Category category{"Tea", {span("a"), span("b"), span("c"), span("d"), span("e"), kText}};
+  const Category category{"Tea", {span("a"), span("b"), span("c"), span("d"), span("e"), kBrand}};
   Record record;
   record.document = "Oak tea\n20 g";
   json gold{{"a", "oak"},         {"b", json::array({"Elm", "Oak"})},
@@ -68,13 +68,13 @@ TEST(UnknownNames, AreCountedAndTheFirstShown) {
 TEST(WriteValue, AnOptionMayBeCalledNa) {
   const Attribute attribute{"Grade", "", ValueType::enumeration, {"n/a", "A"}};
   EXPECT_EQ(write_value(attribute, "n/a"), "\"n/a\"");
-  EXPECT_EQ(write_value(kList, json::array({"a", nullptr, "b"})), "[\"a\", \"b\"]");
+  EXPECT_EQ(write_value(kNotes, json::array({"a", nullptr, "b"})), "[\"a\", \"b\"]");
 }
 
 TEST(WriteValue, IsNothingWhereTheTypeDoesNotHoldIt) {
-  EXPECT_FALSE(write_value(kNumber, "5 to 7 oz"));
-  EXPECT_FALSE(write_value(kEnum, "medium"));
-  EXPECT_FALSE(write_value(kText, json::object()));
+  EXPECT_FALSE(write_value(kWeight, "5 to 7 oz"));
+  EXPECT_FALSE(write_value(kRoast, "medium"));
+  EXPECT_FALSE(write_value(kBrand, json::object()));
 }
 
 TEST(WriteValue, IsReadBackAsTheSame) {
@@ -86,10 +86,10 @@ TEST(WriteValue, IsReadBackAsTheSame) {
     EXPECT_EQ(std::visit([](const auto& held) { return json(held); }, read.value), gold) << *written;
   };
   for (const char* text : {"Rowan & Pike", "a, b", "12\" pipe", "tab\there", "ä–ö", "{x}", "[y]"})
-    expect_back(kText, text);
-  for (const double number : {7.0, 0.25, -3.5, 1e6}) expect_back(kNumber, number);
-  expect_back(kEnum, "light");
-  expect_back(kList, json::array({"a, b", "\"quoted\"", "c"}));
+    expect_back(kBrand, text);
+  for (const double number : {7.0, 0.25, -3.5, 1e6}) expect_back(kWeight, number);
+  expect_back(kRoast, "light");
+  expect_back(kNotes, json::array({"a, b", "\"quoted\"", "c"}));
 }
 
 }  // namespace
