@@ -51,11 +51,12 @@ ordered_json inspect(const std::string& path) {
       refuse("{}: the file has neither tensors nor a tokenizer", path);
   } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
     about["model"] = describe_model(path);
-  } else if (path.ends_with(".json") || path.ends_with(".model") || path.ends_with(".tiktoken")) {
+  } else if ((path.ends_with(".json") && !begins_like_records(read_beginning(path, 1 << 20).value_or(""))) ||
+             path.ends_with(".model") || path.ends_with(".tiktoken")) {
     about["tokenizer"] = describe_tokenizer(path);
   } else {
     std::vector<nlohmann::json> sample;
-    about["corpus"] = describe_corpus(path, "auto", &sample);
+    about["corpus"] = describe_corpus(path, path.ends_with(".json") ? "jsonl" : "auto", &sample);
     const JobProposal proposal = propose_job(path, about["corpus"], sample);
     about["corpus"]["proposed"] = {{"job", proposal.job}, {"schema", proposal.schema}};
   }
@@ -132,6 +133,12 @@ void print_corpus(const ordered_json& about) {
        fmt::format("{} in {} {} {}", counted(whole(about, "records"), "record"), about["files"].dump(),
                    about["format"].get<std::string>(), plural("file", whole(about, "files"))));
   if (about.contains("damage")) line("damaged", about["damage"].get<std::string>());
+  if (about.contains("unreadable")) {
+    const ordered_json& unreadable = about["unreadable"];
+    line("unreadable",
+         fmt::format("{} would be rejected; the first: {}", counted(whole(unreadable, "records"), "record"),
+                     unreadable["first"].get<std::string>()));
+  }
   for (const auto& column : about["columns"]) {
     const std::string name = column["name"].get<std::string>();
     std::string first = "-";

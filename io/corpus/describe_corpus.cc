@@ -7,6 +7,7 @@
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/csv_reader.h"
+#include "io/base/foreign_files.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/parquet_file.h"
@@ -76,6 +77,18 @@ void add_columns(const json& row, ordered_json& columns) {
   }
 }
 
+/// Counts a record that `sheaf run` will reject.
+void add_unreadable(ordered_json& about, const std::string& path, int64_t line, const std::string& reason) {
+  ordered_json& unreadable = about["unreadable"];
+  if (unreadable.is_null()) {
+    std::string first = fmt::format("{}:{}: {}", path, line, reason);
+    if (reason.starts_with("not valid UTF-8"))
+      first += "; if the file is Windows-1252, " + convert_text(path, "WINDOWS-1252");
+    unreadable = {{"records", 0}, {"first", std::move(first)}};
+  }
+  unreadable["records"] = unreadable["records"].get<int64_t>() + 1;
+}
+
 /// The first records, of which the rest of the description is made.
 struct FirstRecords {
   std::vector<json> records;
@@ -124,8 +137,8 @@ void describe_jsonl(const std::vector<std::string>& files, ordered_json& about, 
       try {
         first.add(parse_json_line(line->text, [](const std::string&) { return true; }));
         add_columns(first.records.back(), about["columns"]);
-      } catch (const BadText&) {
-        // not a row; `sheaf run` will reject it
+      } catch (const BadText& error) {
+        add_unreadable(about, path, line->number, error.what());
       }
     }
   }
@@ -157,6 +170,7 @@ void describe_csv(const std::vector<std::string>& files, ordered_json& about, Fi
         continue;
       }
       ++rows;
+      if (!row->error.empty()) add_unreadable(about, path, row->line, row->error);
       if (!row->error.empty() || first.full() || (about.contains("header") && about["header"] != header))
         continue;
       about["header"] = header;
@@ -173,6 +187,16 @@ void describe_csv(const std::vector<std::string>& files, ordered_json& about, Fi
 }
 
 }  // namespace
+
+bool begins_like_records(std::string_view beginning) {
+  const size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  if (beginning[first] != '{') return beginning[first] == '[';
+  const size_t end = beginning.find('\n', first);
+  return end != std::string_view::npos &&
+         beginning.find_first_not_of(" \t\r\n", end) != std::string_view::npos &&
+         json::accept(beginning.substr(first, end - first));
+}
 
 ordered_json describe_corpus(const std::string& path, const std::string& format, std::vector<json>* sample) {
   const CorpusFiles corpus = find_corpus_files(path, format);

@@ -222,6 +222,7 @@ class Proposer {
 
   std::string job_text(const std::string& path) const {
     std::string text = fmt::format("input:\n  path: {}\n", yaml_word(path));
+    if (path.ends_with(".json")) text += "  format: jsonl\n";
     const auto add = [&](const char* key, const std::string& column) {
       if (!column.empty()) text += fmt::format("  {}: {}\n", key, yaml_word(column));
     };

@@ -6,6 +6,8 @@
 #include <string>
 #include <sys/wait.h>
 
+#include "tests/app/program.h"
+
 namespace {
 
 struct Result {
@@ -52,6 +54,18 @@ TEST(Inspect, Corpus) {
   const auto corpus = nlohmann::json::parse(result.out)["corpus"];
   EXPECT_GE(corpus["records"], 200);
   EXPECT_EQ(corpus["columns"][0]["name"], "sku");
+}
+
+TEST(Inspect, AListOfRecordsIsNoTokenizer) {
+  const sheaf::test::Scratch scratch;
+  const Result list = inspect(scratch.write("list.json", "[{\"id\": 1}, {\"id\": 2}]\n"));
+  EXPECT_EQ(list.exit_code, 2);
+  EXPECT_NE(list.out.find("one JSON array"), std::string::npos) << list.out;
+  const Result lines = inspect(scratch.write("lines.json", "{\"id\": 1}\n{\"id\": 2}\nbad\n"));
+  EXPECT_EQ(lines.exit_code, 0) << lines.out;
+  EXPECT_NE(lines.out.find("3 records"), std::string::npos) << lines.out;
+  EXPECT_NE(lines.out.find("1 record would be rejected"), std::string::npos) << lines.out;
+  EXPECT_NE(lines.out.find("  format: jsonl\n"), std::string::npos) << lines.out;
 }
 
 TEST(Inspect, WhatIsNotThereIsAnInputError) {
