@@ -193,9 +193,14 @@ bool begins_like_records(std::string_view beginning) {
   if (first == std::string_view::npos) return false;
   if (beginning[first] != '{') return beginning[first] == '[';
   const size_t end = beginning.find('\n', first);
-  return end != std::string_view::npos &&
-         beginning.find_first_not_of(" \t\r\n", end) != std::string_view::npos &&
-         json::accept(beginning.substr(first, end - first));
+  if (end == std::string_view::npos || beginning.find_first_not_of(" \t\r\n", end) == std::string_view::npos)
+    return false;
+  try {
+    parse_json_line(beginning.substr(first, end - first), [](const std::string&) { return false; });
+    return true;
+  } catch (const BadText&) {
+    return false;
+  }
 }
 
 ordered_json describe_corpus(const std::string& path, const std::string& format, std::vector<json>* sample) {
