@@ -23,10 +23,12 @@ struct TileDepth {
   int64_t fetch_step;
 };
 
-// Registers: sums v0 … v23, rows v24 … v26, columns v27 … v30.
+// Registers: sums where the compiler wants them, rows v24 … v26, columns v27 … v30.
 #define LOAD(to, base, offset) "ldr q" #to ", [x" #base ", #" #offset "]\n"
 #define LOAD_ROWS(offset) LOAD(24, 9, offset) LOAD(25, 12, offset) LOAD(26, 16, offset)
-#define ADD(sum, row, column) "smmla v" #sum ".4s, v" #row ".16b, v" #column ".16b\n"
+#define ADD(sum, row, column) "smmla %[s" #sum "].4s, v" #row ".16b, v" #column ".16b\n"
+#define CLEAR(sum) "movi %[s" #sum "].4s, #0\n"
+#define CLEAR_4(sum0, sum1, sum2, sum3) CLEAR(sum0) CLEAR(sum1) CLEAR(sum2) CLEAR(sum3)
 #define ADD_3(sum0, sum1, sum2, column) ADD(sum0, 24, column) ADD(sum1, 25, column) ADD(sum2, 26, column)
 #define ADD_4(sum0, sum1, sum2, sum3, row) \
   ADD(sum0, row, 27) ADD(sum1, row, 28) ADD(sum2, row, 29) ADD(sum3, row, 30)
@@ -63,9 +65,8 @@ struct TileDepth {
 /// Two chunks at a time, then the one that may be left. x9, x12, x16: the rows of a pair; x10, x17: columns
 /// of two chunks.
 #define ALL_CHUNKS(first, second, two_chunks)                                 \
-  ".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23\n"    \
-  "movi v\\r\\().4s, #0\n"                                                    \
-  ".endr\n"                                                                   \
+  CLEAR_4(0, 1, 2, 3) CLEAR_4(4, 5, 6, 7) CLEAR_4(8, 9, 10, 11)               \
+  CLEAR_4(12, 13, 14, 15) CLEAR_4(16, 17, 18, 19) CLEAR_4(20, 21, 22, 23)     \
   "ldp x9, x10, [%[depth]]\n"                                                 \
   "ldp x11, x8, [%[depth], #16]\n"                                            \
   "ldp x13, x14, [%[depth], #32]\n"                                           \
@@ -98,15 +99,11 @@ struct TileDepth {
 /// ones in 12 + 4p + c.
 template <int Planes>
 [[gnu::always_inline]] inline void multiply_three_pairs(const TileDepth& depth, int32x4_t (&sums)[24]) {
-  register int32x4_t s0 asm("v0"), s1 asm("v1"), s2 asm("v2"), s3 asm("v3"), s4 asm("v4"), s5 asm("v5"),
-      s6 asm("v6"), s7 asm("v7"), s8 asm("v8"), s9 asm("v9"), s10 asm("v10"), s11 asm("v11"), s12 asm("v12"),
-      s13 asm("v13"), s14 asm("v14"), s15 asm("v15"), s16 asm("v16"), s17 asm("v17"), s18 asm("v18"),
-      s19 asm("v19"), s20 asm("v20"), s21 asm("v21"), s22 asm("v22"), s23 asm("v23");
-#define ALL_OPERANDS                                                                                       \
-  : "=w"(s0), "=w"(s1), "=w"(s2), "=w"(s3), "=w"(s4), "=w"(s5), "=w"(s6), "=w"(s7), "=w"(s8), "=w"(s9),    \
-    "=w"(s10), "=w"(s11), "=w"(s12), "=w"(s13), "=w"(s14), "=w"(s15), "=w"(s16), "=w"(s17), "=w"(s18),     \
-    "=w"(s19), "=w"(s20), "=w"(s21), "=w"(s22), "=w"(s23)                                                  \
-  : [depth] "r"(&depth)                                                                                    \
+  int32x4_t s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, s16, s17, s18, s19, s20,
+      s21, s22, s23;
+#define ALL_OPERANDS                                                                                                                                                                                                                                                                                                                                                                                                           \
+  : [s0] "=&w"(s0), [s1] "=&w"(s1), [s2] "=&w"(s2), [s3] "=&w"(s3), [s4] "=&w"(s4), [s5] "=&w"(s5), [s6] "=&w"(s6), [s7] "=&w"(s7), [s8] "=&w"(s8), [s9] "=&w"(s9), [s10] "=&w"(s10), [s11] "=&w"(s11), [s12] "=&w"(s12), [s13] "=&w"(s13), [s14] "=&w"(s14), [s15] "=&w"(s15), [s16] "=&w"(s16), [s17] "=&w"(s17), [s18] "=&w"(s18), [s19] "=&w"(s19), [s20] "=&w"(s20), [s21] "=&w"(s21), [s22] "=&w"(s22), [s23] "=&w"(s23) \
+  : [depth] "r"(&depth) \
   : "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "v24", "v25", "v26", "v27", "v28", \
     "v29", "v30", "v31", "cc", "memory"
   if constexpr (Planes == 1)
@@ -122,6 +119,8 @@ template <int Planes>
 #undef LOAD
 #undef LOAD_ROWS
 #undef ADD
+#undef CLEAR
+#undef CLEAR_4
 #undef ADD_3
 #undef ADD_4
 #undef STEP_OF_ONE
