@@ -18,9 +18,16 @@ int64_t paired_row(int64_t row, int64_t head_dim) {
 
 // Four floats, the width that every 64-bit machine has, and how many of them stay in registers while all
 // ranks are added. Written out because the compiler does not find it itself (four times as slow).
-using Quad __attribute__((vector_size(16), aligned(4), may_alias)) = float;
+using Quad __attribute__((vector_size(16))) = float;
 constexpr int64_t kQuads = 8;
 constexpr int64_t kColumns = 4 * kQuads;
+
+/// Floats need not be aligned like a Quad.
+Quad quad_at(const float* from) {
+  Quad quad;
+  std::memcpy(&quad, from, sizeof quad);
+  return quad;
+}
 
 void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) {
   const auto weight = [&](int64_t r) {
@@ -29,17 +36,16 @@ void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) 
   int64_t c = 0;
   for (; c + kColumns <= cols; c += kColumns) {
     Quad sums[kQuads];
-    auto* to = reinterpret_cast<Quad*>(out + c);
 #pragma GCC unroll 8
-    for (int64_t q = 0; q < kQuads; ++q) sums[q] = to[q];
+    for (int64_t q = 0; q < kQuads; ++q) sums[q] = quad_at(out + c + 4 * q);
     for (int64_t r = 0; r < adapter.rank; ++r) {
-      const auto* a = reinterpret_cast<const Quad*>(adapter.a.data() + r * cols + c);
+      const float* a = adapter.a.data() + r * cols + c;
       const float by = weight(r);
 #pragma GCC unroll 8
-      for (int64_t q = 0; q < kQuads; ++q) sums[q] += by * a[q];
+      for (int64_t q = 0; q < kQuads; ++q) sums[q] += by * quad_at(a + 4 * q);
     }
 #pragma GCC unroll 8
-    for (int64_t q = 0; q < kQuads; ++q) to[q] = sums[q];
+    for (int64_t q = 0; q < kQuads; ++q) std::memcpy(out + c + 4 * q, &sums[q], sizeof(Quad));
   }
   for (; c < cols; ++c)
     for (int64_t r = 0; r < adapter.rank; ++r)
