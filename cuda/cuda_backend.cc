@@ -282,7 +282,8 @@ class CudaBackend final : public Backend {
     const int64_t slots = (wanted + kNarrowPage - 1) / kNarrowPage * kNarrowPage;
     const ModelConfig& config = model_.config;
     const int64_t bytes = slots * footprint().kv_bytes_per_token;
-    const int64_t step = cuda_step_bytes(config, kStepBesidePool, kStepBesidePool) + kBesideStep;
+    const int64_t step =
+        cuda_step_bytes(config, kStepBesidePool, kStepBesidePool, options_.fp8_keys) + kBesideStep;
     if (bytes + step > cuda_free_bytes(options_.device))
       throw OutOfMemory(fmt::format("CUDA: {} MB of keys and values leave less than {} MB for a step",
                                     bytes / 1000000, step / 1000000));

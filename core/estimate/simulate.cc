@@ -71,16 +71,17 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   const ModelConfig& config = asked.config;
   const Hardware& hardware = *asked.hardware;
   MemoryPlan plan;
-  const Footprint footprint = hardware.gpu ? cuda_footprint(config, asked.engine.kv_dtype == KvPrecision::fp8)
-                                           : cpu_footprint(config, cpu_precision(hardware.wanted));
+  const bool fp8_keys = asked.engine.kv_dtype == KvPrecision::fp8;
+  const Footprint footprint =
+      hardware.gpu ? cuda_footprint(config, fp8_keys) : cpu_footprint(config, cpu_precision(hardware.wanted));
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
   if (hardware.gpu) {
     plan.room = hardware.memory - kContext;
     plan_gpu_weights(asked, plan);
-    plan.activations = static_cast<double>(
-        cuda_step_bytes(config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce)));
+    plan.activations = static_cast<double>(cuda_step_bytes(
+        config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce), fp8_keys));
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
   } else {                                  // the weights packed anew; the embedding stays as it is

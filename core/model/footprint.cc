@@ -25,13 +25,14 @@ int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens) {
   return 4 * tokens * (int64_t{4} * config.hidden + heads + int64_t{2} * config.ffn);
 }
 
-int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks) {
+int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys) {
   const int64_t q = int64_t{config.heads} * config.head_dim, kv = int64_t{config.kv_heads} * config.head_dim;
   const int64_t floats = int64_t{config.hidden} * (config.post_norm ? 2 : 1) + config.rotary_dim;
-  const int64_t halves =
-      config.hidden + int64_t{config.heads} * padded_head_dim(config.head_dim) + q + config.ffn;
+  const int64_t queries = int64_t{config.heads} * padded_head_dim(config.head_dim);
+  const int64_t halves = config.hidden + queries + q + config.ffn, bytes = fp8_keys ? queries : 0;
   const int64_t scratch = q + 2 * kv + int64_t{2} * config.ffn;
-  return tokens * (4 * floats + 2 * halves) + 2 * scratch_tokens(tokens) * scratch + 4 * picks * config.vocab;
+  return tokens * (4 * floats + 2 * halves + bytes) + 2 * scratch_tokens(tokens) * scratch +
+         4 * picks * config.vocab;
 }
 
 int32_t padded_head_dim(int32_t head_dim) {

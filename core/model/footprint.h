@@ -37,7 +37,7 @@ Footprint cuda_footprint(const ModelConfig& config, bool fp8_keys = false);
 /// Bytes that a step of `tokens` tokens takes beside the model and its keys and values, `picks` of them
 /// picked at once; partial results of attention are not counted.
 int64_t cpu_step_bytes(const ModelConfig& config, int64_t tokens);
-int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks);
+int64_t cuda_step_bytes(const ModelConfig& config, int64_t tokens, int64_t picks, bool fp8_keys);
 
 /// The size that the CUDA engine pads a head to.
 int32_t padded_head_dim(int32_t head_dim);

@@ -122,8 +122,7 @@ __global__ __launch_bounds__(128 * (kGroups + 1), kGroups == 1 ? 2 : 1) void att
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Memory = Shared<T, D, kGroups, kKeys>;
   extern __shared__ uint8_t bytes[];
-  // The base of dynamic shared memory need not be aligned to 1,024 bytes.
-  Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
+  Memory& memory = aligned_shared<Memory>(bytes);
   const int warpgroup = this_warpgroup(), lane = threadIdx.x % 32;
   const AttentionInputs& in = *inputs;
   const AttentionItem* items = kGroups == 1 ? in.items : in.items + in.small_items;

@@ -33,7 +33,7 @@ struct Shared : Lines<T, D> {
   alignas(1024) uint8_t q[2][kGroups][kHalves][64][kLine];
   alignas(1024) uint8_t k[kStages][kHalves][kKeys][kLine];
   alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];  // e4m3: pages as NarrowKeys has them
-  float folded[Lines<T, D>::kNarrow ? kGroups : 1][Lines<T, D>::kNarrow ? D / 2 : 1][128];  // see fold()
+  float4 folded[Lines<T, D>::kNarrow ? kGroups : 1][Lines<T, D>::kNarrow ? D / 8 : 1][128];  // see fold()
   uint64_t q_full[2], q_empty[2];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
@@ -171,16 +171,24 @@ struct Consumer {
     }
   }
 
+  /// The highest score of this thread's query i among its keys of groups `from` to `to` of eight.
+  __device__ float own_top(int i, int from, int to) const {
+    float top = -INFINITY;
+#pragma unroll
+    for (int n = from; n < to; ++n) top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
+    return top;
+  }
+  /// The highest of the four threads that share a query.
+  __device__ static float shared_top(float top) {
+    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
+    return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+  }
+
   /// Scores to weights relative to the highest score yet.
   __device__ void soften() {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      float top = high[i];
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+      const float top = shared_top(fmaxf(high[i], own_top(i, 0, kKeys / 8)));
       // Nothing seen yet: exp2(-inf - base) is zero, not NaN.
       const float base = top == -INFINITY ? 0.0f : top;
       shrink[i] = fast_exp2(high[i] - base);
@@ -203,12 +211,7 @@ struct Consumer {
   __device__ void soften_narrow() {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      float top = -INFINITY;
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2)) * factor[i];
+      const float top = shared_top(own_top(i, 0, kKeys / 8)) * factor[i];
       shrink[i] = 1;
       if (top > high[i] + kRoom) {
         const float base = top - (high[i] == -INFINITY ? kFirst : kMoved);
@@ -235,12 +238,7 @@ struct Consumer {
   // the row's own pages alone. Stages in which no base moves, nearly all, need no rescaling.
 
   __device__ float page_high(int page, int i) const {
-    float top = -INFINITY;
-#pragma unroll
-    for (int n = 2 * page; n < 2 * page + 2; ++n)
-      top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
-    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
-    return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
+    return shared_top(own_top(i, 2 * page, 2 * page + 2));
   }
 
   /// Gives rows that have seen no page yet their base. Returns whether a base moves in this stage for any
@@ -256,11 +254,7 @@ struct Consumer {
           if (high[i] == -INFINITY) high[i] = top;
         }
       }
-      float top = -INFINITY;
-#pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
-        top = fmaxf(top, fmaxf(score[n * 4 + 2 * i], score[n * 4 + 2 * i + 1]));
-      moves = moves || top > high[i] + kRoom;
+      moves = moves || own_top(i, 0, kKeys / 8) > high[i] + kRoom;
     }
     return __any_sync(0xffffffffu, moves) != 0;
   }
@@ -346,22 +340,23 @@ struct Consumer {
   /// The matrix unit keeps about 14 bits of a running sum of e4m3 products and cuts off the rest: over many
   /// keys, sums would shrink. So every kFold stages they are added up in fp32, and start anew.
   __device__ void fold(bool first) {
-    float* to = &memory.folded[group_index][0][threadIdx.x % 128];
+    float4* here = &memory.folded[group_index][0][threadIdx.x % 128];
+    if (!first) add_folded();
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float& here = to[(n * 4 + i) * 128];
-        here = out[n * 4 + i] + (first ? 0.0f : here * folded_shrink[i / 2]);
-      }
+      here[n * 128] = make_float4(out[n * 4], out[n * 4 + 1], out[n * 4 + 2], out[n * 4 + 3]);
     folded_shrink[0] = folded_shrink[1] = 1;
   }
-  __device__ void unfold() {
-    const float* from = &memory.folded[group_index][0][threadIdx.x % 128];
+  __device__ void add_folded() {
+    const float4* from = &memory.folded[group_index][0][threadIdx.x % 128];
 #pragma unroll
-    for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) out[n * 4 + i] += from[(n * 4 + i) * 128] * folded_shrink[i / 2];
+    for (int n = 0; n < D / 8; ++n) {
+      const float4 before = from[n * 128];
+      out[n * 4] += before.x * folded_shrink[0];
+      out[n * 4 + 1] += before.y * folded_shrink[0];
+      out[n * 4 + 2] += before.z * folded_shrink[1];
+      out[n * 4 + 3] += before.w * folded_shrink[1];
+    }
   }
 
   /// Nothing is summed up yet. Returns this thread's first query.
@@ -410,15 +405,23 @@ struct Consumer {
     weights(p);
     int summed = 0;       // stages in `out`
     bool folded = false;  // some before them
+    const auto scale_narrow_sums = [&] {
+      if (__any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
+      if (summed < kFold) return;
+      fold(!folded);
+      folded = true;
+      summed = 0;
+    };
     for (int stage = 1; stage < stages; ++stage) {
       page = next_page;
       next_page = page_at(item, stage + 1);
       barrier_wait(&memory.k_full[k_place.at], k_place.round);
       pin(score);
-      pin(out);
       products_begin();
       multiply_keys();
+      if (kNarrow && stage > 1) scale_narrow_sums();  // beside that product
       barrier_wait(&memory.v_full[v_place.at], v_place.round);
+      pin(out);
       products_begin();
       multiply_values(p, summed > 0);
       products_wait<1>();
@@ -430,18 +433,12 @@ struct Consumer {
       pin(out);
       give_back(memory.v_empty, v_place);
       ++summed;
-      if (!kNarrow || __any_sync(0xffffffffu, shrink[0] != 1 || shrink[1] != 1)) rescale();
-      if constexpr (kNarrow) {
-        if (summed == kFold) {
-          fold(!folded);
-          folded = true;
-          summed = 0;
-        }
-      }
+      if constexpr (!kNarrow) rescale();
       weights(p);
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
     q_place.step<2>();
+    if (kNarrow && stages > 1) scale_narrow_sums();
     barrier_wait(&memory.v_full[v_place.at], v_place.round);
     pin(out);
     products_begin();
@@ -450,7 +447,7 @@ struct Consumer {
     pin(out);
     give_back(memory.v_empty, v_place);
     if constexpr (kNarrow) {
-      if (folded) unfold();
+      if (folded) add_folded();
     }
     write(item, kv_head, m);
   }
@@ -520,9 +517,7 @@ struct Consumer {
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
       most = fmaxf(most, fmaxf(fabsf(out[n * 4 + 2 * i]), fabsf(out[n * 4 + 2 * i + 1])));
-    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 1));
-    most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, 2));
-    const Fp8Scale block = Fp8Scale::coarse(most * scale);
+    const Fp8Scale block = Fp8Scale::coarse(shared_top(most) * scale);
     const float factor = scale * block.inverse;
     const int64_t row = to_row[i];
     if (row >= 0 && lane % 4 == 0) tensors.out8.blocks[row * layout.heads + head] = block.scale;

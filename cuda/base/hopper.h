@@ -55,6 +55,13 @@ __device__ inline void named_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/// A block's dynamic shared memory from its first multiple of 1,024 bytes, as swizzled tiles need it.
+/// (Rounding the pointer itself would make the compiler forget which memory it is of.)
+template <class Memory>
+__device__ inline Memory& aligned_shared(uint8_t* bytes) {
+  return *reinterpret_cast<Memory*>(bytes + (-shared_address(bytes) & 1023));
+}
+
 // --- bulk copies
 
 /// Copies a box of a 3-dimensional tensor to shared memory; what lies outside of the tensor is zero.
@@ -191,152 +198,84 @@ __device__ inline void pin(float (&values)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
 
-// Products that differ in their types alone.
-#define SHEAF_MULTIPLY_64(types, order)                                                                 \
-  asm volatile(                                                                                         \
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %34, 0;\n"                                                  \
-      "wgmma.mma_async.sync.aligned." types                                                             \
-      " {"                                                                                              \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
-      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"                                           \
-      "}, %32, %33, add, 1, 1" order ";\n}"                                                             \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
-        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
-        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
-        "+f"(d[29]), "+f"(d[30]), "+f"(d[31])                                                           \
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
-#define SHEAF_MULTIPLY_128(types, order)                                                                \
-  asm volatile(                                                                                         \
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"                                                  \
-      "wgmma.mma_async.sync.aligned." types                                                             \
-      " {"                                                                                              \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
-      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, " \
-      "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, " \
-      "%59, %60, %61, %62, %63"                                                                         \
-      "}, %64, %65, add, 1, 1" order ";\n}"                                                             \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
-        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
-        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
-        "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),      \
-        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),      \
-        "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),      \
-        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),      \
-        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])       \
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
-#define SHEAF_MULTIPLY_REGISTERS_64(types, order)                                                       \
-  asm volatile(                                                                                         \
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %37, 0;\n"                                                  \
-      "wgmma.mma_async.sync.aligned." types                                                             \
-      " {"                                                                                              \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
-      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"                                           \
-      "}, {%32, %33, %34, %35}, %36, add, 1, 1" order ";\n}"                                            \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
-        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
-        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
-        "+f"(d[29]), "+f"(d[30]), "+f"(d[31])                                                           \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)))
-#define SHEAF_MULTIPLY_REGISTERS_128(types, order)                                                      \
-  asm volatile(                                                                                         \
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %69, 0;\n"                                                  \
-      "wgmma.mma_async.sync.aligned." types                                                             \
-      " {"                                                                                              \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, " \
-      "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, " \
-      "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, " \
-      "%59, %60, %61, %62, %63"                                                                         \
-      "}, {%64, %65, %66, %67}, %68, add, 1, 1" order ";\n}"                                            \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),        \
-        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),      \
-        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),      \
-        "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),      \
-        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),      \
-        "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),      \
-        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),      \
-        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])       \
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)))
+// The names of 32, 64 and 128 results in PTX, and the results.
+#define SHEAF_NAMES_32                                                                         \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+  "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SHEAF_NAMES_64                                                                         \
+  SHEAF_NAMES_32                                                                               \
+  ", "                                                                                         \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SHEAF_NAMES_128                                                                        \
+  SHEAF_NAMES_64                                                                               \
+  ", "                                                                                         \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
+  "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, " \
+  "%100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, " \
+  "%115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define SHEAF_RESULTS_4(at) "+f"(d[at]), "+f"(d[at + 1]), "+f"(d[at + 2]), "+f"(d[at + 3])
+#define SHEAF_RESULTS_16(at) \
+  SHEAF_RESULTS_4(at), SHEAF_RESULTS_4(at + 4), SHEAF_RESULTS_4(at + 8), SHEAF_RESULTS_4(at + 12)
+#define SHEAF_RESULTS_32(at) SHEAF_RESULTS_16(at), SHEAF_RESULTS_16(at + 16)
+#define SHEAF_RESULTS_64(at) SHEAF_RESULTS_32(at), SHEAF_RESULTS_32(at + 32)
+#define SHEAF_RESULTS_128(at) SHEAF_RESULTS_64(at), SHEAF_RESULTS_64(at + 64)
+/// `inputs` and `add_name`: what a, b and add, which follow the results, are called in PTX.
+#define SHEAF_MULTIPLY(types, order, count, inputs, add_name, ...)                                       \
+  asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " add_name                                          \
+               ", 0;\n"                                                                                  \
+               "wgmma.mma_async.sync.aligned." types " {" SHEAF_NAMES_##count "}, " inputs               \
+                                                                              ", add, 1, 1" order ";\n}" \
+               : SHEAF_RESULTS_##count(0)                                                                \
+               : __VA_ARGS__, "l"(b), "r"(static_cast<int>(add)))
 
 /// a and b both in shared memory, both with the summed dimension along their rows.
 __device__ inline void multiply_tiles(float (&d)[32], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_64("m64n64k16.f32.f16.f16", ", 0, 0");
+  SHEAF_MULTIPLY("m64n64k16.f32.f16.f16", ", 0, 0", 32, "%32, %33", "%34", "l"(a));
 }
 __device__ inline void multiply_tiles(float (&d)[64], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_128("m64n128k16.f32.f16.f16", ", 0, 0");
+  SHEAF_MULTIPLY("m64n128k16.f32.f16.f16", ", 0, 0", 64, "%64, %65", "%66", "l"(a));
+}
+__device__ inline void multiply_tiles(float (&d)[128], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY("m64n256k16.f32.bf16.bf16", ", 0, 0", 128, "%128, %129", "%130", "l"(a));
 }
 /// The same of e4m3, 32 summed columns.
 __device__ inline void multiply_tiles_fp8(float (&d)[32], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_64("m64n64k32.f32.e4m3.e4m3", "");
+  SHEAF_MULTIPLY("m64n64k32.f32.e4m3.e4m3", "", 32, "%32, %33", "%34", "l"(a));
 }
 __device__ inline void multiply_tiles_fp8(float (&d)[64], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_128("m64n128k32.f32.e4m3.e4m3", "");
+  SHEAF_MULTIPLY("m64n128k32.f32.e4m3.e4m3", "", 64, "%64, %65", "%66", "l"(a));
+}
+__device__ inline void multiply_tiles_fp8(float (&d)[128], uint64_t a, uint64_t b, bool add) {
+  SHEAF_MULTIPLY("m64n256k32.f32.e4m3.e4m3", "", 128, "%128, %129", "%130", "l"(a));
 }
 /// a in registers; b in shared memory, the summed dimension across its rows.
 __device__ inline void multiply_registers(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
-  SHEAF_MULTIPLY_REGISTERS_64("m64n64k16.f32.f16.f16", ", 1");
+  SHEAF_MULTIPLY("m64n64k16.f32.f16.f16", ", 1", 32, "{%32, %33, %34, %35}, %36", "%37", "r"(a[0]), "r"(a[1]),
+                 "r"(a[2]), "r"(a[3]));
 }
 __device__ inline void multiply_registers(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
-  SHEAF_MULTIPLY_REGISTERS_128("m64n128k16.f32.f16.f16", ", 1");
+  SHEAF_MULTIPLY("m64n128k16.f32.f16.f16", ", 1", 64, "{%64, %65, %66, %67}, %68", "%69", "r"(a[0]),
+                 "r"(a[1]), "r"(a[2]), "r"(a[3]));
 }
 /// The same of e4m3, 32 summed columns, which in b lie along its rows.
 __device__ inline void multiply_registers_fp8(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool add) {
-  SHEAF_MULTIPLY_REGISTERS_64("m64n64k32.f32.e4m3.e4m3", "");
+  SHEAF_MULTIPLY("m64n64k32.f32.e4m3.e4m3", "", 32, "{%32, %33, %34, %35}, %36", "%37", "r"(a[0]), "r"(a[1]),
+                 "r"(a[2]), "r"(a[3]));
 }
 __device__ inline void multiply_registers_fp8(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool add) {
-  SHEAF_MULTIPLY_REGISTERS_128("m64n128k32.f32.e4m3.e4m3", "");
+  SHEAF_MULTIPLY("m64n128k32.f32.e4m3.e4m3", "", 64, "{%64, %65, %66, %67}, %68", "%69", "r"(a[0]), "r"(a[1]),
+                 "r"(a[2]), "r"(a[3]));
 }
-#undef SHEAF_MULTIPLY_64
-#undef SHEAF_MULTIPLY_128
-#undef SHEAF_MULTIPLY_REGISTERS_64
-#undef SHEAF_MULTIPLY_REGISTERS_128
-
-#define SHEAF_MULTIPLY_256(types, order)                                                                     \
-  asm volatile(                                                                                              \
-      "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"                                                      \
-      "wgmma.mma_async.sync.aligned." types                                                                  \
-      " {"                                                                                                   \
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
-      "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, " \
-      "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, " \
-      "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
-      "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, "     \
-      "%101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "     \
-      "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"                                     \
-      "}, %128, %129, add, 1, 1" order ";\n}"                                                                \
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),      \
-        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),             \
-        "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),           \
-        "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),           \
-        "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),           \
-        "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),           \
-        "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),           \
-        "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),           \
-        "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),           \
-        "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),           \
-        "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),           \
-        "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),           \
-        "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),           \
-        "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]),           \
-        "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]),     \
-        "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]),    \
-        "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),    \
-        "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),    \
-        "+f"(d[127])                                                                                         \
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
-
-/// a and b both in shared memory, both with the summed dimension along their rows.
-__device__ inline void multiply_tiles(float (&d)[128], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_256("m64n256k16.f32.bf16.bf16", ", 0, 0");
-}
-/// The same of e4m3, 32 summed columns.
-__device__ inline void multiply_tiles_fp8(float (&d)[128], uint64_t a, uint64_t b, bool add) {
-  SHEAF_MULTIPLY_256("m64n256k32.f32.e4m3.e4m3", "");
-}
-#undef SHEAF_MULTIPLY_256
+#undef SHEAF_MULTIPLY
+#undef SHEAF_RESULTS_128
+#undef SHEAF_RESULTS_64
+#undef SHEAF_RESULTS_32
+#undef SHEAF_RESULTS_16
+#undef SHEAF_RESULTS_4
+#undef SHEAF_NAMES_128
+#undef SHEAF_NAMES_64
+#undef SHEAF_NAMES_32
 
 // --- results on their way out
 

@@ -172,7 +172,7 @@ __global__ SHEAF_PAIR_OF_BLOCKS __launch_bounds__(384, 1) void multiply_kernel(
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Memory = Shared<Element, epilogue>;
   extern __shared__ uint8_t bytes[];
-  Memory& memory = *reinterpret_cast<Memory*>((reinterpret_cast<uintptr_t>(bytes) + 1023) & ~uintptr_t{1023});
+  Memory& memory = aligned_shared<Memory>(bytes);
   const BlockWork work{out,
                        m,
                        n,
