@@ -224,6 +224,8 @@ struct Launch {
 template <class T, int D, int kGroups, int kKeys, bool kInOrder>
 void launch(const Launch& with) {
   constexpr int shared = static_cast<int>(sizeof(Shared<T, D, kGroups, kKeys>)) + 1024;
+  constexpr int blocks_each = kGroups == 1 ? 2 : 1;
+  static_assert(blocks_each * (shared + 1024) <= 233472, "a Hopper multiprocessor's shared memory");
   const auto kernel = attend_kernel<T, D, kGroups, kKeys, kInOrder>;
   static PerDevice<cudaError_t> ready;
   const auto make_ready = [&] {
@@ -232,7 +234,7 @@ void launch(const Launch& with) {
   if (ready.get(make_ready) != cudaSuccess) throw std::runtime_error("CUDA: no shared memory for attention");
   // As many blocks as fit, whatever the step: a replayed graph may find more to do than there was when it was
   // made.
-  const int blocks = with.multiprocessors * (kGroups == 1 ? 2 : 1);
+  const int blocks = with.multiprocessors * blocks_each;
   kernel<<<blocks, 128 * (kGroups + 1), shared, with.stream>>>(with.k_map, with.v_map, with.on_device,
                                                                with.layout, with.tensors);
 }

@@ -33,7 +33,7 @@ struct Shared : Lines<T, D> {
   alignas(1024) uint8_t q[2][kGroups][kHalves][64][kLine];
   alignas(1024) uint8_t k[kStages][kHalves][kKeys][kLine];
   alignas(1024) uint8_t v[kStages][kHalves][kKeys][kLine];  // e4m3: pages as NarrowKeys has them
-  float4 folded[Lines<T, D>::kNarrow ? kGroups : 1][Lines<T, D>::kNarrow ? D / 8 : 1][128];  // see fold()
+  float4 folded[Lines<T, D>::kNarrow ? kGroups * D / 8 : 1][Lines<T, D>::kNarrow ? 128 : 1];  // see fold()
   uint64_t q_full[2], q_empty[2];
   uint64_t k_full[kStages], k_empty[kStages], v_full[kStages], v_empty[kStages];
 };
@@ -340,7 +340,7 @@ struct Consumer {
   /// The matrix unit keeps about 14 bits of a running sum of e4m3 products and cuts off the rest: over many
   /// keys, sums would shrink. So every kFold stages they are added up in fp32, and start anew.
   __device__ void fold(bool first) {
-    float4* here = &memory.folded[group_index][0][threadIdx.x % 128];
+    float4* here = &memory.folded[group_index * D / 8][threadIdx.x % 128];
     if (!first) add_folded();
 #pragma unroll
     for (int n = 0; n < D / 8; ++n)
@@ -348,7 +348,7 @@ struct Consumer {
     folded_shrink[0] = folded_shrink[1] = 1;
   }
   __device__ void add_folded() {
-    const float4* from = &memory.folded[group_index][0][threadIdx.x % 128];
+    const float4* from = &memory.folded[group_index * D / 8][threadIdx.x % 128];
 #pragma unroll
     for (int n = 0; n < D / 8; ++n) {
       const float4 before = from[n * 128];
@@ -419,7 +419,9 @@ struct Consumer {
       pin(score);
       products_begin();
       multiply_keys();
-      if (kNarrow && stage > 1) scale_narrow_sums();  // beside that product
+      if constexpr (kNarrow) {
+        if (stage > 1) scale_narrow_sums();  // beside that product
+      }
       barrier_wait(&memory.v_full[v_place.at], v_place.round);
       pin(out);
       products_begin();
@@ -438,7 +440,9 @@ struct Consumer {
     }
     if (lane == 0) barrier_arrive(&memory.q_empty[q_place.at]);
     q_place.step<2>();
-    if (kNarrow && stages > 1) scale_narrow_sums();
+    if constexpr (kNarrow) {
+      if (stages > 1) scale_narrow_sums();
+    }
     barrier_wait(&memory.v_full[v_place.at], v_place.round);
     pin(out);
     products_begin();

@@ -10,19 +10,6 @@ __device__ inline uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-/// Two floats of shared memory that the compiler would not know to be there.
-__device__ inline float2 shared_pair(const float* from) {
-  float2 pair;
-  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-               : "=f"(pair.x), "=f"(pair.y)
-               : "r"(shared_address(from))
-               : "memory");
-  return pair;
-}
-__device__ inline void put_shared_pair(void* to, float a, float b) {
-  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared_address(to)), "f"(a), "f"(b) : "memory");
-}
-
 __device__ inline float warp_sum(float value) {
   for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
   return value;

@@ -220,7 +220,7 @@ __device__ inline void pin(float (&values)[count]) {
 #define SHEAF_RESULTS_32(at) SHEAF_RESULTS_16(at), SHEAF_RESULTS_16(at + 16)
 #define SHEAF_RESULTS_64(at) SHEAF_RESULTS_32(at), SHEAF_RESULTS_32(at + 32)
 #define SHEAF_RESULTS_128(at) SHEAF_RESULTS_64(at), SHEAF_RESULTS_64(at + 64)
-/// `inputs` and `add_name`: what a, b and add, which follow the results, are called in PTX.
+/// `inputs` and `add_name`: what a, b and add, which follow the results, are called in PTX; then a.
 #define SHEAF_MULTIPLY(types, order, count, inputs, add_name, ...)                                       \
   asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " add_name                                          \
                ", 0;\n"                                                                                  \

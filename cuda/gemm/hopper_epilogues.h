@@ -55,7 +55,8 @@ __device__ void add_sums(Memory& memory, const CUtensorMap* out_map, const float
       for (int i = 0; i < 2; ++i) {
         const int row = lane / 4 + 8 * i, piece = j * 2 + lane % 4 / 2;
         const int from = (chunk * (kChunk / 8) + j) * 4 + 2 * i;
-        put_shared_pair(&to[row][(piece ^ (row % 8)) * 16 + lane % 2 * 8], sum[from], sum[from + 1]);
+        *reinterpret_cast<float2*>(&to[row][(piece ^ (row % 8)) * 16 + lane % 2 * 8]) =
+            make_float2(sum[from], sum[from + 1]);
       }
     }
     fence_shared_writes();
@@ -148,7 +149,7 @@ __device__ inline void scale_sums(float (&sum)[kCols / 2], float2 by_row, const 
   const float rows[2] = {by_row.x, by_row.y};
 #pragma unroll
   for (int j = 0; j < kCols / 8; ++j) {
-    const float2 cols = shared_pair(by_col + j * 8 + lane % 4 * 2);
+    const float2 cols = *reinterpret_cast<const float2*>(by_col + j * 8 + lane % 4 * 2);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       sum[j * 4 + 2 * i] *= rows[i] * cols.x;

@@ -63,7 +63,7 @@ __device__ void turn_row(const HeadTargets& to, const float (&norms)[2][128], fl
       const float* weight = norms[kind] + column;
 #pragma unroll
       for (int j = 0; j < kChunks; ++j) {
-        const float2 w = shared_pair(weight + j * 8);
+        const float2 w = *reinterpret_cast<const float2*>(weight + j * 8);
         value(j, 0) *= scale * w.x;
         value(j, 1) *= scale * w.y;
       }
