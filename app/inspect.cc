@@ -51,13 +51,13 @@ ordered_json inspect(const std::string& path) {
       refuse("{}: the file has neither tensors nor a tokenizer", path);
   } else if (path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json")) {
     about["model"] = describe_model(path);
-  } else if ((path.ends_with(".json") && !begins_like_records(read_beginning(path, 1 << 20).value_or(""))) ||
-             path.ends_with(".model") || path.ends_with(".tiktoken")) {
+  } else if (const std::string format = wanted_format(path);
+             format.empty() || path.ends_with(".model") || path.ends_with(".tiktoken")) {
     about["tokenizer"] = describe_tokenizer(path);
   } else {
     std::vector<nlohmann::json> sample;
-    about["corpus"] = describe_corpus(path, path.ends_with(".json") ? "jsonl" : "auto", &sample);
-    const JobProposal proposal = propose_job(path, about["corpus"], sample);
+    about["corpus"] = describe_corpus(path, format, &sample);
+    const JobProposal proposal = propose_job(path, format, about["corpus"], sample);
     about["corpus"]["proposed"] = {{"job", proposal.job}, {"schema", proposal.schema}};
   }
   return about;

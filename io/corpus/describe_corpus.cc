@@ -7,6 +7,7 @@
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/csv_reader.h"
+#include "io/base/file_layer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
@@ -201,6 +202,12 @@ bool begins_like_records(std::string_view beginning) {
   } catch (const BadText&) {
     return false;
   }
+}
+
+std::string wanted_format(const std::string& path) {
+  if (!path.ends_with(".json")) return "auto";
+  constexpr size_t kBeginning = 1 << 20;
+  return begins_like_records(read_beginning(path, kBeginning).value_or("")) ? "jsonl" : "";
 }
 
 ordered_json describe_corpus(const std::string& path, const std::string& format, std::vector<json>* sample) {

@@ -82,14 +82,14 @@ class Proposer {
     }
   }
 
-  JobProposal propose(const std::string& path) {
+  JobProposal propose(const std::string& path, const std::string& format) {
     if (columns_.empty()) return {};
     choose_id();
-    if (asks()) return {job_text(path), {}};
+    if (asks()) return {job_text(path, format), {}};
     choose_category();
     choose_texts();
     find_gold();
-    return {job_text(path), schema_text(path)};
+    return {job_text(path, format), schema_text(path)};
   }
 
  private:
@@ -220,9 +220,9 @@ class Proposer {
     return attributes_.back();
   }
 
-  std::string job_text(const std::string& path) const {
+  std::string job_text(const std::string& path, const std::string& format) const {
     std::string text = fmt::format("input:\n  path: {}\n", yaml_word(path));
-    if (path.ends_with(".json")) text += "  format: jsonl\n";
+    if (format != "auto") text += fmt::format("  format: {}\n", format);
     const auto add = [&](const char* key, const std::string& column) {
       if (!column.empty()) text += fmt::format("  {}: {}\n", key, yaml_word(column));
     };
@@ -284,8 +284,9 @@ class Proposer {
 
 }  // namespace
 
-JobProposal propose_job(const std::string& path, const ordered_json& about, const std::vector<json>& sample) {
-  return Proposer(about, sample).propose(path);
+JobProposal propose_job(const std::string& path, const std::string& format, const ordered_json& about,
+                        const std::vector<json>& sample) {
+  return Proposer(about, sample).propose(path, format);
 }
 
 }  // namespace sheaf

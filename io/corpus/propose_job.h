@@ -13,8 +13,8 @@ struct JobProposal {
 
 /// Guesses what the columns of a corpus are for, by their names and by what its first records hold: the id,
 /// the category, the texts, and columns whose values stand in the texts and so make a first schema.
-/// `about` and `sample` are those of describe_corpus().
-JobProposal propose_job(const std::string& path, const nlohmann::ordered_json& about,
-                        const std::vector<nlohmann::json>& sample);
+/// `format`, `about` and `sample` are those of describe_corpus().
+JobProposal propose_job(const std::string& path, const std::string& format,
+                        const nlohmann::ordered_json& about, const std::vector<nlohmann::json>& sample);
 
 }  // namespace sheaf

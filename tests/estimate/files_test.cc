@@ -17,6 +17,16 @@ using test::MadeUpDevice;
 class EstimateFiles : public testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) { return folder_.write(name, text); }
+  /// A file with the measurements of the made-up device, which takes `share` of its time.
+  void write_calibration(const std::string& name, Precision precision, double share, bool fp8_keys = false,
+                         const std::string& machine = {}) {
+    Calibration calibration = MadeUpDevice::calibration();
+    calibration.precision = precision;
+    calibration.fp8_keys = fp8_keys;
+    if (!machine.empty()) calibration.machine = machine;
+    for (Measurement& measured : calibration.measurements) measured.device = measured.device * share;
+    write(name, calibration_text(calibration));
+  }
   std::string refusal_of_calibration(const std::string& text) {
     return refusal([&] { read_calibration(write("c.json", text)); });
   }
@@ -129,13 +139,8 @@ Job::ModelPart model(Precision dtype) {
 }
 
 TEST_F(EstimateFiles, ACpuHasACalibrationForEachDtype) {
-  Calibration calibration = MadeUpDevice::calibration();
-  calibration.machine = "some processor";
-  calibration.precision = Precision::f32;
-  write("f32.json", calibration_text(calibration));
-  calibration.precision = Precision::int8;
-  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.25;
-  write("int8.json", calibration_text(calibration));
+  write_calibration("f32.json", Precision::f32, 1, false, "some processor");
+  write_calibration("int8.json", Precision::int8, 0.25, false, "some processor");
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
@@ -156,11 +161,8 @@ hardware:
 }
 
 TEST_F(EstimateFiles, AGpuHasOneInBf16AndOneInFp8) {
-  Calibration calibration = MadeUpDevice::calibration();
-  write("bf16.json", calibration_text(calibration));
-  calibration.precision = Precision::fp8;
-  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.5;
-  write("fp8.json", calibration_text(calibration));
+  write_calibration("bf16.json", Precision::bf16, 1);
+  write_calibration("fp8.json", Precision::fp8, 0.5);
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
@@ -180,11 +182,8 @@ hardware:
 }
 
 TEST_F(EstimateFiles, AGpuMayHaveOneWithKeysInFp8) {
-  Calibration calibration = MadeUpDevice::calibration();
-  write("bf16.json", calibration_text(calibration));
-  calibration.fp8_keys = true;
-  for (Measurement& measured : calibration.measurements) measured.device = measured.device * 0.5;
-  write("keys.json", calibration_text(calibration));
+  write_calibration("bf16.json", Precision::bf16, 1);
+  write_calibration("keys.json", Precision::bf16, 0.5, true);
   const std::string path = write("h.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
@@ -204,9 +203,7 @@ hardware:
   EXPECT_FALSE(says(error_text(plain.find("half"), shape), note));
 
   // The precision counts more.
-  calibration.precision = Precision::fp8;
-  calibration.fp8_keys = false;
-  write("fp8.json", calibration_text(calibration));
+  write_calibration("fp8.json", Precision::fp8, 0.5);
   const std::string both = write("b.yaml", R"(
 prices_as_of: "2025-07"
 hardware:
@@ -214,6 +211,7 @@ hardware:
 )");
   EXPECT_EQ(read_hardware(both, model(Precision::fp8), KvPrecision::fp8).find("big").precision,
             Precision::fp8);
+  Calibration calibration = MadeUpDevice::calibration();
   calibration.fp8_keys = true;
   std::string text = calibration_text(calibration);
   EXPECT_TRUE(read_calibration(write("c.json", text)).fp8_keys);

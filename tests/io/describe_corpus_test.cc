@@ -59,6 +59,10 @@ TEST(DescribeCorpus, TellsRecordsFromOneObject) {
   for (const char* text :
        {"", "  ", "{}", "{\"a\": 1}\n", "{\n  \"a\": 1\n}\n", "model", "{\"a\": [\n1]}\n{"})
     EXPECT_FALSE(begins_like_records(text)) << text;
+  const TempFolder folder;
+  EXPECT_EQ(wanted_format(folder.write("list.json", "[{\"a\": 1}]")), "jsonl");
+  EXPECT_EQ(wanted_format(folder.write("tokenizer.json", "{}")), "");
+  EXPECT_EQ(wanted_format(folder.write("table.csv", "a\n1\n")), "auto");
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ using nlohmann::json;
 
 JobProposal proposed(const std::string& path) {
   std::vector<json> sample;
-  const auto about = describe_corpus(path, "auto", &sample);
-  return propose_job(path, about, sample);
+  const std::string format = wanted_format(path);
+  const auto about = describe_corpus(path, format, &sample);
+  return propose_job(path, format, about, sample);
 }
 
 /// The job as it is pasted, which must be one.
