@@ -51,6 +51,8 @@ TEST_F(Completion, BashOffersCommandsOptionsChoicesAndFiles) {
   EXPECT_EQ(offered({"ru"}), "run");
   EXPECT_EQ(offered({"run", "--re"}), "--reproducible|--restart|--reuse");
   EXPECT_EQ(offered({"completion", ""}), "bash|zsh");
+  EXPECT_EQ(offered({"he"}), "help");
+  EXPECT_EQ(offered({"help", "pl"}), "plan");
   EXPECT_EQ(offered({"bench", "--method", "i"}), "ippd");
   EXPECT_EQ(offered({"bench", "--method", "=", "h"}), "hpd");
   EXPECT_EQ(offered({"run", "--device", "c"}), "cpu|cuda|cuda:N");
