@@ -37,8 +37,9 @@ Job read_cell(const Eval& eval, const EvalCell& cell, const GridOptions& options
       job.input.limit = options.limit;
       check_accepted(method.place, job, method.accepted);
       if (!options.files) return job;
-      check_lengths_model(job.model.path);
-      if (const std::string& draft = job.method.speculate.draft; !draft.empty()) check_lengths_model(draft);
+      check_lengths_model(job.model.path, "model");
+      if (const std::string& draft = job.method.speculate.draft; !draft.empty())
+        check_lengths_model(draft, "speculate.draft");
       return job;
     }
     Job job = read_job(dataset.job, read_yaml(dataset.job, "a job file"), changes, options.files);

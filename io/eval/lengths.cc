@@ -177,8 +177,8 @@ Job lengths_job(const std::string& file, const std::vector<JobChange>& changes) 
   return read_job(file, nothing, changes, false);
 }
 
-void check_lengths_model(const std::string& model) {
-  if (!has_weights(model)) read_model_config(model);
+void check_lengths_model(const std::string& model, const std::string& from) {
+  if (!has_weights(model)) read_model_config(model, from);
 }
 
 void check_accepted(const std::string& place, const Job& job, double accepted) {

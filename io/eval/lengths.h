@@ -43,7 +43,7 @@ void check_lengths_changes(const std::string& place, const std::vector<std::stri
 Job lengths_job(const std::string& file, const std::vector<JobChange>& changes);
 
 /// Refuses a model that is neither a shape's name nor a config.json nor a model's files.
-void check_lengths_model(const std::string& model);
+void check_lengths_model(const std::string& model, const std::string& from);
 
 /// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
 void check_accepted(const std::string& place, const Job& job, double accepted);

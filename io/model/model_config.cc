@@ -38,7 +38,7 @@ FileConfig read_model_config(const std::string& name, const std::string& from) {
     return {model.config, nullptr, {}, stored_bits(model)};
   }
   refuse("{} {}: no file, folder or shape has this name{}", from, shorten_text(name, 400),
-         suggest_spelling(name, shape_names()));
+         suggest_spelling(path.filename().string(), shape_names()));
 }
 
 }  // namespace sheaf

@@ -141,6 +141,8 @@ TEST_F(EvalLengthsCommand, ADraftIsTimedWithAGivenShareOfRightTokens) {
   refused("{name: ippd, speculate: {draft: " + model_ + "}}", "add accepted: 0.8");
   refused("{name: ippd, accepted: 0.5}", "the method has no draft");
   refused("{name: ippd, accepted: 2, speculate: {draft: " + model_ + "}}", "accepted");
+  refused("{name: ippd, accepted: 0.5, speculate: {draft: qwen3-1.9b}}", "speculate.draft ");
+  refused("{name: ippd, accepted: 0.5, speculate: {draft: qwen3-1.9b}}", "did you mean \"qwen3-1.7b\"?");
 }
 
 TEST_F(EvalLengthsCommand, WhatLengthsCannotBeIsRefused) {
