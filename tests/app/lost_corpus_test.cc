@@ -75,7 +75,7 @@ TEST_F(LostCorpus, AMendedCorpusNeedsNoRestart) {
 }
 
 TEST_F(LostCorpus, AnotherFormatUnderTheNameOfJsonLines) {
-  const std::string utf16("\xff\xfe{\0\"\0n\0\"\0:\0001\0}\0\n\0", 20);
+  const std::string utf16("\xff\xfe{\0\"\0n\0\"\0:\0001\0}\0\n\0", 18);
   for (const std::string& text : {std::string("n,c,q\n1,A box.,What?\n"), "[" + good(1) + "]\n", utf16}) {
     scratch_.write("corpus.jsonl", text);
     for (const char* command : {"run", "plan"}) {
