@@ -90,4 +90,11 @@ std::vector<CommandFacts> describe_commands(const CLI::App& app) {
   return all;
 }
 
+std::vector<std::string> command_names(const std::vector<CommandFacts>& commands) {
+  std::vector<std::string> names;
+  for (const CommandFacts& command : commands)
+    if (!command.name.empty()) names.push_back(command.name);
+  return names;
+}
+
 }  // namespace sheaf

@@ -39,4 +39,7 @@ CommandFacts describe_command(const CLI::App& app);
 /// a number, or a choice such as {bash,zsh}, or a name that was set with type_name().
 std::vector<CommandFacts> describe_commands(const CLI::App& app);
 
+/// The names of those that are not the program itself.
+std::vector<std::string> command_names(const std::vector<CommandFacts>& commands);
+
 }  // namespace sheaf

@@ -36,14 +36,6 @@ std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts
   return argument.choices;
 }
 
-/// The commands' names, which `sheaf help` takes.
-std::string names_of(const std::vector<CommandFacts>& commands) {
-  std::vector<std::string> names;
-  for (const CommandFacts& command : commands)
-    if (!command.name.empty()) names.push_back(command.name);
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
 /// Lines of a `case` on a key of a job: what it takes behind its "=". `words` and `files` say it to the
 /// shell.
 std::string key_cases(const std::string& indent, const std::string& words, const std::string& files) {
@@ -60,6 +52,7 @@ std::string key_cases(const std::string& indent, const std::string& words, const
 }
 
 std::string bash_script(const std::vector<CommandFacts>& commands) {
+  const std::string names = fmt::format("{}", fmt::join(command_names(commands), " "));
   std::string values, words;
   for (const CommandFacts& command : commands) {
     std::string options, operands;
@@ -79,12 +72,12 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
       values += fmt::format("    {}) words=\"{}\" files={} value=1 ;;\n", pattern,
                             fmt::join(offers(command, argument), " "), argument.path ? 1 : 0);
     }
-    if (command.name.empty()) operands += names_of(commands) + " help";
+    if (command.name.empty()) operands += names + " help";
     words += fmt::format("    {}) options=\"{}\" words=\"{}\" files={} ;;\n",
                          command.name.empty() ? "\"\"" : command.name, one_line(options), one_line(operands),
                          files ? 1 : 0);
   }
-  words += fmt::format("    help) words=\"{}\" ;;\n", names_of(commands));
+  words += fmt::format("    help) words=\"{}\" ;;\n", names);
   return "# bash completion for sheaf, written by `sheaf completion bash`\n"
          "_sheaf() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -186,8 +179,8 @@ std::string zsh_script(const std::vector<CommandFacts>& commands) {
                          zsh_arguments(command, "            "));
   }
   names += "        'help:Show the help of a command'\n";
-  cases +=
-      fmt::format("        help)\n          _arguments '1:command:({})'\n          ;;\n", names_of(commands));
+  cases += fmt::format("        help)\n          _arguments '1:command:({})'\n          ;;\n",
+                       fmt::join(command_names(commands), " "));
   std::string own = zsh_arguments(commands[0], "    ");
   own.insert(own.size() - 1, " \\");
   return "#compdef sheaf\n"

@@ -21,9 +21,7 @@ namespace {
 
 /// CLI11 would only say that a command is required.
 void check_command(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const sheaf::CommandFacts& command : sheaf::describe_commands(app))
-    if (!command.name.empty()) names.push_back(command.name);
+  const std::vector<std::string> names = sheaf::command_names(sheaf::describe_commands(app));
   if (word.empty()) sheaf::refuse("give a command: {}; see `sheaf --help`", fmt::join(names, ", "));
   if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
   sheaf::refuse("unknown command \"{}\"{}", sheaf::shorten_text(word, 60),
