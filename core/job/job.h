@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,14 @@ struct Job {
       std::string sha256;
     } standard_input;             ///< where path is "-": what is read in its place; no key of the file
     bool needs_questions = true;  ///< ask: false where documents without any are of use; no key of the file
+
+    struct Listing {
+      std::string path, format;        ///< keys that it is for
+      std::vector<std::string> files;  ///< sorted
+    };
+    /// Files of the corpus, listed once so that the rows and the fingerprint of a run are of the same ones
+    /// (io/corpus/corpus_files.h); no key of the file.
+    std::shared_ptr<const Listing> listing;
   } input;
 
   struct Task {

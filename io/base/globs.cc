@@ -129,19 +129,36 @@ CorpusFormat corpus_format(const std::string& path) {
   return name.ends_with(".csv") || name.ends_with(".tsv") ? CorpusFormat::csv : CorpusFormat::unknown;
 }
 
+CorpusFormat format_of_files(const std::vector<std::string>& files, const std::string& format,
+                             const std::string& where) {
+  if (format == "parquet") return CorpusFormat::parquet;
+  if (format == "csv") return CorpusFormat::csv;
+  if (format != "auto" || files.empty() || files.front() == "-") return CorpusFormat::jsonl;
+  const CorpusFormat first = corpus_format(files.front());
+  for (const std::string& file : files) {
+    const CorpusFormat found = corpus_format(file);
+    if (found == CorpusFormat::unknown) {
+      const std::string convert = convert_advice(file);
+      refuse("{}{}: the name ends in none of .jsonl, .csv, .tsv and .parquet; {}", where, file,
+             !convert.empty() ? convert
+             : where.empty()  ? "name a file that does"
+                              : "set input.format");
+    }
+    if (found != first)
+      refuse("{}{} and {} have different formats; {}", where, files.front(), file,
+             where.empty() ? "name one file" : "name files of one format in input.path, or set input.format");
+  }
+  return first;
+}
+
 CorpusFiles find_table_files(const std::string& path, const std::string& format, const std::string& where) {
-  CorpusFiles corpus;
-  corpus.format = format == "parquet" ? CorpusFormat::parquet
-                  : format == "csv"   ? CorpusFormat::csv
-                                      : CorpusFormat::jsonl;
   if (path == "-") {
     if (format == "parquet")
       refuse("{}standard input can only be read as JSON lines or CSV; for Parquet, name a file", where);
-    corpus.files = {path};
-    return corpus;
+    return {{path}, format_of_files({path}, format, where)};
   }
-  corpus.files = expand_corpus_path(path, where);
-  if (corpus.files.empty()) {
+  const std::vector<std::string> files = expand_corpus_path(path, where);
+  if (files.empty()) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
       refuse("{}{}: no .jsonl, .csv, .tsv or .parquet file in this folder", where, path);
@@ -151,22 +168,7 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
     if (has_wildcard(path)) refuse("{}{}: no file matches", where, path);
     refuse("{}{}", where, describe_missing(path));
   }
-  if (format != "auto") return corpus;
-  corpus.format = corpus_format(corpus.files.front());
-  for (const std::string& file : corpus.files) {
-    const CorpusFormat found = corpus_format(file);
-    if (found == CorpusFormat::unknown) {
-      const std::string convert = convert_advice(file);
-      refuse("{}{}: the name ends in none of .jsonl, .csv, .tsv and .parquet; {}", where, file,
-             !convert.empty() ? convert
-             : where.empty()  ? "name a file that does"
-                              : "set input.format");
-    }
-    if (found != corpus.format)
-      refuse("{}{} and {} have different formats; {}", where, corpus.files.front(), file,
-             where.empty() ? "name one file" : "name files of one format in input.path, or set input.format");
-  }
-  return corpus;
+  return {files, format_of_files(files, format, where)};
 }
 
 }  // namespace sheaf

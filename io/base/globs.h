@@ -33,6 +33,10 @@ struct CorpusFiles {
   std::vector<std::string> files;
   CorpusFormat format = CorpusFormat::unknown;
 };
+/// The one format of files: as `format` says, or with auto as their names end. Refuses an unknown ending and
+/// a mix; `where` begins the message.
+CorpusFormat format_of_files(const std::vector<std::string>& files, const std::string& format,
+                             const std::string& where = {});
 /// Those of JSON lines, CSV or Parquet: `format` is auto, jsonl, csv or parquet; "-" stands for standard
 /// input, which is JSON lines or CSV. Refuses a path that names no file, an unknown ending and a mix of
 /// formats; `where`

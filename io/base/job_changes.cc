@@ -58,12 +58,14 @@ void add_change(const std::string& name, const ordered_json& before, const order
     return;
   }
   changes.other = true;
-  for (const char* sum : {"sha256", "sampled_sha256"})
-    if (part_of(before, sum) != part_of(now, sum)) {
-      changes.texts.push_back(fmt::format("{} has other contents of the same size", name));
-      return;
-    }
-  changes.texts.push_back(fmt::format("{} was written again", name));
+  const char* what = "was written again";
+  for (const char* sum : {"sha256", "pieces_sha256", "sampled_sha256", "etag"}) {
+    const ordered_json old_sum = part_of(before, sum), new_sum = part_of(now, sum);
+    if (old_sum == new_sum) continue;
+    what = old_sum.is_null() || new_sum.is_null() ? "was noted in another way by another version of sheaf"
+                                                  : "has other contents of the same size";
+  }
+  changes.texts.push_back(fmt::format("{} {}", name, what));
 }
 
 /// Of two lists of files by name.

@@ -4,6 +4,7 @@
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/util/config.h>
+#include <arrow/util/key_value_metadata.h>
 #include <cstdlib>
 #include <filesystem>
 #include <fnmatch.h>
@@ -14,11 +15,13 @@
 #include <arrow/filesystem/s3fs.h>
 #endif
 
+#include "core/base/thread_pool.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/globs.h"
 #include "io/base/read_ahead.h"
+#include "io/base/sha256.h"
 #include "io/base/store_retry.h"
 
 namespace sheaf {
@@ -27,6 +30,8 @@ namespace {
 namespace stores = arrow::fs;
 
 constexpr int64_t kLargestText = 256 << 20;
+constexpr int64_t kPiece = 1 << 20;
+constexpr int64_t kAskedAtOnce = 32;  // objects
 constexpr size_t kMostExpected = 4;
 
 struct Root {
@@ -171,29 +176,65 @@ std::shared_ptr<arrow::io::RandomAccessFile> open_listed(const Listed& file, con
   return read_ahead(std::move(made).ValueUnsafe(), file.info.size(), uri);
 }
 
+FileIdentity identity_of(const stores::FileInfo& info) {
+  FileIdentity identity;
+  identity.bytes = info.size();
+  identity.changed =
+      std::chrono::duration_cast<std::chrono::microseconds>(info.mtime().time_since_epoch()).count();
+  return identity;
+}
+
+/// Listings of Arrow have no ETags, so the store is asked about the object. Empty where there is none.
+std::string etag_of(const Listed& object, const std::string& uri) {
+  const std::string kind = object.root.files->type_name();
+  if (kind == "local" || kind == "hdfs") return {};
+  const auto metadata = ask_store([&]() -> arrow::Result<std::shared_ptr<const arrow::KeyValueMetadata>> {
+    // By its path, for a file that is opened by a listing is not asked about.
+    ARROW_ASSIGN_OR_RAISE(const auto file, object.root.files->OpenInputFile(object.info.path()));
+    return file->ReadMetadata();
+  });
+  if (!metadata.ok()) give_up(uri, "look at", metadata.status());
+  for (int64_t i = 0; *metadata && i < (*metadata)->size(); ++i) {
+    std::string key = (*metadata)->key(i);
+    std::ranges::transform(key, key.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+    if (key == "etag") return (*metadata)->value(i);
+  }
+  return {};
+}
+
 class ArrowStore : public Store {
  public:
   explicit ArrowStore(const std::string& uri) : uri_(parse_store_uri(uri)), root_(open_root(uri_)) {}
 
   std::string name() const override { return uri_.name(); }
 
-  std::vector<std::string> list() override {
-    std::vector<std::string> names;
+  std::map<std::string, FileIdentity> list() override {
+    std::map<std::string, FileIdentity> files;
     for (const stores::FileInfo& info : list_folder(root_, uri_.key, false, name()))
-      if (info.IsFile()) names.push_back(info.base_name());
-    std::ranges::sort(names);
-    return names;
+      if (info.IsFile()) files.emplace(info.base_name(), identity_of(info));
+    return files;
   }
 
-  std::optional<std::string> read(const std::string& file) override {
+  std::optional<FileIdentity> identify(const std::string& file) override {
     const stores::FileInfo info = ask_about(root_, key(file), named(file));
     if (!info.IsFile()) return std::nullopt;
-    if (info.size() > kLargestText)
-      refuse("{}: the file has more than {} MB", named(file), kLargestText >> 20);
-    std::string text(static_cast<size_t>(info.size()), '\0');
-    const auto count = open_listed({root_, info}, named(file))->Read(info.size(), text.data());
-    if (!count.ok()) give_up(named(file), "read", count.status());
-    return text;
+    FileIdentity identity = identity_of(info);
+    identity.etag = etag_of({root_, info}, named(file));
+    return identity;
+  }
+
+  bool read_pieces(const std::string& file, const std::function<void(std::string_view)>& take) override {
+    const stores::FileInfo info = ask_about(root_, key(file), named(file));
+    if (!info.IsFile()) return false;
+    const auto from = open_listed({root_, info}, named(file));
+    std::string piece(static_cast<size_t>(std::min(kPiece, info.size())), '\0');
+    for (int64_t at = 0; at < info.size();) {
+      const auto count = from->Read(std::min(kPiece, info.size() - at), piece.data());
+      if (!count.ok()) give_up(named(file), "read", count.status());
+      take({piece.data(), static_cast<size_t>(*count)});
+      at += *count;
+    }
+    return true;
   }
 
   void put(const std::string& file, std::string_view text) override {
@@ -202,14 +243,18 @@ class ArrowStore : public Store {
     });
   }
 
-  void put_file(const std::string& file, const std::string& local) override {
+  void put_file(const std::string& file, const std::string& local, const std::string& sha256) override {
     const auto size = file_size(local);
     if (!size) fail("{}: the file is gone", local);
     write(file, *size, [&](arrow::io::OutputStream& to) {
       arrow::Status status;
-      read_pieces(local, [&](std::string_view piece) {
+      Sha256 sum;
+      sheaf::read_pieces(local, [&](std::string_view piece) {
         if (status.ok()) status = to.Write(piece.data(), static_cast<int64_t>(piece.size()));
+        if (!sha256.empty()) sum.add(piece);
       });
+      if (!sha256.empty() && sum.hex() != sha256)
+        refuse("{}: the file does not match its manifest; run the job again with --restart", local);
       return status;
     });
   }
@@ -238,7 +283,13 @@ class ArrowStore : public Store {
     const auto status = ask_store([&]() -> arrow::Status {
       if (has_folders) ARROW_RETURN_NOT_OK(root_.files->CreateDir(path_in(root_, uri_.key), true));
       ARROW_ASSIGN_OR_RAISE(const auto to, root_.files->OpenOutputStream(path));
-      arrow::Status done = fill(*to);
+      arrow::Status done;
+      try {
+        done = fill(*to);
+      } catch (...) {
+        (void)to->Abort();
+        throw;
+      }
       if (!done.ok()) {
         (void)to->Abort();
         return done;
@@ -294,10 +345,30 @@ std::vector<std::string> list_corpus_uris(const std::string& uri, const std::str
   return uris;
 }
 
-StoreFacts store_facts(const std::string& uri) {
-  const stores::FileInfo info = find_listed(uri).info;
-  return {info.size(),
-          std::chrono::duration_cast<std::chrono::microseconds>(info.mtime().time_since_epoch()).count()};
+FileIdentity listed_object(const std::string& uri) {
+  return identity_of(find_listed(uri).info);
+}
+
+std::vector<FileIdentity> identify_objects(const std::vector<std::string>& uris) {
+  std::vector<FileIdentity> objects(uris.size());
+  const auto count = std::ssize(uris);
+  ThreadPool(static_cast<int>(std::clamp<int64_t>(count, 1, kAskedAtOnce))).run(count, [&](int64_t i, int) {
+    const auto at = static_cast<size_t>(i);
+    const Listed object = find_listed(uris[at]);
+    objects[at] = identity_of(object.info);
+    objects[at].etag = etag_of(object, uris[at]);
+  });
+  return objects;
+}
+
+std::optional<std::string> Store::read(const std::string& file) {
+  std::string text;
+  const bool there = read_pieces(file, [&](std::string_view piece) {
+    if (std::ssize(text) + std::ssize(piece) > kLargestText)
+      refuse("{}/{}: the file has more than {} MB", name(), file, kLargestText >> 20);
+    text += piece;
+  });
+  return there ? std::optional(std::move(text)) : std::nullopt;
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_store_file(const std::string& uri) {

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/base/file_identity.h"
 #include "io/base/store_uri.h"
 
 namespace arrow::io {
@@ -27,12 +30,10 @@ class StoreUnreachable : public Error {
 /// knows them, or what matches wildcards. Empty where nothing is there.
 std::vector<std::string> list_corpus_uris(const std::string& uri, const std::string& where = {});
 
-/// Size and last change of a file, as the last listing had them, or as the store says.
-struct StoreFacts {
-  int64_t bytes = 0;
-  int64_t changed = 0;  ///< in microseconds
-};
-StoreFacts store_facts(const std::string& uri);
+/// Size and time of an object as the last listing had them, or as the store says.
+FileIdentity listed_object(const std::string& uri);
+/// The same with its ETag, where the store has one, for which it is asked about every object.
+std::vector<FileIdentity> identify_objects(const std::vector<std::string>& uris);
 
 /// Opens a file to be read, with the next parts on their way. Refuses one that is not there.
 std::shared_ptr<arrow::io::RandomAccessFile> open_store_file(const std::string& uri);
@@ -46,12 +47,18 @@ class Store {
   virtual ~Store() = default;
   /// How messages call it.
   virtual std::string name() const = 0;
-  virtual std::vector<std::string> list() = 0;
+  /// By name, with size and time.
+  virtual std::map<std::string, FileIdentity> list() = 0;
+  /// With its ETag, where the store has one; nothing where there is no such file.
+  virtual std::optional<FileIdentity> identify(const std::string& file) = 0;
+  /// False where there is no such file.
+  virtual bool read_pieces(const std::string& file, const std::function<void(std::string_view)>& take) = 0;
   /// A small file; nothing where there is none.
-  virtual std::optional<std::string> read(const std::string& file) = 0;
+  std::optional<std::string> read(const std::string& file);
   /// Puts a whole file under its name, which leads to all of it or to what was there before.
   virtual void put(const std::string& file, std::string_view text) = 0;
-  virtual void put_file(const std::string& file, const std::string& local) = 0;
+  /// Likewise, a file of this machine, and nothing where its bytes do not have this SHA-256 (empty: any).
+  virtual void put_file(const std::string& file, const std::string& local, const std::string& sha256) = 0;
   /// An absent file is fine.
   virtual void remove(const std::string& file) = 0;
 };

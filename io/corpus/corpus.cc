@@ -64,7 +64,7 @@ void check_column(const MappedColumn& column, const std::vector<std::string>& co
 }
 
 std::unique_ptr<Corpus> open_corpus(const Job& job, const Schema* schema) {
-  const CorpusFiles corpus = find_corpus_files(job.input.path, job.input.format, job.file + ": input.path: ");
+  const CorpusFiles corpus = find_corpus_files(job.input, job.file + ": input.path: ");
   std::shared_ptr<const Contexts> contexts;
   if (!job.input.context_id.empty()) {
     const auto rows = open_format(job, corpus, RecordMapper(job, schema));

@@ -17,7 +17,7 @@ class TextCorpus : public Corpus {
  public:
   TextCorpus(TextFiles files, OpenReader open) : files_(std::move(files)), open_(std::move(open)) {
     for (const std::string& path : files_.paths) {
-      const auto bytes = is_uri(path) ? store_facts(path).bytes : file_size(path).value_or(0);
+      const auto bytes = is_uri(path) ? listed_object(path).bytes : file_size(path).value_or(0);
       sizes_.push_back(static_cast<double>(bytes));
     }
   }

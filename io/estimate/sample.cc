@@ -130,7 +130,7 @@ std::string questions_text(const RecordStatistics& statistics) {
 void EstimateInputs::read_corpus(const EstimateAsked& asked) {
   if (job_.input.path == "-") refuse("estimate: standard input cannot be sampled; name a file");
   try {
-    find_corpus_files(job_.input.path, job_.input.format, job_.file + ": input.path: ");
+    find_corpus_files(job_.input, job_.file + ": input.path: ");
   } catch (const Error& error) {
     refuse("{}; if the data is elsewhere, describe its records with --document-tokens and --questions",
            error.what());

@@ -28,8 +28,11 @@ void check_folder(const Job& job) {
 
 bool holds_other_corpus(const Job& job) {
   const auto sums = [](const nlohmann::ordered_json& corpus) {
-    std::vector<std::string> found;
-    for (const auto& [file, about] : corpus.items()) found.push_back(about.value("sha256", ""));
+    std::vector<nlohmann::ordered_json> found;
+    for (const auto& [file, about] : corpus.items()) {
+      found.push_back(about);
+      if (about.is_object()) found.back().erase("changed");  // requests are written anew each time
+    }
     return found;
   };
   const nlohmann::ordered_json before = started_as(job.output.path);

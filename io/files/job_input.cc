@@ -171,7 +171,7 @@ void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
   if (input.path != "-" && !is_uri(input.path) && !has_wildcard(input.path) &&
       !find_dataset_format(input.format))
     check_exists(map, "path", input.path, corpus_advice(map.node("path")->text, input.path));
-  find_corpus_files(input.path, input.format, map.where("path") + ": input.path: ");
+  list_corpus(input, map.where("path") + ": input.path: ");
 }
 
 void add_examples(Job& job) {

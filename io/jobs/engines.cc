@@ -85,7 +85,7 @@ void Engines::open_store(Workbench& bench, bool filled) {
   options.form = job.engine.kv_store.rounds() ? KvForm::rounded : KvForm::computed;
   options.patient = filled;
   store_.emplace(KvFolder::open(job.engine.kv_store.path, "engine.kv_store: "),
-                 model_fingerprint(job.model, true).dump(), model_name(job.model),
+                 model_fingerprint(job.model).dump(), model_name(job.model),
                  first.kv_kind() + (options.form == KvForm::rounded ? ", kept in 8 bits" : ""), options,
                  [&first](int64_t bytes) { return first.host_memory(bytes); });
 }

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/task/value.h"
 #include "core/text/spelling.h"
+#include "io/base/file_identity.h"
 #include "io/base/file_layer.h"
 #include "io/base/list_changes.h"
 #include "io/base/mapped_file.h"
@@ -123,7 +124,7 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
   if (path.empty()) refuse("{}: the run does not say where its schema is; name it with --schema", places.run);
   if (!named && !file_size(path))
     refuse("{}: the schema of the run, {}, is gone; name where it is now with --schema", places.run, path);
-  if (file_fingerprint(path, false) != member(manifest.fingerprint, "schema", places.run))
+  if (identity_json(identify_file(path, Look::every_byte)) != member(manifest.fingerprint, "schema", places.run))
     refuse("{}: the schema changed since {} was run; restore it, or name the schema of the run with --schema",
            path, places.run);
   return path;
@@ -138,7 +139,7 @@ FinishedRun::FinishedRun(const RunPlaces& places, bool unfinished)
       schema_path_(find_schema(places, manifest_)),
       schema_(read_schema(schema_path_)) {
   find_corpus(places, manifest_, job_);
-  files_ = find_corpus_files(job_.input.path, job_.input.format).files;
+  files_ = find_corpus_files(job_.input).files;
 }
 
 /// Rows stand in the order of their records, which are more: some were rejected.

@@ -42,11 +42,20 @@
 namespace sheaf {
 namespace {
 
+/// A job that no file was read for has no list of its corpus yet.
+Job with_listing(Job job) {
+  if (!job.input.listing) list_corpus(job.input);
+  return job;
+}
+
 /// One session of a run: open what it reads and writes, wire what computes, run, finish.
 class JobRun {
  public:
   JobRun(const Job& asked, const RunSettings& settings, RunListener& listener)
-      : settings_(settings), listener_(listener), most_rejects_(settings.max_rejects), bench_(asked) {
+      : settings_(settings),
+        listener_(listener),
+        most_rejects_(settings.max_rejects),
+        bench_(with_listing(asked)) {
     for (const std::string& notice : bench_.notices()) listener_.note(notice);
   }
 
@@ -114,7 +123,7 @@ RunFolderOptions JobRun::folder_options() const {
   options.rows_per_file = job().output.rows_per_file;
   options.fingerprint = fingerprint_;
   options.sources = {job().input.path, job().task.schema};
-  options.corpus_folder = common_folder(find_corpus_files(job().input.path, job().input.format).files);
+  options.corpus_folder = common_folder(find_corpus_files(job().input).files);
   options.first_row = shard_.first;
   options.restart = restart_ && !restart_->is_begun(fingerprint_);
   if (job().output.format == OutputFormat::openai_batch) {
@@ -409,7 +418,9 @@ RunEnd JobRun::finish() {
         "output.reuse: no answer of {} could be taken: no document has the same prompt as in that run (the "
         "instruction, the list of attributes or every document changed)",
         reused_run()));
-  if (corpus_fingerprint(job().input) != fingerprint_.at("corpus"))
+  Job::Input now = job().input;
+  list_corpus(now);
+  if (corpus_fingerprint(now) != fingerprint_.at("corpus"))
     refuse(
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
         "start again with --restart, and do not change the corpus during the run",

@@ -1,12 +1,12 @@
 #include "io/jobs/stored_run.h"
 
-#include <cstdlib>
 #include <fnmatch.h>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
+#include "io/base/user_cache.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/publish.h"
 #include "io/run_folder/report_file.h"
@@ -44,10 +44,8 @@ RunEnd finished_end(const std::string& folder) {
 
 std::string work_folder(const Job& job) {
   if (!job.output.work.empty()) return job.output.work;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const bool has_cache = cache && *cache == '/';
-  if (!has_cache && !(home && *home == '/'))
+  const std::string cache = user_cache();
+  if (cache.empty())
     refuse(
         "{}: output.path is a URI, and neither HOME nor XDG_CACHE_HOME is set; set output.work to a local "
         "folder",
@@ -55,8 +53,7 @@ std::string work_folder(const Job& job) {
   const std::string name = parse_store_uri(job.output.path).name();
   std::string last = name.substr(name.rfind('/') + 1);
   for (char& c : last) c = fits_folder(c) ? c : '-';
-  return fmt::format("{}/sheaf/runs/{}-{}", has_cache ? std::string(cache) : std::string(home) + "/.cache",
-                     last, sha256(name).substr(0, 12));
+  return fmt::format("{}/runs/{}-{}", cache, last, sha256(name).substr(0, 12));
 }
 
 RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener& listener) {

@@ -85,7 +85,7 @@ Gold gold_of_corpus(const Job& job) {
   if (documents && job.input.id.empty())
     refuse("{}: set input.id to the column that names each record, or name the right answers with --gold",
            job.file);
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
+  for (const std::string& file : find_corpus_files(job.input).files)
     add_gold_of_file("sheaf", file,
                      {.id = documents ? job.input.id : "",
                       .may_be_empty = true,
@@ -321,7 +321,7 @@ TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& setting
     refuse("{}: training data cannot be made from standard input; name a file", job.file);
   std::vector<std::string> read = paths_read(job);
   read.insert(read.end(), {settings.gold, settings.rows});
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format).files)
+  for (const std::string& file : find_corpus_files(job.input).files)
     read.push_back(file);
   check_not_read(settings.to, read);
   const Schema schema = bench.schema();

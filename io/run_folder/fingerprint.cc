@@ -1,20 +1,12 @@
 #include "io/run_folder/fingerprint.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/text/printable.h"
-#include "io/base/descriptor.h"
-#include "io/base/sha256.h"
+#include "io/base/file_identity.h"
 #include "io/base/store.h"
 #include "io/corpus/corpus_files.h"
 
@@ -24,18 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int64_t kWholeFile = 64 << 20;
-constexpr int64_t kEnds = 1 << 20;
-constexpr int64_t kSample = 64 << 10;
-constexpr int64_t kSamples = 256;
-
-void add_bytes(Sha256& sum, const Descriptor& file, const std::string& path, int64_t at, int64_t size) {
-  std::string bytes(static_cast<size_t>(size), '\0');
-  const int64_t count = read_at(file.number(), at, bytes.data(), size);
-  if (count < size)
-    refuse("{}: the file cannot be read: {}", path,
-           count < 0 ? std::strerror(errno) : "the file became shorter");
-  sum.add(bytes);
+ordered_json file_fingerprint(const std::string& path, Look look) {
+  return identity_json(identify_file(path, look));
 }
 
 /// The files beside a model that decide what it does: weights, configuration and tokenizer.
@@ -45,7 +27,7 @@ bool belongs_to_model(const fs::path& path) {
   return std::find(endings.begin(), endings.end(), path.extension().string()) != endings.end();
 }
 
-ordered_json model_files(const std::string& path, bool dated) {
+ordered_json model_files(const std::string& path) {
   ordered_json files = ordered_json::object();
   if (path.empty()) return nullptr;
   const bool folder = fs::is_directory(path), alone = fs::path(path).extension() == ".gguf";
@@ -60,7 +42,7 @@ ordered_json model_files(const std::string& path, bool dated) {
         found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   for (const fs::path& file : found)
-    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), dated);
+    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), Look::every_byte);
   return files;
 }
 
@@ -137,46 +119,27 @@ ordered_json settings(const Job& job) {
 
 }  // namespace
 
-ordered_json file_fingerprint(const std::string& path, bool dated) {
-  if (is_uri(path)) {
-    const StoreFacts facts = store_facts(path);
-    return {{"bytes", facts.bytes}, {"changed", facts.changed}};
-  }
-  const Descriptor file = open_regular(path, O_RDONLY);
-  struct stat found {};
-  if (file.number() < 0 || ::fstat(file.number(), &found) != 0) refuse_unopened(path);
-  const auto size = static_cast<int64_t>(found.st_size);
-  Sha256 sum;
-  if (size <= kWholeFile) {
-    for (int64_t at = 0; at < size; at += kEnds) add_bytes(sum, file, path, at, std::min(kEnds, size - at));
-    return {{"bytes", size}, {"sha256", sum.hex()}};
-  }
-  add_bytes(sum, file, path, 0, kEnds);
-  const int64_t step = (size - 2 * kEnds - kSample) / kSamples;
-  for (int64_t i = 0; i < kSamples; ++i) add_bytes(sum, file, path, kEnds + i * step, kSample);
-  add_bytes(sum, file, path, size - kEnds, kEnds);
-  ordered_json about{{"bytes", size}, {"sampled_sha256", sum.hex()}};
-  if (dated)
-    about["changed"] =
-        std::chrono::duration_cast<std::chrono::microseconds>(fs::last_write_time(path).time_since_epoch())
-            .count();
-  return about;
-}
-
-ordered_json model_fingerprint(const Job::ModelPart& model, bool dated) {
-  return {{"model", model_files(model.path, dated)}, {"adapter", model_files(model.adapter, dated)}};
+ordered_json model_fingerprint(const Job::ModelPart& model) {
+  return {{"model", model_files(model.path)}, {"adapter", model_files(model.adapter)}};
 }
 
 ordered_json corpus_fingerprint(const Job::Input& input) {
   // Added at the end without a look for an equal key, which would take a hundred thousand files hours.
   ordered_json::object_t corpus;
-  const std::vector<std::string> files = find_corpus_files(input.path, input.format, "input.path: ").files;
+  const std::vector<std::string> files = find_corpus_files(input, "input.path: ").files;
   const size_t folder = common_folder(files).size();
+  const auto add = [&](const std::string& file, ordered_json about) {
+    corpus.emplace_back(printable_line(file.substr(folder)), std::move(about));
+  };
+  if (is_uri(input.path)) {
+    const std::vector<FileIdentity> objects = identify_objects(files);
+    for (size_t i = 0; i < files.size(); ++i) add(files[i], identity_json(objects[i]));
+    return corpus;
+  }
   for (const std::string& file : files)
-    corpus.emplace_back(printable_line(file.substr(folder)),
-                        file == "-" ? ordered_json{{"bytes", input.standard_input.bytes},
-                                                   {"sha256", input.standard_input.sha256}}
-                                    : file_fingerprint(file, true));
+    add(file, file == "-" ? ordered_json{{"bytes", input.standard_input.bytes},
+                                         {"sha256", input.standard_input.sha256}}
+                          : file_fingerprint(file, Look::samples));
   return corpus;
 }
 
@@ -200,7 +163,7 @@ ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
       many ? find_table_files(examples.path, "auto").files : std::vector{examples.path};
   const size_t folder = common_folder(files).size();
   for (const std::string& file : files)
-    prints[printable_line(file.substr(folder))] = file_fingerprint(file, true);
+    prints[printable_line(file.substr(folder))] = file_fingerprint(file, Look::samples);
   return {{"per_category", examples.per_category},
           {"seed", examples.seed},
           {"unmentioned_absent", examples.unmentioned_absent},
@@ -218,11 +181,13 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
   if (!job.task.list_attributes) print["job"]["task"]["list_attributes"] = false;
   if (job.method.cut_values != CutValues::keep)
     print["job"]["method"]["cut_values"] = word_of(job.method.cut_values);
-  print["schema"] = job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, false);
+  print["schema"] =
+      job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, Look::every_byte);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
   print.update(model_fingerprint(job.model));
-  if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, false);
-  if (!job.output.calibration.empty()) print["calibration"] = file_fingerprint(job.output.calibration, false);
+  if (job.model.chat_is_file()) print["chat"] = file_fingerprint(job.model.chat, Look::every_byte);
+  if (!job.output.calibration.empty())
+    print["calibration"] = file_fingerprint(job.output.calibration, Look::every_byte);
   print["corpus"] = corpus_fingerprint(job.input);
   print["shard"] = nullptr;
   if (shard.count > 1)

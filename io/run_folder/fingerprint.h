@@ -18,9 +18,8 @@ struct Shard {
 /// output folder), its files, the kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
-/// The part of it that tells the model and its adapter: their files. `dated`: also when large ones, of which
-/// it reads only samples, were changed last.
-nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model, bool dated = false);
+/// The part of it that tells the model and its adapter: their files, every byte of them.
+nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model);
 
 /// Which of its settings ("method.documents") differ from those of a job that sets nothing.
 std::vector<std::string> changed_settings(const nlohmann::ordered_json& settings);
@@ -28,9 +27,5 @@ std::vector<std::string> changed_settings(const nlohmann::ordered_json& settings
 /// The part of it that tells the corpus: its files, by their names below their common_folder(), so that it is
 /// the same from every working directory.
 nlohmann::ordered_json corpus_fingerprint(const Job::Input& input);
-
-/// Size and SHA-256 of a file. Over 64 MiB the sum is taken over 1 MiB at each end and 64 KiB at 256 places
-/// between, and a corpus file (`dated`) also tells when it was changed last.
-nlohmann::ordered_json file_fingerprint(const std::string& path, bool dated);
 
 }  // namespace sheaf

@@ -129,11 +129,15 @@ ordered_json manifest_json(const Manifest& manifest) {
           {"fingerprint", manifest.fingerprint}};
 }
 
+Manifest parse_manifest(const std::string& text, const std::string& path, const std::string& mend) {
+  return ManifestReader(path, mend).read(text);
+}
+
 Manifest read_manifest(const std::string& folder, const std::string& mend) {
   const std::string path = folder + "/manifest.json";
   const auto text = read_whole(path, kMostBytes);
   if (!text) refuse("{}: the file is missing; {}", path, mend);
-  return ManifestReader(path, mend).read(*text);
+  return parse_manifest(*text, path, mend);
 }
 
 }  // namespace sheaf

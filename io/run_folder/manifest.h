@@ -42,7 +42,9 @@ bool is_run_file(std::string_view name);
 nlohmann::ordered_json sources_json(const RunSources& sources);
 nlohmann::ordered_json manifest_json(const Manifest& manifest);
 
-/// Refuses a file that is missing or was not written by manifest_json(), naming it; `mend` says what to do.
+/// Refuses a text that was not written by manifest_json(), naming its `path`; `mend` says what to do.
+Manifest parse_manifest(const std::string& text, const std::string& path, const std::string& mend);
+/// Likewise the file of a folder, also where it is missing.
 Manifest read_manifest(const std::string& folder, const std::string& mend);
 
 }  // namespace sheaf

@@ -65,7 +65,7 @@ void check_output_apart(const Job& job) {
     refuse_place(job.input.path);
   }
   std::set<std::string> seen;
-  for (const std::string& file : find_corpus_files(job.input.path, job.input.format, "input.path: ").files) {
+  for (const std::string& file : find_corpus_files(job.input, "input.path: ").files) {
     // Links lead to rows of the folder itself, which a restart would delete.
     if (fs::is_symlink(file, ignored) && real_path(file).parent_path() == out) refuse_place(file);
     const fs::path folder = fs::path(file).parent_path();

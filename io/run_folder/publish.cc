@@ -1,81 +1,29 @@
 #include "io/run_folder/publish.h"
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include "io/base/file_layer.h"
-#include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
+#include "io/run_folder/publish_notes.h"
 
 namespace sheaf {
 namespace {
 
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kSuccess = "_SUCCESS";
-constexpr const char* kNotes = ".published";
+constexpr const char* kClaim = "_publishing";
+constexpr const char* kPublishAgain = "run the job again with --restart";
+
+using Listing = std::map<std::string, FileIdentity>;
 
 /// Files that others read. The journal, and what may still grow, are of the folder only.
 bool is_published(const std::string& name) {
   return is_run_file(name) && !name.ends_with(".part") && name != "journal" && name != "progress.json";
 }
 
-std::vector<std::string> files_to_publish(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const std::string& name : list_folder(folder))
-    if (is_published(name) && name != kManifest && name != kSuccess) names.push_back(name);
-  return names;
-}
-
-/// What was put of a run that is being published, in a file of its folder.
-class PublishNotes {
- public:
-  PublishNotes(const std::string& folder, const std::string& store, const std::string& manifest)
-      : path_(folder + "/" + kNotes), head_(sha256(manifest) + " " + store) {
-    bool first = true;
-    read_lines(path_, [&](const std::string& line) {
-      if (first) begun_ = line == head_;
-      if (!first && begun_) put_.insert(line);
-      first = false;
-    });
-  }
-
-  bool begun() const { return begun_; }
-  bool has(const std::string& name) const { return put_.contains(name); }
-
-  void begin() {
-    if (begun_) return;
-    real_files().remove(path_);
-    add(head_);
-    begun_ = true;
-  }
-
-  void add(const std::string& line) {
-    const auto file = real_files().open(path_);
-    file->append(line + "\n");
-    file->sync();
-    put_.insert(line);
-  }
-
- private:
-  std::string path_, head_;  // which run, and where it goes
-  bool begun_ = false;
-  std::set<std::string> put_;
-};
-
-std::string manifest_of(const std::string& folder) {
-  return read_whole(folder + "/" + kManifest).value_or("");
-}
-
-bool is_among(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-/// Whether the store has the whole run: what was put may have been removed since.
-bool is_whole(Store& store, const std::string& folder, const std::vector<std::string>& there) {
-  return is_among(there, kSuccess) && store.read(kManifest) == manifest_of(folder) &&
-         std::ranges::all_of(files_to_publish(folder),
-                             [&](const std::string& name) { return is_among(there, name); });
+/// Those that say whose the others are, and that all are there.
+bool is_mark(const std::string& name) {
+  return name == kManifest || name == kSuccess || name == kClaim;
 }
 
 [[noreturn]] void refuse_other(const Store& store) {
@@ -83,53 +31,173 @@ bool is_whole(Store& store, const std::string& folder, const std::vector<std::st
          store.name());
 }
 
+[[noreturn]] void refuse_begun(const Store& store) {
+  refuse(
+      "{}: another run is being published there, or its publication broke off; wait for it or rerun its "
+      "command, add --restart to replace it, or choose another output.path",
+      store.name());
+}
+
+/// One finished run on its way to a store.
+class Publication {
+ public:
+  Publication(Store& store, const std::string& folder)
+      : store_(store),
+        folder_(folder),
+        manifest_(read_whole(folder + "/" + kManifest).value_or("")),
+        notes_(folder, store.name(), manifest_) {}
+
+  PublishNotes& notes() { return notes_; }
+  bool is_finished() const { return !manifest_.empty() && file_size(folder_ + "/" + kSuccess).has_value(); }
+  void check_own(const Listing& there);
+  bool is_whole(const Listing& there);
+  int64_t put(bool replace);
+
+ private:
+  std::vector<std::string> files() const;
+  int64_t put_files();
+  void check_all();
+  void check_claim();
+  void check_still_claimed();
+  [[noreturn]] void give_up(const std::string& name, const char* what);
+  void put_mark(const char* name, const std::string& text);
+
+  Store& store_;
+  const std::string& folder_;
+  const std::string manifest_;
+  PublishNotes notes_;
+};
+
+std::vector<std::string> Publication::files() const {
+  std::vector<std::string> names;
+  for (const std::string& name : list_folder(folder_))
+    if (is_published(name) && !is_mark(name)) names.push_back(name);
+  return names;
+}
+
+/// Refuses what another run put there. A claim says whose it is while there is no manifest.
+void Publication::check_own(const Listing& there) {
+  if (there.empty()) return;
+  if (there.contains(kClaim)) {
+    check_claim();
+    return;
+  }
+  if (there.contains(kManifest)) {
+    if (store_.read(kManifest) != manifest_) refuse_other(store_);
+    return;
+  }
+  // Somebody removed the manifest; then only the notes say whose the files are.
+  const bool ours = std::ranges::all_of(there, [&](const auto& file) {
+    return file.first == kSuccess || notes_.is_put(file.first, store_.identify(file.first));
+  });
+  if (!ours) refuse_begun(store_);
+}
+
+/// Whether the store has the whole run as it was put: it may have been changed since.
+bool Publication::is_whole(const Listing& there) {
+  const auto is_put = [&](const std::string& name) {
+    return there.contains(name) && notes_.is_put(name, store_.identify(name));
+  };
+  return notes_.ended() && there.contains(kSuccess) && !there.contains(kClaim) && is_put(kManifest) &&
+         store_.read(kManifest) == manifest_ && std::ranges::all_of(files(), is_put);
+}
+
+void Publication::check_claim() {
+  if (!notes_.begun() || store_.read(kClaim) != notes_.claim()) refuse_begun(store_);
+}
+
+void Publication::put_mark(const char* name, const std::string& text) {
+  store_.put(name, text);
+  if (const auto there = store_.identify(name)) notes_.put(name, *there);
+}
+
+int64_t Publication::put_files() {
+  std::map<std::string, std::string> sums;
+  for (const PublishedFile& file : parse_manifest(manifest_, folder_ + "/" + kManifest, kPublishAgain).files)
+    sums[file.name] = file.sha256;
+  int64_t count = 0;
+  for (const std::string& name : files()) {
+    if (notes_.is_put(name, store_.identify(name))) continue;
+    store_.put_file(name, folder_ + "/" + name, sums[name]);
+    const auto there = store_.identify(name);
+    if (!there) give_up(name, "was removed by somebody else");
+    notes_.put(name, *there);
+    check_still_claimed();
+    ++count;
+  }
+  return count;
+}
+
+/// Before _SUCCESS says so: one listing has all files of the run as they were put, and no others.
+void Publication::check_all() {
+  const std::vector<std::string> names = files();
+  const Listing there = store_.list();
+  for (const std::string& name : names) {
+    const auto found = there.find(name);
+    if (found == there.end() || found->second.bytes != file_size(folder_ + "/" + name) ||
+        !notes_.is_put(name, found->second))
+      give_up(name, "is not as it was put a moment ago");
+  }
+  for (const auto& [name, about] : there)
+    if (!is_mark(name) && std::ranges::find(names, name) == names.end())
+      give_up(name, "was put by somebody else meanwhile");
+  check_still_claimed();
+}
+
+/// Should another run have come between, what stands there is of both, and no _SUCCESS may say otherwise.
+void Publication::check_still_claimed() {
+  if (store_.read(kClaim) == notes_.claim()) return;
+  store_.remove(kSuccess);
+  refuse_begun(store_);
+}
+
+void Publication::give_up(const std::string& name, const char* what) {
+  store_.remove(kSuccess);  // of whoever put it meanwhile: the files are of two runs
+  fail_for_now("{}/{}: the file {}; let only one command publish there, and rerun this one", store_.name(),
+               name, what);
+}
+
+int64_t Publication::put(bool replace) {
+  if (!is_finished()) fail("{}: the run is not finished", folder_);
+  if (replace) notes_.begin();  // should the store be gone now, is_unpublished() knows
+  const Listing there = store_.list();
+  if (is_whole(there)) return 0;
+  if (!replace) check_own(there);
+  notes_.begin();
+  store_.put(kClaim, notes_.claim());
+  store_.remove(kSuccess);
+  store_.remove(kManifest);
+  const int64_t count = put_files();
+  const std::vector<std::string> names = files();
+  for (const auto& [name, about] : there)  // what an earlier run had more of
+    if (is_published(name) && !is_mark(name) && std::ranges::find(names, name) == names.end())
+      store_.remove(name);
+  check_all();
+  put_mark(kManifest, manifest_);
+  put_mark(kSuccess, "");
+  store_.remove(kClaim);
+  notes_.end();
+  return count + 2;
+}
+
 }  // namespace
 
 void check_store(Store& store, const std::string& folder, bool replace) {
-  const std::vector<std::string> names = store.list();
-  const auto other = std::ranges::find_if(names, [](const std::string& name) { return !is_published(name); });
-  if (other != names.end())
-    refuse("{}: the folder holds other files than those of a run, such as {}; choose another output.path",
-           store.name(), *other);
-  if (replace || names.empty()) return;
-  // Without a manifest, another run is being published, or broke off.
-  const std::string manifest = manifest_of(folder);
-  if (PublishNotes(folder, store.name(), manifest).begun()) return;
-  if (!is_among(names, kManifest) || store.read(kManifest) != manifest) refuse_other(store);
+  const Listing there = store.list();
+  for (const auto& [name, about] : there)
+    if (!is_published(name) && name != kClaim)
+      refuse("{}: the folder holds other files than those of a run, such as {}; choose another output.path",
+             store.name(), name);
+  if (!replace) Publication(store, folder).check_own(there);
 }
 
 bool is_unpublished(Store& store, const std::string& folder) {
-  const std::string manifest = manifest_of(folder);
-  return file_size(folder + "/" + kSuccess) && PublishNotes(folder, store.name(), manifest).begun() &&
-         !is_whole(store, folder, store.list());
+  Publication run(store, folder);
+  return run.is_finished() && run.notes().begun() && !run.notes().ended();
 }
 
 int64_t publish_run(Store& store, const std::string& folder, bool replace) {
-  const std::string manifest = manifest_of(folder);
-  if (manifest.empty() || !file_size(folder + "/" + kSuccess)) fail("{}: the run is not finished", folder);
-  PublishNotes notes(folder, store.name(), manifest);
-  if (replace) notes.begin();  // should the store be gone now, is_unpublished() knows
-  const std::vector<std::string> names = files_to_publish(folder), there = store.list();
-  if (is_whole(store, folder, there)) return 0;
-  const bool own = notes.begun() || (is_among(there, kManifest) && store.read(kManifest) == manifest);
-  if (!there.empty() && !replace && !own) refuse_other(store);
-  store.remove(kSuccess);
-  store.remove(kManifest);
-  notes.begin();
-  int64_t count = 0;
-  for (const std::string& name : names) {
-    if (notes.has(name) && is_among(there, name)) continue;
-    store.put_file(name, folder + "/" + name);
-    notes.add(name);
-    ++count;
-  }
-  // What an earlier run had more of.
-  for (const std::string& name : there)
-    if (is_published(name) && name != kManifest && name != kSuccess && !is_among(names, name))
-      store.remove(name);
-  store.put(kManifest, manifest);
-  store.put(kSuccess, "");
-  return count + 2;
+  return Publication(store, folder).put(replace);
 }
 
 }  // namespace sheaf

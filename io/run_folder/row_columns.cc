@@ -47,7 +47,7 @@ void add_attributes(const Schema& schema, const std::string& file, std::vector<R
 Type corpus_type(const Job::Input& input, const std::string& name) {
   static const std::vector<std::string> integers = {"int8",  "int16",  "int32", "int64",
                                                     "uint8", "uint16", "uint32"};
-  const CorpusFiles corpus = find_corpus_files(input.path, input.format);
+  const CorpusFiles corpus = find_corpus_files(input);
   if (corpus.format != CorpusFormat::parquet) return Type::text;
   Type type = Type::integer;
   for (const std::string& path : corpus.files) {
