@@ -5,6 +5,7 @@
 #include <arrow/io/interfaces.h>
 #include <arrow/result.h>
 #include <arrow/util/future.h>
+#include <arrow/util/thread_pool.h>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -23,6 +24,21 @@ using arrow::Status;
 constexpr int64_t kBlock = 2 << 20;
 constexpr int64_t kAhead = 6;
 constexpr size_t kMostBlocks = 32;
+
+/// Reads into memory whose last byte tells whether it was written: Arrow counts all bytes that it asked an
+/// object store for, also where fewer came. That byte may be what the file has there, which a second reading
+/// over another one shows.
+Result<std::shared_ptr<Buffer>> read_all(arrow::io::RandomAccessFile& file, int64_t position, int64_t size) {
+  ARROW_ASSIGN_OR_RAISE(std::shared_ptr<Buffer> bytes, arrow::AllocateBuffer(size));
+  uint8_t& last = bytes->mutable_data()[size - 1];
+  for (const uint8_t mark : {uint8_t{0xa7}, uint8_t{0x58}}) {
+    last = mark;
+    ARROW_ASSIGN_OR_RAISE(const int64_t count, file.ReadAt(position, size, bytes->mutable_data()));
+    if (count < size) return Status::IOError("the file became shorter");
+    if (last != mark) return bytes;
+  }
+  return Status::IOError("the store sent fewer bytes than it was asked for");
+}
 
 class ReadAheadFile : public arrow::io::RandomAccessFile {
  public:
@@ -94,8 +110,7 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     if (number * kBlock >= size_ || blocks_.contains(number)) return;
     if (blocks_.size() >= kMostBlocks)
       blocks_.erase(std::ranges::min_element(blocks_, {}, [](const auto& each) { return each.second.used; }));
-    blocks_[number] = {file_->ReadAsync(arrow::io::default_io_context(), number * kBlock, length(number)),
-                       ++uses_};
+    blocks_[number] = {read_beside(number), ++uses_};
   }
 
   Result<std::shared_ptr<Buffer>> block(int64_t number) {
@@ -107,9 +122,9 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     start(number);  // room for the others may have cost it its place
     blocks_[number].used = ++uses_;
     const auto future = blocks_[number].bytes;
-    Result<std::shared_ptr<Buffer>> read = checked(number, future.result());
+    Result<std::shared_ptr<Buffer>> read = future.result();
     if (read.ok()) return read;
-    read = ask_store([&] { return checked(number, file_->ReadAt(number * kBlock, length(number))); });
+    read = ask_store([&] { return read_all(*file_, number * kBlock, length(number)); });
     if (!read.ok()) {
       blocks_.erase(number);
       mark_unread(name_, read.status());
@@ -119,9 +134,12 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     return read;
   }
 
-  Result<std::shared_ptr<Buffer>> checked(int64_t number, Result<std::shared_ptr<Buffer>> read) const {
-    if (read.ok() && (*read)->size() != length(number)) return Status::IOError("the file became shorter");
-    return read;
+  /// On a thread of Arrow's, which keeps the file until it is done.
+  arrow::Future<std::shared_ptr<Buffer>> read_beside(int64_t number) const {
+    auto begun = arrow::io::default_io_context().executor()->Submit(
+        [file = file_, at = number * kBlock, size = length(number)] { return read_all(*file, at, size); });
+    if (begun.ok()) return *std::move(begun);
+    return arrow::Future<std::shared_ptr<Buffer>>::MakeFinished(begun.status());
   }
 
   const std::shared_ptr<arrow::io::RandomAccessFile> file_;
