@@ -14,6 +14,7 @@ void add_store_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app, int& exit_code);
 void add_verify_command(CLI::App& app, int& exit_code);
+void add_verify_run_command(CLI::App& app, int& exit_code);
 void add_train_data_command(CLI::App& app, int& exit_code);
 void add_convert_command(CLI::App& app, int& exit_code);
 void add_inspect_command(CLI::App& app);

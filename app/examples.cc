@@ -14,6 +14,7 @@ std::vector<std::string> examples_of(const std::string& command) {
       {"merge", {"sheaf merge out/all out/part-0 out/part-1"}},
       {"plan", {"sheaf plan configs/demo.yaml", "sheaf plan configs/demo.yaml --prompt 1"}},
       {"verify", {"sheaf verify configs/demo.yaml --limit 6"}},
+      {"verify-run", {"sheaf verify-run out/demo", "sheaf verify-run s3://shop/out/catalog"}},
       {"train-data", {"sheaf train-data configs/extract.yaml train.parquet --unmentioned-absent"}},
       {"convert", {"sheaf convert squad dev-v2.0.json squad.parquet"}},
       {"inspect",

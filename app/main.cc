@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   sheaf::add_merge_command(app, exit_code);
   sheaf::add_plan_command(app, exit_code);
   sheaf::add_verify_command(app, exit_code);
+  sheaf::add_verify_run_command(app, exit_code);
   sheaf::add_train_data_command(app, exit_code);
   sheaf::add_convert_command(app, exit_code);
   sheaf::add_inspect_command(app);
