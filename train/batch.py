@@ -5,7 +5,7 @@ import numpy
 import torch
 
 NOT_SEEN, WHOLE, UP_TO_INDEX = 0, 1, 2
-ROUND = 64  # row widths are multiples of this: attention kernels want aligned masks, and few shapes repeat
+ROUND = 128  # row widths are multiples of this: attention kernels want aligned masks, and few shapes repeat
 
 
 def batches_of_epoch(lengths, seed, epoch, budget):

@@ -2,10 +2,19 @@
 import torch
 
 
+def avoid_faulty_attention():
+    # The backward pass of cuDNN's attention, which torch 2.11 prefers on Hopper, gives NaN where a mask is given, the
+    # row width is 64 modulo 128 and the log-sum-exp of a row's scores is below -88.7 (pytorch issue 196678), as the key
+    # biases of Qwen2.5 make it.
+    if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
+        torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 class Loss:
     """Runs the model on rows. Only tokens with a target reach the output layer, because vocabularies are large."""
 
     def __init__(self, model, device):
+        avoid_faulty_attention()
         self.model = model
         self.device = device
         self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32

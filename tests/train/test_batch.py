@@ -99,6 +99,21 @@ class Batch(unittest.TestCase):
         for p in range(40):
             self.assertTrue(torch.allclose(alone[p], packed[p], atol=1e-5), p)
 
+    def test_rows_are_multiples_of_128_wide(self):
+        for longest in (1, 63, 64, 65, 128, 129, 191, 192, 200, 1000):
+            for at_once in (1, 2048, 16384):
+                lengths = numpy.array([longest, 1, longest // 2 + 1, longest])
+                for rows, width in rows_of_batch(list(range(4)), lengths, at_once):
+                    self.assertEqual(width % 128, 0, (longest, at_once))
+                    self.assertTrue(all(lengths[row].sum() <= width for row in rows))
+
+    def test_a_loss_turns_off_the_attention_of_cudnn(self):
+        self.addCleanup(torch.backends.cuda.enable_cudnn_sdp, torch.backends.cuda.cudnn_sdp_enabled())
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        tiny.save_model(self.folder / "model")
+        Loss(open_model(str(self.folder / "model")), torch.device("cpu"))
+        self.assertFalse(torch.backends.cuda.cudnn_sdp_enabled())
+
     def test_an_epoch_has_each_prompt_once(self):
         lengths = numpy.array([10, 300, 20, 70, 40, 90, 5])
         for seed in range(5):
