@@ -4,6 +4,7 @@ import pickle
 
 import torch
 
+from finite import first_not_finite, refuse_to_write
 from model import trained
 from trouble import Trouble
 
@@ -12,10 +13,18 @@ def changed_setting(old, new):
     return next((name for name in new if old.get(name) != new[name]), None)
 
 
+def moments(model, optimizer):
+    """What the optimizer remembers of each weight, with a name."""
+    for name, weight in trained(model).items():
+        for kind, value in optimizer.state.get(weight, {}).items():
+            yield f"{kind} of {name}", value
+
+
 def save(path, model, optimizer, progress, settings):
     """`progress` is a dict of plain values. The order of the data follows from the step and the seed."""
-    state = {"settings": settings, "progress": progress, "optimizer": optimizer.state_dict(),
-             "weights": {name: weight.detach() for name, weight in trained(model).items()},
+    weights = {name: weight.detach() for name, weight in trained(model).items()}
+    refuse_to_write(path, [*weights.items(), *moments(model, optimizer)])
+    state = {"settings": settings, "progress": progress, "optimizer": optimizer.state_dict(), "weights": weights,
              "random": torch.get_rng_state(),
              "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []}
     new = path.with_name(path.name + ".new")
@@ -34,6 +43,9 @@ def load(path, settings):
         state = torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise Trouble(f"{path}: not a readable checkpoint ({error}); --restart starts again") from None
+    bad = first_not_finite(state["weights"].items())
+    if bad:
+        raise Trouble(f"{path}: {bad} has numbers that are not finite; --restart starts again")
     name = changed_setting(state["settings"], settings)
     if name == "data":
         raise Trouble(f"{path}: the training data are not those that this training started with; name another --out, "

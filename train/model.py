@@ -11,6 +11,7 @@ from safetensors.torch import save, save_file
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
+from finite import first_not_finite, refuse_to_write
 from trouble import Trouble
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -35,6 +36,9 @@ def open_model(path):
         raise Trouble(f"{path}: {error}") from None
     if is_gguf(path):
         model = plain(model)
+    name = first_not_finite([*model.named_parameters(), *model.named_buffers()])
+    if name:
+        raise Trouble(f"{path}: the tensor {name} has numbers that are not finite; get or convert the model again")
     model.config.use_cache = False
     return model
 
@@ -79,6 +83,7 @@ def trained(model):
 def save_adapter(model, folder, dtype):
     weights = {name: weight.detach().to("cpu", DTYPES[dtype]).contiguous()
                for name, weight in get_peft_model_state_dict(model, save_embedding_layers=False).items()}
+    refuse_to_write(folder, weights.items())
 
     def write(place):
         (place / "adapter_model.safetensors").write_bytes(save(weights, {"format": "pt"}))
@@ -96,6 +101,7 @@ def save_adapter(model, folder, dtype):
 
 def save_whole(model, source, folder, dtype):
     """Saves all weights in the form that the source has: a GGUF file (model.gguf) or a Hugging Face folder."""
+    refuse_to_write(folder, ((name, weight.detach().to(DTYPES[dtype])) for name, weight in model.named_parameters()))
     if is_gguf(source):
         from gguf_file import write_gguf  # late: only GGUF files need that package
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 import checkpoint
+import diagnosis
 import model as models
 from batch import batches, batches_of_epoch, make_rows, rows_of_batch
 from data import read_about, read_prompts
@@ -108,14 +109,18 @@ class Training:
             model = models.add_lora(model, options.model, options.lora_rank, options.alpha, options.dropout)
         self.model = models.to_device(model, self.device, not options.full)
         self.weights = list(models.trained(self.model).values())
+        self.first_norm = self.norm(self.weights)
         self.optimizer = torch.optim.AdamW(self.weights, lr=options.learning_rate, weight_decay=options.weight_decay,
                                            fused=self.device.type == "cuda")
         self.loss = Loss(self.model, self.device)
         say(f"{options.model}: {sum(p.numel() for p in self.model.parameters()):,} weights, "
             f"{sum(p.numel() for p in self.weights):,} of them trained, on {self.device.type}")
 
+    def norm(self, tensors):
+        return torch.nn.utils.get_total_norm([tensor.detach() for tensor in tensors]).to(self.device)
+
     def step(self, batch):
-        """One step of the optimizer; the loss stays on the device, so that nothing waits for it."""
+        """One step of the optimizer, unless a number is not finite."""
         pieces = [make_rows(self.prompts, rows, width)
                   for rows, width in rows_of_batch(batch, self.lengths, self.at_once)]
         count = sum(len(piece.wanted) for piece in pieces)
@@ -128,26 +133,34 @@ class Training:
         rate = self.options.learning_rate * rate_share(self.progress["step"], self.steps, self.options.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
+        norm = self.norm([weight.grad for weight in self.weights if weight.grad is not None])
+        numbers = torch.stack([total, norm]).tolist()  # waits for the device, once a step
+        if not all(map(math.isfinite, numbers)):
+            self.refuse_step(pieces, *numbers)
+        torch.nn.utils.clip_grads_with_norm_(self.weights, 1.0, norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.progress["step"] += 1
-        return {"step": self.progress["step"], "loss": total, "learning_rate": rate,
+        return {"step": self.progress["step"], "loss": numbers[0], "gradient_norm": numbers[1], "learning_rate": rate,
                 "tokens": int(self.lengths[batch].sum()), "targets": count}
 
+    def refuse_step(self, pieces, loss, norm):
+        """Ends the training with what a second forward pass of the same pieces shows."""
+        self.write_log()
+        repeated = (self.loss.of_targets(piece.to(self.device)) for piece in pieces if len(piece.wanted))
+        finding = diagnosis.find(self.model, repeated, loss, norm)
+        grown = diagnosis.growth(self.log.lines, [float(self.first_norm), float(self.norm(self.weights))])
+        raise Trouble(diagnosis.diagnose(self.progress["step"] + 1, loss, norm, finding, grown, self.device.type))
+
     def write_log(self):
-        """Writes and shows the steps since the last time. Only here training waits for the device."""
+        """Writes and shows the steps since the last time."""
         if not self.lines:
             return
-        losses = torch.stack([line["loss"] for line in self.lines]).tolist()
-        seconds = time.monotonic() - self.since
-        lines = [line | {"loss": loss} for line, loss in zip(self.lines, losses)]
+        lines, seconds = self.lines, time.monotonic() - self.since
         step, rate = lines[-1]["step"], lines[-1]["learning_rate"]
-        if not all(map(math.isfinite, losses)):
-            raise Trouble(f"the loss is not a number after step {step}; lower --learning-rate and --restart")
         self.log.add(lines)
-        say(f"step {step:,}/{self.steps:,}  loss {sum(losses) / len(losses):.4f}  rate {rate:.2e}  "
-            f"{sum(line['tokens'] for line in lines) / seconds:,.0f} tokens/s  "
+        say(f"step {step:,}/{self.steps:,}  loss {sum(line['loss'] for line in lines) / len(lines):.4f}  "
+            f"rate {rate:.2e}  {sum(line['tokens'] for line in lines) / seconds:,.0f} tokens/s  "
             f"{duration((self.steps - step) * seconds / len(lines))} left")
         self.lines, self.since = [], time.monotonic()
 
