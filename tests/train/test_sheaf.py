@@ -17,7 +17,7 @@ from loss import Loss
 from model import add_lora, open_model, save_adapter, save_whole, trained
 
 JOB = [place.ROOT / "configs/demo.yaml", "--limit", 2, "--set", "method.max_value_tokens=1", "--set",
-       "model.adapter=null", "--device", "cpu"]
+       "model.adapter=null", "--set", "model.cpu_dtype=f32", "--device", "cpu"]
 # Where sheaf decodes one token, its log-probability is that of the likeliest token after the key.
 NEAR, NEAR_TINY = 5e-4, 1e-5  # thirty layers of sums in another order, and one
 
