@@ -45,7 +45,9 @@ bool Pipeline::run(const Emit& emit, const Refuse& refuse) {
     decode(lanes_[0]);
   });
   for (std::thread& each : others) each.join();
-  for (Lane& lane : lanes_) lane.stats = lane.engine->stats();
+  count([&](PipelineStats&) {  // the writer may be asking for them
+    for (Lane& lane : lanes_) lane.stats = lane.engine->stats();
+  });
   planned_.close();
   if (stopped_ && !failed_) guard([&] { pass_on_complete(); });
   if (!stopped_ && !failed_ && !windows_.empty())

@@ -68,6 +68,8 @@ class Pipeline {
   /// records that are complete, unless answers depend on other records. `position`: the number of the corpus
   /// record after them; it may come again with answers to keep. On the thread of the rows.
   std::function<void(int64_t position)> on_window;
+  /// How long the complete records of a window wait for the others before they are passed on.
+  std::chrono::milliseconds between_groups = std::chrono::seconds(2);
   KnownAnswers* known = nullptr;  ///< null: every answer is decoded
   /// Sees every stack just before the engine gets it.
   std::function<void(const Stack& stack, const std::vector<Record>& records)> on_stack;

@@ -9,7 +9,6 @@
 namespace sheaf {
 namespace {
 
-constexpr auto kBetweenGroups = std::chrono::seconds(2);       // of records of a window that is not complete
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for a signal, which wakes nobody
 constexpr size_t kExpected = 16;  // stacks that an engine is told of before it takes them
 constexpr size_t kMostAhead = 8;  // windows per engine that are complete before an older one
@@ -203,7 +202,7 @@ void Pipeline::pass_on_finished() {
     passed_on_at_ = Clock::now();
     changed_.notify_all();
   }
-  if (Clock::now() - passed_on_at_ >= kBetweenGroups) pass_on_complete();
+  if (Clock::now() - passed_on_at_ >= between_groups) pass_on_complete();
 }
 
 }  // namespace sheaf

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,9 @@
 #include "core/task/task.h"
 
 namespace sheaf::test {
+
+/// For Pipeline::between_groups: windows end whole, however long the machine takes for one.
+constexpr std::chrono::milliseconds kNoGroups = std::chrono::hours(24);
 
 /// Records whose document is a number of tokens and whose category is their bin.
 class CountTask : public Task {

@@ -1,7 +1,11 @@
 // Several engines of one pipeline: fast, slow, and broken ones.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -16,16 +20,41 @@ namespace {
 
 using test::CountTask, test::ListCorpus, test::make_record;
 
+/// The steps that each engine has begun, so that one can wait for another whatever the machine runs first.
+class BegunSteps {
+ public:
+  void add(size_t engine) {
+    const std::lock_guard lock(mutex_);
+    ++steps_[engine];
+    changed_.notify_all();
+  }
+  /// Until `holds(steps of each engine)`; the bound only keeps a broken pipeline from hanging.
+  void wait(const std::function<bool(const std::vector<int64_t>&)>& holds) {
+    std::unique_lock lock(mutex_);
+    if (!late_) late_ = !changed_.wait_for(lock, std::chrono::minutes(1), [&] { return holds(steps_); });
+    EXPECT_FALSE(late_) << "an engine waited a minute for another";
+  }
+  void clear(size_t engines) { steps_.assign(engines, 0); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<int64_t> steps_;
+  bool late_ = false;
+};
+
 /// Slow, or broken after some steps.
 class Poor : public CountingBackend {
  public:
   Poor(const ModelConfig& config, int64_t steps, Fault fault = Fault::fatal)
       : CountingBackend(config, 1, 32), steps_(steps), fault_(fault) {}
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) override {
+    if (before_step) before_step();
     if (steps_-- == 0) throw Error(fault_, "the device is gone");
     if (pause > std::chrono::milliseconds(0)) std::this_thread::sleep_for(pause);
     CountingBackend::step(batch, picked, logits);
   }
+  std::function<void()> before_step;
   std::chrono::milliseconds pause{0};
 
  private:
@@ -47,6 +76,22 @@ class Lanes : public testing::Test {
     return backend;
   }
 
+  /// Every engine counts its steps and then waits until `may_go(its number, steps of each)`.
+  void let_wait(const std::function<bool(size_t engine, const std::vector<int64_t>& steps)>& may_go) {
+    begun_.clear(backends_.size());
+    for (size_t i = 0; i < backends_.size(); ++i)
+      backends_[i]->before_step = [this, i, may_go] {
+        begun_.add(i);
+        begun_.wait([&](const std::vector<int64_t>& steps) { return may_go(i, steps); });
+      };
+  }
+  /// Until engine 0 breaks, it is never behind the others.
+  void let_the_first_lead(int64_t breaks_after) {
+    let_wait([breaks_after](size_t engine, const std::vector<int64_t>& steps) {
+      return steps[0] > breaks_after || steps[0] >= steps[engine];
+    });
+  }
+
   /// False where it was interrupted.
   bool run(int stop_after_steps = 0) {
     std::vector<std::variant<Record, Reject>> rows;
@@ -59,6 +104,7 @@ class Lanes : public testing::Test {
     std::vector<Engine*> pointers;
     for (const auto& each : engines_) pointers.push_back(each.get());
     Pipeline pipeline(corpus, task, planner, pointers, 4);
+    pipeline.between_groups = test::kNoGroups;
     pipeline.on_window = [&](int64_t end) {
       ended_ = end;
       most_ahead_ = std::max(most_ahead_, pipeline.stats().rows_read - end);
@@ -94,6 +140,7 @@ class Lanes : public testing::Test {
   ModelConfig config_;
   const StopRules rules_{10, {}};
   std::atomic<bool> interrupted_ = false;
+  BegunSteps begun_;
   std::vector<std::unique_ptr<Poor>> backends_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<int> ids_;
@@ -104,6 +151,8 @@ class Lanes : public testing::Test {
 
 TEST_F(Lanes, GiveRowsInInputOrder) {
   for (int i = 0; i < 3; ++i) add().pause = std::chrono::milliseconds(i);
+  // Those that are early hold the prompts of one step; the last one finds windows that are left.
+  let_wait([](size_t, const std::vector<int64_t>& steps) { return std::ranges::min(steps) > 0; });
   EXPECT_TRUE(run());
   expect_all();
   EXPECT_EQ(stepped_.size(), 3u);
@@ -123,7 +172,8 @@ TEST_F(Lanes, OneThatFailsGivesItsPromptsToTheOthers) {
   for (const int64_t steps : {0, 1, 7, 40}) {
     backends_.clear(), engines_.clear(), ids_.clear(), failed_.clear();
     add(steps);
-    add().pause = std::chrono::milliseconds(1);
+    add();
+    let_the_first_lead(steps);
     EXPECT_TRUE(run());
     expect_all();
     EXPECT_EQ(failed_, std::vector<std::string>{"0: the device is gone"}) << steps;
@@ -143,6 +193,7 @@ TEST_F(Lanes, TheLastOneThatFailsEndsTheRun) {
 TEST_F(Lanes, TheInputsFaultEndsTheRunAtOnce) {
   add(3, Fault::input);
   add();
+  let_the_first_lead(3);
   EXPECT_THROW(run(), Error);
   EXPECT_TRUE(failed_.empty());
 }

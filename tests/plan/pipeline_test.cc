@@ -15,7 +15,7 @@
 namespace sheaf {
 namespace {
 
-using test::CountTask, test::ListCorpus, test::make_record;
+using test::CountTask, test::kNoGroups, test::ListCorpus, test::make_record;
 
 /// Answers in memory, with keys that can be read.
 class Remembered : public KnownAnswers {
@@ -74,6 +74,7 @@ Seen run(std::vector<std::variant<Record, Reject>> rows, const Job::Method& meth
   corpus.skip_to(skipped);
   Pipeline pipeline(corpus, task, planner, engine, window);
   pipeline.known = known;
+  pipeline.between_groups = kNoGroups;
   Seen outcome;
   pipeline.on_window = [&](int64_t position) { outcome.events.push_back("end " + std::to_string(position)); };
   EXPECT_TRUE(pipeline.run(
@@ -262,6 +263,7 @@ TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
     corpus.skip_to(position);
     Pipeline pipeline(corpus, task, planner, engine, 100);
     pipeline.known = &known;
+    pipeline.between_groups = kNoGroups;
     pipeline.on_window = [&](int64_t end) { position = end; };
     pipeline.on_step = [&](size_t, const EngineStats&) {
       if (pipeline.stats().decoded == stop_at) interrupted = true;
@@ -282,6 +284,35 @@ TEST(Pipeline, WhatIsCompleteWhenASignalComesIsKept) {
   EXPECT_EQ(second.reused, 3);
 }
 
+TEST(Pipeline, RecordsArePassedOnBeforeTheirWindowIsComplete) {
+  std::vector<std::variant<Record, Reject>> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back(make_record(i, "tea", std::to_string(1 + i)));
+  Job::Method method;
+  method.documents = 1;
+  for (const bool at_once : {false, true}) {
+    ModelConfig config;
+    config.vocab = 10;
+    CountingBackend backend(config, 1, 32);
+    const StopRules rules(10, {});
+    Engine engine(backend, rules, {.tokens_per_step = 32, .pages = 100, .page_size = 4, .prompts = 1});
+    CountTask task;
+    Planner planner(make_builder(method), {1000, 1000, [](const Stack&) { return true; }});
+    ListCorpus corpus(rows);
+    Pipeline pipeline(corpus, task, planner, engine, 100);
+    pipeline.between_groups = at_once ? std::chrono::milliseconds(0) : kNoGroups;
+    std::vector<int64_t> ends;
+    int64_t emitted = 0;
+    pipeline.on_window = [&](int64_t end) {
+      EXPECT_EQ(end, emitted);
+      ends.push_back(end);
+    };
+    EXPECT_TRUE(pipeline.run([&](const Record& record, const Outcome&) { EXPECT_EQ(record.id, emitted++); },
+                             [](const Reject&) {}));
+    EXPECT_EQ(emitted, 20);
+    EXPECT_EQ(ends.size(), at_once ? 20u : 1u);
+  }
+}
+
 TEST(Pipeline, HalfAWindowIsNeverEnded) {
   // Rejects only: such a window needs no decoding to be complete.
   std::vector<std::variant<Record, Reject>> rows(10, Reject{});
@@ -297,6 +328,7 @@ TEST(Pipeline, HalfAWindowIsNeverEnded) {
   Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
   InterruptedCorpus corpus(rows, 6, interrupted);
   Pipeline pipeline(corpus, task, planner, engine, 4);
+  pipeline.between_groups = kNoGroups;
   std::vector<int64_t> ends;
   int rejects = 0;
   pipeline.on_window = [&](int64_t position) { ends.push_back(position); };
@@ -429,6 +461,7 @@ TEST(Pipeline, AnErrorOfAnyThreadEndsTheRun) {
     Planner planner(make_builder({}), {1000, 1000, [](const Stack&) { return true; }});
     BrokenCorpus corpus(rows, reading ? 203 : -1);
     Pipeline pipeline(corpus, task, planner, engine, 4);
+    pipeline.between_groups = kNoGroups;
     int emitted = 0;
     int64_t end = 0;
     pipeline.on_window = [&](int64_t position) { end = position; };
