@@ -5,6 +5,7 @@ PRESET  ?= release
 SECONDS ?= 180
 KILLS   ?= 100
 ROWS    ?= 1000000
+ROUNDS  ?= 3
 PREFIX  ?= /usr/local
 # GPUs to compile for, such as 80;89;90a. Empty keeps the last choice; the first is the GPUs of this machine, or 90a.
 CUDA_ARCH ?=
@@ -30,6 +31,9 @@ demo: configure ## run the demo job on the default model and the sample catalog
 
 test: build ## every test that needs no GPU
 	@ctest --preset $(PRESET) -j $(JOBS)
+
+test-loaded: build ## every test on a busy machine: beside busy loops, three times (ROUNDS=3, TESTS=REGEX for some of them)
+	@tools/test-loaded $(PRESET) $(ROUNDS) '$(TESTS)'
 
 gpu-test: build ## the CUDA engine against the CPU, step by step (skips without a GPU)
 	@ctest --preset $(PRESET) -L cuda
