@@ -177,9 +177,10 @@ TEST(Run, StopsAtASignal) {
   NEED_MODEL();
   const Scratch scratch;
   // One row a window, so that rows are written long before the last.
-  test::Running job("run configs/extract.yaml --quiet --set engine.window=1 --set output.path=" +
-                    scratch.file("out"));
-  ASSERT_TRUE(job.wait_until([&] { return test::journal_lines(scratch.file("out")) > 2; }));
+  test::Running job(
+      "run configs/extract.yaml --quiet --set engine.window=1 --set output.path=" + scratch.file("out"),
+      test::stop_at_group(2));
+  ASSERT_TRUE(job.stopped());
   EXPECT_GT(std::filesystem::file_size(scratch.file("out/rows-00000.jsonl.part")), 0u);
   job.send(SIGTERM);
   EXPECT_EQ(job.end(), 130);

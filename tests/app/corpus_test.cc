@@ -110,10 +110,10 @@ TEST_F(CorpusRun, StandardInputGoesOnWhenItComesAgain) {
   const std::string file = scratch_.write("corpus.jsonl", questions(600));
   const std::string command = "run " + job(columns("-")) + " --set engine.window=4";
   ASSERT_EQ(run_with(file, command + to("whole")).exit_code, 0);
-  test::Running session(command + to("stopped") + " <" + file);
-  ASSERT_TRUE(session.wait_until([&] { return test::journal_lines(scratch_.file("stopped")) > 20; }));
+  test::Running session(command + to("stopped") + " <" + file, test::stop_at_group(20));
+  ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
-  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
+  ASSERT_EQ(session.end(), 128 + SIGKILL);
   ASSERT_FALSE(std::filesystem::exists(scratch_.file("stopped/_SUCCESS")));
   const Ran other = run_with(scratch_.write("other.jsonl", questions(599)), command + to("stopped"));
   EXPECT_EQ(other.exit_code, 2);

@@ -15,7 +15,6 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::journal_lines;
 using test::Ran;
 using test::read_text;
 using test::run_sheaf;
@@ -132,19 +131,21 @@ TEST_F(Devices, TheReportHasALineForEach) {
 }
 
 TEST_F(Devices, AKilledRunResumesWithAnotherNumberOfThem) {
-  const std::string file = ask_job("name: ippd", 60);
-  ASSERT_EQ(run(file, "whole", "").exit_code, 0);
+  // One record a window and one prompt at a time, so that every engine has work left where they are stopped.
+  const std::string file = ask_job("name: ippd", 60), few = " --set engine.window=1 --set engine.prompts=1";
+  ASSERT_EQ(run(file, "whole", few).exit_code, 0);
   for (const int signal : {SIGKILL, SIGINT, SIGTERM}) {
     const std::string folder = "stopped" + std::to_string(signal);
-    Running job("run " + file + " --quiet --device cpu:3 --set output.path=" + scratch_.file(folder) + " 2>" +
-                scratch_.file("err"));
-    ASSERT_TRUE(job.wait_until([&] { return journal_lines(scratch_.file(folder)) > 2; }));
+    Running job("run " + file + " --quiet --device cpu:3 --set output.path=" + scratch_.file(folder) + few +
+                    " 2>" + scratch_.file("err"),
+                test::stop_at_group(2));
+    ASSERT_TRUE(job.stopped());
     job.send(signal);
     EXPECT_EQ(job.end(), signal == SIGKILL ? 128 + SIGKILL : 130);
     if (signal != SIGKILL) {
       EXPECT_NE(read_text(scratch_.file("err")).find("rerun the same command to resume"), std::string::npos);
     }
-    const Ran rest = run(file, folder, "--device cpu:2");
+    const Ran rest = run(file, folder, "--device cpu:2" + few);
     EXPECT_EQ(rest.exit_code, 0) << rest.err;
     EXPECT_EQ(files(folder), files("whole"));
   }

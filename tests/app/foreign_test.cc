@@ -3,11 +3,11 @@
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
-#include "tests/app/program.h"
+#include "tests/app/running.h"
 #include "tests/skip.h"
 
 namespace sheaf {
@@ -17,6 +17,7 @@ using nlohmann::json;
 using test::Ran;
 using test::read_text;
 using test::run_sheaf;
+using test::Running;
 using test::Scratch;
 
 namespace fs = std::filesystem;
@@ -52,33 +53,14 @@ class Foreign : public testing::Test {
     return " --set " + key + "=" + scratch_.file(name);
   }
 
-  /// A run that takes seconds, in a process of its own.
-  pid_t start_long_run(const std::string& before = "") const {
-    write_corpus(2000);
-    const std::string line = before + "exec " + SHEAF_BINARY + " " +
-                             command("--quiet --set engine.window=1 --set method.max_value_tokens=30") +
-                             " 2>" + scratch_.file("err");
-    const pid_t child = fork();
-    if (child == 0) {
-      for (const int number : {SIGINT, SIGHUP}) std::signal(number, SIG_DFL);  // a shell may ignore them
-      execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      _exit(127);
-    }
-    return child;
-  }
-
-  int64_t journal_lines() const {
-    const std::string journal = read_text(scratch_.file("out/journal"));
-    return std::count(journal.begin(), journal.end(), '\n');
-  }
-
-  /// Until the run in `out` has committed a group; false where it does not in half a minute.
-  bool wait_for_a_group(int64_t lines = 3) const {
-    for (int i = 0; i < 6000; ++i) {
-      if (journal_lines() >= lines) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+  /// A run in a process of its own that stops itself after two groups, with most of its records to come.
+  std::unique_ptr<Running> half_a_run(const std::string& before = "") const {
+    auto run =
+        std::make_unique<Running>(command("--quiet --set engine.window=1 --set method.max_value_tokens=30") +
+                                      " 2>" + scratch_.file("err"),
+                                  before + test::stop_at_group(2));
+    EXPECT_TRUE(run->stopped()) << read_text(scratch_.file("err"));
+    return run;
   }
 
   /// The job with a library that changes the machine.
@@ -87,12 +69,6 @@ class Foreign : public testing::Test {
                              " LD_PRELOAD=" + library + " " + SHEAF_BINARY + " " + command() + " >" +
                              scratch_.file("stdout") + " 2>" + scratch_.file("err");
     const int status = std::system(line.c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  static int end_of(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
@@ -109,45 +85,36 @@ class Foreign : public testing::Test {
 TEST_F(Foreign, EverySignalThatAsksToStopStopsInOrder) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     fs::remove_all(scratch_.file("out"));
-    const pid_t child = start_long_run();
-    ASSERT_TRUE(wait_for_a_group());
-    kill(child, number);
-    EXPECT_EQ(end_of(child), 130) << strsignal(number);
+    const auto run = half_a_run();
+    run->send(number);
+    EXPECT_EQ(run->end(), 130) << strsignal(number);
     EXPECT_NE(read_text(scratch_.file("err")).find("interrupted"), std::string::npos);
     EXPECT_TRUE(fs::exists(scratch_.file("out/progress.json"))) << "what was counted is saved";
   }
 }
 
 TEST_F(Foreign, ASecondSignalEndsItAtOnceWithTheSameCode) {
-  const pid_t child = start_long_run();
-  ASSERT_TRUE(wait_for_a_group());
-  kill(child, SIGTERM);
-  kill(child, SIGHUP);
-  EXPECT_EQ(end_of(child), 130);
+  const auto run = half_a_run();
+  run->send(SIGTERM);
+  run->send(SIGHUP);
+  EXPECT_EQ(run->end(), 130);
 }
 
 TEST_F(Foreign, SignalsIgnoredFromTheStartStayIgnored) {
-  const pid_t child = start_long_run("trap '' HUP INT; ");
-  ASSERT_TRUE(wait_for_a_group());
-  kill(child, SIGHUP);
-  kill(child, SIGINT);
-  EXPECT_TRUE(wait_for_a_group(journal_lines() + 20)) << "it goes on";
-  kill(child, SIGTERM);
-  EXPECT_EQ(end_of(child), 130);
+  const auto run = half_a_run("trap '' HUP INT; ");
+  run->send(SIGHUP);
+  run->send(SIGINT);
+  EXPECT_EQ(run->end(), 0) << "it goes on to its end";
 }
 
 TEST_F(Foreign, ARunWhoseFolderWasTakenOverIsNoSuccess) {
-  const pid_t first = start_long_run();
-  ASSERT_TRUE(wait_for_a_group());
-  kill(first, SIGSTOP);
+  const auto first = half_a_run();
   fs::remove_all(scratch_.file("out"));
-  const pid_t second = start_long_run();
-  ASSERT_TRUE(wait_for_a_group());
-  kill(second, SIGTERM);
-  EXPECT_EQ(end_of(second), 130);
+  const auto second = half_a_run();
+  second->send(SIGTERM);
+  EXPECT_EQ(second->end(), 130);
   const std::string journal = read_text(scratch_.file("out/journal"));
-  kill(first, SIGCONT);
-  EXPECT_EQ(end_of(first), 2);
+  EXPECT_EQ(first->end(), 2);
   EXPECT_NE(read_text(scratch_.file("err")).find("deleted or replaced"), std::string::npos);
   EXPECT_EQ(read_text(scratch_.file("out/journal")), journal);
   EXPECT_FALSE(fs::exists(scratch_.file("out/_SUCCESS")));
@@ -304,10 +271,9 @@ TEST_F(Foreign, DamagedReportsAreNamedAndNoReasonToStop) {
         json{{"rows", 10}, {"rejects", 0}, {"report", wrong}}.dump(),
         json{{"rows", 10}, {"rejects", 0}, {"report", {{"version", 2}, {"values", 3}}}}.dump()}) {
     fs::remove_all(scratch_.file("out"));
-    const pid_t child = start_long_run();
-    ASSERT_TRUE(wait_for_a_group());
-    kill(child, SIGTERM);
-    ASSERT_EQ(end_of(child), 130);
+    const auto run = half_a_run();
+    run->send(SIGTERM);
+    ASSERT_EQ(run->end(), 130);
     scratch_.write("out/progress.json", text);
     expect_refusal(run_sheaf(scratch_, "report " + scratch_.file("out")), {"out/progress.json"});
     const Ran again = run_sheaf(scratch_, command("--set engine.window=1 --set method.max_value_tokens=30 "
@@ -377,7 +343,7 @@ TEST_F(Foreign, ThreadsThatCannotBeStartedEndTheRun) {
   int too_many = 0;
   for (int kilobytes = 150'000; kilobytes <= 1'500'000; kilobytes += 150'000) {
     const auto run = [&](const std::string& arguments) {
-      const std::string line = "ulimit -v " + std::to_string(kilobytes) + "; exec timeout -s KILL 60 " +
+      const std::string line = "ulimit -v " + std::to_string(kilobytes) + "; exec timeout -s KILL 500 " +
                                SHEAF_BINARY + " " + arguments + " >/dev/null 2>" + scratch_.file("err");
       return WEXITSTATUS(std::system(("bash -c '" + line + "'").c_str()));
     };
@@ -433,10 +399,9 @@ TEST_F(Foreign, AModelThatIsCutShortEndsTheRunWithItsName) {
   std::string weights;
   for (const auto& entry : fs::directory_iterator(model_))
     if (entry.path().extension() == ".safetensors") weights = entry.path();
-  const pid_t child = start_long_run();
-  ASSERT_TRUE(wait_for_a_group());
+  const auto run = half_a_run();
   fs::resize_file(weights, 0);
-  const int code = end_of(child);
+  const int code = run->end();
   const std::string err = read_text(scratch_.file("err"));
   // The weights may have been copied by then.
   EXPECT_TRUE(code == 3 || code == 2 || code == 0) << code;
@@ -446,12 +411,9 @@ TEST_F(Foreign, AModelThatIsCutShortEndsTheRunWithItsName) {
 }
 
 TEST_F(Foreign, RowsThatSomebodyChangedAreNoSuccess) {
-  const pid_t child = start_long_run();
-  ASSERT_TRUE(wait_for_a_group());
-  kill(child, SIGSTOP);
+  const auto run = half_a_run();
   fs::resize_file(scratch_.file("out/rows-00000.jsonl.part"), 0);
-  kill(child, SIGCONT);
-  EXPECT_EQ(end_of(child), 2);
+  EXPECT_EQ(run->end(), 2);
   EXPECT_NE(read_text(scratch_.file("err")).find("another program changed this file"), std::string::npos);
   EXPECT_FALSE(fs::exists(scratch_.file("out/_SUCCESS")));
 }

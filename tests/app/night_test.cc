@@ -8,13 +8,13 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::journal_lines;
 using test::Ran;
 using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
 using test::Running;
 using test::Scratch;
+using test::stop_at_group;
 
 class Night : public testing::Test {
  protected:
@@ -57,16 +57,12 @@ TEST_F(Night, TheReportCoversEverySession) {
       run_sheaf(scratch_, "run " + job + " --quiet --set output.path=" + scratch_.file("whole")).exit_code,
       1);
   const json whole = report("whole");
-  const std::string out = scratch_.file("out");
   int sessions = 1;
   for (;; ++sessions) {
     ASSERT_LT(sessions, 50) << "sessions get nowhere";
-    // Each gets some groups further, then it is told to stop.
-    const int64_t before = journal_lines(out);
-    Running session("run " + job + " --quiet 2>" + scratch_.file("err"));
-    ASSERT_TRUE(session.wait_until([&] { return journal_lines(out) >= before + 30; }) || session.ended())
-        << "no group in two minutes";
-    session.send(SIGTERM);
+    // Each gets some groups further, then it is told to stop. The last one is done before.
+    Running session("run " + job + " --quiet 2>" + scratch_.file("err"), stop_at_group(30));
+    if (session.stopped()) session.send(SIGTERM);
     const int code = session.end();
     if (code == 1) break;
     ASSERT_EQ(code, 130) << read_text(scratch_.file("err"));
@@ -90,10 +86,10 @@ TEST_F(Night, AKilledSessionLeavesRowsUncountedNotLost) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
-  Running session("run " + job + " --quiet");
-  ASSERT_TRUE(session.wait_until([&] { return journal_lines(scratch_.file("out")) > 10; }));
+  Running session("run " + job + " --quiet", stop_at_group(10));
+  ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
-  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
+  ASSERT_EQ(session.end(), 128 + SIGKILL);
   ASSERT_EQ(run_sheaf(scratch_, "run " + job + " --quiet").exit_code, 0);
   const json all = report("out");
   EXPECT_GT(all["rows_uncounted"], 0);
@@ -181,8 +177,8 @@ TEST_F(Night, ACorpusThatChangesMeanwhileIsNoSuccess) {
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += row(i);
   const std::string job = write_job(lines);
-  Running session("run " + job + " --quiet 2>" + scratch_.file("err"));
-  ASSERT_TRUE(session.wait_until([&] { return std::filesystem::exists(scratch_.file("out/journal")); }));
+  Running session("run " + job + " --quiet 2>" + scratch_.file("err"), stop_at_group(1));
+  ASSERT_TRUE(session.stopped());
   std::ofstream(scratch_.file("corpus.jsonl"), std::ios::app) << row(3000);
   EXPECT_EQ(session.end(), 2);
   EXPECT_NE(read_text(scratch_.file("err")).find("corpus.jsonl"), std::string::npos);

@@ -10,7 +10,6 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::journal_lines;
 using test::Ran;
 using test::read_text;
 using test::run_sheaf;
@@ -220,10 +219,10 @@ TEST_F(Reused, AKilledRunKeepsWhatItHadAndGoesOn) {
   write_schema({{"tea", {"Brand", "Weight"}}});
   job();
   run("full");
-  Running session("run " + scratch_.file("job.yaml") + " --quiet");
-  ASSERT_TRUE(session.wait_until([&] { return journal_lines(scratch_.file("out")) > 20; }));
+  Running session("run " + scratch_.file("job.yaml") + " --quiet", test::stop_at_group(20));
+  ASSERT_TRUE(session.stopped());
   session.send(SIGKILL);
-  ASSERT_EQ(session.end(), 128 + SIGKILL) << "it was done before it could be killed";
+  ASSERT_EQ(session.end(), 128 + SIGKILL);
   ASSERT_EQ(run_sheaf(scratch_, "run " + scratch_.file("job.yaml") + " --quiet").exit_code, 0);
   EXPECT_EQ(rows("out"), rows("full"));
   EXPECT_EQ(run("again", "--reuse " + scratch_.file("out"))["answers"], 0) << "nothing was lost";

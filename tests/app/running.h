@@ -1,19 +1,31 @@
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <functional>
+#include <fmt/format.h>
 #include <string>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 #include "tests/app/program.h"
 
 namespace sheaf::test {
 
-/// The program at work beside the test, killed where the test ends first.
+/// For Running: the program stops itself once it has synced a file so often. The file: the end of its path.
+inline std::string stop_at_sync(int64_t syncs, const std::string& file) {
+  return fmt::format(
+      "export ASAN_OPTIONS=\"$ASAN_OPTIONS:verify_asan_link_order=0\" LD_PRELOAD={} SHEAF_TEST_SYNCS={} "
+      "SHEAF_TEST_FILE={}; ",
+      SHEAF_STOP_AT_SYNC, syncs, file);
+}
+
+/// ... once so many groups of rows are safe: each gives the journal a line, which is synced.
+inline std::string stop_at_group(int64_t groups) {
+  return stop_at_sync(groups, "/journal");
+}
+
+/// The program at work beside the test, killed where the test ends first. A test that meets it in the middle
+/// of its work lets it stop there: watching it from outside would be too late where the machine is busy.
 class Running {
  public:
   /// `sheaf ARGUMENTS` through the shell, from the project's root. `before`: what the shell does first.
@@ -33,43 +45,28 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
+  /// Waits until it has stopped where it was told to; false where it ended before.
+  bool stopped() {
+    if (!ended_ && waitpid(child_, &status_, WUNTRACED) == child_) ended_ = !WIFSTOPPED(status_);
+    return !ended_;
+  }
+
+  /// Where it has stopped, it gets the signal as it goes on.
   void send(int signal) const {
     if (!ended_) kill(child_, signal);
   }
 
-  /// Its exit code, or 128 and the signal that ended it.
+  /// Lets it go on. Its exit code, or 128 and the signal that ended it.
   int end() {
-    wait(0);
+    send(SIGCONT);
+    if (!ended_) ended_ = waitpid(child_, &status_, 0) == child_;
     return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   }
 
-  bool ended() { return wait(WNOHANG); }
-
-  /// False where the program ends first, or after two minutes.
-  bool wait_until(const std::function<bool()>& ready) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
-    while (!ready()) {
-      if (ended() || std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return true;
-  }
-
  private:
-  bool wait(int how) {
-    if (!ended_) ended_ = waitpid(child_, &status_, how) == child_;
-    return ended_;
-  }
-
   pid_t child_ = -1;
   int status_ = 0;
   bool ended_ = false;
 };
-
-/// Lines of a run folder's journal: its head, then one for every group of rows that is safe.
-inline int64_t journal_lines(const std::string& folder) {
-  const std::string journal = read_text(folder + "/journal");
-  return std::count(journal.begin(), journal.end(), '\n');
-}
 
 }  // namespace sheaf::test

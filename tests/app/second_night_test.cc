@@ -9,13 +9,14 @@ namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using test::journal_lines;
 using test::Ran;
 using test::read_json_lines;
 using test::read_text;
 using test::run_sheaf;
 using test::Running;
 using test::Scratch;
+
+constexpr int kMany = 400;  // records, of which a restart that is stopped leaves most
 
 class SecondNight : public testing::Test {
  protected:
@@ -52,14 +53,16 @@ class SecondNight : public testing::Test {
   }
   bool exists(const std::string& name) const { return std::filesystem::exists(scratch_.file(name)); }
 
-  /// Starts a restart that takes long and stops it once some of its rows are safe.
+  /// Starts a restart and stops it once some of its rows are safe.
   std::string stop_restart(int signal, int code) {
-    write_corpus(4000);
-    Running job("run " + scratch_.file("night.yaml") +
-                " --restart --set engine.window=20 --set engine.prompts=1 --set method.max_value_tokens=200"
-                " 2>" +
-                scratch_.file("err"));
-    EXPECT_TRUE(job.wait_until([&] { return journal_lines(scratch_.file("out.restart")) > 2; }));
+    write_corpus(kMany);
+    Running job(
+        "run " + scratch_.file("night.yaml") +
+            " --restart --set engine.window=20 --set engine.prompts=1 --set method.max_value_tokens=200"
+            " 2>" +
+            scratch_.file("err"),
+        test::stop_at_group(2));
+    EXPECT_TRUE(job.stopped());
     job.send(signal);
     EXPECT_EQ(job.end(), code);
     return read_text(scratch_.file("err"));
@@ -134,11 +137,11 @@ TEST_F(SecondNight, AStoppedRestartLeavesTheFinishedRunAndGoesOn) {
   EXPECT_NE(plain.err.find("out.restart holds a restart that is not finished"), std::string::npos)
       << plain.err;
   // The same command goes on where it was.
-  write_corpus(4000);
+  write_corpus(kMany);
   const Ran resumed = run("--restart --set engine.window=20 --set method.max_value_tokens=200");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find("resuming after"), std::string::npos) << resumed.err;
-  EXPECT_EQ(rows("out"), 4000);
+  EXPECT_EQ(rows("out"), kMany);
   EXPECT_FALSE(exists("out.restart"));
   EXPECT_FALSE(exists("out.previous"));
 }

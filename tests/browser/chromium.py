@@ -38,12 +38,12 @@ class Page:
         """Lets it end by itself: killed, its children would go on writing into the profile that the test deletes."""
         try:
             self.send("Browser.close")
-            self.process.wait(60)
+            self.process.wait(600)
         finally:
             self.process.kill()
             self.process.wait()
 
-    def message(self, seconds=60):
+    def message(self, seconds=600):
         end = time.monotonic() + seconds
         while b"\0" not in self.buffer:
             if not select.select([self.source], [], [], max(0, end - time.monotonic()))[0]:

@@ -14,6 +14,7 @@ import unittest
 from chromium import Page, find_chromium
 
 SHEAF = sys.argv.pop(1)
+HANG = 600  # seconds after which something is taken to hang
 HIDDEN = "\u200b\u200c\u200e\u200f\u2800\u3164\ufeff\U000e0001\U000e007f"
 ATTACK = ("</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
           "<!--<script> \u2028\u2029 \u202eevil\u202c \u0007 ' \" \\ &lt;b&gt;"
@@ -111,7 +112,8 @@ class Review(unittest.TestCase):
     def download(self):
         self.page.click("download")
         path = self.folder / "gold.jsonl"
-        for _ in range(600):
+        end = time.monotonic() + HANG
+        while time.monotonic() < end:
             if path.exists():
                 return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
             time.sleep(0.05)
@@ -247,7 +249,8 @@ class Review(unittest.TestCase):
 
     def expect_kept(self, path, count):
         """Opens a page that finds so many verdicts: another process of the browser may learn of them a moment later."""
-        for _ in range(50):
+        end = time.monotonic() + HANG
+        while time.monotonic() < end:
             self.page.open(str(path))
             if self.page.ask("JSON.parse(localStorage.getItem(place) || '[]').length") == count:
                 return

@@ -177,9 +177,9 @@ TEST_F(EvalCommand, DifferencesAreShownSideBySide) {
 TEST_F(EvalCommand, ASignalStopsItForNow) {
   const std::string more = " --set engine.window=1 --set method.max_value_tokens=200";
   const std::string line = command() + more + " --quiet";
-  test::Running evaluation(line + " 2>/dev/null");
-  ASSERT_TRUE(
-      evaluation.wait_until([&] { return std::filesystem::exists(run_folder("standard") + "/journal"); }));
+  test::Running evaluation(line + " 2>/dev/null", test::stop_at_group(1));
+  ASSERT_TRUE(evaluation.stopped());
+  EXPECT_TRUE(std::filesystem::exists(run_folder("standard") + "/journal"));
   evaluation.send(SIGTERM);
   EXPECT_EQ(evaluation.end(), 130);
   EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/table.json")));
