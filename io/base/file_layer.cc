@@ -243,6 +243,13 @@ std::string settle_path(const std::string& path) {
   return settled.empty() ? path : settled.string();
 }
 
+std::string real_path(const std::string& path) {
+  std::error_code ignored;
+  const fs::path real = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  if (real.empty()) return path;
+  return (real.has_filename() ? real : real.parent_path()).string();
+}
+
 std::vector<std::string> list_folder(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;

@@ -68,6 +68,8 @@ void read_lines(const std::string& path, const std::function<void(const std::str
 std::optional<int64_t> file_size(const std::string& path);
 /// A path that leads up again (a/../b) without the part that it leaves, which need not be there.
 std::string settle_path(const std::string& path);
+/// The path from the root, without links as far as it exists, and without a slash at its end.
+std::string real_path(const std::string& path);
 /// Names of the files in a folder, sorted.
 std::vector<std::string> list_folder(const std::string& folder);
 

@@ -20,6 +20,7 @@
 #include "io/files/model_path.h"
 #include "io/files/not_a_job.h"
 #include "io/files/output_path.h"
+#include "io/files/store_place.h"
 
 namespace sheaf {
 namespace {
@@ -316,15 +317,6 @@ void read_cost(YamlMap map, Job::Cost& cost) {
   map.integer("devices", cost.devices, kFromOne);
   map.text("hardware", cost.hardware);
   map.finish();
-}
-
-/// The output folder is the run's alone.
-void check_store_apart(const Job& job) {
-  const std::string& store = job.engine.kv_store.path;
-  if (store.empty() || is_uri(job.output.path)) return;
-  if ((settle_path(store) + "/").starts_with(settle_path(job.output.path) + "/"))
-    refuse("{}: engine.kv_store {} is inside output.path {}; choose a folder outside of it", job.file, store,
-           job.output.path);
 }
 
 YamlPtr read_job_yaml(const std::string& path) {

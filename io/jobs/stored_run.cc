@@ -7,6 +7,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
 #include "io/base/user_cache.h"
+#include "io/files/store_place.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/publish.h"
 #include "io/run_folder/report_file.h"
@@ -64,6 +65,7 @@ RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener
   Job job = asked;
   job.output.path = work_folder(asked);
   job.output.dated = false;
+  check_store_apart(job);
   check_store(*store, job.output.path, settings.restart);
   // The same command after a restart whose publication broke off must not compute everything again.
   const bool unpublished = settings.restart && is_unpublished(*store, job.output.path);

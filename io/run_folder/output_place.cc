@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "io/base/file_layer.h"
 #include "io/base/named_output.h"
 #include "io/base/store_uri.h"
 #include "io/corpus/corpus_files.h"
@@ -14,14 +15,6 @@ namespace sheaf {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Without links, as far as the path exists.
-fs::path real_path(const fs::path& path) {
-  std::error_code ignored;
-  fs::path real = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
-  if (real.empty()) return path;
-  return real.has_filename() ? real : real.parent_path();
-}
 
 /// Whether a look through `folder` comes to `out`; hidden folders are passed over.
 bool is_found_in(const fs::path& folder, const fs::path& out) {
@@ -43,7 +36,7 @@ bool is_matched(const std::string& pattern, const fs::path& out) {
       fixed /= part;
     else
       rest /= part;
-  const std::string whole = (real_path(fixed.empty() ? "." : fixed) / rest).string();
+  const std::string whole = (fs::path(real_path(fixed.empty() ? "." : fixed.string())) / rest).string();
   for (const char* name : {"rows-00000.jsonl", "rows-00000.parquet", "rejects.jsonl"})
     if (::fnmatch(whole.c_str(), (out / name).c_str(), FNM_PATHNAME | FNM_PERIOD) == 0) return true;
   return false;
@@ -67,9 +60,9 @@ void check_output_apart(const Job& job) {
   std::set<std::string> seen;
   for (const std::string& file : find_corpus_files(job.input, "input.path: ").files) {
     // Links lead to rows of the folder itself, which a restart would delete.
-    if (fs::is_symlink(file, ignored) && real_path(file).parent_path() == out) refuse_place(file);
+    if (fs::is_symlink(file, ignored) && fs::path(real_path(file)).parent_path() == out) refuse_place(file);
     const fs::path folder = fs::path(file).parent_path();
-    if (seen.insert(folder.string()).second && real_path(folder.empty() ? "." : folder) == out)
+    if (seen.insert(folder.string()).second && real_path(folder.empty() ? "." : folder.string()) == out)
       refuse_place(file);
   }
 }
@@ -93,7 +86,7 @@ void check_log_apart(const std::string& log, const Job& job) {
   if (!fs::is_directory(folder, ignored))
     refuse("--log: sheaf cannot write {}: the folder {} does not exist; create it first", log,
            folder.string());
-  if (is_run_file(path.filename().string()) && real_path(folder) == real_path(job.output.path))
+  if (is_run_file(path.filename().string()) && real_path(folder.string()) == real_path(job.output.path))
     refuse("--log: the run itself writes {}; name another file", log);
 }
 

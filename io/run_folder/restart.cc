@@ -16,14 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = ".restart", kKeep = "keep\n";
 
-/// The folder itself, not a link to it: the other names stand beside it.
-std::string real_folder(const std::string& folder) {
-  std::error_code ignored;
-  fs::path real = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
-  if (!real.empty() && !real.has_filename()) real = real.parent_path();
-  return real.empty() ? folder : real.string();
-}
-
+// The folders beside the real one, not beside a link to it.
 std::string building_of(const std::string& folder) {
   return folder + ".restart";
 }
@@ -112,7 +105,7 @@ void finish_exchange(FileLayer& files, const std::string& folder) {
 
 Restart::Restart(FileLayer& files, const std::string& folder, bool keep_previous)
     : files_(files),
-      folder_(real_folder(folder)),
+      folder_(real_path(folder)),
       building_(building_of(folder_)),
       keep_previous_(keep_previous) {
   check_own_folder(folder_, true);
@@ -146,14 +139,14 @@ void Restart::swap() {
 }
 
 void settle_restart(FileLayer& files, const std::string& folder) {
-  const std::string out = real_folder(folder), aside = aside_of(out);
+  const std::string out = real_path(folder), aside = aside_of(out);
   if (!file_size(mark_of(out)) && !is_folder(aside)) return;
   const auto lock = files.lock(is_folder(out) ? out : aside);
   finish_exchange(files, out);
 }
 
 std::string unfinished_restart(const std::string& folder) {
-  const std::string building = building_of(real_folder(folder));
+  const std::string building = building_of(real_path(folder));
   if (!file_size(mark_of(building))) return {};
   // One that failed before its first answer is not worth a word.
   const auto holds_answers = [&](const std::string& name) {
