@@ -101,7 +101,7 @@ std::shared_ptr<const KvFetch> DiskKvStore::fetch(const KvKey& key, int64_t byte
     return at->second;
   }
   lock.unlock();
-  const bool there = file_size(folder_.file(key)).has_value();
+  const bool there = folder_.has(key);
   lock.lock();
   if (!there || held_.contains(key)) return nullptr;
   if (pays(bytes, seconds)) return begin(key, bytes);
@@ -114,7 +114,7 @@ void DiskKvStore::expect(const KvKey& key, int64_t bytes, double seconds) {
     const std::lock_guard lock(mutex_);
     if (held_.contains(key) || ahead_bytes_ + bytes > options_.memory_bytes / 2) return;
   }
-  if (!file_size(folder_.file(key))) return;
+  if (!folder_.has(key)) return;
   const std::lock_guard lock(mutex_);
   if (held_.contains(key) || !pays(bytes, seconds)) return;
   begin(key, bytes)->ahead = true;
@@ -153,7 +153,7 @@ bool DiskKvStore::pays(int64_t bytes, double seconds) {
 }
 
 bool DiskKvStore::wants(const KvKey& key, int64_t bytes, int64_t tokens) {
-  if (file_size(folder_.file(key))) return false;
+  if (folder_.has(key)) return false;
   std::unique_lock lock(mutex_);
   if (bytes + kKvHeadBytes > options_.bytes) {
     use_.unkept_tokens += tokens;
@@ -179,7 +179,7 @@ KvBytes DiskKvStore::room(int64_t bytes) {
 void DiskKvStore::keep(const KvKey& key, Role role, int32_t tokens, KvBytes bytes) {
   const std::lock_guard lock(mutex_);
   write_bytes_ += bytes.size;
-  to_write_.push_back({{key, bytes.size, 0, tokens, name_, kind_, role_name(role), state_}, bytes});
+  to_write_.push_back({{key, bytes.size, {}, tokens, name_, kind_, role_name(role), state_}, bytes});
   if (held_bytes_ + write_bytes_ <= options_.memory_bytes) {
     auto held = std::make_shared<Held>(*this, key, bytes.size);
     if (held_.emplace(key, held).second) {
@@ -236,13 +236,14 @@ void DiskKvStore::read(Held& held) {
   KvBytes bytes;
   ReadKv read;
   try {
+    if (!folder_.has(held.key)) return;  // another process removed it
     bytes = {allocate_(held.wanted), held.wanted};
     read = read_kv_file(path, held.key, bytes.span());
   } catch (const std::exception& error) {
     read.trouble = error.what();
   }
   if (!read.trouble.empty()) {
-    if (file_size(path)) note_trouble(path, read);  // or else another process removed it
+    if (folder_.has(held.key)) note_trouble(path, read);  // or else another process removed it
     return;
   }
   held.held = std::move(bytes);
@@ -277,8 +278,7 @@ void DiskKvStore::write_files(const std::stop_token& stop) {
       if (usable) folder_.add(write.head, write.bytes.span());
     } catch (const std::exception& error) {
       trouble = error.what();
-      std::error_code ignored;
-      over = !std::filesystem::exists(folder_.file(write.head.key), ignored);  // or something is in its place
+      over = !folder_.is_obstructed(write.head.key);  // or only this one cannot be kept
     }
     lock.lock();
     if (usable && trouble.empty()) limit_folder(write.bytes.size + kKvHeadBytes, trouble);

@@ -5,8 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "io/base/file_layer.h"
-
 namespace sheaf {
 namespace {
 
@@ -33,14 +31,12 @@ KvListing list_contents(const KvFolder& folder, bool whole) {
   std::map<std::tuple<std::string, std::string, std::string>, KvContents> found;
   for (const KvFolder::Entry& entry : folder.list()) {
     ReadKv read = whole ? verify_kv_file(entry.path) : read_kv_head(entry.path);
-    if (read.head && read.trouble.empty() && entry.bytes != kKvHeadBytes + read.head->bytes)
-      mark_damaged(read,
-                   fmt::format("it has {} bytes, not {}", entry.bytes, kKvHeadBytes + read.head->bytes));
     if (read.head && read.trouble.empty() &&
         std::filesystem::path(entry.path).stem().string() != key_text(read.head->key))
       mark_damaged(read, "it holds other keys and values than its name says");
     if (!read.trouble.empty()) {
-      if (file_size(entry.path)) listing.troubles.push_back({entry.path, read.trouble, read.damaged});
+      if (own_kind(entry.path) == KvOwn::kept)
+        listing.troubles.push_back({entry.path, read.trouble, read.damaged});
       continue;
     }
     KvContents& same = found[{read.head->model, read.head->kind, read.head->state}];

@@ -2,23 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <vector>
 
-#include "core/base/random_stream.h"
 #include "core/text/printable.h"
 #include "io/base/descriptor.h"
 
 namespace sheaf {
 namespace {
 
-constexpr std::string_view kMagic = "sheafkv1";
-constexpr size_t kSummed = 16;  // where what the head's sum is of begins
-constexpr size_t kTextAt = 72;
+constexpr std::string_view kMagic = "sheafkv2", kOldMagic = "sheafkv1";
+constexpr size_t kHeadSumAt = 8, kBytesAt = 24, kSumAt = 32, kKeyAt = 48, kTokensAt = 80, kTextAt = 88;
 
 using Head = std::array<std::byte, kKvHeadBytes>;
 
@@ -32,8 +30,22 @@ uint64_t take(const Head& head, size_t at) {
   return number;
 }
 
-uint64_t sum_head(const Head& head) {
-  return sum_bytes(std::span(head).subspan(kSummed));
+void put(Head& head, size_t at, const ByteSum::Result& sum) {
+  std::ranges::copy(sum, head.begin() + static_cast<ptrdiff_t>(at));
+}
+
+ByteSum::Result take_sum(const Head& head, size_t at) {
+  ByteSum::Result sum;
+  std::copy_n(head.begin() + static_cast<ptrdiff_t>(at), sum.size(), sum.begin());
+  return sum;
+}
+
+ByteSum::Result sum_head(const Head& head) {
+  return sum_bytes(std::span(head).subspan(kBytesAt));
+}
+
+bool begins_with(const Head& head, std::string_view magic) {
+  return std::memcmp(head.data(), magic.data(), magic.size()) == 0;
 }
 
 /// The lines of text in the head, fit for a terminal.
@@ -64,76 +76,53 @@ struct OpenKv : ReadKv {
   Descriptor file;
 };
 
+KvFileHead read_head(const Head& head) {
+  KvFileHead read;
+  read.bytes = static_cast<int64_t>(take(head, kBytesAt));
+  read.sum = take_sum(head, kSumAt);
+  std::memcpy(read.key.data(), head.data() + kKeyAt, read.key.size());
+  read.tokens = static_cast<int64_t>(take(head, kTokensAt));
+  std::vector<std::string> texts = texts_of(head);
+  read.model = std::move(texts[0]);
+  read.kind = std::move(texts[1]);
+  read.role = std::move(texts[2]);
+  read.state = std::move(texts[3]);
+  return read;
+}
+
+/// The head is there only where it and the size of the file are right.
 OpenKv open_kv(const std::string& path) {
-  OpenKv open{{}, open_regular(path, O_RDONLY)};
-  if (open.file.number() < 0) {
+  OpenKv open{{}, open_regular(path, O_RDONLY | O_NOFOLLOW)};
+  struct stat about {};
+  if (open.file.number() < 0 || ::fstat(open.file.number(), &about) != 0) {
     open.trouble = fmt::format("it cannot be opened: {}", std::strerror(errno));
     return open;
   }
   Head head;
   const int64_t count = read_at(open.file.number(), 0, reinterpret_cast<char*>(head.data()), kKvHeadBytes);
-  if (count < kKvHeadBytes) {
+  if (count >= std::ssize(kOldMagic) && begins_with(head, kOldMagic)) {
+    mark_damaged(open, "an earlier version of sheaf wrote it");
+  } else if (count < kKvHeadBytes) {
     unread(open, count);
-  } else if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) {
-    mark_damaged(open, "this is not a file of keys and values, or another version of sheaf wrote it");
-  } else if (take(head, 8) != sum_head(head)) {
+  } else if (!begins_with(head, kMagic)) {
+    mark_damaged(open, "this is not a file of keys and values, or a later version of sheaf wrote it");
+  } else if (take_sum(head, kHeadSumAt) != sum_head(head)) {
     mark_damaged(open, "its head is damaged");
+  } else if (KvFileHead read = read_head(head); about.st_size - kKvHeadBytes < read.bytes) {
+    mark_damaged(open, "it was cut short");
+  } else if (about.st_size - kKvHeadBytes > read.bytes) {
+    mark_damaged(open, fmt::format("it has {} bytes, not {}", about.st_size, kKvHeadBytes + read.bytes));
   } else {
-    KvFileHead& read = open.head.emplace();
-    read.bytes = static_cast<int64_t>(take(head, 16));
-    read.sum = take(head, 24);
-    std::memcpy(read.key.data(), head.data() + 32, read.key.size());
-    read.tokens = static_cast<int64_t>(take(head, 64));
-    std::vector<std::string> texts = texts_of(head);
-    read.model = std::move(texts[0]);
-    read.kind = std::move(texts[1]);
-    read.role = std::move(texts[2]);
-    read.state = std::move(texts[3]);
+    open.head = std::move(read);
   }
   return open;
 }
-
-/// Adds up bytes that come in pieces, each a multiple of 64 bytes but the last.
-class Sum {
- public:
-  void add(std::span<const std::byte> bytes) {
-    size_ += bytes.size();
-    for (; bytes.size() >= 64; bytes = bytes.subspan(64)) add_block(bytes.data());
-    if (bytes.empty()) return;
-    std::array<std::byte, 64> last{};
-    std::ranges::copy(bytes, last.begin());
-    add_block(last.data());
-  }
-  uint64_t result() const {
-    uint64_t sum = size_;
-    for (const uint64_t lane : lanes_) sum = mix(sum, lane);
-    return sum;
-  }
-
- private:
-  void add_block(const std::byte* bytes) {
-    for (size_t i = 0; i < 8; ++i) {
-      uint64_t word;
-      std::memcpy(&word, bytes + 8 * i, 8);
-      lanes_[i] = (std::rotl(lanes_[i], 31) ^ word) * 0x9e3779b97f4a7c15u;
-    }
-  }
-
-  std::array<uint64_t, 8> lanes_ = {1, 2, 3, 4, 5, 6, 7, 8};
-  uint64_t size_ = 0;
-};
 
 }  // namespace
 
 void mark_damaged(ReadKv& read, std::string why) {
   read.trouble = std::move(why);
   read.damaged = true;
-}
-
-uint64_t sum_bytes(std::span<const std::byte> bytes) {
-  Sum sum;
-  sum.add(bytes);
-  return sum.result();
 }
 
 std::string key_text(const KvKey& key) {
@@ -145,14 +134,14 @@ std::string key_text(const KvKey& key) {
 void write_kv_file(OutputFile& file, const KvFileHead& about, std::span<const std::byte> bytes) {
   Head head{};
   std::memcpy(head.data(), kMagic.data(), kMagic.size());
-  put(head, 16, bytes.size());
-  put(head, 24, sum_bytes(bytes));
-  std::memcpy(head.data() + 32, about.key.data(), about.key.size());
-  put(head, 64, static_cast<uint64_t>(about.tokens));
+  put(head, kBytesAt, bytes.size());
+  put(head, kSumAt, sum_bytes(bytes));
+  std::memcpy(head.data() + kKeyAt, about.key.data(), about.key.size());
+  put(head, kTokensAt, static_cast<uint64_t>(about.tokens));
   const std::string text =
       fmt::format("{:.200}\n{:.200}\n{:.200}\n{:.200}\n", about.model, about.kind, about.role, about.state);
   std::memcpy(head.data() + kTextAt, text.data(), text.size());
-  put(head, 8, sum_head(head));
+  put(head, kHeadSumAt, sum_head(head));
   for (const std::span<const std::byte> part : {std::span<const std::byte>(head), bytes})
     file.append({chars(part).data(), part.size()});
 }
@@ -181,7 +170,7 @@ ReadKv verify_kv_file(const std::string& path) {
   OpenKv open = open_kv(path);
   if (!open.head) return open;
   std::vector<std::byte> piece(int64_t{1} << 22);
-  Sum sum;
+  ByteSum sum;
   for (int64_t at = 0; at < open.head->bytes; at += std::ssize(piece)) {
     const int64_t wanted = std::min(std::ssize(piece), open.head->bytes - at);
     const int64_t count =

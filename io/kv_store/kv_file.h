@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/engine/kv_store.h"
+#include "io/base/byte_sum.h"
 #include "io/base/file_layer.h"
 
 namespace sheaf {
@@ -14,26 +15,23 @@ namespace sheaf {
 // One file holds the keys and values of one segment: a head of 4,096 bytes, then the bytes as a backend reads
 // and writes them.
 //
-// head: "sheafkv1", the sum of the rest of the head, the number of bytes behind it and their sum
-// (little-endian, 8 bytes each), the key, the number of tokens (8 bytes), then model, kind, role and state as
-// lines of text, zeros.
+// head: "sheafkv2", the sum (16 bytes) of the rest of the head, the number of bytes behind it (little-endian,
+// 8 bytes), their sum (16 bytes), the key, the number of tokens (8 bytes), then model, kind, role and state
+// as lines of text, zeros. "sheafkv1" had weaker sums: such a file is never read.
 
 constexpr int64_t kKvHeadBytes = 4096;
 
 /// What a file says of itself.
 struct KvFileHead {
   KvKey key{};
-  int64_t bytes = 0;   ///< behind the head
-  uint64_t sum = 0;    ///< of them
-  int64_t tokens = 0;  ///< of the segment
-  std::string model;   ///< for people: the name of its file
-  std::string kind;    ///< Backend::kv_kind(), and the bits that are kept
-  std::string role;    ///< of the segment
-  std::string state;   ///< differs where the files of the model or its adapter do, or sheaf's version
+  int64_t bytes = 0;      ///< behind the head
+  ByteSum::Result sum{};  ///< of the bytes behind the head
+  int64_t tokens = 0;     ///< of the segment
+  std::string model;      ///< for people: the name of its file
+  std::string kind;       ///< Backend::kv_kind(), and the bits that are kept
+  std::string role;       ///< of the segment
+  std::string state;      ///< differs where the files of the model or its adapter do, or sheaf's version
 };
-
-/// A sum that any change of a few bytes, and any cut, changes. No protection against a forger.
-uint64_t sum_bytes(std::span<const std::byte> bytes);
 
 std::string key_text(const KvKey& key);
 

@@ -30,9 +30,9 @@ void check_version(const std::string& path, const std::string& place) {
 
 /// Whether a store has entries of this name.
 bool is_entry(const std::string& name) {
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return name.starts_with(kMarker) || name.starts_with(kSpeed) ||
-         (name.size() == 2 && std::ranges::all_of(name, is_hex));
+  const bool staged = name.ends_with(".part") && (name.starts_with(std::string(kMarker) + ".") ||
+                                                  name.starts_with(std::string(kSpeed) + "."));
+  return staged || name == kMarker || name == kSpeed || is_own_folder_name(name);
 }
 
 /// Refuses a folder that holds something else. One that another process is just making is fine.
@@ -53,23 +53,22 @@ std::string unique_name() {
   return fmt::format("{:016x}.{}", process, ++number);
 }
 
-bool is_ours(const fs::path& path) {
-  return path.extension() == ".kv";
-}
-bool is_staged(const fs::path& path) {
-  return path.extension() == ".part";
-}
-
-/// Calls with every file of the store. Files and folders may go meanwhile.
+/// Calls with every file of the store's own. Files and folders may go meanwhile.
 template <class Visit>
-void each_file(const std::string& folder, Visit&& visit) {
+void each_file(const std::string& folder, KvOwn kind, Visit&& visit) {
   std::error_code gone;
   for (fs::directory_iterator below(folder, gone), end; !gone && below != end; below.increment(gone)) {
     std::error_code inner;
-    if (!below->is_directory(inner)) continue;
+    if (!is_own_folder(below->path())) continue;
     for (fs::directory_iterator file(below->path(), inner); !inner && file != end; file.increment(inner))
-      visit(*file);
+      if (own_kind(file->path()) == kind) visit(*file);
   }
+}
+
+/// Whether it is a regular file, and not a link to one.
+bool is_plain(const std::string& path) {
+  std::error_code gone;
+  return fs::symlink_status(path, gone).type() == fs::file_type::regular;
 }
 
 int64_t bytes_of(const std::vector<KvFolder::Entry>& entries) {
@@ -103,13 +102,10 @@ KvFolder KvFolder::existing(const std::string& path) {
   return KvFolder(path);
 }
 
-/// The files of which `is` holds.
-template <class Is>
-std::vector<KvFolder::Entry> KvFolder::list(Is&& is) const {
+std::vector<KvFolder::Entry> KvFolder::list(KvOwn kind) const {
   std::vector<Entry> entries;
-  each_file(path_, [&](const fs::directory_entry& file) {
+  each_file(path_, kind, [&](const fs::directory_entry& file) {
     std::error_code error;
-    if (!is(file.path())) return;
     Entry entry{file.path().string(), static_cast<int64_t>(file.file_size(error)), {}};
     if (!error) entry.used = file.last_write_time(error);
     if (!error) entries.push_back(std::move(entry));
@@ -118,11 +114,11 @@ std::vector<KvFolder::Entry> KvFolder::list(Is&& is) const {
 }
 
 std::vector<KvFolder::Entry> KvFolder::list() const {
-  return list(is_ours);
+  return list(KvOwn::kept);
 }
 
 int64_t KvFolder::bytes() const {
-  return bytes_of(list()) + bytes_of(list(is_staged));
+  return bytes_of(list()) + bytes_of(list(KvOwn::staged));
 }
 
 std::string KvFolder::file(const KvKey& key) const {
@@ -130,10 +126,24 @@ std::string KvFolder::file(const KvKey& key) const {
   return fmt::format("{}/{}/{}.kv", path_, text.substr(0, 2), text);
 }
 
+bool KvFolder::has(const KvKey& key) const {
+  return own_kind(file(key)) == KvOwn::kept;
+}
+
+bool KvFolder::is_obstructed(const KvKey& key) const {
+  const fs::path path = file(key), folder = path.parent_path();
+  std::error_code error;
+  const auto is_there = [&](const fs::path& each) { return fs::exists(fs::symlink_status(each, error)); };
+  if (is_there(folder) && !is_own_folder(folder)) return true;
+  return is_there(path) && !has(key);
+}
+
 void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) const {
   const std::string path = file(head.key);
   const std::string staged = fmt::format("{}.{}.part", path, unique_name());
   FileLayer& files = real_files();
+  if (is_obstructed(head.key))
+    fail("{}: this file or its folder is a link, or not a regular file; remove it from the store", path);
   files.make_folder(fs::path(path).parent_path().string());
   try {
     write_kv_file(*files.open(staged), head, bytes);
@@ -146,6 +156,7 @@ void KvFolder::add(const KvFileHead& head, std::span<const std::byte> bytes) con
 }
 
 double KvFolder::speed() const {
+  if (!is_plain(path_ + "/" + kSpeed)) return 0;
   const std::string text = read_whole(path_ + "/" + kSpeed, 64).value_or("");
   double speed = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
@@ -153,6 +164,9 @@ double KvFolder::speed() const {
 }
 
 void KvFolder::save_speed(double bytes_per_second) const {
+  std::error_code gone;
+  const std::string path = path_ + "/" + kSpeed;
+  if (fs::exists(fs::symlink_status(path, gone)) && !is_plain(path)) return;
   write_whole(real_files(), path_, kSpeed, fmt::format("{:.0f}\n", bytes_per_second));
 }
 
@@ -163,16 +177,15 @@ void KvFolder::touch(const std::string& file) const {
 
 void KvFolder::clear_abandoned() const {
   const auto now = fs::file_time_type::clock::now();
-  each_file(path_, [&](const fs::directory_entry& file) {
+  each_file(path_, KvOwn::staged, [&](const fs::directory_entry& file) {
     std::error_code error;
-    if (is_staged(file.path()) && now - file.last_write_time(error) > kAbandoned && !error)
-      fs::remove(file.path(), error);
+    if (now - file.last_write_time(error) > kAbandoned && !error) fs::remove(file.path(), error);
   });
 }
 
 KvFolder::Pruned KvFolder::prune(int64_t most) const {
   clear_abandoned();
-  const std::vector<Entry> staged = list(is_staged);
+  const std::vector<Entry> staged = list(KvOwn::staged);
   std::vector<Entry> entries = list();
   std::ranges::sort(entries, {}, &Entry::used);
   Pruned pruned;

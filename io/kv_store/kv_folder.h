@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "io/kv_store/kv_file.h"
+#include "io/kv_store/kv_own.h"
 
 namespace sheaf {
 
 /// The files of a store of keys and values. Several processes may add and prune at once: a file appears
-/// whole, under the name of its key, and may go at any time; whoever has it open reads on.
+/// whole, under the name of its key, and may go at any time; whoever has it open reads on. What else lies in
+/// the folder (own_kind()) is neither read nor counted nor removed.
 class KvFolder {
  public:
   /// Opens a store, or makes one where there is nothing. Refuses a folder that holds something else, with
@@ -25,11 +27,14 @@ class KvFolder {
     std::filesystem::file_time_type used;  ///< last written or read
   };
   std::vector<Entry> list() const;
-  int64_t bytes() const;  ///< of them, and of what is being written
+  int64_t bytes() const;  ///< bytes of all segments, half-written ones included
 
   const std::string& path() const { return path_; }
   std::string file(const KvKey& key) const;
-  /// Fails as FileLayer does.
+  bool has(const KvKey& key) const;
+  /// Whether something that is not the store's own is where the file of the key would be.
+  bool is_obstructed(const KvKey& key) const;
+  /// Fails as FileLayer does, and where the place is obstructed.
   void add(const KvFileHead& head, std::span<const std::byte> bytes) const;
   /// Bytes a second that an earlier process read here, all its readers together; 0: not known.
   double speed() const;
@@ -48,8 +53,7 @@ class KvFolder {
   Pruned prune(int64_t most) const;
 
  private:
-  template <class Is>
-  std::vector<Entry> list(Is&& is) const;
+  std::vector<Entry> list(KvOwn kind) const;
   explicit KvFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;

@@ -210,7 +210,7 @@ TEST_F(KvStored, TheStoreIsShownAndPruned) {
     EXPECT_NE(run_sheaf(scratch_, command + " " + scratch_.file("job.yaml")).out.find("look"),
               std::string::npos)
         << command << " says that the store is not looked into";
-  const std::string staged = store + "/00/x.kv.1.1.part";
+  const std::string staged = fmt::format("{}/00/{:064}.kv.1.1.part", store, 0);
   fs::create_directories(store + "/00");
   std::ofstream(staged) << "half";
   EXPECT_NE(
@@ -235,6 +235,9 @@ TEST_F(KvStored, MistakesAreRefused) {
   refused("kv_store: {gb: 3}", "run", "path");
   refused("kv_store: out", "run", "is inside output.path");
   refused("kv_store: ./out/kv", "prefill", "is inside output.path");
+  refused("kv_store: out.restart/kv", "run", "is inside output.path");
+  refused("kv_store: .", "run", "is inside engine.kv_store");
+  refused("kv_store: {path: none/../..}", "prefill", "is inside engine.kv_store");
   refused("kv_store: {path: s, size: 3}", "run", "size");
   refused("kv_store: {path: s, bits: 12}", "run", "engine.kv_store.bits must be 8, or 16");
   refused("kv_store: {path: s, bits: 4}", "run", "engine.kv_store.bits");
@@ -250,6 +253,57 @@ TEST_F(KvStored, MistakesAreRefused) {
   EXPECT_NE(nothing.err.find("does not share documents between prompts"), std::string::npos) << nothing.err;
   EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("mine")).exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch_, "store ls " + scratch_.file("nowhere")).exit_code, 2);
+}
+
+/// The store and the output folder, one inside the other behind links and detours.
+TEST_F(KvStored, TheOutputFolderIsApart) {
+  write_corpus("How many");
+  job("kv_store: store");
+  fs::create_directories(scratch_.file("store/below"));
+  fs::create_directories(scratch_.file("real/kv"));
+  fs::create_directory_symlink(scratch_.file("store/below"), scratch_.file("link"));
+  fs::create_directory_symlink(scratch_.file("real"), scratch_.file("away"));
+  const auto refused = [&](const std::string& out, const std::string& store, const std::string& why) {
+    for (const std::string command : {"run", "prefill", "plan"}) {
+      const Ran ran = run_sheaf(
+          scratch_, fmt::format("{} {} --set output.path={} --set engine.kv_store={}", command,
+                                scratch_.file("job.yaml"), scratch_.file(out), scratch_.file(store)));
+      EXPECT_EQ(ran.exit_code, 2) << command << ran.err;
+      for (const std::string& word : {why, scratch_.file(out), scratch_.file(store)})
+        EXPECT_NE(ran.err.find(word), std::string::npos) << word << "\n" << ran.err;
+    }
+  };
+  refused("store", "store", "is inside output.path");
+  refused("store/out", "store", "is inside engine.kv_store");
+  refused("link/new", "store", "is inside engine.kv_store");
+  refused("none/../store/out", "store", "is inside engine.kv_store");
+  refused("real", "away/kv", "is inside output.path");
+  refused("away/kv/out", "real/kv", "is inside engine.kv_store");
+  EXPECT_FALSE(fs::exists(scratch_.file("store/sheaf-kv-store"))) << "before any work";
+  EXPECT_FALSE(fs::exists(scratch_.file("store/out")));
+  run("store-beside");  // begins with the same letters
+}
+
+/// What others keep in the folder of a store, through the commands that clean it.
+TEST_F(KvStored, CommandsLeaveWhatIsNotTheStores) {
+  write_corpus("How many");
+  job("kv_store: store");
+  run("first");
+  const std::string store = scratch_.file("store");
+  fs::create_directories(store + "/ab");
+  fs::create_directories(scratch_.file("disk/cd"));
+  fs::create_directory_symlink(scratch_.file("disk/cd"), store + "/cd");
+  const std::vector<std::string> foreign = {
+      scratch_.write("store/ab/players.kv", "mine"), scratch_.write("store/ab/download.part", "mine"),
+      scratch_.write("disk/cd/rows-00000.jsonl.part", "mine"),
+      scratch_.write("disk/cd/cd" + std::string(62, '0') + ".kv", "mine")};
+  for (const std::string& file : foreign)
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(48));
+  EXPECT_EQ(run_sheaf(scratch_, "store verify --remove " + store).exit_code, 0);
+  EXPECT_EQ(run_sheaf(scratch_, "prefill " + scratch_.file("job.yaml")).exit_code, 0);
+  run("second");
+  EXPECT_EQ(run_sheaf(scratch_, "store prune " + store + " --gb 0").exit_code, 0);
+  for (const std::string& file : foreign) EXPECT_EQ(read_text(file), "mine") << file;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Keys and values in a folder: what was kept is read back, and what is damaged or foreign is not.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -66,6 +67,11 @@ class KvStoreTest : public testing::Test {
                                               live_ -= bytes;
                                             });
         });
+  }
+  /// A name that the store gives what it is writing; its folder is there.
+  std::string staged_file() const {
+    fs::create_directories(path() + "/00");
+    return fmt::format("{}/00/{:064}.kv.0123456789abcdef.1.part", path(), 0);
   }
   std::string file_of(TokenId number) { return KvFolder::open(path()).file(key_of(*open(), number)); }
 
@@ -211,8 +217,7 @@ TEST_F(KvStoreTest, WhatWasNotUsedForLongestGoes) {
   for (TokenId number = 1; number <= 5; ++number) keep(*open(), number);
   for (TokenId number = 1; number <= 5; ++number) age(number, 10 - number);
   EXPECT_TRUE(has(*open(), 1)) << "which makes it the youngest";
-  const std::string left = path() + "/00/x.kv.1.1.part";
-  fs::create_directories(path() + "/00");
+  const std::string left = staged_file();
   std::ofstream(left) << "half";
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(2));
   // Room for three and a half: whoever adds something makes room for it.
@@ -278,8 +283,7 @@ TEST_F(KvStoreTest, OnlyWhatAnEngineWaitsForExceedsTheMemory) {
 
 TEST_F(KvStoreTest, WhatMayBeBeingWrittenStays) {
   keep(*open(), 1);
-  const std::string staged = path() + "/00/x.kv.1.1.part";
-  fs::create_directories(path() + "/00");
+  const std::string staged = staged_file();
   std::ofstream(staged) << "half";
   const KvFolder folder = KvFolder::existing(path());
   EXPECT_EQ(folder.bytes(), 5096 + 4);
@@ -379,6 +383,158 @@ TEST_F(KvStoreTest, ContentsAreListedAndVerified) {
   ASSERT_EQ(listing.troubles.size(), 1u);
   EXPECT_EQ(folder.prune(0).files, 4);
   EXPECT_EQ(folder.bytes(), 0);
+}
+
+/// Everything that others may have in a store's folder, or behind a link in it.
+TEST_F(KvStoreTest, WhatIsNotItsOwnIsNotTouched) {
+  keep(*open(), 1);
+  const KvFolder folder = KvFolder::existing(path());
+  const int64_t own_bytes = folder.bytes();
+  const std::string hex(62, 'a'), outside = temp_.path() + "/outside", old_name = ".kv.1.1.part";
+  std::vector<std::string> foreign;
+  const auto add = [&](const std::string& file) {
+    fs::create_directories(fs::path(file).parent_path());
+    std::ofstream(file) << "mine";
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(48));
+    foreign.push_back(file);
+  };
+  // A run that was put into the store's folder.
+  for (const char* name : {"rows-00000.jsonl.part", "rejects.jsonl.part", "journal.part", "notes.kv"})
+    add(path() + "/out/" + name);
+  // Names that are nearly the store's.
+  for (const std::string& name : std::vector<std::string>{
+           "00/notes.kv", "00/rows-00000.jsonl.part", "00/" + hex + ".kv", "01/00" + hex + ".kv",
+           "00/00" + hex + "a.kv", "00/00" + hex + ".KV", "00/00" + hex + ".kv.part", "00/00" + hex + ".part",
+           "00/00" + std::string(62, 'G') + ".kv", "00/deep/00" + hex + ".kv", "AA/AA" + hex + ".kv",
+           "000/000" + hex + ".kv", "00/00" + hex + ".kv.1.1.part.txt"})
+    add(path() + "/" + name);
+  add(path() + "/00" + hex + ".kv");
+  add(path() + "/00" + hex + old_name);
+  // Names of the store behind links: a folder of another disk, and single files.
+  for (const std::string& name : {"bb" + hex + ".kv", "bb" + hex + old_name}) add(outside + "/bb/" + name);
+  add(outside + "/cc.kv");
+  add(outside + "/cc.part");
+  fs::create_directory_symlink(outside + "/bb", path() + "/bb");
+  fs::create_directories(path() + "/cc");
+  fs::create_symlink(outside + "/cc.kv", path() + "/cc/cc" + hex + ".kv");
+  fs::create_symlink(outside + "/cc.part", path() + "/cc/cc" + hex + old_name);
+
+  const auto all_there = [&](const char* after) {
+    for (const std::string& file : foreign) EXPECT_EQ(read_file(file), "mine") << after << ": " << file;
+    EXPECT_TRUE(fs::is_symlink(path() + "/bb") && fs::is_symlink(path() + "/cc/cc" + hex + ".kv")) << after;
+  };
+  EXPECT_EQ(folder.bytes(), own_bytes);
+  EXPECT_EQ(folder.list().size(), 1u);
+  KvListing listing = list_contents(folder, true);
+  EXPECT_TRUE(listing.troubles.empty());
+  EXPECT_EQ(listing.total.segments, 1);
+  EXPECT_EQ(remove_damaged(listing), 0);
+  all_there("verify");
+  EXPECT_TRUE(has(*open(), 1));
+  all_there("a run");
+  EXPECT_EQ(folder.prune(0).files, 1);
+  EXPECT_EQ(folder.prune(0).staged_files, 0);
+  all_there("prune");
+}
+
+/// A link in the place of a key's file or folder: neither followed nor replaced, and the others are kept.
+TEST_F(KvStoreTest, LinksAreNotFollowed) {
+  keep(*open(), 1);
+  const std::string file = file_of(1), elsewhere = temp_.path() + "/elsewhere", linked = file_of(2);
+  fs::create_directory(elsewhere);
+  fs::rename(file, elsewhere + "/kept.kv");
+  fs::create_symlink(elsewhere + "/kept.kv", file);
+  const std::string bytes = read_file(elsewhere + "/kept.kv");
+  if (!fs::exists(fs::path(linked).parent_path()))
+    fs::create_directory_symlink(elsewhere, fs::path(linked).parent_path());
+  const auto store = open();
+  EXPECT_FALSE(has(*store, 1)) << "not read";
+  keep(*store, 1);
+  keep(*store, 2);
+  EXPECT_EQ(store->take_notices().size(), 2u);
+  EXPECT_TRUE(fs::is_symlink(file));
+  EXPECT_EQ(read_file(elsewhere + "/kept.kv"), bytes);
+  EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere), {}), 1) << "nothing is written outside";
+  for (TokenId number = 3; number < 9; ++number) keep(*store, number);
+  EXPECT_GE(store->use().kept_tokens, 3 * 5) << "a store with one such place is still of use";
+}
+
+TEST_F(KvStoreTest, FilesOfAnEarlierVersionAreMadeAgain) {
+  keep(*open(), 1);
+  const std::string file = file_of(1);
+  std::string bytes = read_file(file);
+  bytes.replace(0, 8, "sheafkv1");
+  const std::vector<std::string> old_files = {bytes, bytes.substr(0, 4096), bytes.substr(0, 8)};
+  for (const std::string& old : old_files) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << old;
+    KvListing listing = list_contents(KvFolder::existing(path()), true);
+    ASSERT_EQ(listing.troubles.size(), 1u);
+    EXPECT_EQ(listing.troubles[0].trouble, "an earlier version of sheaf wrote it");
+    const auto store = open();
+    EXPECT_FALSE(has(*store, 1));
+    const auto notices = store->take_notices();
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_NE(notices[0].find("earlier version of sheaf"), std::string::npos) << notices[0];
+    keep(*store, 1);
+    EXPECT_TRUE(has(*open(), 1));
+  }
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  KvListing listing = list_contents(KvFolder::existing(path()), true);
+  EXPECT_EQ(remove_damaged(listing), 0);
+  EXPECT_FALSE(fs::exists(file));
+}
+
+/// Two flipped bits must never cancel out, however far apart they are. (They did in the sum of files of
+/// version 1: the highest bit of a word and bit 30 of the word 64 bytes behind it.)
+TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
+  constexpr int64_t size = 8192;
+  keep(*open(), 1, size);
+  const std::string file = file_of(1);
+  std::string bytes = read_file(file);
+  const KvKey key = key_of(*open(), 1);
+  std::vector<std::byte> to(size);
+  const auto content = std::as_writable_bytes(std::span(bytes)).subspan(static_cast<size_t>(kKvHeadBytes));
+  const ByteSum::Result right = sum_bytes(content);
+  const auto flip = [&](size_t at, int bit) { content[at] ^= static_cast<std::byte>(1 << bit); };
+  int64_t unnoticed = 0, tried = 0;
+  const auto try_pair = [&](size_t at, size_t distance, int bit, int other) {
+    flip(at, bit);
+    flip(at + distance, other);
+    unnoticed += sum_bytes(content) == right;
+    if (++tried % 97 == 0) {  // the sum is what the file's readers go by
+      std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+      EXPECT_FALSE(verify_kv_file(file).trouble.empty()) << at << " " << distance;
+      EXPECT_FALSE(read_kv_file(file, key, to).trouble.empty()) << at << " " << distance;
+    }
+    flip(at, bit);
+    flip(at + distance, other);
+  };
+  for (size_t distance = 1; distance <= 4096; ++distance)
+    for (const size_t at : {size_t{0}, size_t{63}, size_t{1000}, size_t{4095}})
+      for (const auto& [bit, other] : {std::pair{0, 0}, {7, 7}, {7, 0}, {3, 5}})
+        try_pair(at, distance, bit, other);
+  for (size_t distance = 1; distance <= 192; ++distance)
+    for (size_t at = 0; at < 8; ++at)
+      for (int bits = 0; bits < 64; ++bits) try_pair(at, distance, bits / 8, bits % 8);
+  EXPECT_EQ(unnoticed, 0) << "of " << tried;
+}
+
+TEST_F(KvStoreTest, CutsAndAppendedBytesAreNoticed) {
+  keep(*open(), 1);
+  const std::string file = file_of(1), whole = read_file(file);
+  const KvKey key = key_of(*open(), 1);
+  std::vector<std::byte> to(1000);
+  ASSERT_TRUE(read_kv_file(file, key, to).trouble.empty());
+  const auto is_noticed = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    return read_kv_file(file, key, to).damaged && verify_kv_file(file).damaged && read_kv_head(file).damaged;
+  };
+  for (size_t left = 0; left < whole.size(); left += left < 4000 ? 37 : 1)
+    EXPECT_TRUE(is_noticed(whole.substr(0, left))) << left;
+  for (const size_t more : {1, 8, 63, 64, 1000, 4096}) {
+    EXPECT_TRUE(is_noticed(whole + std::string(more, '\0'))) << more;
+    EXPECT_TRUE(is_noticed(whole + whole.substr(0, more))) << more;
+  }
 }
 
 TEST_F(KvStoreTest, SurvivesRandomBytes) {
