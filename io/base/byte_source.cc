@@ -43,6 +43,12 @@ class PlainSource : public ByteSource {
     return static_cast<size_t>(*count);
   }
 
+  bool seek(int64_t offset) override {
+    if (!file_->Seek(offset).ok()) return false;
+    taken_ = offset;
+    return true;
+  }
+
   int64_t taken() const override { return taken_; }
 
   /// The first bytes of the file; to be asked for before reading.

@@ -13,6 +13,9 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// Reads up to `size` bytes; 0 at the end. Throws an Error that names the file where the disk fails.
   virtual size_t read(char* target, size_t size) = 0;
+  /// Reads on from byte `offset` of the file, which was given out before. False where that takes reading the
+  /// file again from its beginning.
+  virtual bool seek(int64_t /*offset*/) { return false; }
   /// Bytes of the file, packed as they may be, that what was given out so far takes.
   virtual int64_t taken() const = 0;
   /// After the end: why the rest of a compressed file cannot be read; empty where all of it was.

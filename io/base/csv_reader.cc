@@ -15,12 +15,18 @@
 // Going back to the line after a broken row keeps linear time. A line that leaves a quote open has a run of
 // an odd number of quotes. The scan from such a line ends at the next odd run, and a later line that leaves a
 // quote open has one: so two scans overlap by one line at most.
+//
+// What was looked at of a row that is too long is let go of, and the look goes on to its end: only there is
+// it known whether the row is one long row, or many behind a quote that was never closed. For the latter the
+// file is read again from the second line on. A packed file has to be unpacked from its beginning for that,
+// which is done a few times only.
 
 namespace sheaf {
 namespace {
 
 constexpr size_t kCsvChunk = 256 << 10;
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
+constexpr int kMostUnpackedAgain = 8;
 
 bool is_tab_separated(std::string path) {
   std::ranges::transform(path, path.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
@@ -31,7 +37,8 @@ bool is_tab_separated(std::string path) {
 
 }  // namespace
 
-CsvReader::CsvReader(const std::string& path, const std::string& name) : source_(open_bytes(path)) {
+CsvReader::CsvReader(const std::string& path, const std::string& name, size_t longest_row)
+    : path_(path), source_(open_bytes(path)), longest_row_(longest_row) {
   const std::string& shown_name = name.empty() ? path : name;
   has(kCsvChunk);
   const std::string_view first(buffer_.data(), end_);
@@ -79,7 +86,9 @@ void CsvReader::choose_separator(const std::string& path) {
 
 void CsvReader::read_header(const std::string& name) {
   if (!has(0)) return;
-  const std::string wrong = scan_row();
+  size_t at = 0;
+  std::string wrong = scan_row(at);
+  if (wrong.empty() && too_long_) wrong = too_long_text();
   if (!source_->damage().empty() && (!wrong.empty() || buffer_[begin_ + length_ - 1] != '\n')) {
     length_ = 0;
     begin_ = end_;  // next() tells of the damage
@@ -96,13 +105,32 @@ void CsvReader::read_header(const std::string& name) {
   pass_row();
 }
 
+std::string CsvReader::too_long_text() const {
+  return fmt::format("the row has more than {} MB, the most that sheaf reads of one; shorten it, or split it",
+                     longest_row_ >> 20);
+}
+
+/// Of a row that is too long. What is wrong where it cannot go on: a header has to be held.
+std::string CsvReader::let_go(size_t& at) {
+  if (at <= longest_row_) return {};
+  if (columns_.empty()) return too_long_text();
+  const std::string_view passed(buffer_.data() + begin_, at);
+  if (const size_t end = passed.find('\n'); second_line_ < 0 && end != std::string_view::npos)
+    second_line_ = filled_ - static_cast<int64_t>(end_ - begin_ - end) + 1;
+  line_ += std::ranges::count(passed, '\n');
+  begin_ += at;
+  at = 0;
+  too_long_ = true;
+  fields_let_go_ += fields_.size();
+  fields_.clear();
+  return {};
+}
+
 std::string CsvReader::scan_quoted(size_t& at) {
   const size_t begin = ++at;
   for (;;) {
     if (!has(at)) return "a quote is not closed";
-    if (at > kLongestRow)
-      return fmt::format("the row has more than {} MB, perhaps because a quote is not closed",
-                         kLongestRow >> 20);
+    if (std::string wrong = let_go(at); !wrong.empty()) return wrong;
     const char* from = buffer_.data() + begin_ + at;
     const size_t have = end_ - begin_ - at;
     const void* quote = std::memchr(from, '"', have);
@@ -118,13 +146,14 @@ std::string CsvReader::scan_quoted(size_t& at) {
   const char next = has(at) ? buffer_[begin_ + at] : '\n';
   if (next != '\n' && next != separator_)
     return fmt::format("text follows the closing quote of field {}; quotes in a quoted field are doubled",
-                       fields_.size());
+                       fields_let_go_ + fields_.size());
   return {};
 }
 
-void CsvReader::scan_plain(size_t& at) {
+std::string CsvReader::scan_plain(size_t& at) {
   const size_t begin = at;
-  while (has(at) && at <= kLongestRow) {
+  while (has(at)) {
+    if (std::string wrong = let_go(at); !wrong.empty()) return wrong;
     const char* from = buffer_.data() + begin_ + at;
     const size_t have = end_ - begin_ - at;
     size_t plain = 0;
@@ -135,19 +164,19 @@ void CsvReader::scan_plain(size_t& at) {
   const bool ends = !has(at) || buffer_[begin_ + at] == '\n';
   fields_.push_back({begin, at, false});
   if (ends && at > begin && buffer_[begin_ + at - 1] == '\r') --fields_.back().end;
+  return {};
 }
 
-std::string CsvReader::scan_row() {
+std::string CsvReader::scan_row(size_t& at) {
   fields_.clear();
-  for (size_t at = 0;; ++at) {
-    if (has(at) && buffer_[begin_ + at] == '"') {
-      if (std::string wrong = scan_quoted(at); !wrong.empty()) return wrong;
-    } else {
-      scan_plain(at);
-    }
-    if (at > kLongestRow) return fmt::format("the row has more than {} MB", kLongestRow >> 20);
-    const bool more = has(at) && buffer_[begin_ + at] == separator_;
-    if (more) continue;
+  fields_let_go_ = 0;
+  too_long_ = false;
+  second_line_ = -1;
+  for (at = 0;; ++at) {
+    const bool quoted = has(at) && buffer_[begin_ + at] == '"';
+    if (std::string wrong = quoted ? scan_quoted(at) : scan_plain(at); !wrong.empty()) return wrong;
+    if (has(at) && buffer_[begin_ + at] == separator_) continue;
+    too_long_ = too_long_ || at > longest_row_;
     length_ = at + (has(at) ? 1 : 0);
     return {};
   }
@@ -178,14 +207,49 @@ void CsvReader::pass_line() {
   }
 }
 
+/// Reads on from an offset, where a line begins. False where that would take too long.
+bool CsvReader::go_back(int64_t offset, int64_t line) {
+  if (!source_->seek(offset)) {
+    if (unpacked_again_++ == kMostUnpackedAgain) return false;
+    source_ = open_bytes(path_);
+    for (int64_t left = offset; left > 0;) {
+      const size_t count = source_->read(buffer_.data(), std::min(buffer_.size(), static_cast<size_t>(left)));
+      if (count == 0) refuse("{}: the file was cut while sheaf read it; run the command again", path_);
+      left -= static_cast<int64_t>(count);
+    }
+  }
+  begin_ = end_ = 0;
+  filled_ = offset;
+  ended_ = false;
+  line_ = line;
+  return true;
+}
+
+/// Goes to the line after that in which a broken row begins, `line`. `at`: where it was found to be broken.
+void CsvReader::pass_broken(size_t at, int64_t line) {
+  if (second_line_ >= 0) {
+    if (go_back(second_line_, line + 1)) return;
+    at = std::min(at, end_ - begin_);
+    line_ += std::count(buffer_.data() + begin_, buffer_.data() + begin_ + at, '\n');
+    begin_ += at;
+  }
+  pass_line();
+}
+
 std::optional<CsvReader::Row> CsvReader::next() {
   for (;;) {
     pass_row();
     const bool any = has(0);
     if (!any && source_->damage().empty()) return std::nullopt;
-    Row found{line_, any ? scan_row() : std::string(), false};
+    size_t at = 0;
+    Row found{line_, {}, false};
+    if (any) found.error = scan_row(at);
     if (!found.error.empty()) {
-      pass_line();
+      pass_broken(at, found.line);
+      return found;
+    }
+    if (any && too_long_) {
+      found.error = too_long_text();
       return found;
     }
     if (!source_->damage().empty() && (!any || buffer_[begin_ + length_ - 1] != '\n')) {

@@ -12,15 +12,15 @@ namespace sheaf {
 
 /// The rows of a CSV file with a header, one at a time, in bounded memory and linear time. Fields in double
 /// quotes may hold separators, doubled quotes and line breaks. A row that breaks these rules costs its first
-/// line only: reading goes on at the next.
+/// line only: reading goes on at the next. A row that keeps to them and is too long costs itself only.
 class CsvReader {
  public:
   static constexpr size_t kLongestRow = 16 << 20;
 
   /// Reads the header. The separator is a tab where the name ends in .tsv; else it is the one of comma,
   /// semicolon, tab and bar that the header has most. Refuses a file whose header cannot be read; `name` says
-  /// what messages call it, if not by its path.
-  explicit CsvReader(const std::string& path, const std::string& name = {});
+  /// what messages call it, if not by its path. `longest_row`: bytes of the longest row that is not broken.
+  explicit CsvReader(const std::string& path, const std::string& name = {}, size_t longest_row = kLongestRow);
 
   /// Of the header; none where the file is empty or damaged before its end.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -47,17 +47,24 @@ class CsvReader {
   bool has(size_t at);
   void choose_separator(const std::string& path);
   void read_header(const std::string& name);
-  /// Finds the fields of the row at `begin_`. What is wrong with it; empty: nothing.
-  std::string scan_row();
+  /// Finds the fields of the row at `begin_` and goes to its end, or to where something is wrong with it, and
+  /// says what; empty: nothing, but the row may be too long, and is then not held.
+  std::string scan_row(size_t& at);
   std::string scan_quoted(size_t& at);
-  void scan_plain(size_t& at);
+  std::string scan_plain(size_t& at);
+  std::string let_go(size_t& at);
+  std::string too_long_text() const;
   /// What is wrong with the row that was found.
   std::string check_row() const;
   std::string_view row() const { return {buffer_.data() + begin_, length_}; }
   void pass_row();
   void pass_line();
+  void pass_broken(size_t at, int64_t line);
+  bool go_back(int64_t offset, int64_t line);
 
+  std::string path_;
   std::unique_ptr<ByteSource> source_;
+  size_t longest_row_;
   std::string buffer_;  // [begin_, end_) was read; a row begins there
   size_t begin_ = 0, end_ = 0;
   size_t length_ = 0;  // of the row with its line end
@@ -67,7 +74,11 @@ class CsvReader {
   int64_t line_ = 1;    // of begin_
   int64_t filled_ = 0;  // bytes that came from the source
   bool ended_ = false;
-  bool told_ = false;  // of the damage at the end
+  bool told_ = false;         // of the damage at the end
+  bool too_long_ = false;     // the row that is looked at
+  int64_t second_line_ = -1;  // offset in the file where the row's second line begins; -1: not let go yet
+  size_t fields_let_go_ = 0;  // of the row that is looked at
+  int unpacked_again_ = 0;    // times that a packed file was read from its beginning
 };
 
 }  // namespace sheaf
