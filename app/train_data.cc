@@ -13,18 +13,15 @@
 namespace sheaf {
 namespace {
 
-constexpr size_t kShownRejects = 20;
-
 struct TrainDataOptions : JobOptions {
   TrainDataSettings settings;
 };
 
 void print(const TrainDataOptions& options, const TrainDataEnd& end) {
   if (!end.notice.empty()) print_note(end.notice);
-  for (size_t i = 0; i < std::min(end.rejects.size(), kShownRejects); ++i)
-    print_line(end.rejects[i], Stream::err);
-  if (end.rejects.size() > kShownRejects)
-    print_line(fmt::format("… and {} more", end.rejects.size() - kShownRejects), Stream::err);
+  for (const std::string& reject : end.rejects) print_line(reject, Stream::err);
+  if (const int64_t more = end.rejected - std::ssize(end.rejects); more > 0)
+    print_line(fmt::format("… and {} more", more), Stream::err);
   if (options.json)
     return print_json({{"path", options.settings.to},
                        {"records", end.records},
@@ -34,7 +31,7 @@ void print(const TrainDataOptions& options, const TrainDataEnd& end) {
                        {"answer_tokens", end.answer_tokens},
                        {"without_gold", end.without_gold},
                        {"unreadable", end.unreadable},
-                       {"rejects", end.rejects.size()}});
+                       {"rejects", end.rejected}});
   if (options.quiet) return;
   print_line(fmt::format("{} in {}, {} to learn, {} of {} tokens in {}", counted(end.records, "record"),
                          counted(end.prompts, "prompt"), counted(end.answers, "answer"), end.answer_tokens,
@@ -59,7 +56,7 @@ int train_data(const TrainDataOptions& options) {
   const TrainDataEnd end = write_train_data(bench, options.settings);
   if (!end.finished) return 130;
   print(options, end);
-  return end.rejects.empty() ? 0 : 1;
+  return end.rejected == 0 ? 0 : 1;
 }
 
 }  // namespace

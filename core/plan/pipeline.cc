@@ -312,7 +312,7 @@ void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refus
     stats.ahead += window.ahead_records - no_longer_ahead;
     stats.records += records;
     stats.answers += answers;
-    stats.rejects += static_cast<int64_t>(window.rejects.size());
+    for (const auto& [_, rejected] : window.rejects) stats.rejects += rejected.records;
   });
   if (on_window) on_window(window.end);
 }

@@ -245,7 +245,7 @@ std::string rejects_html(const ordered_json& report) {
     out += "</td><td class=\"bar\">" + share_bar(rows, rejects) + "</td><td class=\"n\">" +
            number_text(rows) + "</td></tr>\n";
   }
-  return out + "</table>\n" + soft("rejects.jsonl lists each one with its file and record number.");
+  return out + "</table>\n" + soft("rejects.jsonl says in which file and in which row they are.");
 }
 
 std::string cost_html(const ordered_json& report) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/find_text.h"
+#include "core/task/reason_kind.h"
 #include "core/task/value.h"
 
 namespace sheaf {
@@ -13,23 +14,7 @@ using nlohmann::ordered_json;
 
 constexpr size_t kMostReasons = 1000;  // kinds that are told apart
 constexpr size_t kShownReasons = 20;
-constexpr std::string_view kNotJson = "not valid JSON";  // in whatever way
 constexpr const char* kOther = "other reasons";
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-/// Whether the number at `at` belongs to a name, as in UTF-8 and int64.
-bool in_word(std::string_view text, size_t at) {
-  while (at > 0 && is_digit(text[at - 1])) --at;
-  if (at > 0 && text[at - 1] == '-') --at;
-  return at > 0 && is_letter(text[at - 1]);
-}
 
 /// Whether the document holds every text of a value.
 bool is_literal(const Record& record, const RowAnswer& answer) {
@@ -44,29 +29,6 @@ std::string place_text(const Place& place) {
 }
 
 }  // namespace
-
-std::string reason_kind(std::string_view reason) {
-  if (reason.starts_with(kNotJson)) return std::string(kNotJson);
-  std::string kind;
-  for (size_t i = 0; i < reason.size(); ++i) {
-    if (reason[i] == '"') {
-      const size_t end = reason.find('"', i + 1);
-      if (end != std::string_view::npos) {
-        // A column's name says what is wrong; other quotes are a record's own words.
-        kind += kind.ends_with("column ") ? reason.substr(i, end - i + 1) : "\"…\"";
-        i = end;
-        continue;
-      }
-    }
-    if (!is_digit(reason[i]) || in_word(reason, i)) {
-      kind += reason[i];
-    } else {
-      kind += 'N';
-      while (i + 1 < reason.size() && is_digit(reason[i + 1])) ++i;
-    }
-  }
-  return kind;
-}
 
 void RunStatistics::start() {
   start_ = Clock::now();
@@ -140,7 +102,7 @@ void RunStatistics::reject(const Reject& reject) {
     if (!full) first = {0, reject.reason, place_text(reject.place)};
     at = reasons_.emplace(full ? kOther : std::move(kind), std::move(first)).first;
   }
-  ++at->second.records;
+  at->second.records += reject.records;
 }
 
 void RunStatistics::add_to(ordered_json& report) const {

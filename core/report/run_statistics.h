@@ -81,7 +81,4 @@ class RunStatistics {
   std::map<std::string, Reason, std::less<>> reasons_;  ///< by kind
 };
 
-/// The kind of a reject: its reason without what is peculiar to the row, numbers and quoted text.
-std::string reason_kind(std::string_view reason);
-
 }  // namespace sheaf

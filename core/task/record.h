@@ -54,11 +54,13 @@ struct Record {
 /// The document, or the documents with a blank line between them.
 std::string whole_document(const Record& record);
 
-/// A record that cannot be used, and why.
+/// A record that cannot be used, and why; or one and those behind it that are broken in the same way.
 struct Reject {
   Place place;
   nlohmann::json id;
   std::string reason;
+  int64_t records = 1;   ///< how many it stands for
+  int64_t last_row = 0;  ///< Place::row of the last of several
 };
 
 /// A stream of records in input order. A record has a number, its place among all records of the corpus from

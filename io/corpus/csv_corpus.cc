@@ -70,12 +70,13 @@ class CsvRecords : public RecordReader {
 std::unique_ptr<Corpus> open_csv_corpus(std::vector<std::string> files, RecordMapper mapper,
                                         const std::string& standard_input) {
   const TextFiles text = text_files(std::move(files), standard_input);
+  const bool numbered = mapper.numbers_records();
   const auto open = [text, shared = std::make_shared<const RecordMapper>(std::move(mapper))](size_t file) {
     return std::make_unique<CsvRecords>(text.paths[file], text.names[file], *shared);
   };
   for (size_t i = 0; i < text.paths.size(); ++i)  // better now than after hours of work
     if (i < kCheckedInStore || !is_uri(text.paths[i])) open(i);
-  return open_text_corpus(text, open);
+  return open_text_corpus(text, open, numbered);
 }
 
 }  // namespace sheaf

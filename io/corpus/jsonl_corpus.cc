@@ -100,9 +100,13 @@ std::unique_ptr<Corpus> open_jsonl_corpus(std::vector<std::string> files, Record
   }
   for (const std::string& path : text.paths)
     if (!is_uri(path)) open_bytes(path);  // better now than after hours of work
+  const bool numbered = mapper.numbers_records();
   return open_text_corpus(
-      text, [paths = text.paths, shared = std::make_shared<const RecordMapper>(std::move(mapper))](
-                size_t file) { return std::make_unique<JsonlReader>(paths[file], *shared); });
+      text,
+      [paths = text.paths, shared = std::make_shared<const RecordMapper>(std::move(mapper))](size_t file) {
+        return std::make_unique<JsonlReader>(paths[file], *shared);
+      },
+      numbered);
 }
 
 }  // namespace sheaf

@@ -36,6 +36,8 @@ class RecordMapper {
 
   const std::vector<MappedColumn>& columns() const { return columns_; }
   bool wants(std::string_view column) const;
+  /// Whether records have no ids but their numbers.
+  bool numbers_records() const { return !batch_ && input_.id.empty(); }
 
   /// `cells` is an object of column → value; `number` is the id where the job names no id column.
   /// `line`: the row as it is written, where that is JSON; the keys of `cells` have lost their order.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
+#include "io/corpus/alike_rejects.h"
 
 namespace sheaf {
 namespace {
@@ -15,7 +17,8 @@ using OpenReader = std::function<std::unique_ptr<RecordReader>(size_t file)>;
 
 class TextCorpus : public Corpus {
  public:
-  TextCorpus(TextFiles files, OpenReader open) : files_(std::move(files)), open_(std::move(open)) {
+  TextCorpus(TextFiles files, OpenReader open, bool numbered)
+      : files_(std::move(files)), open_(std::move(open)), numbered_(numbered), alike_(numbered) {
     for (const std::string& path : files_.paths) {
       const auto bytes = is_uri(path) ? listed_object(path).bytes : file_size(path).value_or(0);
       sizes_.push_back(static_cast<double>(bytes));
@@ -23,15 +26,29 @@ class TextCorpus : public Corpus {
   }
 
   std::optional<Row> next() override {
-    if (!advance()) return std::nullopt;
-    ++row_;
-    return reader_->row(files_.names[file_], row_);
+    std::optional<Row> row = take();
+    if (!row) return std::nullopt;
+    const bool several = alike_.is_one_more(*row);
+    alike_.add(*row);
+    if (several) take_alike(std::get<Reject>(*row));
+    return row;
   }
 
   int64_t position() const override { return row_; }
 
   void skip_to(int64_t position) override {
-    while (row_ < position && advance()) ++row_;
+    if (position - row_ > AlikeRejects::kLookBack) {
+      alike_.forget();
+      pass(position - AlikeRejects::kLookBack);
+    }
+    while (row_ < position) {
+      const std::optional<Row> row = take();
+      if (!row) return;
+      alike_.add(*row);
+    }
+    // Others that were told together with the last one belong to it.
+    Reject last;
+    if (alike_.in_stretch()) take_alike(last);
   }
 
   std::optional<double> share_read() const override {
@@ -44,12 +61,39 @@ class TextCorpus : public Corpus {
   }
 
   int64_t count_records(int64_t most) override {
-    TextCorpus other(files_, open_);
-    other.skip_to(most);
+    TextCorpus other(files_, open_, numbered_);
+    other.pass(most);
     return other.row_;
   }
 
  private:
+  /// The next record, without a step on.
+  const std::optional<Row>& peek() {
+    if (!peeked_ && advance()) peeked_ = reader_->row(files_.names[file_], row_ + 1);
+    return peeked_;
+  }
+
+  std::optional<Row> take() {
+    peek();
+    row_ += peeked_.has_value();
+    return std::exchange(peeked_, std::nullopt);
+  }
+
+  /// Goes on to record `position` without a look at the records.
+  void pass(int64_t position) {
+    for (; row_ < position && (peeked_ || advance()); ++row_) peeked_.reset();
+  }
+
+  /// Adds those that follow a reject and are told together with it.
+  void take_alike(Reject& reject) {
+    while (row_ % AlikeRejects::kToldTogether != 0 && peek() && alike_.is_one_more(*peek())) {
+      const Row row = *take();
+      alike_.add(row);
+      ++reject.records;
+      reject.last_row = std::get<Reject>(row).place.row;
+    }
+  }
+
   /// Goes on to the next record, in the next file if need be.
   bool advance() {
     for (; file_ < files_.paths.size(); ++file_, reader_.reset()) {
@@ -70,7 +114,10 @@ class TextCorpus : public Corpus {
   std::vector<double> sizes_;  // in bytes, of the paths
   size_t file_ = 0;
   std::unique_ptr<RecordReader> reader_;
+  std::optional<Row> peeked_;  // record row_ + 1, which the reader has come to
   int64_t row_ = 0;
+  bool numbered_;
+  AlikeRejects alike_;
 };
 
 }  // namespace
@@ -81,8 +128,8 @@ TextFiles text_files(std::vector<std::string> files, const std::string& standard
   return {std::move(paths), std::move(files)};
 }
 
-std::unique_ptr<Corpus> open_text_corpus(TextFiles files, OpenReader open) {
-  return std::make_unique<TextCorpus>(std::move(files), std::move(open));
+std::unique_ptr<Corpus> open_text_corpus(TextFiles files, OpenReader open, bool numbered) {
+  return std::make_unique<TextCorpus>(std::move(files), std::move(open), numbered);
 }
 
 }  // namespace sheaf

@@ -28,8 +28,11 @@ struct TextFiles {
 /// `standard_input`: the file to read where `files` says "-".
 TextFiles text_files(std::vector<std::string> files, const std::string& standard_input);
 
-/// One file after the other, by readers that `open` gives; it gets the number of the file.
+/// One file after the other, by readers that `open` gives; it gets the number of the file. A stretch of
+/// records that are broken in the same way is told in short (AlikeRejects). `numbered`: ids are the numbers
+/// of records.
 std::unique_ptr<Corpus> open_text_corpus(TextFiles files,
-                                         std::function<std::unique_ptr<RecordReader>(size_t file)> open);
+                                         std::function<std::unique_ptr<RecordReader>(size_t file)> open,
+                                         bool numbered);
 
 }  // namespace sheaf

@@ -70,7 +70,7 @@ class CorpusSample {
         bytes += bytes_of(*record);
         run.push_back(std::move(*record));
       } else {
-        ++rejects_;
+        rejects_ += std::get<Reject>(*next).records;
       }
     }
     read_ += corpus_.position() - begin;

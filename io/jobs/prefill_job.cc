@@ -54,18 +54,20 @@ class SharedParts {
       if (auto* record = std::get_if<Record>(&*read))
         records.push_back(std::move(*record));
       else
-        refuse_record(std::get<Reject>(*read).place, std::get<Reject>(*read).reason);
+        refuse_record(std::get<Reject>(*read));
     }
     const Plan plan = planner_.plan(make_ready(task_, records));
     for (const auto& [record, reason] : plan.refused)
-      refuse_record(records[static_cast<size_t>(record)].place, reason);
+      refuse_record({records[static_cast<size_t>(record)].place, nullptr, reason});
     end_.records += std::ssize(records) - std::ssize(plan.refused);
     for (const Stack& stack : plan.stacks)
       if (auto part = shared_part(stack)) parts_.push_back(std::move(*part));
   }
 
-  void refuse_record(const Place& place, const std::string& reason) {
-    if (end_.rejects++ == 0) end_.first_reject = fmt::format("{}:{}: {}", place.file, place.row, reason);
+  void refuse_record(const Reject& reject) {
+    if (end_.rejects == 0)
+      end_.first_reject = fmt::format("{}:{}: {}", reject.place.file, reject.place.row, reject.reason);
+    end_.rejects += reject.records;
   }
 
   Corpus& corpus_;

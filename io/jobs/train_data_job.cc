@@ -25,6 +25,8 @@
 namespace sheaf {
 namespace {
 
+constexpr size_t kToldRejects = 20;
+
 using nlohmann::json;
 using nlohmann::ordered_json;
 using Type = TableColumn::Type;
@@ -178,7 +180,7 @@ class TrainDataJob {
     while (auto next = corpus->next()) {
       if (interrupted) return end_;
       if (const auto* reject = std::get_if<Reject>(&*next)) {
-        reject_at(reject->place, reject->reason);
+        reject_at(reject->place, reject->reason, reject->records);
         continue;
       }
       window.push_back(std::move(std::get<Record>(*next)));
@@ -233,8 +235,10 @@ class TrainDataJob {
     return known + ", but gives them no value that the attribute's type holds";
   }
 
-  void reject_at(const Place& place, const std::string& reason) {
-    end_.rejects.push_back(fmt::format("{}:{}: {}", place.file, place.row, reason));
+  void reject_at(const Place& place, const std::string& reason, int64_t records = 1) {
+    if (end_.rejects.size() < kToldRejects)
+      end_.rejects.push_back(fmt::format("{}:{}: {}", place.file, place.row, reason));
+    end_.rejected += records;
   }
 
   /// What the right answers call the record, or its first question.

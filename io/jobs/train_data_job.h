@@ -19,10 +19,11 @@ struct TrainDataSettings {
 struct TrainDataEnd {
   bool finished = false;  ///< else interrupted
   int64_t records = 0, prompts = 0, tokens = 0, answers = 0, answer_tokens = 0;
-  int64_t without_gold = 0;  ///< records that gold says nothing about
-  int64_t unreadable = 0;    ///< gold values that the attribute's type does not hold
-  std::string notice;        ///< what the user should know of names in the gold; may be empty
-  std::vector<std::string> rejects;
+  int64_t without_gold = 0;          ///< records that gold says nothing about
+  int64_t unreadable = 0;            ///< gold values that the attribute's type does not hold
+  std::string notice;                ///< what the user should know of names in the gold; may be empty
+  int64_t rejected = 0;              ///< records
+  std::vector<std::string> rejects;  ///< the first of them, with their places
 };
 
 /// Writes the prompts of a job with their right answers: what the model reads and writes when the job is

@@ -94,7 +94,7 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
             DecodedRecord{record.id, values ? by_value(record, record_row(*task, record, outcome, job.output))
                                             : by_token(bench, record, outcome.answers)});
       },
-      [&](const Reject&) { ++decoded.rejects; });
+      [&](const Reject& reject) { decoded.rejects += reject.records; });
   listener.ended();
   const EngineStats stats = pipeline.engine_stats();
   if (decoded.finished)

@@ -30,9 +30,13 @@ std::string digest_of(const std::string& text) {
 
 std::string error_line(const ordered_json& reject) {
   const ordered_json id = reject.value("id", ordered_json());
+  ordered_json message = reject.value("reason", ordered_json());
+  if (reject.contains("records") && message.is_string())
+    message = fmt::format("{} ({} lines, up to line {})", message.get_ref<const std::string&>(),
+                          dump(reject["records"]), dump(reject.value("last_row", ordered_json())));
   return line_of(id, digest_of(dump(id.is_null() ? reject : id)), kBadRequest,
                  {{"error",
-                   {{"message", reject.value("reason", ordered_json())},
+                   {{"message", std::move(message)},
                     {"type", "invalid_request_error"},
                     {"param", nullptr},
                     {"code", nullptr}}}});

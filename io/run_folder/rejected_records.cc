@@ -28,9 +28,10 @@ RejectedRecords::RejectedRecords(const std::string& folder, const Manifest& mani
   const std::string path = folder + "/" + rejects.name;
   if (rejects.rows == 0 && rejects.name.ends_with(".part")) return;
   check_bytes(path, rejects);
-  int64_t line = 0;
+  int64_t line = 0, records = 0;
   read_lines(path, [&](const std::string& text) {
-    if (++line > rejects.rows) return;
+    if (records >= rejects.rows) return;
+    ++line;
     const auto reject = read_json(text);
     const auto file = reject.is_object() ? reject.value("file", nlohmann::json()) : nlohmann::json();
     const auto row = reject.is_object() ? reject.value("row", nlohmann::json()) : nlohmann::json();
@@ -40,6 +41,9 @@ RejectedRecords::RejectedRecords(const std::string& folder, const Manifest& mani
       refuse("{}:{}: the run's corpus has no record at the place that this line names; {}", path, line,
              kAgain);
     places_.emplace(number->second, row.get<int64_t>());
+    // A line may stand for several records, which a corpus passes over together too.
+    const auto several = reject.find("records");
+    records += several != reject.end() && several->is_number_integer() ? several->get<int64_t>() : 1;
   });
 }
 

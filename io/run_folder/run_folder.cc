@@ -330,9 +330,10 @@ void RunFolder::row(const Row& row) {
 void RunFolder::reject(const Reject& reject) {
   std::string_view file = reject.place.file;
   if (file.starts_with(options_.corpus_folder)) file.remove_prefix(options_.corpus_folder.size());
-  group_rejects_ +=
-      dump_line({{"file", file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}});
-  ++group_reject_count_;
+  ordered_json line{{"file", file}, {"row", reject.place.row}, {"id", reject.id}, {"reason", reject.reason}};
+  if (reject.records > 1) line.update({{"records", reject.records}, {"last_row", reject.last_row}});
+  group_rejects_ += dump_line(line);
+  group_reject_count_ += reject.records;
 }
 
 void RunFolder::append(std::unique_ptr<OutputFile>& file, const std::string& staged, bool fresh,

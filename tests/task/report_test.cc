@@ -7,6 +7,7 @@
 #include "core/report/compare_reports.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
+#include "core/task/reason_kind.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
 
