@@ -54,9 +54,19 @@ Layer read_layer(const LayerWeights& weights, const Products& products) {
   return layer;
 }
 
+void check_finite(const Matrix& matrix, ThreadPool& threads) {
+  constexpr int64_t kRows = 256;
+  threads.run((matrix.rows + kRows - 1) / kRows, [&](int64_t task, int) {
+    matrix.check_finite(task * kRows, std::min(kRows, matrix.rows - task * kRows));
+  });
+}
+
 /// A model's weights as products take them.
 struct QuickWeights {
-  QuickWeights(const Model& model, const Products& products) : final_norm(model.final_norm.read_all()) {
+  QuickWeights(const Model& model, const Products& products, ThreadPool& threads)
+      : final_norm(model.final_norm.read_all()) {
+    // Its rows are read when a token asks for them.
+    if (!model.config.tied_output) check_finite(model.embedding, threads);
     for (const LayerWeights& weights : model.layers) layers.push_back(read_layer(weights, products));
     output = products.pack({&model.output});
   }
@@ -68,7 +78,7 @@ struct QuickWeights {
 
 std::shared_ptr<const QuickWeights> read_weights(const Model& model, int threads, CpuPrecision precision) {
   ThreadPool pool(threads);
-  return std::make_shared<QuickWeights>(model, Products(precision, best_kernels(), pool));
+  return std::make_shared<QuickWeights>(model, Products(precision, best_kernels(), pool), pool);
 }
 
 void add(const float* y, int64_t n, float* x) {

@@ -43,6 +43,7 @@ class ReferenceBackend final : public Backend {
         files_(model.files),
         final_norm_(model.final_norm.read_all()),
         output_(reference::read_linear(model.output)) {
+    embedding_.check_finite(0, embedding_.rows);
     for (const LayerWeights& weights : model.layers) layers_.push_back(read_layer(weights));
   }
 

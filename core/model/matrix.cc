@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/model/e4m3.h"
+#include "core/model/finite.h"
 #include "core/model/model.h"
 #include "core/model/scaled_blocks.h"
 
@@ -52,7 +53,7 @@ void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) 
       out[c] += weight(r) * adapter.a[static_cast<size_t>(r * cols + c)];
 }
 
-constexpr int64_t kRowsAtOnce = 64;  // that are put together in a buffer
+constexpr int64_t kRowsAtOnce = 64;  // that are put together in a buffer, and checked while in the cache
 
 /// A row of blocks of e4m3 as it is, where they have one scale.
 bool copy_e4m3(const std::byte* row, DType dtype, int64_t cols, uint8_t* out, float& scale) {
@@ -103,42 +104,90 @@ const std::byte* Matrix::stored(int64_t first, int64_t count, std::vector<std::b
   return buffer.data();
 }
 
+void Matrix::convert(int64_t first, int64_t count, float* out) const {
+  std::vector<std::byte> buffer;
+  to_f32(dtype, stored(first, count, buffer), count * cols, out);
+}
+
+void Matrix::refuse_rows(int64_t first, int64_t count) const {
+  std::vector<float> row(static_cast<size_t>(cols));
+  const std::string_view from = file.empty() ? "memory" : std::string_view(file);
+  for (int64_t i = first; i < first + count; ++i) {
+    convert(i, 1, row.data());
+    if (all_finite(row.data(), cols)) continue;
+    const bool nan = std::ranges::any_of(row, [](float value) { return value != value; });
+    refuse(
+        "{}: tensor {} holds {}: a training that diverged leaves such weights, and so does damage; use an "
+        "earlier checkpoint, or get the file again",
+        from, name, nan ? "NaN" : "an infinity");
+  }
+  if (adapter)
+    refuse(
+        "{}: tensors {}.lora_A.weight and {}.lora_B.weight: merging them into {} overflows: a training that "
+        "diverged leaves such an adapter; use an earlier checkpoint, or a smaller lora_alpha",
+        adapter->file, adapter->module, adapter->module, name);
+  refuse(
+      "{}: tensor {} holds a value that overflows bf16, as which a GPU keeps it; use an earlier checkpoint, "
+      "or set engine.device: cpu",
+      from, name);
+}
+
 void Matrix::read(int64_t first, int64_t count, float* out) const {
   check_rows(first, count);
-  std::vector<std::byte> buffer;
-  const int64_t at_once = in_place() ? count : kRowsAtOnce;
-  for (int64_t done = 0; done < count; done += at_once) {
-    const int64_t now = std::min(at_once, count - done);
-    to_f32(dtype, stored(first + done, now, buffer), now * cols, out + done * cols);
+  for (int64_t done = 0; done < count; done += kRowsAtOnce) {
+    const int64_t now = std::min(kRowsAtOnce, count - done);
+    float* rows_out = out + done * cols;
+    convert(first + done, now, rows_out);
+    bool finite = all_finite(rows_out, now * cols);
+    if (finite && adapter) {
+      for (int64_t i = 0; i < now; ++i) add_adapter(*adapter, first + done + i, cols, rows_out + i * cols);
+      finite = all_finite(rows_out, now * cols);
+    }
+    if (!finite) refuse_rows(first + done, now);
   }
-  if (!adapter) return;
-  for (int64_t i = 0; i < count; ++i) add_adapter(*adapter, first + i, cols, out + i * cols);
+}
+
+void Matrix::check_finite(int64_t first, int64_t count) const {
+  check_rows(first, count);
+  std::vector<std::byte> buffer;
+  std::vector<float> row;
+  for (int64_t done = 0; done < count; done += kRowsAtOnce) {
+    const int64_t now = std::min(kRowsAtOnce, count - done);
+    if (!adapter && surely_finite(dtype, stored(first + done, now, buffer), now * cols)) continue;
+    row.resize(static_cast<size_t>(cols));
+    for (int64_t i = 0; i < now; ++i) read(first + done + i, 1, row.data());
+  }
 }
 
 void Matrix::read_bf16(int64_t first, int64_t count, uint16_t* out) const {
   check_rows(first, count);
-  if (adapter) {
-    std::vector<float> row(static_cast<size_t>(cols));
-    for (int64_t i = 0; i < count; ++i) {
-      read(first + i, 1, row.data());
-      to_bf16(DType::f32, reinterpret_cast<const std::byte*>(row.data()), cols, out + i * cols);
-    }
-    return;
-  }
   std::vector<std::byte> buffer;
-  const int64_t at_once = in_place() ? count : kRowsAtOnce;
+  std::vector<float> merged(adapter ? static_cast<size_t>(cols) : 0);
+  const int64_t at_once = adapter ? 1 : kRowsAtOnce;
   for (int64_t done = 0; done < count; done += at_once) {
     const int64_t now = std::min(at_once, count - done);
-    to_bf16(dtype, stored(first + done, now, buffer), now * cols, out + done * cols);
+    if (adapter) {
+      read(first + done, 1, merged.data());
+      to_bf16(DType::f32, reinterpret_cast<const std::byte*>(merged.data()), cols, out + done * cols);
+    } else {
+      to_bf16(dtype, stored(first + done, now, buffer), now * cols, out + done * cols);
+    }
+    if (!all_finite(out + done * cols, now * cols)) refuse_rows(first + done, now);
   }
 }
 
 void Matrix::read_stored(int64_t first, int64_t count, std::byte* out) const {
   check_rows(first, count);
   if (adapter) fail("{}: rows with an adapter are stored nowhere", name);
-  if (source) return source->read(first, count, out);
   std::vector<std::byte> buffer;
-  std::memcpy(out, stored(first, count, buffer), static_cast<size_t>(count * row_bytes()));
+  if (source)
+    source->read(first, count, out);
+  else
+    std::memcpy(out, stored(first, count, buffer), static_cast<size_t>(count * row_bytes()));
+  if (surely_finite(dtype, out, count * cols)) return;
+  // The device makes bf16 of it.
+  std::vector<uint16_t> rounded(static_cast<size_t>(cols));
+  for (int64_t i = 0; i < count; ++i) read_bf16(first + i, 1, rounded.data());
 }
 
 void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const {
@@ -149,7 +198,7 @@ void Matrix::read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales
   for (int64_t done = 0; done < count; done += kRowsAtOnce) {
     const int64_t now = std::min(kRowsAtOnce, count - done);
     const std::byte* as_stored = narrow ? stored(first + done, now, buffer) : nullptr;
-    if (!narrow) {
+    if (!narrow || !surely_finite(dtype, as_stored, now * cols)) {
       values.resize(static_cast<size_t>(now * cols));
       read(first + done, now, values.data());
     }

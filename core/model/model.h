@@ -24,6 +24,8 @@ void to_bf16(DType dtype, const std::byte* data, int64_t count, uint16_t* out);
 
 /// W + scale * B A, merged when a row is read.
 struct LowRank {
+  std::string file;      ///< of the adapter, for messages
+  std::string module;    ///< what the names of its two tensors begin with
   std::vector<float> a;  ///< [rank, cols]
   std::vector<float> b;  ///< [rows, rank]
   int32_t rank = 0;
@@ -31,9 +33,12 @@ struct LowRank {
 };
 
 /// A weight matrix [rows, cols] in the file's own type, read row by row as fp32. A vector has one row.
-/// Points into memory that the Model keeps mapped.
+/// Points into memory that the Model keeps mapped. All weights reach a backend through the read functions
+/// below, and each of them refuses a value that is not finite in the numbers that it gives: no format can
+/// forget it, and it costs no second pass over a file, only over rows that are in the cache by then.
 struct Matrix {
   std::string name;
+  std::string file;  ///< where it comes from, for messages
   DType dtype = DType::f32;
   int64_t rows = 0;
   int64_t cols = 0;
@@ -55,6 +60,8 @@ struct Matrix {
   void read_stored(int64_t first, int64_t count, std::byte* out) const;
   /// The same rows as e4m3, and the scale of each. A row that is e4m3 with a single scale stays as it is.
   void read_e4m3(int64_t first, int64_t count, uint8_t* out, float* scales) const;
+  /// Refuses the same rows where read() would. For a matrix that is read later, token by token.
+  void check_finite(int64_t first, int64_t count) const;
   /// Brings the same rows into memory at once rather than page by page. Where their file cannot be read (cut
   /// short, a disk error) it fails with the file's name; a plain access would end the program.
   void page_in(int64_t first, int64_t count) const;
@@ -63,6 +70,10 @@ struct Matrix {
 
  private:
   void check_rows(int64_t first, int64_t count) const;
+  /// read() without its checks, and without the adapter.
+  void convert(int64_t first, int64_t count, float* out) const;
+  /// Says what is wrong with rows one of whose values is not finite in fp32, or in bf16.
+  [[noreturn]] void refuse_rows(int64_t first, int64_t count) const;
   /// Whether rows lie one after the other, as read() gives them.
   bool in_place() const { return rope_head_dim == 0 && !source; }
   /// As read_stored(), in place or in `buffer`; without the adapter.

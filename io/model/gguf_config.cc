@@ -90,6 +90,7 @@ RopeTable read_rope(const GgufFile& gguf, const ArchFields& fields, ModelConfig&
   const double original = fields.positive("rope.scaling.original_context_length", config.context);
   const double attention_factor = fields.positive("rope.scaling.attn_factor", 1);
 
+  divisors(gguf, "rope_factors_long.weight", dim / 2);  // not used, but to be sound as well
   if (const auto shorter = divisors(gguf, "rope_factors_short.weight", dim / 2); !shorter.empty()) {
     RopeTable table = divided_rope(base, dim, shorter);
     table.scale = static_cast<float>(attention_factor);

@@ -47,7 +47,7 @@ void load_gguf(const std::string& path, Adapter* adapter, Model& model) {
   TensorMap tensors(path, readable_ggml_types());
   for (const GgufTensor& tensor : file.tensors()) {
     tensors.add(tensor.name,
-                {ggml_type_name(tensor.type), tensor.dtype, tensor.shape, tensor.data, tensor.size});
+                {ggml_type_name(tensor.type), tensor.dtype, tensor.shape, tensor.data, tensor.size, path});
   }
   load_weights(tensors, description, TensorNaming::gguf, adapter, model);
   model.files.push_back(file.file());

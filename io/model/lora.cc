@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "core/base/error.h"
 #include "io/base/json_file.h"
@@ -47,6 +48,7 @@ std::vector<float> read_floats(const std::string& path, const std::string& name,
   if (!tensor.dtype)
     refuse("{}: tensor {} has type {}, which is not supported (supported: {})", path, shown(name),
            tensor.type, readable_safetensors_types());
+  refuse_unless_finite(shown(name), tensor);
   int64_t values = 1;
   for (const int64_t size : tensor.shape) values *= size;
   std::vector<float> out(static_cast<size_t>(values));
@@ -70,6 +72,8 @@ Adapter Adapter::open(const std::string& folder) {
   const double alpha = fields.number("lora_alpha");
   const bool root = fields.boolean("use_rslora", false);
   const double scale = alpha / (root ? std::sqrt(static_cast<double>(rank)) : static_cast<double>(rank));
+  if (!(std::fabs(scale) <= std::numeric_limits<float>::max()))
+    refuse("{}: \"lora_alpha\" is {}, which is too large", config_path, alpha);
 
   Adapter adapter;
   adapter.folder_ = folder;
@@ -95,6 +99,8 @@ Adapter Adapter::open(const std::string& folder) {
     auto delta = std::make_shared<LowRank>();
     delta->a = read_floats(weights_path, name, tensor);
     delta->b = read_floats(weights_path, b_name, b->second);
+    delta->file = weights_path;
+    delta->module = std::string(prefix) + module;
     delta->rank = static_cast<int32_t>(rank);
     delta->scale = static_cast<float>(scale);
     adapter.modules_[module] = {std::move(delta), b->second.shape[0], tensor.shape[1], false};

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "io/model/quantized_parts.h"
 
@@ -71,9 +70,6 @@ std::optional<Matrix> take_fp8(const QuantizedParts& parts, const Quantization& 
   if (parts.cols() % 32 != 0)
     parts.bad("weight", "has {} columns; sheaf needs a multiple of 32", parts.cols());
   ScaleGrid grid = scale_grid(parts, quantization);
-  for (int64_t i = 0; i < count(grid.scales); ++i)
-    if (!std::isfinite(float_at(grid.scales, i)))
-      parts.bad("weight_scale", "has a scale that is not a number");
   // Activations and the cache get scales of their own here.
   parts.ignore({"input_scale", "input_scale_ub", "output_scale", "k_scale", "v_scale"});
   const bool large =

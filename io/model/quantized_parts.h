@@ -69,6 +69,7 @@ class QuantizedParts {
   Matrix made(const char* part, DType dtype, std::shared_ptr<const StoredRows> source) const {
     Matrix matrix;
     matrix.name = name(part);
+    matrix.file = tensors_.all().at(matrix.name).file;
     matrix.dtype = dtype;
     matrix.rows = rows_;
     matrix.cols = cols_;

@@ -139,6 +139,7 @@ class HeaderReader {
     }
     tensor.size = static_cast<uint64_t>(bytes);
     tensor.data = data_.data() + *begin;
+    tensor.file = path_;
     tensors_.emplace(name_, std::move(tensor));
   }
 

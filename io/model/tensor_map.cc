@@ -2,13 +2,29 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <functional>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
 
 namespace sheaf {
 
+void refuse_unless_finite(const std::string& name, const FileTensor& tensor) {
+  Matrix values;
+  values.name = name;
+  values.file = tensor.file;
+  values.dtype = *tensor.dtype;
+  values.rows = 1;
+  values.cols = std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
+  values.data = tensor.data;
+  if (values.cols == 0) return;
+  values.page_in(0, 1);
+  values.check_finite(0, 1);
+}
+
 void TensorMap::add(const std::string& name, FileTensor tensor) {
+  if (tensor.file.empty()) tensor.file = source_;
   if (!tensors_.emplace(name, std::move(tensor)).second)
     refuse("{}: tensor {} appears twice", source_, shown(name));
 }
@@ -26,6 +42,7 @@ const FileTensor& TensorMap::take_raw(const std::string& name,
     refuse("{}: tensor {} has type {}, but {} is needed here", source_, name, tensor.type,
            fmt::join(types, " or "));
   used_.insert(name);
+  if (tensor.dtype) refuse_unless_finite(name, tensor);
   return tensor;
 }
 
@@ -42,6 +59,7 @@ Matrix TensorMap::take_shaped(const std::string& name, const std::vector<int64_t
   used_.insert(name);
   Matrix matrix;
   matrix.name = name;
+  matrix.file = tensor.file;
   matrix.dtype = *tensor.dtype;
   matrix.rows = shape.size() == 2 ? shape[0] : 1;
   matrix.cols = shape.back();

@@ -20,7 +20,11 @@ struct FileTensor {
   std::vector<int64_t> shape;  ///< outermost first
   const std::byte* data = nullptr;
   uint64_t size = 0;  ///< bytes
+  std::string file;   ///< where it lies, one of several shards perhaps
 };
+
+/// Refuses a tensor of floating-point numbers one of which is NaN or infinite.
+void refuse_unless_finite(const std::string& name, const FileTensor& tensor);
 
 /// The tensors of a model by name. Taking one checks its type and shape and remembers that it was used.
 class TensorMap {
@@ -38,7 +42,8 @@ class TensorMap {
   Matrix take(const std::string& name, int64_t rows, int64_t cols);
   /// A tensor of shape [size].
   Matrix take_vector(const std::string& name, int64_t size);
-  /// The tensor as it lies in the file. Refuses a missing one and another type than one of `types`.
+  /// The tensor as it lies in the file. Refuses a missing one and another type than one of `types`, and
+  /// floating-point numbers that are not finite: the scales of weights in fewer bits.
   const FileTensor& take_raw(const std::string& name, std::initializer_list<std::string_view> types);
   /// Marks a tensor as known where it exists.
   void ignore(const std::string& name) { used_.insert(name); }

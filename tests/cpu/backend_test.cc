@@ -181,13 +181,14 @@ TEST_P(EveryBackend, RowThatSeesNothingIsFinite) {
 }
 
 TEST_P(EveryBackend, ForeignGarbageInAPageDoesNotLeak) {
-  // Slots of the span's last page that the row does not see hold NaN from an earlier tenant.
+  // Slots of the span's last page that the row does not see hold NaN from an earlier tenant: of a token whose
+  // norm overflows.
   const Graph graph{{{1, 2, 3, 4, 5}, 0, {}}};
   const GraphLogits expected = run_graph(*make_backend(GetParam(), model, 2), graph, {});
   Model poisoned_model = make_random_model({}, 3);
   std::vector<float> embedding = model.embedding.read_all();
   for (int32_t i = 0; i < model.config.hidden; ++i)
-    embedding[static_cast<size_t>(60 * model.config.hidden + i)] = std::nanf("");
+    embedding[static_cast<size_t>(60 * model.config.hidden + i)] = 1e25f;
   poisoned_model.embedding.data = reinterpret_cast<const std::byte*>(embedding.data());
   const auto poisoned = make_backend(GetParam(), poisoned_model, 2);
   GraphRunner runner(*poisoned, graph, {});

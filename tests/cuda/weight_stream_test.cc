@@ -8,6 +8,7 @@
 #include <deque>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <limits>
 #include <mutex>
 #include <random>
 #include <set>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "tests/model/finite_blocks.h"
 #include "tests/skip.h"
 
 namespace sheaf::cuda {
@@ -33,7 +35,7 @@ class Weights {
     matrix.cols = cols;
     matrix.rope_head_dim = rope_head_dim;
     auto& blocks = blocks_.emplace_back(static_cast<size_t>(rows * matrix.row_bytes()));
-    for (std::byte& byte : blocks) byte = static_cast<std::byte>(random_() & 0xffU);
+    fill_with_finite_blocks(dtype, blocks.data(), rows * cols / block_values(dtype), random_);
     matrix.data = blocks.data();
     if (rank > 0) {
       auto delta = std::make_shared<LowRank>();
@@ -292,6 +294,33 @@ TEST(WeightStream, AFileCutShortReachesTheCallerByName) {
   std::filesystem::remove(name);
   SKIP_UNLESS(can, test::Lacking::paging_in, "this kernel cannot page in a range (Linux 5.14 can)");
   EXPECT_EQ(said, name + ": tensor cut.weight cannot be read; the file was cut short or its disk failed");
+}
+
+TEST(WeightStream, AWeightThatIsNotFiniteReachesTheCallerByName) {
+  std::vector<float> values(256 * 64, 1.0f);
+  values[200 * 64 + 3] = std::numeric_limits<float>::infinity();
+  Matrix matrix;
+  matrix.name = "bad.weight";
+  matrix.file = "model.safetensors";
+  matrix.rows = 256;
+  matrix.cols = 64;
+  matrix.data = reinterpret_cast<const std::byte*>(values.data());
+  std::vector<std::byte> out(values.size() * 4);
+  std::vector<float> scales(256);
+  for (const WeightForm form :
+       {WeightForm::rounded, WeightForm::exact, WeightForm::narrow, WeightForm::stored}) {
+    const std::vector<WeightSlice> whole{{&matrix, 0, 256, form, out.data(), scales.data()}};
+    Memory memory(4, 1 << 12);
+    LateSink sink(4);
+    try {
+      stream_weights(cut_to_slices(whole, 1 << 12), memory.ring, 4, sink);
+      ADD_FAILURE() << "nothing was said";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.fault(), Fault::input);
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("model.safetensors: tensor bad.weight holds"))
+          << error.what();
+    }
+  }
 }
 
 TEST(WeightStream, NothingToSendIsDoneAtOnce) {

@@ -9,6 +9,7 @@
 #include "cuda/weights/device_weights.h"
 #include "io/model/model_files.h"
 #include "tests/cuda/need_gpu.h"
+#include "tests/model/finite_blocks.h"
 
 namespace sheaf::cuda {
 namespace {
@@ -125,8 +126,8 @@ TEST(WeightUpload, EveryGoldenModelArrivesBitForBit) {
 }
 
 /// A model of one layer whose matrices are larger than a buffer of the ring, of random blocks of one type.
-/// `mask` takes bits out of its words.
-Model large_model(DType dtype, bool paired, bool adapted, uint64_t mask = ~uint64_t{0}) {
+/// `mask` takes bits out of every two bytes.
+Model large_model(DType dtype, bool paired, bool adapted, uint32_t mask = 0xffff) {
   std::mt19937_64 random(static_cast<uint64_t>(dtype) + 1);
   Model model;
   const auto matrix = [&](const char* name, int64_t rows, int64_t cols) {
@@ -135,10 +136,9 @@ Model large_model(DType dtype, bool paired, bool adapted, uint64_t mask = ~uint6
     made.dtype = dtype;
     made.rows = rows;
     made.cols = cols;
-    auto blocks =
-        std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(rows * made.row_bytes() / 8 + 1));
-    for (uint64_t& word : *blocks) word = random() & mask;
-    made.data = reinterpret_cast<const std::byte*>(blocks->data());
+    auto blocks = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(rows * made.row_bytes()));
+    fill_with_finite_blocks(dtype, blocks->data(), rows * cols / block_values(dtype), random, mask);
+    made.data = blocks->data();
     model.files.push_back(blocks);
     if (adapted && rows > 1) {
       auto delta = std::make_shared<LowRank>();
@@ -195,8 +195,8 @@ TEST(WeightUpload, PackedWeightsExpandToTheSameBits) {
   NEED_GPU();
   for (const DType dtype : kEveryType) {
     SCOPED_TRACE(dtype_name(dtype));
-    // Without the highest bit of their exponents, halves and floats are finite.
-    Model model = large_model(dtype, dtype != DType::bf16, false, 0xbfffbfffbfffbfff);
+    // Without the highest bit of their exponents, halves and floats are small.
+    Model model = large_model(dtype, dtype != DType::bf16, false, 0xbfff);
     LayerWeights& layer = model.layers[0];
     layer.gate.rows = layer.up.rows = 4992;  // e4m3 goes by sixteens
     ASSERT_TRUE(can_stay_packed(model));
