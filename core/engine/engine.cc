@@ -65,6 +65,7 @@ EngineStats& EngineStats::operator+=(const EngineStats& other) {
   draft_tokens += other.draft_tokens;
   undrafted_prompts += other.undrafted_prompts;
   draft_failed = draft_failed || other.draft_failed;
+  draft_unsound = draft_unsound || other.draft_unsound;
   peak_pages += other.peak_pages;
   split_steps += other.split_steps;
   step_seconds += other.step_seconds;
@@ -453,7 +454,9 @@ void Engine::add_line(Flight& flight, int32_t slot, bool known) {
 void Engine::ask_draft(const PlannedStep& step) {
   const double before = stats_.step_seconds;
   const int64_t tokens = options_.speculation.draft->tokens();
-  call_backend([&] { stats_.draft_failed = !speculator_->draft(drafted_, step); });
+  call_backend([&] { speculator_->draft(drafted_, step); });
+  stats_.draft_failed = speculator_->draft_failed();
+  stats_.draft_unsound = speculator_->draft_unsound();
   stats_.draft_seconds += std::exchange(stats_.step_seconds, before) - before;
   stats_.draft_tokens += options_.speculation.draft->tokens() - tokens;
 }

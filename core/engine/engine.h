@@ -72,6 +72,7 @@ struct EngineStats {
   int64_t draft_tokens = 0;       ///< that the draft computed, prompts included; they are in no other count
   int64_t undrafted_prompts = 0;  ///< too long for the draft's context or memory
   bool draft_failed = false;      ///< it ran out of memory and was asked no more
+  bool draft_unsound = false;     ///< its logits were not finite and it was asked no more
   int32_t peak_pages = 0;
   int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
   double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them

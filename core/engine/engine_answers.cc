@@ -1,8 +1,10 @@
 // What an engine wants of a step's tokens, and what becomes of its picks.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/random_stream.h"
 #include "core/engine/engine.h"
 #include "core/engine/options.h"
@@ -25,6 +27,16 @@ TokenId next_of_null(const Slot& asked, const Tokens& answer, std::span<const To
   if (answer.size() >= null.size() || !follows_null(null, answer)) return -1;
   const TokenId next = null[answer.size()];
   return allowed.empty() || std::ranges::binary_search(allowed, next) ? next : -1;
+}
+
+/// Ends the run: an answer would mean nothing. What is committed stays.
+[[noreturn]] void fail_unsound(const Tokens& answer, const std::string& device) {
+  fail(
+      "{}: the model's logits are not finite at token {} of an answer: numbers overflow in this precision, "
+      "or "
+      "weights are damaged; set model.dtype: f32 (on a GPU bf16, without engine.kv_dtype: fp8), or get the "
+      "model again; committed rows are kept",
+      device, answer.size() + 1);
 }
 
 /// What a pick says of null and of other answers, before its token is added.
@@ -144,6 +156,9 @@ void Engine::take_token(Wanted wanted, Picked picked) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(wanted.slot)];
   SlotState& state = flight.slots[static_cast<size_t>(wanted.slot)];
   Answer& answer = state.answer;
+  // Every token of every backend and method passes here. The pick of a token that was proposed wrongly does
+  // not, and need not: nobody reads it.
+  if (std::isnan(picked.logprob)) fail_unsound(answer.tokens, backend_.describe());
   state.contrast = picked.contrast;
   if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);

@@ -10,8 +10,16 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
+/// (1 + b) e - b a is NaN where both are minus infinity.
 float clean(float score) {
   return score == score ? score : kNever;
+}
+
+/// Whether no score is NaN or plus infinity.
+bool is_sound(std::span<const float> row) {
+  bool sound = true;
+  for (const float score : row) sound &= score < std::numeric_limits<float>::infinity();
+  return sound;
 }
 
 /// log of the sum of e^score(i); minus infinity where there is nothing to add.
@@ -27,7 +35,7 @@ double log_sum_exp(size_t count, Score&& score) {
 }
 
 double log_normalizer(std::span<const float> row) {
-  return log_sum_exp(row.size(), [&](size_t i) { return clean(row[i]); });
+  return log_sum_exp(row.size(), [&](size_t i) { return row[i]; });
 }
 
 /// Jensen-Shannon divergence of two rows of logits whose normalizers are known.
@@ -35,8 +43,8 @@ double divergence(std::span<const float> a, double normalizer_a, std::span<const
                   double normalizer_b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) {
-    const double log_p = static_cast<double>(clean(a[i])) - normalizer_a;
-    const double log_q = static_cast<double>(clean(b[i])) - normalizer_b;
+    const double log_p = static_cast<double>(a[i]) - normalizer_a;
+    const double log_q = static_cast<double>(b[i]) - normalizer_b;
     const double p = std::exp(log_p), q = std::exp(log_q), log_mean = std::log((p + q) / 2);
     if (p > 0) sum += p * (log_p - log_mean);
     if (q > 0) sum += q * (log_q - log_mean);
@@ -51,6 +59,11 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
   const auto row = [&](size_t pick) { return std::span(logits + pick * stride, vocab); };
   const std::span amateur = row(0);
   float contrast = group[0].contrast;
+  for (size_t pick = 0; pick <= experts; ++pick)
+    if (!is_sound(row(pick))) {
+      std::ranges::fill(fused, std::numeric_limits<float>::quiet_NaN());
+      return 0;
+    }
   if (contrast < 0) {
     const double normalizer = log_normalizer(amateur);
     double sum = 0;
@@ -59,8 +72,8 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
     contrast = static_cast<float>(sum / static_cast<double>(experts));
   }
   const auto contrasted = [&](size_t k, size_t i) {
-    const float logit = clean(row(k)[i]);
-    return contrast == 0 ? logit : clean((1 + contrast) * logit - contrast * clean(amateur[i]));
+    const float logit = row(k)[i];
+    return contrast == 0 ? logit : clean((1 + contrast) * logit - contrast * amateur[i]);
   };
   if (group[0].aggregate == Aggregate::max) {
     for (size_t i = 0; i < vocab; ++i) {

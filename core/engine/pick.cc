@@ -56,7 +56,7 @@ TokenId most_likely(std::span<const float> logits, std::span<const TokenId> allo
 using Pair = double __attribute__((vector_size(16)));
 using IntPair = int64_t __attribute__((vector_size(16)));
 
-/// e^x for x <= 0 to about 1e-10 of itself; NaN and all below -700 count as -700, next to nothing.
+/// e^x for x <= 0 to about 1e-10 of itself; all below -700 counts as -700, next to nothing.
 Pair exp_of_negative(Pair x) {
   constexpr double kRound =
       6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer, left in the low bits
@@ -80,11 +80,11 @@ Pair exp_of_negative(Pair x) {
 using Quad = float __attribute__((vector_size(16)));
 using IntQuad = int32_t __attribute__((vector_size(16)));
 
-/// e^x for x <= 0 to about 3e-7 of itself; NaN and all below -87 count as -87, next to nothing.
+/// e^x for x <= 0 to about 3e-7 of itself; all below -87 counts as -87, next to nothing. NaN stays.
 [[gnu::always_inline]] inline Quad exp_of_negative(Quad x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23, as above
   const Quad lowest = Quad{} - 87.0f;
-  x = x > lowest ? x : lowest;
+  x = x < lowest ? lowest : x;
   x *= 1.44269504f;
   const Quad shifted = x + kRound;
   const Quad f = x - (shifted - kRound), square = f * f;
@@ -119,26 +119,24 @@ double sum_of_exp(std::span<const float> logits, float top) {
   return sum + static_cast<double>(sum_stretch(rest, kLanes, top));
 }
 
-/// Log-probabilities over the whole vocabulary, whose highest logit is `top`.
+/// Log-probabilities over the whole vocabulary, whose highest logit is `top`. All are NaN where the logits
+/// are not sound: the sum is over each of them, so it costs nothing to find a NaN.
 class LogProbabilities {
  public:
-  LogProbabilities(std::span<const float> logits, float top) : top_(top) {
-    if (top == kNever) return;
-    // +infinity shares all the probability.
-    log_sum_ = std::log(std::isinf(top) ? static_cast<double>(std::count(logits.begin(), logits.end(), top))
-                                        : sum_of_exp(logits, top));
-  }
+  LogProbabilities(std::span<const float> logits, float top)
+      : top_(top), log_sum_(std::isinf(top) ? kNotSound : std::log(sum_of_exp(logits, top))) {}
 
   float of(float logit) const {
-    logit = clean(logit);
-    if (top_ == kNever || logit == kNever) return kNever;
-    if (std::isinf(top_)) return logit == top_ ? static_cast<float>(-log_sum_) : kNever;
+    if (std::isnan(log_sum_)) return static_cast<float>(log_sum_);
+    if (logit == kNever) return kNever;
     return static_cast<float>(static_cast<double>(logit) - top_ - log_sum_);
   }
 
  private:
+  static constexpr double kNotSound = std::numeric_limits<double>::quiet_NaN();
+
   float top_;
-  double log_sum_ = 0;
+  double log_sum_;
 };
 
 /// The most likely token but `apart`; -1 where no other is allowed.

@@ -7,8 +7,9 @@
 namespace sheaf {
 
 /// Chooses a token from one row of logits: the definition that every backend follows. A token outside
-/// `allowed` (when not empty) is never chosen; NaN logits count as minus infinity. `pick.watch` is
-/// allowed; its bias is added to its logit before a token is chosen.
+/// `allowed` (when not empty) is never chosen. `pick.watch` is allowed; its bias is added to its logit before
+/// a token is chosen. Where the logits are not sound (one of the whole vocabulary is NaN or plus infinity, or
+/// all are minus infinity) the log-probability is NaN, and the token is some allowed one.
 Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<const TokenId> allowed);
 
 /// The scores that a pick with experts chooses from, into `fused` [vocab], which may be its own row of
@@ -18,6 +19,7 @@ Picked pick_token(std::span<const float> logits, const Pick& pick, std::span<con
 ///   max: the largest c(k) + p(k);
 ///   mixture: log of the sum of w(k) softmax(c(k));  product: the sum of w(k) log softmax(c(k)), w =
 ///   softmax(p).
+/// Where a row has NaN or plus infinity, so have the scores: all are NaN.
 /// A dynamic b is the mean over experts of the Jensen-Shannon divergence (natural logarithms) between
 /// softmax(e(k)) and softmax(a).
 float fuse_experts(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused);

@@ -75,8 +75,11 @@ class Speculator {
   /// Whether the draft should follow answers that get so many tokens more, in steps of `answers`, and compute
   /// the `missing` tokens before them.
   bool follows(double left, int64_t missing, int32_t answers) const;
-  /// What the draft says will follow the answers. False where it ran out of memory: it is asked no more.
-  bool draft(std::span<DraftedAnswer> answers, const PlannedStep& step);
+  /// What the draft says will follow the answers.
+  void draft(std::span<DraftedAnswer> answers, const PlannedStep& step);
+  /// Whether it ran out of memory, or its logits were not sound: then it is asked no more.
+  bool draft_failed() const { return draft_failed_; }
+  bool draft_unsound() const { return draft_unsound_; }
   /// Decides how much of the guesses is proposed.
   void share_out(std::span<const OpenAnswer> open, const PlannedStep& step);
 
@@ -123,6 +126,7 @@ class Speculator {
   Tokens own_;                  ///< the prompt and the answer as it is guessed
   DraftPay pay_;
   bool draft_failed_ = false;
+  bool draft_unsound_ = false;
   double token_gain_ = 0;  ///< seconds that an accepted token saves,
   double gained_ = 0;      ///< and those of the last step
   double plain_ = 0;  ///< seconds of the last step that a draft was asked for, without proposals; 0: none

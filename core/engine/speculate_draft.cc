@@ -14,7 +14,7 @@ constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time 
 }  // namespace
 
 bool Speculator::asks_draft() {
-  if (!options_.draft || draft_failed_) return false;
+  if (!options_.draft || draft_failed_ || draft_unsound_) return false;
   if (plain_ > 0) pay_.count_step(plain_, spent_, gained_);
   plain_ = spent_ = gained_ = 0;
   return !options_.sparing || (cost_.known() && pay_.due());
@@ -48,7 +48,8 @@ bool Speculator::pays(std::span<DraftedAnswer* const> active, const PlannedStep&
 
 /// Returns whether there can be more.
 bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const {
-  if (picked.token >= rules_.vocab()) return false;  // a draft may have more tokens
+  if (std::isnan(picked.logprob) || picked.token >= rules_.vocab())
+    return false;  // not sound, or a draft that has more tokens
   Tokens& tokens = answer.line.tokens;
   tokens.push_back(picked.token);
   if (ends(*answer.slot, tokens)) return false;
@@ -59,13 +60,12 @@ bool Speculator::add_drafted(DraftedAnswer& answer, const Picked& picked) const 
   return goes_on(answer);
 }
 
-bool Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
+void Speculator::draft(std::span<DraftedAnswer> answers, const PlannedStep& step) {
   try {
     ask_rounds(answers, step);
   } catch (const OutOfMemory&) {
     draft_failed_ = true;
   }
-  return !draft_failed_;
 }
 
 void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep& step) {
@@ -102,6 +102,9 @@ void Speculator::ask_rounds(std::span<DraftedAnswer> answers, const PlannedStep&
     }
     pay_.count_round(static_cast<double>(active.size()), round);
     spent_ += round;
+    // What is right does not depend on a draft, so it is left out, and the run goes on.
+    draft_unsound_ |=
+        std::ranges::any_of(picked, [](const Picked& each) { return std::isnan(each.logprob); });
     size_t kept = 0;
     for (size_t i = 0; i < active.size(); ++i)
       if (add_drafted(*active[i], picked[i])) active[kept++] = active[i];

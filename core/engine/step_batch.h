@@ -95,7 +95,8 @@ size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
 
 struct Picked {
   TokenId token;
-  float logprob;       ///< natural log of the token's probability over the whole vocabulary at temperature 1
+  float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1; NaN
+                  ///< where the logits are not sound (pick.h): then the token means nothing
   float contrast = 0;  ///< of a pick with experts: as given, or as found
   // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such
   // token.

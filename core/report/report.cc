@@ -49,6 +49,8 @@ std::string draft_text(const ordered_json& report) {
                         prompts == 1 ? "1 prompt was" : fmt::format("{} prompts were", prompts));
   if (draft.at("out_of_memory").get<int64_t>() > 0)
     text += "; it ran out of memory and was left out from then on";
+  if (draft.value("not_finite", int64_t{0}) > 0)
+    text += "; its logits were not finite and it was left out from then on; use another draft";
   return text;
 }
 
@@ -131,7 +133,8 @@ ordered_json report_json(const Report& r) {
     json["tokens"]["draft"] = r.engine.draft_tokens;
     json["seconds"]["draft"] = r.engine.draft_seconds;
     json["draft"] = {{"prompts_too_long", r.engine.undrafted_prompts},
-                     {"out_of_memory", r.engine.draft_failed ? 1 : 0}};
+                     {"out_of_memory", r.engine.draft_failed ? 1 : 0},
+                     {"not_finite", r.engine.draft_unsound ? 1 : 0}};
   }
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);

@@ -52,6 +52,7 @@ class ReportChecker {
     if (report.contains("draft")) {
       numbers_of(report, "seconds", {"draft"});
       numbers_of(report, "draft", {"prompts_too_long", "out_of_memory"});
+      if (report.at("draft").contains("not_finite")) numbers_of(report, "draft", {"not_finite"});
     }
     numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
     const ordered_json& cost = object(report, "cost");

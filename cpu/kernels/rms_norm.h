@@ -1,5 +1,6 @@
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "cpu/kernels/vector.h"
 
@@ -25,7 +26,11 @@ void rms_norm(const float* x, const float* weight, int64_t n, float eps, float* 
   }
   float lanes[kPanel];
   unroll<kPerPanel>([&](auto v) __attribute__((always_inline)) { store(lanes + kLanes * v, sums[v]); });
-  const float scale = 1.0f / std::sqrt(sum_lanes(lanes) / static_cast<float>(n) + eps);
+  const float squares = sum_lanes(lanes);
+  // As reference::rms_norm: squares that overflow would leave zeros, which look like any other numbers.
+  const float scale = squares < std::numeric_limits<float>::infinity()
+                          ? 1.0f / std::sqrt(squares / static_cast<float>(n) + eps)
+                          : std::numeric_limits<float>::quiet_NaN();
   for (int64_t j = 0; j < n; ++j) out[j] = x[j] * scale * weight[j];
 }
 

@@ -45,7 +45,7 @@ TEST(FuseExperts, MaxIsTheLargestContrastedScoreWithItsPrior) {
 }
 
 TEST(FuseExperts, WithoutContrastAndPriorOneExpertStaysAsItIs) {
-  const auto fused = fuse(group(0, Aggregate::max, {0}), {{kInfinity, -kInfinity, 0}, {0.1f, 0.2f, 0.3f}});
+  const auto fused = fuse(group(0, Aggregate::max, {0}), {{9, -kInfinity, 0}, {0.1f, 0.2f, 0.3f}});
   EXPECT_EQ(fused.scores, (std::vector<float>{0.1f, 0.2f, 0.3f}));
 }
 
@@ -73,16 +73,30 @@ TEST(FuseExperts, MixtureAndProductWeighProbabilities) {
   EXPECT_NEAR(product[1], 0.25f * std::log(0.75f) + 0.75f * std::log(0.5f), 1e-6f);
 }
 
-TEST(FuseExperts, NumbersThatAreNoneNeverWin) {
-  const float nan = std::nanf("");
+TEST(FuseExperts, MinusInfinityNeverWins) {
   for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product})
     for (const float contrast : {0.0f, 0.5f, kDynamicContrast}) {
-      std::vector<Pick> picks = group(contrast, aggregate, {0, 0});
-      const std::vector<float> logits{0, nan, 0, 0, nan, 1, -kInfinity, nan, 0};
+      const std::vector<Pick> picks = group(contrast, aggregate, {0, 0});
+      const std::vector<float> logits{0, -kInfinity, 0, 0, -kInfinity, 1, -kInfinity, -kInfinity, 0};
       const Picked picked = pick_next(picks, {}, logits.data(), 3, 3);
       EXPECT_NE(picked.token, 1);
       EXPECT_GE(picked.contrast, 0);
+      EXPECT_FALSE(std::isnan(picked.logprob));
     }
+}
+
+TEST(FuseExperts, NanOrInfinityOfAnyRowLeavesNoLogProbability) {
+  for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product})
+    for (const float contrast : {0.0f, 0.5f, kDynamicContrast})
+      for (const float odd : {std::nanf(""), kInfinity})
+        for (size_t at = 0; at < 9; ++at) {
+          const std::vector<Pick> picks = group(contrast, aggregate, {0, 0});
+          std::vector<float> logits{0, 1, 2, 3, 1, -1, 0.5f, 2, 1};
+          logits[at] = odd;
+          const Picked picked = pick_next(picks, {}, logits.data(), 3, 3);
+          EXPECT_TRUE(std::isnan(picked.logprob)) << odd << " at " << at;
+          EXPECT_TRUE(picked.token >= 0 && picked.token < 3);
+        }
 }
 
 TEST(FuseExperts, OnlyAllowedTokensAreChosenAndTiesGoToTheLowestId) {

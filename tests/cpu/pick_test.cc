@@ -73,27 +73,38 @@ TEST(Pick, OnlyAllowedTokensAreChosen) {
   EXPECT_THROW(pick_token(logits, {}, outside), Error);
 }
 
-TEST(Pick, NanCountsAsMinusInfinity) {
-  EXPECT_EQ(pick_token(std::vector<float>{kNan, 1, kNan, 2}, {}, {}).token, 3);
-  EXPECT_NEAR(pick_token(std::vector<float>{kNan, 2, kNan, 2}, {}, {}).logprob, std::log(0.5f), 1e-6f);
-  EXPECT_EQ(pick_token(std::vector<float>{kNan, -kEndless, kNan}, {}, {}).token, 0);
-  EXPECT_EQ(pick_token(std::vector<float>{kNan, kNan, kNan}, sampled(1, 0.9f), {}).token, 0);
-  const Tokens allowed{1, 2};
-  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, kNan}, {}, allowed).token, 1);
-  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -100}, {}, allowed).token, 2);
-  EXPECT_EQ(pick_token(std::vector<float>{3, kNan, -kEndless}, {}, allowed).logprob, -kEndless);
-  for (int i = 0; i < 20; ++i)
-    EXPECT_EQ(
-        pick_token(std::vector<float>{kNan, 0, -kEndless}, sampled(1, static_cast<float>(i) / 20), {}).token,
-        1);
+TEST(Pick, LogitsThatAreNotSoundHaveNoLogProbability) {
+  std::mt19937 random(3);
+  for (const float odd : {kNan, -kNan, kEndless})
+    for (const size_t size : {1, 15, 16, 17, 300, 1003})
+      for (int i = 0; i < 40; ++i) {
+        std::vector<float> logits = random_logits(size, random());
+        if (i % 2 == 0) logits[random() % size] = -kEndless;
+        logits[i < 2 ? static_cast<size_t>(i) * (size - 1) : random() % size] = odd;
+        Tokens allowed;
+        if (i % 4 == 3) allowed = {static_cast<TokenId>(random() % size)};
+        Pick pick = i % 3 == 0 ? sampled(0.7f, 0.5f) : Pick{};
+        pick.rivals = i % 5 == 0;
+        const Picked picked = pick_token(logits, pick, allowed);
+        EXPECT_TRUE(std::isnan(picked.logprob)) << odd << " among " << size;
+        EXPECT_GE(picked.token, 0);
+        EXPECT_LT(picked.token, static_cast<TokenId>(size));
+        EXPECT_TRUE(allowed.empty() || picked.token == allowed[0]);
+      }
+  EXPECT_TRUE(std::isnan(pick_token(std::vector<float>(5, -kEndless), {}, {}).logprob));
 }
 
-TEST(Pick, InfiniteLogitTakesAll) {
-  const std::vector<float> logits{1, kEndless, 3, kEndless};
-  EXPECT_EQ(pick_token(logits, {}, {}).token, 1);
-  EXPECT_FLOAT_EQ(pick_token(logits, {}, {}).logprob, std::log(0.5f));
-  EXPECT_EQ(pick_token(logits, sampled(1, 0.9f), {}).token, 3);
-  EXPECT_EQ(pick_token(logits, sampled(1, 0.1f), {}).token, 1);
+TEST(Pick, MinusInfinityIsNeverDrawn) {
+  const Tokens allowed{1, 2};
+  EXPECT_EQ(pick_token(std::vector<float>{3, -kEndless, -100}, {}, allowed).token, 2);
+  EXPECT_EQ(pick_token(std::vector<float>{3, -kEndless, -kEndless}, {}, allowed).logprob, -kEndless);
+  EXPECT_NEAR(pick_token(std::vector<float>{-kEndless, 2, -kEndless, 2}, {}, {}).logprob, std::log(0.5f),
+              1e-6f);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(
+        pick_token(std::vector<float>{-kEndless, 0, -kEndless}, sampled(1, static_cast<float>(i) / 20), {})
+            .token,
+        1);
 }
 
 /// The definition, sorted in full: falling probability, rising id, inverse of the running sum.
@@ -154,7 +165,7 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
   for (int i = 0; i < 400; ++i) {
     std::vector<float> logits = random_logits(2 + random() % 300, random());
     for (size_t j = 0; j < logits.size(); j += 2) logits[j] = std::round(logits[j]);  // ties
-    if (i % 10 == 0) logits[random() % logits.size()] = kNan;
+    if (i % 10 == 0) logits[random() % logits.size()] = -kEndless;
     Tokens allowed;
     for (size_t j = 0; i % 2 == 1 && j < logits.size(); j += 1 + random() % 7)
       allowed.push_back(static_cast<TokenId>(j));
@@ -168,10 +179,7 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
     std::vector<TokenId> candidates = allowed;
     for (size_t j = 0; allowed.empty() && j < logits.size(); ++j)
       candidates.push_back(static_cast<TokenId>(j));
-    const auto logit = [&](TokenId token) {
-      const float value = logits[static_cast<size_t>(token)];
-      return std::isnan(value) ? -kEndless : value;
-    };
+    const auto logit = [&](TokenId token) { return logits[static_cast<size_t>(token)]; };
     TokenId best = candidates[0];
     for (const TokenId token : candidates) {
       const auto biased = [&](TokenId one) { return logit(one) + (one == pick.watch ? pick.bias : 0); };
@@ -180,8 +188,6 @@ TEST(Pick, RivalsAndBiasAreAsTheDefinitionSays) {
     float second = -kEndless;
     for (const TokenId token : candidates)
       if (token != best && token != pick.watch) second = std::max(second, logit(token));
-    for (float& value : logits)
-      if (std::isnan(value)) value = -kEndless;
     double sum = 0;
     for (const float value : logits) sum += std::exp(static_cast<double>(value));
     const double total = std::log(sum);
