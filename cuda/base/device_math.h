@@ -1,5 +1,6 @@
 #pragma once
 // What several kernels need and CUDA C++ has no short word for.
+#include <cmath>
 #include <cstdint>
 
 #include "cuda/base/floats.h"
@@ -21,9 +22,16 @@ __device__ inline float fast_exp2(float x) {
   return y;
 }
 
-/// What an fp16 can hold.
+/// What an fp16 can hold. NaN stays, as it does in pack_half(): fminf() and fmaxf() would make a number of
+/// it.
 __device__ inline float cut(float value) {
-  return fminf(fmaxf(value, -65504.0f), 65504.0f);
+  return value < -65504.0f ? -65504.0f : value > 65504.0f ? 65504.0f : value;
+}
+
+/// What an RMS norm multiplies by. Squares that overflow would leave zeros, which look like any other
+/// numbers.
+__device__ inline float norm_scale(float mean_square, float eps) {
+  return mean_square < INFINITY ? rsqrtf(mean_square + eps) : NAN;
 }
 
 __device__ inline uint32_t pack(float low, float high) {

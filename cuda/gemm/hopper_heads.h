@@ -59,7 +59,7 @@ __device__ void turn_row(const HeadTargets& to, const float (&norms)[2][128], fl
       for (int j = 0; j < kChunks; ++j) square += value(j, 0) * value(j, 0) + value(j, 1) * value(j, 1);
       square += __shfl_xor_sync(0xffffffffu, square, 1);
       square += __shfl_xor_sync(0xffffffffu, square, 2);
-      const float scale = rsqrtf(square / D + layout.eps) * query_scale;
+      const float scale = norm_scale(square / D, layout.eps) * query_scale;
       const float* weight = norms[kind] + column;
 #pragma unroll
       for (int j = 0; j < kChunks; ++j) {

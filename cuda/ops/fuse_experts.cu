@@ -125,10 +125,13 @@ __global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const E
   if (i >= vocab) return;
   float* amateur = logits + int64_t{row} * vocab + i;
   const float at_amateur = *amateur;
+  bool sound = at_amateur < INFINITY;  // false also for NaN
   float score = group.aggregate == 0 ? -INFINITY : 0.0f;
   for (int k = 1; k <= group.experts; ++k) {
     const ExpertPick& expert = experts[row + k];
-    const float own = contrasted(amateur[int64_t{k} * vocab], at_amateur, contrast);
+    const float at_expert = amateur[int64_t{k} * vocab];
+    sound = sound && at_expert < INFINITY;
+    const float own = contrasted(at_expert, at_amateur, contrast);
     if (group.aggregate == 0) {
       score = fmaxf(score, own + expert.prior);
       continue;
@@ -141,7 +144,7 @@ __global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const E
     else if (weight > 0)
       score += weight * (own - total);
   }
-  *amateur = group.aggregate == 1 ? logf(score) : score;
+  *amateur = !sound ? NAN : group.aggregate == 1 ? logf(score) : score;
 }
 
 }  // namespace

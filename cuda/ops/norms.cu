@@ -135,7 +135,7 @@ __global__ void rms_norm_kernel(const float* x, const int32_t* row_index, const 
     most = fmaxf(most, most_of(values[j]));
   }
   const Reduced reduced = reduce_block(sum, most);
-  const float scale = rsqrtf(reduced.sum / static_cast<float>(hidden) + eps);
+  const float scale = norm_scale(reduced.sum / static_cast<float>(hidden), eps);
   const typename RowOf<Out>::Type to(out, blockIdx.x, hidden, reduced.most * scale);
 #pragma unroll
   for (int j = 0; j < kPieces; ++j)
@@ -150,7 +150,7 @@ __global__ void add_rms_norm_kernel(const float* y, const float* weight, int32_t
   float* sums = x + int64_t{blockIdx.x} * hidden;
   float sum = 0;
   for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) sum += square(four_at(in, col, hidden));
-  const float scale = rsqrtf(reduce_block(sum, 0).sum / static_cast<float>(hidden) + eps);
+  const float scale = norm_scale(reduce_block(sum, 0).sum / static_cast<float>(hidden), eps);
   float most = 0;
   for (int col = threadIdx.x * 4; col < hidden; col += kThreads * 4) {
     const float4 normed = times(times(four_at(in, col, hidden), scale), four_at(weight, col, hidden));

@@ -1,6 +1,7 @@
 // Greedy choice and log-probability, one block a row: one pass over the logits for the maximum and the sum of
 // exponentials, online; where rivals are wanted, the two largest are kept, a watched token apart. 151,936
-// fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s.
+// fp32 logits a row are 608 kB: 1,024 rows are 148 us at 4.2 TB/s. NaN and plus infinity make the sum NaN,
+// and so the log-probability, which is how the engine learns of them.
 #include "cuda/ops/ops.h"
 
 namespace sheaf::cuda {
@@ -48,7 +49,10 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
   BestTwo best{{-INFINITY, INT32_MAX}, {-INFINITY, INT32_MAX}};
   float high = -INFINITY, sum = 0;
   auto take = [&](float value, int i) {
-    value = number(value);
+    if (!(value < INFINITY)) {
+      value = -INFINITY;
+      sum = NAN;
+    }
     if (pick.allowed_count == 0 && i != watch) best.take({value, i});
     if (value > high) {
       sum = sum * __expf(high - value) + 1.0f;
@@ -92,6 +96,8 @@ __global__ void pick_kernel(const float* logits, const GreedyPick* picks, const 
     const float a = highs[threadIdx.x], b = highs[threadIdx.x + width], top = fmaxf(a, b);
     if (top > -INFINITY)
       sums[threadIdx.x] = sums[threadIdx.x] * __expf(a - top) + sums[threadIdx.x + width] * __expf(b - top);
+    else
+      sums[threadIdx.x] += sums[threadIdx.x + width];
     highs[threadIdx.x] = top;
   }
   __syncthreads();

@@ -84,7 +84,7 @@ __global__ void place_plain_heads(const In* qkv, HeadTargets to) {
       square += low[p].x * low[p].x + low[p].y * low[p].y + high[p].x * high[p].x + high[p].y * high[p].y;
     }
     float norm = 1;
-    if (layout.norm == 1) norm = rsqrtf(warp_sum(square) / D + layout.eps);
+    if (layout.norm == 1) norm = norm_scale(warp_sum(square) / D, layout.eps);
 #pragma unroll
     for (int p = 0; p < kPairs; ++p) {
       const int i = p * 64 + lane * 2;
@@ -165,7 +165,7 @@ __global__ void place_any_heads(const In* qkv, HeadTargets to) {
         mean = squares[is_q ? 0 : 1] / static_cast<float>((is_q ? layout.heads : layout.kv_heads) * d);
         weight += (is_q ? head : head - layout.heads) * d;
       }
-      const float scale = rsqrtf(mean + layout.eps);
+      const float scale = norm_scale(mean, layout.eps);
       for (int i = lane; i < d; i += 32) scratch[i] *= scale * weight[i];
       __syncwarp();
     }
