@@ -123,9 +123,7 @@ bool FileIdentity::is_same(const FileIdentity& other) const {
   if (digests && digest != other.digest) return false;
   if (digests && seen == Seen::everything) return true;
   if (!etag.empty() && !other.etag.empty()) return etag == other.etag;
-  // A listing may have milliseconds where a look at one object has whole seconds.
-  const bool coarse = changed % kMicroseconds == 0 || other.changed % kMicroseconds == 0;
-  return coarse ? changed / kMicroseconds == other.changed / kMicroseconds : changed == other.changed;
+  return changed == other.changed;
 }
 
 FileIdentity identify_file(const std::string& path, Look look) {

@@ -101,10 +101,10 @@ class StoreCase(unittest.TestCase):
 
     def check_published(self, local):
         found = {key[4:]: data for key, data in self.server.objects().items() if key.startswith("out/")}
-        self.assertIn("_SUCCESS", found)
+        self.assertIn("_SUCCESS", sorted(found))
         manifest = json.loads(found["manifest.json"])
         for file in manifest["files"]:
-            self.assertEqual(found[file["name"]], (local / file["name"]).read_bytes(), file["name"])
+            self.assertTrue(found[file["name"]] == (local / file["name"]).read_bytes(), file["name"])
         self.assertFalse([name for name in found if name.endswith(".part") or name == "journal"])
         for name, data in found.items():
             self.assertNotIn(SECRET.encode(), data, name)

@@ -52,7 +52,7 @@ class AttackTest(StoreCase):
         listings = []
 
         def change(verb, path, asked, answer):
-            if verb == "GET" and "list-type=2" in path and b"in/part-0" in answer.body:
+            if verb == "GET" and "list-type=2" in path and b"in/part-1" in answer.body:
                 listings.append(path)
                 if len(listings) == 1:
                     self.server.put("in/part-3.jsonl", self.lines(120, 10))
