@@ -118,7 +118,7 @@ void add_store_command(CLI::App& app, int& exit_code) {
   command->add_option("STORE", options->folder, "The folder of the store")->type_name("FOLDER")->required();
   command->add_option("--gb", options->gb, "prune: gigabytes that may stay; 0 empties the store")
       ->check(number_from(0, 1e6));
-  command->add_flag("--remove", options->remove, "verify: delete what is damaged");
+  command->add_flag("--remove", options->remove, "verify: delete what is damaged or of an earlier version");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &exit_code] { exit_code = look_at(*options); });
 }

@@ -37,6 +37,7 @@ struct CorpusRecords {
   std::vector<Record> records;
   std::vector<Reject> rejects;
   std::vector<int64_t> order;  ///< Place::row of every row as it came
+  int64_t count = 0;           ///< records, with all that a reject stands for
 };
 
 inline CorpusRecords read_all(Corpus& corpus) {
@@ -44,9 +45,11 @@ inline CorpusRecords read_all(Corpus& corpus) {
   while (auto row = corpus.next()) {
     if (auto* record = std::get_if<Record>(&*row)) {
       rows.order.push_back(record->place.row);
+      ++rows.count;
       rows.records.push_back(std::move(*record));
     } else {
       rows.order.push_back(std::get<Reject>(*row).place.row);
+      rows.count += std::get<Reject>(*row).records;
       rows.rejects.push_back(std::get<Reject>(std::move(*row)));
     }
   }

@@ -267,7 +267,7 @@ TEST(Fuzz, CompressedLines) {
     const std::string& kind = kinds[random() % 2];
     const Job job = ask_job(folder.write("c.jsonl." + kind, mutate(seeds[kind], random, {})));
     const CorpusRecords rows = read_all(job, nullptr);
-    EXPECT_EQ(open_corpus(job, nullptr)->count_records(), static_cast<int64_t>(rows.order.size()));
+    EXPECT_EQ(open_corpus(job, nullptr)->count_records(), rows.count);
     damaged += !rows.rejects.empty();
   });
   EXPECT_GT(damaged, 0);
