@@ -17,13 +17,19 @@ Word word_at(const std::byte* data) {
   return word;
 }
 
-/// Whether no word has an exponent of `limit` or above; `mask` covers the exponent.
+/// Whether no word has an exponent of `limit` or above; `mask` covers the exponent. What is added carries
+/// into the highest bit from there on: three operations that every vector unit has, where a comparison would
+/// be widened and narrowed again.
 template <class Word>
 bool exponents_below(const std::byte* data, int64_t count, Word mask, Word limit) {
+  constexpr auto kHighest = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+  const auto carry = static_cast<Word>(kHighest - limit);
   Word reached = 0;
-  for (int64_t i = 0; i < count; ++i)
-    reached |= static_cast<Word>((word_at<Word>(data + i * int64_t{sizeof(Word)}) & mask) >= limit);
-  return reached == 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto exponent = static_cast<Word>(word_at<Word>(data + i * int64_t{sizeof(Word)}) & mask);
+    reached = static_cast<Word>(reached | static_cast<Word>(exponent + carry));
+  }
+  return (reached & kHighest) == 0;
 }
 
 constexpr uint16_t kHalfExponent = 0x7c00, kBf16Exponent = 0x7f80;
