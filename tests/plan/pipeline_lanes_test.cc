@@ -108,6 +108,7 @@ class Lanes : public testing::Test {
     pipeline.on_window = [&](int64_t end) {
       ended_ = end;
       most_ahead_ = std::max(most_ahead_, pipeline.stats().rows_read - end);
+      EXPECT_GT(pipeline.engine_stats().steps, 0) << "the last rows come while the run ends";
     };
     pipeline.on_failed = [&](size_t engine, const std::string& why) {
       failed_.push_back(std::to_string(engine) + ": " + why);
