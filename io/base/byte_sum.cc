@@ -2,7 +2,6 @@
 
 #include <arrow/util/hashing.h>  // brings xxHash, whose version in Arrow every build has
 #include <cstring>
-#include <new>
 
 namespace sheaf {
 

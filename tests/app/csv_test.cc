@@ -76,6 +76,46 @@ TEST_F(Csv, GivesTheRowsOfTheSameJsonLines) {
   EXPECT_EQ(test::read_json_lines(rows("few")).size(), 3u);
 }
 
+TEST_F(Csv, ADamagedStretchIsCountedInFullAndToldInShort) {
+  std::string more;
+  for (int i = 0; i < 3000; ++i) more += "x\n";
+  more += "98;Tea;\"long";
+  for (int i = 0; i < 6'000'000; ++i) more += "er\n";
+  more += "\";n;b\n99;Tea;last;n;b\n";
+  std::ofstream(scratch_.file("corpus.csv"), std::ios::app | std::ios::binary) << more;
+  sheaf("run " + job_ + " --quiet", 1);
+  EXPECT_EQ(test::read_json_lines(rows("out")).size(), 13u);
+  EXPECT_EQ(test::read_json_lines(rows("out")).back()["id"], "99");
+  const std::string text = read_text(scratch_.file("out/rejects.jsonl"));
+  const std::vector<json> rejects = test::read_json_lines(text);
+  ASSERT_EQ(rejects.size(), 100u + 4 + 1)
+      << "a hundred, up to 1000, 2000 and 3000, the rest, and the long row";
+  EXPECT_EQ(rejects[100]["row"], 126);
+  EXPECT_EQ(rejects[100]["records"], 1000 - 112);
+  EXPECT_NE(rejects.back()["reason"].get<std::string>().find("more than 16 MB"), std::string::npos);
+  const json report = json::parse(read_text(scratch_.file("out/report.json")));
+  EXPECT_EQ(report["rejects"], 3001);
+  EXPECT_EQ(report["reject_reasons"][0]["records"], 3000);
+  EXPECT_EQ(json::parse(read_text(scratch_.file("out/manifest.json")))["rejects"], 3001);
+  EXPECT_NE(sheaf("plan " + job_, 1).out.find("3001 rejects"), std::string::npos);
+  sheaf("show " + scratch_.file("out") + " --sample 3");
+  std::string parts;
+  for (const char* part : {"0", "1", "2"}) {
+    const std::string folder = scratch_.file("part") + part;
+    const Ran ran = run_sheaf(
+        scratch_, fmt::format("run {} --quiet --shard {}/3 --set output.path={}", job_, part, folder));
+    EXPECT_LE(ran.exit_code, 1) << ran.err;
+    parts += " " + folder;
+  }
+  sheaf("merge " + scratch_.file("all") + parts, 1);
+  EXPECT_EQ(read_text(scratch_.file("all/rejects.jsonl")), text);
+  EXPECT_EQ(json::parse(read_text(scratch_.file("all/manifest.json")))["rejects"], 3001);
+  EXPECT_NE(run_sheaf(scratch_,
+                      "run " + job_ + " --quiet --max-rejects 500 --set output.path=" + scratch_.file("few"))
+                .err.find("--max-rejects"),
+            std::string::npos);
+}
+
 TEST_F(Csv, BadRowsAreRejectsWithTheirLines) {
   std::ofstream(scratch_.file("corpus.csv"), std::ios::app)
       << "12;Tea;\"open;x;y\n13;Tea;a;b;c\n1;Tea;a;b;c\n";

@@ -281,6 +281,7 @@ TEST_F(KvStored, TheOutputFolderIsApart) {
   refused("away/kv/out", "real/kv", "is inside engine.kv_store");
   EXPECT_FALSE(fs::exists(scratch_.file("store/sheaf-kv-store"))) << "before any work";
   EXPECT_FALSE(fs::exists(scratch_.file("store/out")));
+  fs::remove_all(scratch_.file("store"));
   run("store-beside");  // begins with the same letters
 }
 
