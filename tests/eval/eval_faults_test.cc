@@ -173,7 +173,7 @@ TEST_F(JudgedEvalFaults, TheProgramMayBeKilledAtRandomMoments) {
   std::mt19937 random(1);
   int kills = 0;
   for (int i = 0; i < 20; ++i) {
-    // Of 90 syncs in all; without one to wait for it is killed as it starts.
+    // Without a sync to wait for it is killed as it starts.
     const int64_t syncs = static_cast<int64_t>(random() % 30);
     test::Running program("eval " + scratch_.file("eval.yaml") + " --quiet --log-samples",
                           test::stop_at_sync(syncs, ""));
