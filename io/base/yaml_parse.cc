@@ -202,7 +202,7 @@ YamlPtr parse_yaml(const std::string& source, const std::string& text, int line)
     if (!error.mark.is_null())
       if (const auto tab = indenting_tab(text, error.mark.line))
         refuse("{}: a tab indents this line; YAML allows only spaces there", where(*tab));
-    if (error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+    if (error.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR))  // yaml-cpp 0.8 adds its name
       refuse("{}: a value that begins with * needs quotes",
              error.mark.is_null() ? source : where(error.mark.line));
     refuse("{}: this is not valid YAML: {}", error.mark.is_null() ? source : where(error.mark.line),

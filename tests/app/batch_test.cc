@@ -128,7 +128,7 @@ TEST_F(Batch, ShardsGiveTheSameLines) {
   for (const char* file : {"merged/rows-00000.jsonl", "merged/rows-00001.jsonl"})
     for (const json& line : read_json_lines(read_text(scratch_.file(file)))) ids.push_back(line["custom_id"]);
   ASSERT_EQ(ids.size(), rows().size());
-  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], rows()[i]["custom_id"]);
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], rows()[i]["custom_id"].get<std::string>());
 }
 
 TEST_F(Batch, OutputOfTheApiIsForRequestsOnly) {

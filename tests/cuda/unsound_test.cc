@@ -78,7 +78,7 @@ void fill(Model& model, Matrix& weight, float value) {
 }
 
 Model small_model() {
-  return make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32}, 70);
+  return make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = 64}, 70);
 }
 
 void expect_unsound(const Model& model, const CudaOptions& cuda, int kind, float temperature) {

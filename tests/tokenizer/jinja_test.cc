@@ -82,7 +82,8 @@ TEST(Jinja, RendersRealTemplatesAsJinjaDoes) {
     if (golden["system"].is_string()) inputs.messages.push_back({"system", golden["system"]});
     for (size_t i = 0; i < golden["turns"].size(); ++i)
       inputs.messages.push_back({i % 2 ? "assistant" : "user", golden["turns"][i]});
-    EXPECT_EQ(JinjaTemplate(templates.at(golden["template"])).render(inputs), golden["text"]);
+    EXPECT_EQ(JinjaTemplate(templates.at(golden["template"])).render(inputs),
+              golden["text"].get<std::string>());
   }
   for (json golden : read_goldens("chat.json")) {
     JinjaInputs inputs;
@@ -90,7 +91,8 @@ TEST(Jinja, RendersRealTemplatesAsJinjaDoes) {
     inputs.eos_token = "</s>";
     if (golden["system"] != "") inputs.messages.push_back({"system", golden["system"]});
     inputs.messages.push_back({"user", "How many\nlegs?"});
-    EXPECT_EQ(JinjaTemplate(templates.at(golden["template"])).render(inputs), golden["text"]);
+    EXPECT_EQ(JinjaTemplate(templates.at(golden["template"])).render(inputs),
+              golden["text"].get<std::string>());
   }
 }
 
