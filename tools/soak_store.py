@@ -19,7 +19,7 @@ class Store:
             self.port = probe.getsockname()[1]
         self.server = subprocess.Popen(
             [RCLONE, "serve", "s3", "--auth-key", f"soak,{SECRET}", "--addr", f"127.0.0.1:{self.port}",
-             "--dir-cache-time", "0s", os.path.dirname(self.bucket)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             "--dir-cache-time", "100ms", os.path.dirname(self.bucket)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()

@@ -50,14 +50,13 @@ class Publication {
   PublishNotes& notes() { return notes_; }
   bool is_finished() const { return !manifest_.empty() && file_size(folder_ + "/" + kSuccess).has_value(); }
   void check_own(const Listing& there);
-  bool is_whole(const Listing& there);
+  bool is_whole();
   int64_t put(bool replace);
 
  private:
   std::vector<std::string> files() const;
   int64_t put_files();
   void check_all();
-  void check_claim();
   void check_still_claimed();
   [[noreturn]] void give_up(const std::string& name, const char* what);
   void put_mark(const char* name, const std::string& text);
@@ -75,15 +74,15 @@ std::vector<std::string> Publication::files() const {
   return names;
 }
 
-/// Refuses what another run put there. A claim says whose it is while there is no manifest.
+/// Refuses what another run put there. Its claim and its manifest are read by name: a listing may be a little
+/// older than they are.
 void Publication::check_own(const Listing& there) {
-  if (there.empty()) return;
-  if (there.contains(kClaim)) {
-    check_claim();
+  if (const auto claim = store_.read(kClaim)) {
+    if (!notes_.begun() || claim != notes_.claim()) refuse_begun(store_);
     return;
   }
-  if (there.contains(kManifest)) {
-    if (store_.read(kManifest) != manifest_) refuse_other(store_);
+  if (const auto manifest = store_.read(kManifest)) {
+    if (manifest != manifest_) refuse_other(store_);
     return;
   }
   // Somebody removed the manifest; then only the notes say whose the files are.
@@ -94,16 +93,10 @@ void Publication::check_own(const Listing& there) {
 }
 
 /// Whether the store has the whole run as it was put: it may have been changed since.
-bool Publication::is_whole(const Listing& there) {
-  const auto is_put = [&](const std::string& name) {
-    return there.contains(name) && notes_.is_put(name, store_.identify(name));
-  };
-  return notes_.ended() && there.contains(kSuccess) && !there.contains(kClaim) && is_put(kManifest) &&
-         store_.read(kManifest) == manifest_ && std::ranges::all_of(files(), is_put);
-}
-
-void Publication::check_claim() {
-  if (!notes_.begun() || store_.read(kClaim) != notes_.claim()) refuse_begun(store_);
+bool Publication::is_whole() {
+  const auto is_put = [&](const std::string& name) { return notes_.is_put(name, store_.identify(name)); };
+  return notes_.ended() && is_put(kSuccess) && is_put(kManifest) && store_.read(kManifest) == manifest_ &&
+         !store_.identify(kClaim) && std::ranges::all_of(files(), is_put);
 }
 
 void Publication::put_mark(const char* name, const std::string& text) {
@@ -163,7 +156,7 @@ int64_t Publication::put(bool replace) {
   if (!is_finished()) fail("{}: the run is not finished", folder_);
   if (replace) notes_.begin();  // should the store be gone now, is_unpublished() knows
   const Listing there = store_.list();
-  if (is_whole(there)) return 0;
+  if (is_whole()) return 0;
   if (!replace) check_own(there);
   notes_.begin();
   store_.put(kClaim, notes_.claim());

@@ -62,7 +62,7 @@ class Rclone(Server):
     def command(self):
         (self.folder / "shop").mkdir(parents=True, exist_ok=True)
         return [BIN / "rclone", "serve", "s3", "--auth-key", f"tester,{SECRET}", "--addr", f"127.0.0.1:{self.port}",
-                "--dir-cache-time", "1s", self.folder]
+                "--dir-cache-time", "100ms", self.folder]
 
     def put(self, key, data):
         path = self.folder / "shop" / key
