@@ -50,7 +50,14 @@ float weigh(float* scores, const float* log_scales, const float* inverse_scales,
             int8_t* high, int8_t* low) {
   if (n == 0) return 0;
   constexpr float kMostExponent = 14.9886847f;  // 2^ this is kMostWeight
-  const Vec shift = broadcast(to_exponents(scores, log_scales, n) - kMostExponent);
+  // From here on, the sum of both would be rounded so far that a weight could exceed kMostWeight.
+  constexpr float kLargeExponent = 65536.0f;
+  float highest = to_exponents(scores, log_scales, n);
+  if (highest >= kLargeExponent || highest <= -kLargeExponent) {
+    for (int64_t i = 0; i < round_up_to_panel(n); ++i) scores[i] -= highest;
+    highest = 0;
+  }
+  const Vec shift = broadcast(highest - kMostExponent);
   const Vec least = broadcast(-100.0f);      // next to nothing
   const Vec whole = broadcast(12582912.0f);  // as in exp2()
   Vec sums[kPerPanel];

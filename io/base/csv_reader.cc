@@ -12,14 +12,14 @@
 // Our own and not Arrow's, which loses the rest of a block, or of the file, with a row whose quotes are
 // wrong.
 //
-// Going back to the line after a broken row keeps linear time. A line that leaves a quote open has a run of
-// an odd number of quotes. The scan from such a line ends at the next odd run, and a later line that leaves a
-// quote open has one: so two scans overlap by one line at most.
+// Going back to the line after a broken row keeps linear time. A scan passes the end of a line only inside of
+// quotes. So a later scan that comes to the end of a line before the place where an earlier one broke off is
+// where that one was, and would break off at the same place: it need not go there.
 //
 // What was looked at of a row that is too long is let go of, and the look goes on to its end: only there is
 // it known whether the row is one long row, or many behind a quote that was never closed. For the latter the
 // file is read again from the second line on. A packed file has to be unpacked from its beginning for that,
-// which is done a few times only.
+// which is done a few times only; then the reject says which lines are passed over.
 
 namespace sheaf {
 namespace {
@@ -27,6 +27,7 @@ namespace {
 constexpr size_t kCsvChunk = 256 << 10;
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr int kMostUnpackedAgain = 8;
+constexpr const char* kOpenQuote = "a quote is not closed";
 
 bool is_tab_separated(std::string path) {
   std::ranges::transform(path, path.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
@@ -129,10 +130,16 @@ std::string CsvReader::let_go(size_t& at) {
 std::string CsvReader::scan_quoted(size_t& at) {
   const size_t begin = ++at;
   for (;;) {
-    if (!has(at)) return "a quote is not closed";
+    if (!has(at)) return kOpenQuote;
     if (std::string wrong = let_go(at); !wrong.empty()) return wrong;
     const char* from = buffer_.data() + begin_ + at;
     const size_t have = end_ - begin_ - at;
+    if (offset_of(at) < broken_until_) {
+      const auto before = static_cast<size_t>(broken_until_ - offset_of(at));
+      if (const void* end = std::memchr(from, '\n', std::min(have, before));
+          end && !std::memchr(from, '"', static_cast<size_t>(static_cast<const char*>(end) - from)))
+        return kOpenQuote;
+    }
     const void* quote = std::memchr(from, '"', have);
     at += quote ? static_cast<size_t>(static_cast<const char*>(quote) - from) : have;
     if (!quote) continue;
@@ -210,7 +217,8 @@ void CsvReader::pass_line() {
 /// Reads on from an offset, where a line begins. False where that would take too long.
 bool CsvReader::go_back(int64_t offset, int64_t line) {
   if (!source_->seek(offset)) {
-    if (unpacked_again_++ == kMostUnpackedAgain) return false;
+    if (unpacked_again_ == kMostUnpackedAgain) return false;
+    ++unpacked_again_;
     source_ = open_bytes(path_);
     for (int64_t left = offset; left > 0;) {
       const size_t count = source_->read(buffer_.data(), std::min(buffer_.size(), static_cast<size_t>(left)));
@@ -225,15 +233,19 @@ bool CsvReader::go_back(int64_t offset, int64_t line) {
   return true;
 }
 
-/// Goes to the line after that in which a broken row begins, `line`. `at`: where it was found to be broken.
-void CsvReader::pass_broken(size_t at, int64_t line) {
-  if (second_line_ >= 0) {
-    if (go_back(second_line_, line + 1)) return;
-    at = std::min(at, end_ - begin_);
-    line_ += std::count(buffer_.data() + begin_, buffer_.data() + begin_ + at, '\n');
-    begin_ += at;
-  }
+/// Goes to the line after that in which a broken row begins. `at`: where it was found to be broken.
+void CsvReader::pass_broken(size_t at, Row& broken) {
+  broken_until_ = std::max(broken_until_, offset_of(std::min(at, end_ - begin_)));
+  if (second_line_ < 0) return pass_line();
+  if (go_back(second_line_, broken.line + 1)) return;
+  at = std::min(at, end_ - begin_);
+  line_ += std::count(buffer_.data() + begin_, buffer_.data() + begin_ + at, '\n');
+  begin_ += at;
   pass_line();
+  broken.error += fmt::format(
+      "; lines {} to {} are passed over, because going back {} times is the most in a "
+      "compressed file: unpack it, or close the quote",
+      broken.line + 1, line_ - 1, kMostUnpackedAgain);
 }
 
 std::optional<CsvReader::Row> CsvReader::next() {
@@ -245,7 +257,7 @@ std::optional<CsvReader::Row> CsvReader::next() {
     Row found{line_, {}, false};
     if (any) found.error = scan_row(at);
     if (!found.error.empty()) {
-      pass_broken(at, found.line);
+      pass_broken(at, found);
       return found;
     }
     if (any && too_long_) {

@@ -59,7 +59,9 @@ class CsvReader {
   std::string_view row() const { return {buffer_.data() + begin_, length_}; }
   void pass_row();
   void pass_line();
-  void pass_broken(size_t at, int64_t line);
+  void pass_broken(size_t at, Row& broken);
+  /// In the file, of a byte of the row.
+  int64_t offset_of(size_t at) const { return filled_ - static_cast<int64_t>(end_ - begin_ - at); }
   bool go_back(int64_t offset, int64_t line);
 
   std::string path_;
@@ -78,6 +80,7 @@ class CsvReader {
   bool too_long_ = false;     // the row that is looked at
   int64_t second_line_ = -1;  // offset in the file where the row's second line begins; -1: not let go yet
   size_t fields_let_go_ = 0;  // of the row that is looked at
+  int64_t broken_until_ = 0;  // offset in the file of the furthest place where a row was found to be broken
   int unpacked_again_ = 0;    // times that a packed file was read from its beginning
 };
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/error.h"
+#include "core/base/interrupted.h"
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
 #include "io/corpus/alike_rejects.h"
@@ -81,7 +83,10 @@ class TextCorpus : public Corpus {
 
   /// Goes on to record `position` without a look at the records.
   void pass(int64_t position) {
-    for (; row_ < position && (peeked_ || advance()); ++row_) peeked_.reset();
+    for (; row_ < position && (peeked_ || advance()); ++row_) {
+      peeked_.reset();
+      if (interrupted) fail_for_now("interrupted while looking through the corpus");
+    }
   }
 
   /// Adds those that follow a reject and are told together with it.

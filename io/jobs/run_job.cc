@@ -396,11 +396,9 @@ RunEnd JobRun::interrupted() {
 /// A run that lost its whole corpus is no success.
 void JobRun::check_rows(const nlohmann::ordered_json& report) {
   if (folder_->rows() > 0) return;
-  // A small corpus leaves some of many shards without a record, and bad records may lie together in one: that
-  // is no reason to stop the others.
-  const bool left_out =
-      shard_.count > 1 &&
-      (folder_->rejects() > 0 || (shard_.first == shard_.end && bench_.corpus()->count_records() > 0));
+  // A small corpus leaves some of many shards without a record, and bad records may lie together in one, or
+  // be told by the shard before it: that is no reason to stop the others.
+  const bool left_out = shard_.count > 1 && (folder_->rejects() > 0 || bench_.corpus()->count_records(1) > 0);
   if (settings_.allow_empty || left_out) {
     listener_.note(fmt::format("{}: the run has no rows{}", job().output.path,
                                folder_->rejects() > 0 ? "; all its records were rejected" : ""));

@@ -262,7 +262,7 @@ TEST(Help, FitsIntoAHundredColumnsAndEndsWithTheExitCodes) {
       EXPECT_EQ(ran.out.find(foreign), std::string::npos) << name << ": " << foreign;
     ++commands;
   }
-  EXPECT_EQ(commands, 22u);
+  EXPECT_EQ(commands, 23u);
 }
 
 TEST(Mistakes, AResultThatDoesNotReachAFullDiskIsNoSuccess) {
