@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kName = "digests";
 constexpr size_t kMostLines = 1000;
+constexpr int64_t kMostBytes = 1 << 20;
 constexpr size_t kHexDigits = 64;
 constexpr int64_t kSettled = 2;  // seconds
 
@@ -29,9 +30,15 @@ std::string line_of(const struct stat& file, const std::string& digest) {
   return text + " " + sha256(text);
 }
 
+/// Nothing of a file that is larger than sheaf writes it.
 std::vector<std::string> read_memory(const std::string& folder) {
   std::vector<std::string> lines;
-  read_lines(folder + "/" + kName, [&](const std::string& line) { lines.push_back(line); });
+  try {
+    const std::string text = read_whole(folder + "/" + kName, kMostBytes).value_or("");
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+      lines.push_back(text.substr(begin, end - begin));
+  } catch (const Error&) {  // the files are then read again
+  }
   return lines;
 }
 
@@ -40,13 +47,10 @@ std::vector<std::string> read_memory(const std::string& folder) {
 std::optional<std::string> remembered_digest(const struct stat& file) {
   const std::string folder = user_cache();
   if (folder.empty()) return std::nullopt;
-  try {
-    for (const std::string& line : read_memory(folder)) {
-      const std::string digest = line.substr(0, kHexDigits);
-      if (line == line_of(file, digest)) return digest;
-    }
-  } catch (const Error&) {  // the file is then read again
-  }
+  const std::string times = times_of(file);
+  for (const std::string& line : read_memory(folder))
+    if (line.size() > kHexDigits && line.compare(kHexDigits + 1, times.size(), times) == 0)
+      if (std::string digest = line.substr(0, kHexDigits); line == line_of(file, digest)) return digest;
   return std::nullopt;
 }
 

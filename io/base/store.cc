@@ -184,16 +184,22 @@ FileIdentity identity_of(const stores::FileInfo& info) {
   return identity;
 }
 
-/// Listings of Arrow have no ETags, so the store is asked about the object. Empty where there is none.
+/// Listings of Arrow have no ETags, so the store is asked about the object. Throws where the listing had
+/// another size: what is read by it would be cut.
 std::string etag_of(const Listed& object, const std::string& uri) {
   const std::string kind = object.root.files->type_name();
   if (kind == "local" || kind == "hdfs") return {};
+  int64_t size = 0;
   const auto metadata = ask_store([&]() -> arrow::Result<std::shared_ptr<const arrow::KeyValueMetadata>> {
     // By its path, for a file that is opened by a listing is not asked about.
     ARROW_ASSIGN_OR_RAISE(const auto file, object.root.files->OpenInputFile(object.info.path()));
+    ARROW_ASSIGN_OR_RAISE(size, file->GetSize());
     return file->ReadMetadata();
   });
   if (!metadata.ok()) give_up(uri, "look at", metadata.status());
+  if (size != object.info.size())
+    fail_for_now("{}: the store lists it with {} bytes, but it has {}; rerun the same command", uri,
+                 object.info.size(), size);
   for (int64_t i = 0; *metadata && i < (*metadata)->size(); ++i) {
     std::string key = (*metadata)->key(i);
     std::ranges::transform(key, key.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });

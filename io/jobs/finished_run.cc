@@ -124,7 +124,8 @@ std::string find_schema(const RunPlaces& places, const Manifest& manifest) {
   if (path.empty()) refuse("{}: the run does not say where its schema is; name it with --schema", places.run);
   if (!named && !file_size(path))
     refuse("{}: the schema of the run, {}, is gone; name where it is now with --schema", places.run, path);
-  if (identity_json(identify_file(path, Look::every_byte)) != member(manifest.fingerprint, "schema", places.run))
+  if (identity_json(identify_file(path, Look::every_byte)) !=
+      member(manifest.fingerprint, "schema", places.run))
     refuse("{}: the schema changed since {} was run; restore it, or name the schema of the run with --schema",
            path, places.run);
   return path;

@@ -48,6 +48,15 @@ Job with_listing(Job job) {
   return job;
 }
 
+/// Null where a file cannot be read; opening it tells why.
+nlohmann::ordered_json look_at_model(const Job& job) {
+  try {
+    return model_fingerprint(job.model);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 /// One session of a run: open what it reads and writes, wire what computes, run, finish.
 class JobRun {
  public:
@@ -55,6 +64,7 @@ class JobRun {
       : settings_(settings),
         listener_(listener),
         most_rejects_(settings.max_rejects),
+        model_before_(look_at_model(asked)),
         bench_(with_listing(asked)) {
     for (const std::string& notice : bench_.notices()) listener_.note(notice);
   }
@@ -71,8 +81,10 @@ class JobRun {
   const Job& job() const { return bench_.job(); }
   const std::string& folder_path() const { return restart_ ? restart_->building() : job().output.path; }
   RunFolderOptions folder_options() const;
+  bool is_finished_here() const;
   void open_folder();
   RunEnd finished_before();
+  void check_model(const nlohmann::ordered_json& print) const;
   Report describe_run() const;
   void count_step(size_t engine, const EngineStats& stats);
   void lose_engine(size_t engine, const std::string& why);
@@ -88,6 +100,7 @@ class JobRun {
   const RunSettings& settings_;
   RunListener& listener_;
   const MostRejects most_rejects_;
+  const nlohmann::ordered_json model_before_;  ///< its files before they were opened; null: unreadable
   Workbench bench_;
 
   std::unique_ptr<Corpus> corpus_;
@@ -158,6 +171,7 @@ std::optional<RunEnd> JobRun::open() {
   if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
     refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
+  check_model(model_before_);
   open_folder();
   if (folder_->finished()) return finished_before();
   if (!folder_->notice().empty()) listener_.note(folder_->notice());
@@ -168,10 +182,17 @@ std::optional<RunEnd> JobRun::open() {
   return std::nullopt;
 }
 
+/// Whether the folder holds this very run, which is to be taken as it is.
+bool JobRun::is_finished_here() const {
+  const std::string& out = job().output.path;
+  return settings_.take_finished && file_size(out + "/_SUCCESS") &&
+         read_manifest(out, "run the job again with --restart").fingerprint == fingerprint_;
+}
+
 void JobRun::open_folder() {
   settle_restart(real_files(), job().output.path);
   const std::string other = unfinished_restart(job().output.path);
-  if (settings_.restart) {
+  if (settings_.restart && !is_finished_here()) {
     restart_.emplace(real_files(), settle_path(job().output.path), settings_.keep_previous);
     if (!other.empty() && !restart_->is_begun(fingerprint_))
       listener_.note(fmt::format(
@@ -410,6 +431,17 @@ void JobRun::check_rows(const nlohmann::ordered_json& report) {
                  folder_path() + "/rejects.jsonl");
 }
 
+/// Weights are mapped, not copied: those of another file, or of one that is written over, would be computed
+/// with.
+void JobRun::check_model(const nlohmann::ordered_json& print) const {
+  for (const char* part : {"model", "adapter"})
+    if (!print.is_null() && print.at(part) != fingerprint_.at(part))
+      refuse(
+          "{}: the {} was changed while sheaf used it, so the rows are of neither; start again with "
+          "--restart, and do not change it during a run",
+          part == std::string_view("model") ? job().model.path : job().model.adapter, part);
+}
+
 RunEnd JobRun::finish() {
   if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
     listener_.note(fmt::format(
@@ -423,6 +455,7 @@ RunEnd JobRun::finish() {
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
         "start again with --restart, and do not change the corpus during the run",
         job().input.path);
+  check_model(model_fingerprint(job().model));
   nlohmann::ordered_json report = count_->report(pipeline_->stats());
   check_rows(report);
   if (ids_)

@@ -12,6 +12,7 @@ namespace sheaf {
 
 /// How a job is run, beside what it says itself.
 struct RunSettings {
+  bool take_finished = false;  ///< with `restart`: a finished run of this very job is not run again
   bool restart = false;  ///< run it again; what the output folder holds is replaced once the new run is whole
   bool keep_previous = false;  ///< with it: what was there stays as OUTPUT.previous
   bool allow_empty = false;    ///< a run without a row is a success

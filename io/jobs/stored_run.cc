@@ -8,9 +8,9 @@
 #include "io/base/sha256.h"
 #include "io/base/user_cache.h"
 #include "io/files/store_place.h"
-#include "io/run_folder/manifest.h"
+#include "io/run_folder/check_run.h"
+#include "io/run_folder/output_place.h"
 #include "io/run_folder/publish.h"
-#include "io/run_folder/report_file.h"
 
 namespace sheaf {
 namespace {
@@ -21,7 +21,13 @@ bool fits_folder(char c) {
 
 /// Refuses to publish where the corpus of the next night would find it.
 void check_apart(const Job& job, const std::string& out) {
-  if (!is_uri(job.input.path)) return;
+  if (!is_uri(job.input.path)) {
+    const StoreUri place = parse_store_uri(job.output.path);
+    if (place.scheme != "file") return;
+    Job local = job;
+    local.output.path = "/" + place.key;
+    return check_output_apart(local);
+  }
   const StoreUri input = parse_store_uri(job.input.path);
   const bool inside =
       input.has_wildcards()
@@ -29,16 +35,6 @@ void check_apart(const Job& job, const std::string& out) {
           : (out + "/").starts_with(input.name() + (input.key.empty() ? "" : "/"));
   if (inside)
     refuse("output.path: {} is inside the corpus ({}); choose a folder outside it", out, input.name());
-}
-
-/// The end of a run that was finished by an earlier call.
-RunEnd finished_end(const std::string& folder) {
-  RunEnd end;
-  end.was_finished = true;
-  end.exit_code = read_manifest(folder, "remove the folder and run the job again").rejects > 0 ? 1 : 0;
-  if (const std::string report = folder + "/report.json"; file_size(report))
-    end.report = read_report_file(report);
-  return end;
 }
 
 }  // namespace
@@ -68,8 +64,11 @@ RunEnd run_stored_job(const Job& asked, const RunSettings& settings, RunListener
   check_store_apart(job);
   check_store(*store, job.output.path, settings.restart);
   // The same command after a restart whose publication broke off must not compute everything again.
-  const bool unpublished = settings.restart && is_unpublished(*store, job.output.path);
-  RunEnd end = unpublished ? finished_end(job.output.path) : run_job(job, settings, listener);
+  RunSettings local = settings;
+  local.take_finished = settings.restart && is_unpublished(*store, job.output.path) &&
+                        check_run(job.output.path).troubles.empty();
+  RunEnd end = run_job(job, local, listener);
+  const bool unpublished = local.take_finished && end.was_finished;
   if (!end.interrupted.empty() && asked.output.dated)
     end.interrupted +=
         fmt::format(" (with --set output.path={}, for the path has the date in it)", asked.output.path);

@@ -325,8 +325,7 @@ TrainDataEnd write_train_data(Workbench& bench, const TrainDataSettings& setting
     refuse("{}: training data cannot be made from standard input; name a file", job.file);
   std::vector<std::string> read = paths_read(job);
   read.insert(read.end(), {settings.gold, settings.rows});
-  for (const std::string& file : find_corpus_files(job.input).files)
-    read.push_back(file);
+  for (const std::string& file : find_corpus_files(job.input).files) read.push_back(file);
   check_not_read(settings.to, read);
   const Schema schema = bench.schema();
   bench.free_answers();

@@ -14,6 +14,8 @@
 namespace sheaf {
 namespace {
 
+constexpr int64_t kMostManifest = int64_t{1} << 30;  // bytes
+
 /// The files of a run, wherever it is.
 struct RunPlace {
   std::vector<std::string> names;
@@ -55,7 +57,12 @@ RunCheck check_run(const std::string& place) {
     return std::ranges::find(run.names, name) != run.names.end();
   };
   std::string text;
-  if (!has("manifest.json") || !run.read("manifest.json", [&](std::string_view piece) { text += piece; }))
+  const auto take = [&](std::string_view piece) {
+    if (std::ssize(text) + std::ssize(piece) > kMostManifest)
+      refuse("{}/manifest.json: the file is too large for a manifest", place);
+    text += piece;
+  };
+  if (!has("manifest.json") || !run.read("manifest.json", take))
     refuse("{}: there is no finished run: manifest.json is missing; name the output folder of a run", place);
   const Manifest manifest =
       parse_manifest(text, place + "/manifest.json", "run the job again with --restart");

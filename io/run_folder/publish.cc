@@ -50,7 +50,7 @@ class Publication {
   PublishNotes& notes() { return notes_; }
   bool is_finished() const { return !manifest_.empty() && file_size(folder_ + "/" + kSuccess).has_value(); }
   void check_own(const Listing& there);
-  bool is_whole();
+  bool is_whole(const Listing& there);
   int64_t put(bool replace);
 
  private:
@@ -77,7 +77,8 @@ std::vector<std::string> Publication::files() const {
 /// Refuses what another run put there. Its claim and its manifest are read by name: a listing may be a little
 /// older than they are.
 void Publication::check_own(const Listing& there) {
-  if (const auto claim = store_.read(kClaim)) {
+  // An empty one was cut off before it said anything.
+  if (const auto claim = store_.read(kClaim); claim && !claim->empty()) {
     if (!notes_.begun() || claim != notes_.claim()) refuse_begun(store_);
     return;
   }
@@ -87,16 +88,21 @@ void Publication::check_own(const Listing& there) {
   }
   // Somebody removed the manifest; then only the notes say whose the files are.
   const bool ours = std::ranges::all_of(there, [&](const auto& file) {
-    return file.first == kSuccess || notes_.is_put(file.first, store_.identify(file.first));
+    return is_mark(file.first) || notes_.is_put(file.first, store_.identify(file.first));
   });
   if (!ours) refuse_begun(store_);
 }
 
 /// Whether the store has the whole run as it was put: it may have been changed since.
-bool Publication::is_whole() {
+bool Publication::is_whole(const Listing& there) {
+  const std::vector<std::string> names = files();
+  const auto is_extra = [&](const auto& file) {
+    return !is_mark(file.first) && std::ranges::find(names, file.first) == names.end();
+  };
+  if (std::ranges::any_of(there, is_extra)) return false;
   const auto is_put = [&](const std::string& name) { return notes_.is_put(name, store_.identify(name)); };
   return notes_.ended() && is_put(kSuccess) && is_put(kManifest) && store_.read(kManifest) == manifest_ &&
-         !store_.identify(kClaim) && std::ranges::all_of(files(), is_put);
+         !store_.identify(kClaim) && std::ranges::all_of(names, is_put);
 }
 
 void Publication::put_mark(const char* name, const std::string& text) {
@@ -121,9 +127,9 @@ int64_t Publication::put_files() {
   return count;
 }
 
-/// Before _SUCCESS says so: one listing has all files of the run in their sizes, and no others, and each is
-/// as it was put. Times of listings are no help: stores round them in other ways than those of single
-/// objects.
+/// Before _SUCCESS says so, and after it: one listing has all files of the run in their sizes, and no others,
+/// and each is as it was put. Times of listings are no help: stores round them in other ways than those of
+/// single objects.
 void Publication::check_all() {
   const std::vector<std::string> names = files();
   const Listing there = store_.list();
@@ -156,10 +162,15 @@ int64_t Publication::put(bool replace) {
   if (!is_finished()) fail("{}: the run is not finished", folder_);
   if (replace) notes_.begin();  // should the store be gone now, is_unpublished() knows
   const Listing there = store_.list();
-  if (is_whole()) return 0;
+  if (is_whole(there)) return 0;
   if (!replace) check_own(there);
   notes_.begin();
   store_.put(kClaim, notes_.claim());
+  // Another run may have been finished since the listing.
+  if (const auto manifest = store_.read(kManifest); !replace && manifest && manifest != manifest_) {
+    store_.remove(kClaim);
+    refuse_other(store_);
+  }
   store_.remove(kSuccess);
   store_.remove(kManifest);
   const int64_t count = put_files();
@@ -170,6 +181,8 @@ int64_t Publication::put(bool replace) {
   check_all();
   put_mark(kManifest, manifest_);
   put_mark(kSuccess, "");
+  check_all();  // another run may have come between the last look and the marks
+  if (!notes_.is_put(kManifest, store_.identify(kManifest))) give_up(kManifest, "is not as it was put");
   store_.remove(kClaim);
   notes_.end();
   return count + 2;
@@ -192,6 +205,7 @@ bool is_unpublished(Store& store, const std::string& folder) {
 }
 
 int64_t publish_run(Store& store, const std::string& folder, bool replace) {
+  const auto lock = real_files().lock(folder);  // no second command publishes the same run meanwhile
   return Publication(store, folder).put(replace);
 }
 

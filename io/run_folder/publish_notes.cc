@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <random>
+#include <sys/stat.h>
 
 #include "core/text/json_reader.h"
 #include "io/base/file_layer.h"
@@ -23,7 +24,9 @@ std::string random_claim() {
 }  // namespace
 
 PublishNotes::PublishNotes(const std::string& folder, const std::string& store, const std::string& manifest)
-    : path_(folder + "/.published"), head_{{"manifest", sha256(manifest)}, {"store", store}} {
+    : folder_(folder),
+      path_(folder + "/.published"),
+      head_{{"manifest", sha256(manifest)}, {"store", store}} {
   bool first = true;
   read_lines(path_, [&](const std::string& text) {
     std::string trouble;  // a line that was cut off says nothing
@@ -36,8 +39,9 @@ PublishNotes::PublishNotes(const std::string& folder, const std::string& store, 
       if (!begun()) return;
       if (line.contains("put"))
         put_[line.at("put").get<std::string>()] = {
-            line.at("bytes").get<int64_t>(), line.at("changed").get<int64_t>(),
-            line.at("etag").get<std::string>(), "", FileIdentity::Seen::nothing};
+            {line.at("bytes").get<int64_t>(), line.at("changed").get<int64_t>(),
+             line.at("etag").get<std::string>(), "", FileIdentity::Seen::nothing},
+            line.at("here").get<std::string>()};
       if (line.contains("ended")) ended_ = line.at("ended") == true;
     } catch (const ordered_json::exception&) {  // neither does one that was not written by sheaf
     }
@@ -46,7 +50,15 @@ PublishNotes::PublishNotes(const std::string& folder, const std::string& store, 
 
 bool PublishNotes::is_put(const std::string& file, const std::optional<FileIdentity>& there) const {
   const auto noted = put_.find(file);
-  return there && noted != put_.end() && noted->second.is_same(*there);
+  return there && noted != put_.end() && noted->second.there.is_same(*there) &&
+         noted->second.here == state_here(file);
+}
+
+/// Another run of the same job has the same manifest, but not the same reports.
+std::string PublishNotes::state_here(const std::string& file) const {
+  struct stat found {};
+  if (::stat((folder_ + "/" + file).c_str(), &found) != 0) return {};
+  return fmt::format("{} {}.{:09}", found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
 }
 
 void PublishNotes::begin() {
@@ -62,8 +74,12 @@ void PublishNotes::begin() {
 }
 
 void PublishNotes::put(const std::string& file, const FileIdentity& there) {
-  add({{"put", file}, {"bytes", there.bytes}, {"changed", there.changed}, {"etag", there.etag}});
-  put_[file] = there;
+  put_[file] = {there, state_here(file)};
+  add({{"put", file},
+       {"bytes", there.bytes},
+       {"changed", there.changed},
+       {"etag", there.etag},
+       {"here", put_[file].here}});
 }
 
 void PublishNotes::end() {

@@ -17,7 +17,7 @@ class PublishNotes {
   bool ended() const { return ended_; }
   /// What stands in the store's _publishing while this run is being published; empty before it is begun.
   const std::string& claim() const { return claim_; }
-  /// Whether the store has the file as it was put.
+  /// Whether the file was put as it is here now, and the store has it as it was put.
   bool is_put(const std::string& file, const std::optional<FileIdentity>& there) const;
 
   /// Begins, or goes on after an end.
@@ -26,12 +26,18 @@ class PublishNotes {
   void end();
 
  private:
-  void add(const nlohmann::ordered_json& line) const;
+  struct Put {
+    FileIdentity there;
+    std::string here;  ///< size and time of the file that was put
+  };
 
-  std::string path_;
+  void add(const nlohmann::ordered_json& line) const;
+  std::string state_here(const std::string& file) const;
+
+  std::string folder_, path_;
   nlohmann::ordered_json head_;  ///< which run, and where it goes
   std::string claim_;
-  std::map<std::string, FileIdentity> put_;
+  std::map<std::string, Put> put_;
   bool ended_ = false;
 };
 

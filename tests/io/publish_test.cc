@@ -43,6 +43,7 @@ class MemoryStore : public Store {
     return found != files.end();
   }
   void put(const std::string& file, std::string_view text) override {
+    if (file == meanwhile && then) std::exchange(then, nullptr)();
     change([&] {
       files[file] = text;
       versions_[file] = ++version_ * 1'000'001;
@@ -52,13 +53,12 @@ class MemoryStore : public Store {
     const std::string text = read_file(local);
     if (!sum.empty() && sum != sha256(text)) refuse("{}: the file does not match its manifest", local);
     put(file, text);
-    if (file == meanwhile && then) std::exchange(then, nullptr)();
   }
   void remove(const std::string& file) override {
     change([&] { files.erase(file); });
   }
 
-  std::string meanwhile;       ///< file whose put is followed by `then`
+  std::string meanwhile;       ///< file before whose put `then` happens
   std::function<void()> then;  ///< what another process does
 
  private:
@@ -96,7 +96,7 @@ Files make_run(const TempFolder& folder, const std::string& mark, int rows,
   files["_SUCCESS"] = "";
   std::filesystem::remove_all(folder.path(where));
   for (const auto& [name, text] : files) folder.write(where + "/" + name, text);
-  for (const char* own : {"journal", "progress.json", ".lock", "rows-00009.jsonl.part"})
+  for (const char* own : {"journal", "progress.json", "rows-00009.jsonl.part"})
     folder.write(where + "/" + own, "own");
   return files;
 }
@@ -236,7 +236,8 @@ TEST(Publish, AnotherRunThatReplacedThisOneIsSafe) {
 }
 
 TEST(Publish, TwoAtOnceDoNotBothSucceed) {
-  for (const char* meanwhile : {"rejects.jsonl", "rows-00001.jsonl"}) {
+  for (const char* meanwhile : {"_publishing", "rejects.jsonl", "rows-00000.jsonl", "rows-00001.jsonl",
+                                "manifest.json", "_SUCCESS"}) {
     const TempFolder folder;
     make_run(folder, "a", 2, "a");
     const Files b = make_run(folder, "b", 2, "b");
@@ -250,6 +251,38 @@ TEST(Publish, TwoAtOnceDoNotBothSucceed) {
     publish_run(store, folder.path("b"), true);
     EXPECT_EQ(store.files, b);
   }
+}
+
+TEST(Publish, AnotherRunOfTheSameJobIsPublishedWhole) {
+  const TempFolder folder;
+  Files run = make_run(folder, "a", 3);
+  MemoryStore store;
+  publish_run(store, folder.path("run"), false);
+  // The manifest is the same, the report is not; notes of the last publication may be there.
+  run["report.json"] = "{} in another time";
+  folder.write("run/report.json", run["report.json"]);
+  publish_run(store, folder.path("run"), true);
+  EXPECT_EQ(store.files, run);
+  EXPECT_EQ(publish_run(store, folder.path("run"), false), 0);
+}
+
+TEST(Publish, FilesThatSomebodyAddedAreRemoved) {
+  const TempFolder folder;
+  const Files run = make_run(folder, "a", 3);
+  MemoryStore store;
+  publish_run(store, folder.path("run"), false);
+  store.files["rows-00007.jsonl"] = "of nobody";
+  EXPECT_GT(publish_run(store, folder.path("run"), false), 0);
+  EXPECT_EQ(store.files, run);
+}
+
+TEST(Publish, AnEmptyClaimIsNobodys) {
+  const TempFolder folder;
+  const Files run = make_run(folder, "a", 3);
+  MemoryStore store;
+  store.files["_publishing"] = "";
+  publish_run(store, folder.path("run"), false);
+  EXPECT_EQ(store.files, run);
 }
 
 TEST(Publish, DamagedRowsAreNotPublished) {

@@ -1,6 +1,7 @@
 """Stores that lie, are changed by others or are shared by two runs: nothing published may be false.
 usage: see store_case.py"""
 import json
+import re
 
 from servers import Moto, Proxy
 from store_case import StoreCase, run_tests
@@ -112,6 +113,33 @@ class AttackTest(StoreCase):
         self.assertIn("rows-00000.jsonl: the file does not match its manifest", said)
         self.assertNotIn("_SUCCESS", self.published())
         self.assertNotIn("rows-00000.jsonl", self.published())
+
+    def test_a_restart_of_the_same_job(self):
+        self.put_corpus()
+        self.sheaf("run", self.job, "--quiet")
+        self.sheaf("run", self.job, "--quiet", "--restart")
+        self.check_published(self.local_run())
+        self.check_whole()
+
+    def test_a_restart_of_another_job_after_a_publication_that_broke_off(self):
+        self.put_corpus(files=2)
+        ran = self.start_and_stop(4, ".published", "run", self.job, "--quiet")
+        ran.kill()
+        ran.communicate()
+        self.server.put("in/part-2.jsonl", self.lines(80, 40))
+        self.sheaf("run", self.job, "--quiet", "--restart")
+        self.check_published(self.local_run())
+        self.assertEqual(json.loads(self.published()["manifest.json"])["rows"], 120)
+
+    def test_a_listing_that_has_less_than_the_object(self):
+        self.put_corpus()
+
+        def change(verb, path, asked, answer):
+            if "list-type=2" in path:
+                answer.body = re.sub(rb"<Size>(\d\d+)<", lambda size: b"<Size>%d<" % (int(size[1]) - 5), answer.body)
+
+        said = self.sheaf("run", self.job, "--quiet", code=75, **self.through(change))
+        self.assertIn("the store lists it with", said)
 
     def test_verify_run(self):
         self.put_corpus()
