@@ -91,6 +91,45 @@ TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
   }
 }
 
+TEST_F(Resume, AModelThatIsWrittenOverIsNoticed) {
+  Running job(command(to("out")) + " 2>" + scratch_.file("err"), stop_at_group(10));
+  ASSERT_TRUE(job.stopped());
+  {
+    std::fstream weights(scratch_.file("model/model-00001-of-00001.safetensors"),
+                         std::ios::in | std::ios::out | std::ios::binary);
+    ASSERT_TRUE(weights.seekp(-2, std::ios::end));
+    weights.put('\x11');
+  }
+  EXPECT_EQ(job.end(), 2);
+  EXPECT_NE(read_text(scratch_.file("err")).find("the model was changed while sheaf used it"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
+}
+
+TEST_F(Resume, AFinishedRunCanBeVerified) {
+  const std::string verify = "verify-run " + scratch_.file("out");
+  EXPECT_EQ(run_sheaf(scratch_, verify).exit_code, 2) << "there is none";
+  ASSERT_EQ(kill_after(10, "out"), 128 + SIGKILL);
+  const Ran unfinished = run_sheaf(scratch_, verify);
+  EXPECT_EQ(unfinished.exit_code, 2);
+  EXPECT_NE(unfinished.err.find("there is no finished run"), std::string::npos) << unfinished.err;
+  ASSERT_EQ(run_sheaf(scratch_, command(to("out"))).exit_code, 1);
+  const Ran whole = run_sheaf(scratch_, verify);
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_NE(whole.out.find("whole: 1199 rows, 1 reject"), std::string::npos) << whole.out;
+  const std::string rows = scratch_.file("out/rows-00001.jsonl"), good = read_text(rows);
+  for (const std::string& bad : {std::string(), good.substr(1), "x" + good.substr(1)}) {
+    std::ofstream(rows, std::ios::binary) << bad;
+    const Ran damaged = run_sheaf(scratch_, verify);
+    EXPECT_EQ(damaged.exit_code, 2);
+    EXPECT_NE(damaged.out.find("rows-00001.jsonl: the file"), std::string::npos) << damaged.out;
+  }
+  std::filesystem::remove(rows);
+  EXPECT_NE(run_sheaf(scratch_, verify).out.find("rows-00001.jsonl: the file is missing"), std::string::npos);
+  std::ofstream(rows, std::ios::binary) << good;
+  EXPECT_EQ(run_sheaf(scratch_, verify).exit_code, 0);
+}
+
 TEST_F(Resume, ParquetToo) {
   const std::string format = " --set output.format=parquet";
   ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + format)).exit_code, 1);
