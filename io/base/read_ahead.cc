@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 
 #include "io/base/store_retry.h"
 
@@ -24,6 +25,10 @@ using arrow::Status;
 constexpr int64_t kBlock = 2 << 20;
 constexpr int64_t kAhead = 6;
 constexpr size_t kMostBlocks = 32;
+// A block is read with the last bytes of the one before it, which tell whether a server or a proxy sent what
+// it was asked for: Arrow does not look at the range that an answer says it has.
+constexpr int64_t kOverlap = 64;
+constexpr size_t kMostTails = 256;  // blocks
 
 /// Reads into memory whose last byte tells whether it was written: Arrow counts all bytes that it asked an
 /// object store for, also where fewer came. That byte may be what the file has there, which a second reading
@@ -122,22 +127,42 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
     start(number);  // room for the others may have cost it its place
     blocks_[number].used = ++uses_;
     const auto future = blocks_[number].bytes;
-    Result<std::shared_ptr<Buffer>> read = future.result();
-    if (read.ok()) return read;
-    read = ask_store([&] { return read_all(*file_, number * kBlock, length(number)); });
+    Result<std::shared_ptr<Buffer>> read = checked(number, future.result());
+    if (read.ok()) return own_part(number, *read);
+    read = ask_store([&] { return checked(number, read_all(*file_, begin(number), size(number))); });
     if (!read.ok()) {
       blocks_.erase(number);
       mark_unread(name_, read.status());
       return read;
     }
     blocks_[number].bytes = arrow::Future<std::shared_ptr<Buffer>>::MakeFinished(read);
+    return own_part(number, *read);
+  }
+
+  static int64_t overlap(int64_t number) { return number == 0 ? 0 : kOverlap; }
+  static int64_t begin(int64_t number) { return number * kBlock - overlap(number); }
+  int64_t size(int64_t number) const { return length(number) + overlap(number); }
+
+  static std::shared_ptr<Buffer> own_part(int64_t number, const std::shared_ptr<Buffer>& read) {
+    return arrow::SliceBuffer(read, overlap(number));
+  }
+
+  /// Compares what was read with the end of the block before it, where that is known.
+  Result<std::shared_ptr<Buffer>> checked(int64_t number, Result<std::shared_ptr<Buffer>> read) {
+    if (!read.ok()) return read;
+    const std::string_view bytes(**read);
+    const auto before = tails_.find(number - 1);
+    if (before != tails_.end() && !bytes.starts_with(before->second))
+      return Status::IOError("the store sent other bytes than it was asked for");
+    if (length(number) == kBlock) tails_[number] = bytes.substr(bytes.size() - kOverlap);
+    if (tails_.size() > kMostTails) tails_.erase(tails_.begin());
     return read;
   }
 
   /// On a thread of Arrow's, which keeps the file until it is done.
   arrow::Future<std::shared_ptr<Buffer>> read_beside(int64_t number) const {
     auto begun = arrow::io::default_io_context().executor()->Submit(
-        [file = file_, at = number * kBlock, size = length(number)] { return read_all(*file, at, size); });
+        [file = file_, at = begin(number), size = size(number)] { return read_all(*file, at, size); });
     if (begun.ok()) return *std::move(begun);
     return arrow::Future<std::shared_ptr<Buffer>>::MakeFinished(begun.status());
   }
@@ -147,7 +172,8 @@ class ReadAheadFile : public arrow::io::RandomAccessFile {
   const std::string name_;
   std::mutex mutex_;
   std::map<int64_t, Block> blocks_;
-  std::set<int64_t> expected_;  // blocks that follow one that was used
+  std::map<int64_t, std::string> tails_;  // last bytes of blocks that were read
+  std::set<int64_t> expected_;            // blocks that follow one that was used
   int64_t uses_ = 0, position_ = 0;
   bool closed_ = false;
 };
