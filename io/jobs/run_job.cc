@@ -25,6 +25,7 @@
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
 #include "io/jobs/engines.h"
+#include "io/jobs/held_weights.h"
 #include "io/jobs/repeated_ids.h"
 #include "io/jobs/run_count.h"
 #include "io/jobs/run_limits.h"
@@ -65,6 +66,7 @@ class JobRun {
         listener_(listener),
         most_rejects_(settings.max_rejects),
         model_before_(look_at_model(asked)),
+        weights_(asked.model),
         bench_(with_listing(asked)) {
     for (const std::string& notice : bench_.notices()) listener_.note(notice);
   }
@@ -84,7 +86,6 @@ class JobRun {
   bool is_finished_here() const;
   void open_folder();
   RunEnd finished_before();
-  void check_model(const nlohmann::ordered_json& print) const;
   Report describe_run() const;
   void count_step(size_t engine, const EngineStats& stats);
   void lose_engine(size_t engine, const std::string& why);
@@ -101,6 +102,7 @@ class JobRun {
   RunListener& listener_;
   const MostRejects most_rejects_;
   const nlohmann::ordered_json model_before_;  ///< its files before they were opened; null: unreadable
+  const HeldWeights weights_;
   Workbench bench_;
 
   std::unique_ptr<Corpus> corpus_;
@@ -171,7 +173,9 @@ std::optional<RunEnd> JobRun::open() {
   if (settings_.max_usd > 0 && job().cost.usd_per_hour <= 0)
     refuse("--max-usd needs the price of an hour; set cost.usd_per_hour in the job");
   fingerprint_ = job_fingerprint(job(), bench_.on_gpu(), shard_);
-  check_model(model_before_);
+  for (const char* part : {"model", "adapter"})
+    if (!model_before_.is_null() && model_before_.at(part) != fingerprint_.at(part))
+      fail_for_now("the files of the {} changed while sheaf opened them; rerun the same command", part);
   open_folder();
   if (folder_->finished()) return finished_before();
   if (!folder_->notice().empty()) listener_.note(folder_->notice());
@@ -431,17 +435,6 @@ void JobRun::check_rows(const nlohmann::ordered_json& report) {
                  folder_path() + "/rejects.jsonl");
 }
 
-/// Weights are mapped, not copied: those of another file, or of one that is written over, would be computed
-/// with.
-void JobRun::check_model(const nlohmann::ordered_json& print) const {
-  for (const char* part : {"model", "adapter"})
-    if (!print.is_null() && print.at(part) != fingerprint_.at(part))
-      refuse(
-          "{}: the {} was changed while sheaf used it, so the rows are of neither; start again with "
-          "--restart, and do not change it during a run",
-          part == std::string_view("model") ? job().model.path : job().model.adapter, part);
-}
-
 RunEnd JobRun::finish() {
   if (earlier_ && pipeline_->stats().reused == 0 && folder_->rows() > 0)
     listener_.note(fmt::format(
@@ -455,7 +448,7 @@ RunEnd JobRun::finish() {
         "{}: the corpus was changed during the run, so the rows match neither its old nor its new state; "
         "start again with --restart, and do not change the corpus during the run",
         job().input.path);
-  check_model(model_fingerprint(job().model));
+  weights_.check();
   nlohmann::ordered_json report = count_->report(pipeline_->stats());
   check_rows(report);
   if (ids_)

@@ -28,21 +28,10 @@ bool belongs_to_model(const fs::path& path) {
 }
 
 ordered_json model_files(const std::string& path) {
-  ordered_json files = ordered_json::object();
   if (path.empty()) return nullptr;
-  const bool folder = fs::is_directory(path), alone = fs::path(path).extension() == ".gguf";
-  std::vector<fs::path> found;
-  if (!folder) found.emplace_back(path);
-  // A safetensors file has its configuration and tokenizer beside it.
-  if (folder || !alone)
-    for (const auto& entry :
-         fs::directory_iterator(folder ? fs::path(path) : fs::path(path).parent_path() / "."))
-      if (entry.is_regular_file() && belongs_to_model(entry.path()) &&
-          (folder || entry.path().extension() != ".safetensors"))
-        found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  for (const fs::path& file : found)
-    files[printable_line(file.filename().string())] = file_fingerprint(file.string(), Look::every_byte);
+  ordered_json files = ordered_json::object();
+  for (const std::string& file : find_model_files(path))
+    files[printable_line(fs::path(file).filename().string())] = file_fingerprint(file, Look::every_byte);
   return files;
 }
 
@@ -118,6 +107,21 @@ ordered_json settings(const Job& job) {
 }
 
 }  // namespace
+
+std::vector<std::string> find_model_files(const std::string& path) {
+  const bool folder = fs::is_directory(path), alone = fs::path(path).extension() == ".gguf";
+  std::vector<std::string> found;
+  if (!folder) found.push_back(path);
+  // A safetensors file has its configuration and tokenizer beside it.
+  if (folder || !alone)
+    for (const auto& entry :
+         fs::directory_iterator(folder ? fs::path(path) : fs::path(path).parent_path() / "."))
+      if (entry.is_regular_file() && belongs_to_model(entry.path()) &&
+          (folder || entry.path().extension() != ".safetensors"))
+        found.push_back(entry.path().string());
+  std::ranges::sort(found);
+  return found;
+}
 
 ordered_json model_fingerprint(const Job::ModelPart& model) {
   return {{"model", model_files(model.path)}, {"adapter", model_files(model.adapter)}};

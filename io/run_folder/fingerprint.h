@@ -18,6 +18,9 @@ struct Shard {
 /// output folder), its files, the kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
 
+/// The files of a model or an adapter that decide what it does: weights, configuration and tokenizer.
+std::vector<std::string> find_model_files(const std::string& path);
+
 /// The part of it that tells the model and its adapter: their files, every byte of them.
 nlohmann::ordered_json model_fingerprint(const Job::ModelPart& model);
 

@@ -92,18 +92,30 @@ TEST_F(Resume, AfterKillsAtRandomMomentsTheBytesAreThoseOfOneRun) {
 }
 
 TEST_F(Resume, AModelThatIsWrittenOverIsNoticed) {
-  Running job(command(to("out")) + " 2>" + scratch_.file("err"), stop_at_group(10));
-  ASSERT_TRUE(job.stopped());
-  {
-    std::fstream weights(scratch_.file("model/model-00001-of-00001.safetensors"),
-                         std::ios::in | std::ios::out | std::ios::binary);
-    ASSERT_TRUE(weights.seekp(-2, std::ios::end));
-    weights.put('\x11');
+  const std::string path = scratch_.file("model/model-00001-of-00001.safetensors");
+  ASSERT_EQ(run_sheaf(scratch_, command(to("whole"))).exit_code, 1);
+  for (const bool in_place : {false, true}) {
+    const std::string out = in_place ? "over" : "renamed";
+    Running job(command(to(out)) + " 2>" + scratch_.file("err"), stop_at_group(10));
+    ASSERT_TRUE(job.stopped());
+    // A new file of the same name leaves the one that the run has open as it is.
+    const std::string old = path + ".old";
+    std::filesystem::copy_file(path, old);
+    if (!in_place) std::filesystem::rename(old, path);
+    {
+      std::fstream weights(path, std::ios::in | std::ios::out | std::ios::binary);
+      ASSERT_TRUE(weights.seekp(-2, std::ios::end));
+      weights.put(in_place ? '\x12' : '\x11');
+    }
+    EXPECT_EQ(job.end(), in_place ? 2 : 1) << read_text(scratch_.file("err"));
+    if (in_place) {
+      EXPECT_NE(read_text(scratch_.file("err")).find("was written over while sheaf computed with it"),
+                std::string::npos);
+      EXPECT_FALSE(std::filesystem::exists(scratch_.file("over/_SUCCESS")));
+    } else {
+      EXPECT_EQ(files("renamed"), files("whole"));
+    }
   }
-  EXPECT_EQ(job.end(), 2);
-  EXPECT_NE(read_text(scratch_.file("err")).find("the model was changed while sheaf used it"),
-            std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(scratch_.file("out/_SUCCESS")));
 }
 
 TEST_F(Resume, AFinishedRunCanBeVerified) {
