@@ -1,6 +1,7 @@
 #include "io/run_folder/publish.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "io/base/file_layer.h"
 #include "io/run_folder/manifest.h"
@@ -45,9 +46,9 @@ class Publication {
       : store_(store),
         folder_(folder),
         manifest_(read_whole(folder + "/" + kManifest).value_or("")),
-        notes_(folder, store.name(), manifest_) {}
+        notes_(std::make_unique<PublishNotes>(folder, store.name(), manifest_)) {}
 
-  PublishNotes& notes() { return notes_; }
+  PublishNotes& notes() { return *notes_; }
   bool is_finished() const { return !manifest_.empty() && file_size(folder_ + "/" + kSuccess).has_value(); }
   void check_own(const Listing& there);
   bool is_whole(const Listing& there);
@@ -64,7 +65,7 @@ class Publication {
   Store& store_;
   const std::string& folder_;
   const std::string manifest_;
-  PublishNotes notes_;
+  const std::unique_ptr<PublishNotes> notes_;
 };
 
 std::vector<std::string> Publication::files() const {
@@ -79,7 +80,7 @@ std::vector<std::string> Publication::files() const {
 void Publication::check_own(const Listing& there) {
   // An empty one was cut off before it said anything.
   if (const auto claim = store_.read(kClaim); claim && !claim->empty()) {
-    if (!notes_.begun() || claim != notes_.claim()) refuse_begun(store_);
+    if (!notes_->begun() || claim != notes_->claim()) refuse_begun(store_);
     return;
   }
   if (const auto manifest = store_.read(kManifest)) {
@@ -88,7 +89,7 @@ void Publication::check_own(const Listing& there) {
   }
   // Somebody removed the manifest; then only the notes say whose the files are.
   const bool ours = std::ranges::all_of(there, [&](const auto& file) {
-    return is_mark(file.first) || notes_.is_put(file.first, store_.identify(file.first));
+    return is_mark(file.first) || notes_->is_put(file.first, store_.identify(file.first));
   });
   if (!ours) refuse_begun(store_);
 }
@@ -100,14 +101,14 @@ bool Publication::is_whole(const Listing& there) {
     return !is_mark(file.first) && std::ranges::find(names, file.first) == names.end();
   };
   if (std::ranges::any_of(there, is_extra)) return false;
-  const auto is_put = [&](const std::string& name) { return notes_.is_put(name, store_.identify(name)); };
-  return notes_.ended() && is_put(kSuccess) && is_put(kManifest) && store_.read(kManifest) == manifest_ &&
+  const auto is_put = [&](const std::string& name) { return notes_->is_put(name, store_.identify(name)); };
+  return notes_->ended() && is_put(kSuccess) && is_put(kManifest) && store_.read(kManifest) == manifest_ &&
          !store_.identify(kClaim) && std::ranges::all_of(names, is_put);
 }
 
 void Publication::put_mark(const char* name, const std::string& text) {
   store_.put(name, text);
-  if (const auto there = store_.identify(name)) notes_.put(name, *there);
+  if (const auto there = store_.identify(name)) notes_->put(name, *there);
 }
 
 int64_t Publication::put_files() {
@@ -116,11 +117,11 @@ int64_t Publication::put_files() {
     sums[file.name] = file.sha256;
   int64_t count = 0;
   for (const std::string& name : files()) {
-    if (notes_.is_put(name, store_.identify(name))) continue;
+    if (notes_->is_put(name, store_.identify(name))) continue;
     store_.put_file(name, folder_ + "/" + name, sums[name]);
     const auto there = store_.identify(name);
     if (!there) give_up(name, "was removed by somebody else");
-    notes_.put(name, *there);
+    notes_->put(name, *there);
     check_still_claimed();
     ++count;
   }
@@ -136,7 +137,7 @@ void Publication::check_all() {
   for (const std::string& name : names) {
     const auto found = there.find(name);
     if (found == there.end() || found->second.bytes != file_size(folder_ + "/" + name) ||
-        !notes_.is_put(name, store_.identify(name)))
+        !notes_->is_put(name, store_.identify(name)))
       give_up(name, "is not as it was put a moment ago");
   }
   for (const auto& [name, about] : there)
@@ -147,7 +148,7 @@ void Publication::check_all() {
 
 /// Should another run have come between, what stands there is of both, and no _SUCCESS may say otherwise.
 void Publication::check_still_claimed() {
-  if (store_.read(kClaim) == notes_.claim()) return;
+  if (store_.read(kClaim) == notes_->claim()) return;
   store_.remove(kSuccess);
   refuse_begun(store_);
 }
@@ -160,12 +161,12 @@ void Publication::give_up(const std::string& name, const char* what) {
 
 int64_t Publication::put(bool replace) {
   if (!is_finished()) fail("{}: the run is not finished", folder_);
-  if (replace) notes_.begin();  // should the store be gone now, is_unpublished() knows
+  if (replace) notes_->begin();  // should the store be gone now, is_unpublished() knows
   const Listing there = store_.list();
   if (is_whole(there)) return 0;
   if (!replace) check_own(there);
-  notes_.begin();
-  store_.put(kClaim, notes_.claim());
+  notes_->begin();
+  store_.put(kClaim, notes_->claim());
   // Another run may have been finished since the listing.
   if (const auto manifest = store_.read(kManifest); !replace && manifest && manifest != manifest_) {
     store_.remove(kClaim);
@@ -182,9 +183,9 @@ int64_t Publication::put(bool replace) {
   put_mark(kManifest, manifest_);
   put_mark(kSuccess, "");
   check_all();  // another run may have come between the last look and the marks
-  if (!notes_.is_put(kManifest, store_.identify(kManifest))) give_up(kManifest, "is not as it was put");
+  if (!notes_->is_put(kManifest, store_.identify(kManifest))) give_up(kManifest, "is not as it was put");
   store_.remove(kClaim);
-  notes_.end();
+  notes_->end();
   return count + 2;
 }
 
