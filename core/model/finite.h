@@ -10,7 +10,7 @@ namespace sheaf {
 // nothing. Matrix looks at every value that leaves it with these.
 
 bool all_finite(const float* values, int64_t count);
-/// The same for the bits of bf16.
+/// Whether all of these bf16 values, given as their bits, are finite.
 bool all_finite(const uint16_t* bits, int64_t count);
 
 /// Whether `count` values (whole blocks), stored as `dtype`, are sure to be finite in fp32 and in bf16. It

@@ -53,7 +53,7 @@ void add_adapter(const LowRank& adapter, int64_t row, int64_t cols, float* out) 
       out[c] += weight(r) * adapter.a[static_cast<size_t>(r * cols + c)];
 }
 
-constexpr int64_t kRowsAtOnce = 64;  // that are put together in a buffer, and checked while in the cache
+constexpr int64_t kRowsAtOnce = 64;  // rows of one buffer, which stay in the cache until they are checked
 
 /// A row of blocks of e4m3 as it is, where they have one scale.
 bool copy_e4m3(const std::byte* row, DType dtype, int64_t cols, uint8_t* out, float& scale) {

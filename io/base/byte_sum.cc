@@ -23,7 +23,7 @@ ByteSum& ByteSum::add(std::span<const std::byte> bytes) {
 }
 
 ByteSum::Result ByteSum::result() const {
-  XXH128_canonical_t canonical;  // the same on every machine
+  XXH128_canonical_t canonical;  // bytes in one order, whatever the machine's
   XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_->xxh));
   Result result;
   static_assert(sizeof canonical.digest == sizeof result);

@@ -12,8 +12,15 @@ namespace sheaf {
 /// it cannot be written, nothing is remembered.
 std::optional<std::string> remembered_digest(const struct stat& file);
 
-/// `begun`: seconds since the epoch when reading began. A file that was changed within the two seconds before
-/// is not remembered: a change right after the look could leave its times as they are.
+/// Device, inode, size and times of a file as one text.
+std::string file_state(const struct stat& file);
+
+/// Whether a digest whose reading began `begun` seconds after the epoch may be remembered. Not if the file
+/// was changed within the two seconds before: a change right after the look could leave its times as they
+/// are.
+bool is_settled(const struct stat& file, int64_t begun);
+
+/// Keeps the digest of a file that is_settled().
 void remember_digest(const struct stat& file, const std::string& digest, int64_t begun);
 
 }  // namespace sheaf

@@ -32,7 +32,7 @@ std::vector<std::string> list_corpus_uris(const std::string& uri, const std::str
 
 /// Size and time of an object as the last listing had them, or as the store says.
 FileIdentity listed_object(const std::string& uri);
-/// The same with its ETag, where the store has one, for which it is asked about every object.
+/// Sizes, times and ETags of objects; the store is asked about each, because listings have no ETags.
 std::vector<FileIdentity> identify_objects(const std::vector<std::string>& uris);
 
 /// Opens a file to be read, with the next parts on their way. Refuses one that is not there.
@@ -57,7 +57,8 @@ class Store {
   std::optional<std::string> read(const std::string& file);
   /// Puts a whole file under its name, which leads to all of it or to what was there before.
   virtual void put(const std::string& file, std::string_view text) = 0;
-  /// Likewise, a file of this machine, and nothing where its bytes do not have this SHA-256 (empty: any).
+  /// Puts a file of this machine. Refuses it, and puts nothing, where its SHA-256 is another one (empty:
+  /// any).
   virtual void put_file(const std::string& file, const std::string& local, const std::string& sha256) = 0;
   /// An absent file is fine.
   virtual void remove(const std::string& file) = 0;
