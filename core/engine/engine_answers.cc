@@ -32,10 +32,9 @@ TokenId next_of_null(const Slot& asked, const Tokens& answer, std::span<const To
 /// Ends the run: an answer would mean nothing. What is committed stays.
 [[noreturn]] void fail_unsound(const Tokens& answer, const std::string& device) {
   fail(
-      "{}: the model's logits are not finite at token {} of an answer: numbers overflow in this precision, "
-      "or "
-      "weights are damaged; set model.dtype: f32 (on a GPU bf16, without engine.kv_dtype: fp8), or get the "
-      "model again; committed rows are kept",
+      "{}: the model's logits are not finite at token {} of an answer: weights are damaged, or numbers "
+      "overflow in this precision; get the model again, or set a wider one (model.dtype: f32 on a CPU, bf16 "
+      "on a GPU, without engine.kv_dtype: fp8); committed rows are kept",
       device, answer.size() + 1);
 }
 

@@ -15,6 +15,7 @@
 #include <arrow/filesystem/s3fs.h>
 #endif
 
+#include "core/base/interrupted.h"
 #include "core/base/thread_pool.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
@@ -95,6 +96,31 @@ std::string what_is_missing(const StoreUri& uri, const arrow::Status& status) {
   return said(status);
 }
 
+#ifdef ARROW_S3
+/// The SDK waits seconds for each attempt, and by itself would hold a run for minutes that is told to stop.
+class FewAttempts : public stores::S3RetryStrategy {
+ public:
+  bool ShouldRetry(const AWSErrorDetail& error, int64_t attempted) override {
+    return !interrupted && error.should_retry && attempted < 2;
+  }
+  int64_t CalculateDelayBeforeNextRetry(const AWSErrorDetail&, int64_t attempted) override {
+    return 100 << attempted;  // milliseconds
+  }
+};
+#endif
+
+arrow::Result<std::shared_ptr<stores::FileSystem>> connect(const StoreUri& uri, std::string& path) {
+#ifdef ARROW_S3
+  if (uri.scheme == "s3") {
+    ARROW_RETURN_NOT_OK(stores::EnsureS3Initialized());
+    ARROW_ASSIGN_OR_RAISE(auto options, stores::S3Options::FromUri(uri.root(), &path));
+    options.retry_strategy = std::make_shared<FewAttempts>();
+    return stores::S3FileSystem::Make(options);
+  }
+#endif
+  return stores::FileSystemFromUri(uri.root(), &path);
+}
+
 Root open_root(const StoreUri& uri) {
   Opened& all = opened();
   const std::string root_uri = uri.root();
@@ -108,7 +134,7 @@ Root open_root(const StoreUri& uri) {
     all.started = true;
   }
   Root root;
-  auto made = stores::FileSystemFromUri(root_uri, &root.path);
+  auto made = connect(uri, root.path);
   if (!made.ok()) {
     if (may_pass(made.status()) && uri.scheme != "hdfs") give_up(uri.name(), "open", made.status());
     refuse("{}: {}", uri.name(), what_is_missing(uri, made.status()));

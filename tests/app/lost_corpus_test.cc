@@ -185,6 +185,22 @@ TEST_F(LostCorpus, DuplicateIds) {
   EXPECT_NE(none.err.find("input.id"), std::string::npos) << none.err;
 }
 
+TEST_F(LostCorpus, AShardInsideAStretchThatAnotherTells) {
+  std::string text = good(0);
+  for (int i = 0; i < 400; ++i) text += "not JSON\n";
+  scratch_.write("corpus.jsonl", text + good(1));
+  EXPECT_EQ(sheaf("run").exit_code, 1);
+  std::string folders;
+  for (const char* shard : {"0/4", "1/4", "2/4", "3/4"}) {
+    const std::string folder = scratch_.file(std::string("s") + shard[0]);
+    folders += " " + folder;
+    const Ran ran = sheaf("run", std::string("--shard ") + shard + " --set output.path=" + folder);
+    EXPECT_LE(ran.exit_code, 1) << shard << ": " << ran.err;
+  }
+  EXPECT_EQ(run_sheaf(scratch_, "merge " + scratch_.file("all") + folders).exit_code, 1);
+  EXPECT_EQ(read_text(scratch_.file("all/rejects.jsonl")), read_text(scratch_.file("out/rejects.jsonl")));
+}
+
 TEST_F(LostCorpus, DuplicateIdsOfRequests) {
   const auto request = [](const std::string& id) {
     return json{{"custom_id", id},

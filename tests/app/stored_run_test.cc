@@ -100,6 +100,12 @@ TEST_F(StoredRun, TheCommandsThatReadACorpusReadUris) {
   EXPECT_NE(sheaf("run " + job_ + " --set output.path=" + corpus + "/out --set input.path=" + corpus, 2)
                 .err.find("is inside the corpus"),
             std::string::npos);
+  EXPECT_NE(sheaf("run " + job_ + " --set output.path=" + corpus +
+                      "/out --set input.path=" + scratch_.file("shop/in"),
+                  2)
+                .err.find("is inside"),
+            std::string::npos)
+      << "also where the corpus is named by its path";
   const std::string local = " --set output.path=" + scratch_.file("x");
   EXPECT_NE(
       sheaf("run " + job_ + local, 2).err.find("output.work works only with an output.path that is a URI"),

@@ -143,6 +143,22 @@ TEST(Kernels, WholeWeightsAreAccurate) {
     }
 }
 
+TEST(Kernels, WholeWeightsOfLargeScores) {
+  for (const Kernels* kernels : all_kernels())
+    for (const float base : {65536.0f, 3e6f, -3e6f, 1e9f, -1e9f, 1e30f}) {
+      std::vector<float> scores(kPanel, base), logs(kPanel, 0.0f), inverses(kPanel, 1.0f);
+      scores[1] = base - std::abs(base);  // next to nothing
+      std::vector<int8_t> high(kPanel), low(kPanel);
+      const float sum =
+          kernels->weigh(scores.data(), logs.data(), inverses.data(), 3, 0, high.data(), low.data());
+      EXPECT_NEAR(sum, 2, 1e-5f) << kernels->name << ", " << base;
+      for (const size_t i : {size_t{0}, size_t{2}})
+        EXPECT_EQ(256 * high[i] + low[i], static_cast<int>(Kernels::kMostWeight))
+            << kernels->name << ", " << base;
+      EXPECT_EQ(256 * high[1] + low[1], 0) << kernels->name << ", " << base;
+    }
+}
+
 TEST(Kernels, WholeWeightsKeepNan) {
   for (const Kernels* kernels : all_kernels())
     for (const bool in_score : {true, false}) {

@@ -99,6 +99,37 @@ class Moto(Server):
         return {key: self.ask("GET", f"/shop/{key}") for key in keys}
 
 
+class Silent:
+    """Takes connections and never answers."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.held, self.came = self.listener.getsockname()[1], [], threading.Semaphore(0)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                self.held.append(self.listener.accept()[0])
+            except OSError:  # closed
+                return
+            self.came.release()
+
+    @property
+    def asked(self):
+        return len(self.held)
+
+    def wait_for_one_more(self):
+        while self.came.acquire(blocking=False):
+            pass
+        return self.came.acquire(timeout=HANG)
+
+    environment = Server.environment
+
+    def close(self):
+        self.listener.close()
+
+
 class Proxy:
     """Hands requests on to a server and its answers back. `change(verb, path, asked, answer)` may change an answer, whose
     headers then fit its body again: what it says is wrong and well-formed."""

@@ -3,7 +3,7 @@ usage: see store_case.py"""
 import json
 import re
 
-from servers import Moto, Proxy
+from servers import HANG, Moto, Proxy, Silent
 from store_case import StoreCase, run_tests
 
 
@@ -140,6 +140,19 @@ class AttackTest(StoreCase):
 
         said = self.sheaf("run", self.job, "--quiet", code=75, **self.through(change))
         self.assertIn("the store lists it with", said)
+
+    def test_a_server_that_never_answers(self):
+        silent = Silent()
+        self.addCleanup(silent.close)
+        said = self.sheaf("run", self.job, code=75, SHEAF_STORE_SECONDS="0", **silent.environment())
+        self.assertIn("rerun the same command once the store can be reached", said)
+        self.assertLessEqual(silent.asked, 4, "each attempt waits for seconds")
+        ran = self.start("run", self.job, **silent.environment())
+        self.assertTrue(silent.wait_for_one_more())
+        ran.terminate()
+        ran.communicate(timeout=HANG)
+        self.assertIn(ran.returncode, (75, 130))
+        self.assertLessEqual(silent.asked, 6, "a run that is to stop asks no more")
 
     def test_verify_run(self):
         self.put_corpus()
