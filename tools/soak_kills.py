@@ -84,9 +84,10 @@ class Kills:
     def finish(what, start, out, whole):
         """Lets it get through, twice: what is done stays done."""
         for end in ("ended with different files than a job that was not stopped", "changed when it was run again"):
-            code = start().wait()
-            if code != 1 or files(out) != whole:
-                die(f"{what} in {out} (exit code {code}) {end}")
+            code, found = start().wait(), files(out)
+            if code != 1 or found != whole:
+                other = sorted(name for name in found.keys() | whole.keys() if found.get(name) != whole.get(name))
+                die(f"{what} in {out} (exit code {code}) {end}: {', '.join(other)}")
 
     def leave_alone(self, kind, start, out):
         begun = time.monotonic()
@@ -215,8 +216,12 @@ class Kills:
         self.seconds.setdefault(kind, self.seconds[plain] * 1.5)
         name, work = f"{count.jobs}", self.path(f"work {count.jobs}")
         there = self.store.folder(name)
-        start = lambda errors=None: self.start(self.path(RUNS[plain][0]), f"s3://soak/{name}", "jsonl", *SETTINGS,
-                                               f"output.work={work}", errors=errors, environment=self.store.environment())
+
+        def start(errors=None):
+            self.store.settle()
+            return self.start(self.path(RUNS[plain][0]), f"s3://soak/{name}", "jsonl", *SETTINGS, f"output.work={work}",
+                              errors=errors, environment=self.store.environment())
+
         for _ in range(self.chance.randint(3, 9)):
             left = 1 - committed(work) / ROWS
             if self.stop(kind, start, max(left, 0.5)) is None:

@@ -74,13 +74,13 @@ def check_rows(folder, form, rows, parts=1):
 
 
 def files(folder):
-    """What a folder holds, but for what tells the time. Of files that tell groups apart, only the names: a signal ends a
-    group wherever it comes."""
+    """What a folder holds, but for what tells the time and what a server keeps of an upload that was killed. Of files that
+    tell groups apart, only the names: a signal ends a group wherever it comes."""
     found = {}
     for name in sorted(os.listdir(folder)):
         if name == "journal" or name.startswith("answers."):
             found[name] = b""
-        elif name != ".lock" and not name.startswith(("report", "progress")):
+        elif name != ".lock" and not name.startswith(("report", "progress", ".rclone_temp_multipart")):
             with open(os.path.join(folder, name), "rb") as file:
                 found[name] = file.read()
     return found

@@ -34,6 +34,10 @@ class Store:
                 "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_EC2_METADATA_DISABLED": "true",
                 "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}
 
+    @staticmethod
+    def settle():
+        time.sleep(0.3)  # longer than rclone remembers what a folder holds
+
     def folder(self, name):
         return os.path.join(self.bucket, name)
 

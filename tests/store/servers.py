@@ -52,6 +52,9 @@ class Server:
         self.process.kill()
         self.process.wait()
 
+    def settle(self):
+        """Waits until every command sees what was written."""
+
     def environment(self):
         return {"AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
                 "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}", "AWS_EC2_METADATA_DISABLED": "true",
@@ -63,6 +66,9 @@ class Rclone(Server):
         (self.folder / "shop").mkdir(parents=True, exist_ok=True)
         return [BIN / "rclone", "serve", "s3", "--auth-key", f"tester,{SECRET}", "--addr", f"127.0.0.1:{self.port}",
                 "--dir-cache-time", "100ms", self.folder]
+
+    def settle(self):
+        time.sleep(0.3)  # longer than it remembers what a folder holds
 
     def put(self, key, data):
         path = self.folder / "shop" / key

@@ -47,6 +47,7 @@ class StoreCase(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def start(self, *arguments, **environment):
+        self.server.settle()
         return subprocess.Popen([SHEAF, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 env=os.environ | self.server.environment() | environment)
 
