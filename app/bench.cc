@@ -124,8 +124,7 @@ void add_bench_command(CLI::App& app) {
     if (options->model.device.several())
       refuse("--device {}: bench times one device; name one, such as {}", options->device,
              options->model.device.kind == Device::Kind::cpu ? "cpu" : "cuda:0");
-    for (const Word<Precision>& each : words_of<Precision>())
-      if (each.word == options->dtype) options->model.dtype = each.value;
+    if (const auto dtype = read_word<Precision>(options->dtype)) options->model.dtype = *dtype;
     if (!options->calibration.empty()) {
       if (!options->model.path.empty() || options->model.weights == WeightStorage::packed ||
           options->model.reproducible)

@@ -20,7 +20,7 @@ namespace {
 std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts& argument) {
   if (argument.value == "KEY=VALUE") {
     std::vector<std::string> keys;
-    for (const KeyAsked& key : job_keys()) keys.push_back(key.name + "=");
+    for (const JobKey& key : job_keys()) keys.push_back(key.path + "=");
     return keys;
   }
   const auto named = [&](const char* name) { return std::ranges::count(argument.names, name) > 0; };
@@ -40,13 +40,13 @@ std::vector<std::string> offers(const CommandFacts& command, const ArgumentFacts
 /// shell.
 std::string key_cases(const std::string& indent, const std::string& words, const std::string& files) {
   std::string cases, paths;
-  for (const KeyAsked& key : job_keys()) {
-    if (!key.words.empty())
-      cases += fmt::format("{}{}) {}{} ;;\n", indent, key.name,
-                           fmt::format(fmt::runtime(words), fmt::join(key.words, " ")),
-                           key.path ? "; " + files : "");
-    else if (key.path)
-      paths += (paths.empty() ? "" : " | ") + key.name;
+  for (const JobKey& key : job_keys()) {
+    if (const std::vector<std::string> known = key.words(); !known.empty())
+      cases += fmt::format("{}{}) {}{} ;;\n", indent, key.path,
+                           fmt::format(fmt::runtime(words), fmt::join(known, " ")),
+                           key.takes.path ? "; " + files : "");
+    else if (key.takes.path)
+      paths += (paths.empty() ? "" : " | ") + key.path;
   }
   return cases + fmt::format("{}{}) {} ;;\n", indent, paths, files);
 }
@@ -77,7 +77,7 @@ std::string bash_script(const std::vector<CommandFacts>& commands) {
                          command.name.empty() ? "\"\"" : command.name, one_line(options), one_line(operands),
                          files ? 1 : 0);
   }
-  words += fmt::format("    help) words=\"{}\" ;;\n", names);
+  words += fmt::format("    help) words=\"{} job\" ;;\n", names);
   return "# bash completion for sheaf, written by `sheaf completion bash`\n"
          "_sheaf() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -171,7 +171,7 @@ std::string zsh_arguments(const CommandFacts& command, const std::string& indent
 
 std::string zsh_script(const std::vector<CommandFacts>& commands) {
   std::string names, cases, keys;
-  for (const KeyAsked& key : job_keys()) keys += key.name + "= ";
+  for (const JobKey& key : job_keys()) keys += key.path + "= ";
   for (const CommandFacts& command : commands) {
     if (command.name.empty()) continue;
     names += fmt::format("        '{}:{}'\n", command.name, zsh_quoted(command.help, "\\"));
@@ -179,7 +179,7 @@ std::string zsh_script(const std::vector<CommandFacts>& commands) {
                          zsh_arguments(command, "            "));
   }
   names += "        'help:Show the help of a command'\n";
-  cases += fmt::format("        help)\n          _arguments '1:command:({})'\n          ;;\n",
+  cases += fmt::format("        help)\n          _arguments '1:command:({} job)'\n          ;;\n",
                        fmt::join(command_names(commands), " "));
   std::string own = zsh_arguments(commands[0], "    ");
   own.insert(own.size() - 1, " \\");

@@ -9,6 +9,7 @@
 #include "app/command_tree.h"
 #include "app/commands.h"
 #include "app/help.h"
+#include "app/job_help.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
@@ -28,10 +29,15 @@ void check_command(const CLI::App& app, const std::string& word) {
                 sheaf::suggest_spelling(word, names));
 }
 
+bool asks_about_job(const std::vector<const char*>& arguments) {
+  return arguments.size() > 2 && arguments[1] == std::string_view("help") &&
+         arguments[2] == std::string_view("job");
+}
+
 /// `help run` as `run --help`.
 std::vector<const char*> read_arguments(int argc, char** argv) {
   std::vector<const char*> arguments(argv, argv + argc);
-  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
+  if (argc < 2 || std::string_view(argv[1]) != "help" || asks_about_job(arguments)) return arguments;
   arguments.erase(arguments.begin() + 1);
   arguments.push_back("--help");
   return arguments;
@@ -103,9 +109,13 @@ int main(int argc, char** argv) {
   sheaf::add_doctor_command(app, exit_code);
   sheaf::add_completion_command(app);
   sheaf::add_man_command(app);
-  app.footer("`sheaf COMMAND --help` explains a command. docs/job.md explains every key of a job file.");
+  app.footer("`sheaf COMMAND --help` explains a command, `sheaf help job KEY` a key of a job file.");
   try {
     sheaf::check_stack();
+    if (asks_about_job(arguments)) {
+      sheaf::print_text(sheaf::job_help(arguments.size() > 3 ? arguments[3] : ""));
+      return finish_output(exit_code);
+    }
     check_command(app, arguments.size() > 1 ? arguments[1] : "");
     app.parse(static_cast<int>(arguments.size()), arguments.data());
     return finish_output(exit_code);

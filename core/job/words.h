@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <iterator>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +11,11 @@
 
 namespace sheaf {
 
-// What the words of a job file stand for. words.cc has the words of each enum, which files, errors, help and
-// reports share.
+// What the words of a job file stand for. Files, errors, help and reports share the words of each enum.
+
+/// The words of an enum, in the order of its values; empty for a value that no file has.
+template <class Enum>
+inline constexpr std::string_view kWords[] = {};
 
 enum class TaskKind : uint8_t {
   none,  ///< no word: lengths without a job, as `sheaf estimate` takes them
@@ -20,6 +23,8 @@ enum class TaskKind : uint8_t {
   ask,
   chat,
 };
+template <>
+inline constexpr std::string_view kWords<TaskKind>[] = {"", "extract", "ask", "chat"};
 
 /// What becomes of a record whose document is too long for a prompt of its own.
 enum class TooLong : uint8_t {
@@ -27,9 +32,13 @@ enum class TooLong : uint8_t {
   truncate,  ///< its end is left out
   split,     ///< it is asked part by part
 };
+template <>
+inline constexpr std::string_view kWords<TooLong>[] = {"refuse", "truncate", "split"};
 
 /// What becomes of a record whose id an earlier one has.
 enum class DuplicateIds : uint8_t { keep, refuse };
+template <>
+inline constexpr std::string_view kWords<DuplicateIds>[] = {"keep", "refuse"};
 
 /// What the scores of a corpus are.
 enum class ScoreKind : uint8_t {
@@ -38,124 +47,111 @@ enum class ScoreKind : uint8_t {
   probability,  ///< in [0, 1]
   logit,        ///< any number, as a reranker gives before its sigmoid
 };
+template <>
+inline constexpr std::string_view kWords<ScoreKind>[] = {"dense", "sparse", "probability", "logit"};
 
 /// Whether values that are decoded side by side see each other.
 enum class ValueSight : uint8_t { independent, positional };
+template <>
+inline constexpr std::string_view kWords<ValueSight>[] = {"independent", "positional"};
 
 /// What stands before a value in the answer.
 enum class KeyForm : uint8_t {
   name,    ///< the attribute's name, as a key of a JSON object
   marker,  ///< its number in the instruction's list of attributes
 };
+template <>
+inline constexpr std::string_view kWords<KeyForm>[] = {"name", "marker"};
 
 /// Where a value ends.
 enum class ValueEnd : uint8_t {
   literal,  ///< where its JSON literal is complete, at the latest at a newline
   line,     ///< at a newline only
 };
+template <>
+inline constexpr std::string_view kWords<ValueEnd>[] = {"literal", "line"};
 
 /// What becomes of a value that reached method.max_value_tokens.
 enum class CutValues : uint8_t {
   keep,  ///< as far as it was written, with a note
   null,  ///< null, with a note
 };
+template <>
+inline constexpr std::string_view kWords<CutValues>[] = {"keep", "null"};
 
 /// How one of several allowed answers is chosen.
 enum class OptionChoice : uint8_t {
   likeliest,  ///< the one that is likeliest as a whole
   greedy,     ///< token by token, each the likeliest of those that an option goes on with
 };
+template <>
+inline constexpr std::string_view kWords<OptionChoice>[] = {"likeliest", "greedy"};
 
 /// What each document of `map-reduce` gives.
 enum class Findings : uint8_t {
   answers,    ///< its own answer to each question
   summaries,  ///< a summary, for all questions
 };
+template <>
+inline constexpr std::string_view kWords<Findings>[] = {"answers", "summaries"};
 
 /// How the documents of a prompt stand beside each other.
 enum class Stacking : uint8_t { isolated, joint };
+template <>
+inline constexpr std::string_view kWords<Stacking>[] = {"isolated", "joint"};
 
 /// What weights are computed as: fp32 and whole numbers on the CPU only, bf16 and FP8 on a GPU only.
 enum class Precision : uint8_t { automatic, f32, int16, int8, bf16, fp8 };
+template <>
+inline constexpr std::string_view kWords<Precision>[] = {"auto", "f32", "int16", "int8", "bf16", "fp8"};
 constexpr bool only_on_gpu(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp8;
 }
 
 /// What keys and values are kept as: as the engine has them, or e4m3 (GPU only).
 enum class KvPrecision : uint8_t { automatic, fp8 };
+template <>
+inline constexpr std::string_view kWords<KvPrecision>[] = {"auto", "fp8"};
 
 /// How the CPU computes: quick, or as the plain fp32 definition.
 enum class CpuKernels : uint8_t { automatic, reference };
+template <>
+inline constexpr std::string_view kWords<CpuKernels>[] = {"auto", "reference"};
 
 enum class OutputFormat : uint8_t {
   jsonl,
   parquet,
   openai_batch,  ///< chat: the output lines of OpenAI's batch API
 };
+template <>
+inline constexpr std::string_view kWords<OutputFormat>[] = {"jsonl", "parquet", "openai-batch"};
 
-template <class Enum>
-struct Word {
-  Enum value;
-  std::string_view word;
-};
+// Enums of other folders.
 
-/// The words of an enum, in the order in which people read them.
-template <class Enum>
-std::span<const Word<Enum>> words_of();
 template <>
-std::span<const Word<TaskKind>> words_of();
+inline constexpr std::string_view kWords<WeightStorage>[] = {"auto", "expanded", "packed"};
+
 template <>
-std::span<const Word<TooLong>> words_of();
-template <>
-std::span<const Word<DuplicateIds>> words_of();
-template <>
-std::span<const Word<ScoreKind>> words_of();
-template <>
-std::span<const Word<ValueSight>> words_of();
-template <>
-std::span<const Word<KeyForm>> words_of();
-template <>
-std::span<const Word<ValueEnd>> words_of();
-template <>
-std::span<const Word<CutValues>> words_of();
-template <>
-std::span<const Word<OptionChoice>> words_of();
-template <>
-std::span<const Word<Findings>> words_of();
-template <>
-std::span<const Word<Stacking>> words_of();
-template <>
-std::span<const Word<Precision>> words_of();
-template <>
-std::span<const Word<KvPrecision>> words_of();
-template <>
-std::span<const Word<WeightStorage>> words_of();
-template <>
-std::span<const Word<CpuKernels>> words_of();
-template <>
-std::span<const Word<OutputFormat>> words_of();
-template <>
-std::span<const Word<Aggregate>> words_of();
+inline constexpr std::string_view kWords<Aggregate>[] = {"max", "mixture", "product"};
 
 /// Empty where the value has none.
 template <class Enum>
-std::string_view word_of(Enum value) {
-  for (const Word<Enum>& each : words_of<Enum>())
-    if (each.value == value) return each.word;
-  return {};
+constexpr std::string_view word_of(Enum value) {
+  return kWords<Enum>[static_cast<size_t>(value)];
 }
 
 template <class Enum>
 std::optional<Enum> read_word(std::string_view word) {
-  for (const Word<Enum>& each : words_of<Enum>())
-    if (each.word == word) return each.value;
+  for (size_t i = 0; !word.empty() && i < std::size(kWords<Enum>); ++i)
+    if (kWords<Enum>[i] == word) return static_cast<Enum>(i);
   return std::nullopt;
 }
 
 template <class Enum>
 std::vector<std::string> all_words() {
   std::vector<std::string> all;
-  for (const Word<Enum>& each : words_of<Enum>()) all.emplace_back(each.word);
+  for (const std::string_view word : kWords<Enum>)
+    if (!word.empty()) all.emplace_back(word);
   return all;
 }
 

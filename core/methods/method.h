@@ -12,11 +12,10 @@
 namespace sheaf {
 
 /// A method: what it does to prompts, said once. Every list, check, default and text about methods is read
-/// from here; no other file asks for a method by its name.
+/// from here; only the table of job keys, which says which keys are for which method, names methods too.
 struct Method {
   std::string_view name;
-  std::vector<TaskKind> tasks;                  ///< that it serves
-  std::vector<std::string_view> settings = {};  ///< keys of `method` that no other method has
+  std::vector<TaskKind> tasks;  ///< that it serves
 
   Wording wording = {};
 

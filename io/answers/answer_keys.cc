@@ -62,24 +62,6 @@ std::vector<std::array<uint8_t, 32>> question_digests(const std::vector<Question
 
 }  // namespace
 
-ordered_json answer_settings(const ordered_json& fingerprint) {
-  ordered_json method = fingerprint.at("job").at("method");
-  // How prompts are packed, and what is made of an answer.
-  for (const char* other : {"documents", "prompt_tokens", "cut_values"}) method.erase(other);
-  const ordered_json& engine = fingerprint.at("job").at("engine");
-  ordered_json settings = {{"sheaf", fingerprint.at("sheaf")},
-                           {"device", fingerprint.at("device")},
-                           {"model", fingerprint.at("model")},
-                           {"adapter", fingerprint.at("adapter")},
-                           {"numbers", fingerprint.at("job").at("model").at("dtype")},
-                           {"kernels", engine.at("kernels")},
-                           {"reproducible", engine.at("reproducible")},
-                           {"kv_dtype", engine.at("kv_dtype")},
-                           {"method", std::move(method)}};
-  if (engine.contains("kv_store.bits")) settings["kv_store.bits"] = engine.at("kv_store.bits");
-  return settings;
-}
-
 AnswerKeys::AnswerKeys(const ordered_json& settings, bool sampled)
     : settings_(Digester().text(settings.dump()).sum()), sampled_(sampled) {}
 

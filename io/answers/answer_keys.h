@@ -8,13 +8,10 @@
 
 namespace sheaf {
 
-/// What answers depend on beside records and questions, out of a run's fingerprint (io/run_folder): the
-/// model, the numbers it is computed in, how tokens are chosen. How prompts are packed is not among it.
-nlohmann::ordered_json answer_settings(const nlohmann::ordered_json& fingerprint);
-
 /// Keys of answers.
 class AnswerKeys {
  public:
+  /// `settings`: what answers depend on beside records and questions (io/files/job_fingerprint.h).
   /// `sampled`: the record's random numbers count too.
   AnswerKeys(const nlohmann::ordered_json& settings, bool sampled);
 

@@ -60,24 +60,6 @@ ordered_json about_file(std::string_view bytes) {
   return {{"bytes", bytes.size()}, {"sha256", sha256(bytes)}};
 }
 
-/// Settings of answers (answer_settings()) with the names that their keys have in a job.
-ordered_json as_fingerprint(const ordered_json& settings) {
-  const auto part = [&](const char* key) { return settings.value(key, ordered_json()); };
-  ordered_json print = {{"sheaf", part("sheaf")},
-                        {"device", part("device")},
-                        {"model", part("model")},
-                        {"adapter", part("adapter")},
-                        {"job",
-                         {{"model", {{"dtype", part("numbers")}}},
-                          {"engine",
-                           {{"kernels", part("kernels")},
-                            {"reproducible", part("reproducible")},
-                            {"kv_dtype", part("kv_dtype")}}},
-                          {"method", part("method")}}}};
-  if (settings.contains("kv_store.bits")) print["job"]["engine"]["kv_store.bits"] = part("kv_store.bits");
-  return print;
-}
-
 }  // namespace
 
 AnswerLog::AnswerLog(FileLayer& files, const std::string& folder, int64_t position, int64_t first)
@@ -199,7 +181,7 @@ EarlierAnswers::EarlierAnswers(const std::string& folder, const ordered_json& se
     }
     const ordered_json& before = about.at("settings");
     if (before != settings) {
-      const std::string changes = describe_changes(as_fingerprint(before), as_fingerprint(settings));
+      const std::string changes = describe_changes(before, settings);
       trouble = fmt::format("its answers cannot be used: {}", changes);
       return;
     }

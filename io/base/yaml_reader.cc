@@ -36,10 +36,6 @@ std::optional<bool> as_boolean(const YamlNode& node) {
   return std::nullopt;
 }
 
-bool is_auto(const YamlNode& node) {
-  return node.kind == YamlNode::Kind::scalar && node.text == "auto";
-}
-
 template <class Number>
 void check_range(const YamlNode& node, std::string_view name, Number value, Range<Number> range) {
   if (value >= range.least && value <= range.most) return;
@@ -48,17 +44,7 @@ void check_range(const YamlNode& node, std::string_view name, Number value, Rang
   refuse("{}: {} must be at most {}, not {}", node.place.text(), name, range.most, value);
 }
 
-thread_local std::vector<KeyAsked>* keys_asked = nullptr;
-
 }  // namespace
-
-KeysAsked::KeysAsked() {
-  keys_asked = &keys_;
-}
-
-KeysAsked::~KeysAsked() {
-  keys_asked = nullptr;
-}
 
 std::string YamlPlace::text() const {
   if (!source) return "?";
@@ -146,9 +132,8 @@ bool YamlMap::is_null(std::string_view key) const {
   return entry && entry->value->kind == YamlNode::Kind::null;
 }
 
-const YamlNode* YamlMap::take(std::string_view key, const std::vector<std::string>& words, bool is_path) {
+const YamlNode* YamlMap::take(std::string_view key) {
   known_.emplace_back(key);
-  if (keys_asked) keys_asked->push_back({path(key), words, is_path});
   return has(key) ? find(key)->value.get() : nullptr;
 }
 
@@ -164,12 +149,25 @@ YamlMap YamlMap::map(std::string_view key) {
   return YamlMap(std::move(empty), path(key));
 }
 
+YamlMap YamlMap::map_or(std::string_view key, std::string_view shorthand) {
+  const YamlPtr given = node(key);
+  if (!given || given->kind != YamlNode::Kind::scalar) return map(key);
+  auto made = std::make_shared<YamlNode>();
+  made->kind = YamlNode::Kind::map;
+  made->place = given->place;
+  made->entries.push_back({std::string(shorthand), find(key)->place, given});
+  YamlMap short_form(std::move(made), path(key));
+  short_form.shorthand_ = shorthand;
+  return short_form;
+}
+
 std::string YamlMap::where(std::string_view key) const {
   const YamlNode::Entry* entry = find(key);
   return (entry ? entry->place : node_->place).text();
 }
 
 std::string YamlMap::path(std::string_view key) const {
+  if (!shorthand_.empty() && key == shorthand_) return name_;
   return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
 }
 
@@ -178,11 +176,11 @@ void YamlMap::text(std::string_view key, std::string& target) {
 }
 
 void YamlMap::file_path(std::string_view key, std::string& target) {
-  if (const YamlNode* value = take(key, {}, true)) target = yaml_path(*value, path(key));
+  if (const YamlNode* value = take(key)) target = yaml_path(*value, path(key));
 }
 
 void YamlMap::choice(std::string_view key, std::string& target, const std::vector<std::string>& allowed) {
-  const YamlNode* value = take(key, allowed);
+  const YamlNode* value = take(key);
   if (!value) return;
   target = yaml_text(*value, path(key));
   if (std::find(allowed.begin(), allowed.end(), target) == allowed.end())
@@ -203,7 +201,7 @@ void YamlMap::text_list(std::string_view key, std::vector<std::string>& target) 
 }
 
 void YamlMap::boolean(std::string_view key, bool& target) {
-  const YamlNode* value = take(key, {"true", "false"});
+  const YamlNode* value = take(key);
   if (!value) return;
   const auto parsed = as_boolean(*value);
   if (!parsed)
@@ -226,15 +224,6 @@ void YamlMap::integer(std::string_view key, int32_t& target, Range<int64_t> rang
   range.most = std::min<int64_t>(range.most, std::numeric_limits<int32_t>::max());
   integer(key, wide, range);
   target = static_cast<int32_t>(wide);
-}
-
-void YamlMap::integer_or_auto(std::string_view key, int32_t& target, Range<int64_t> range) {
-  if (has(key) && is_auto(*find(key)->value)) {
-    take(key);
-    target = 0;
-  } else {
-    integer(key, target, range);
-  }
 }
 
 void YamlMap::integer(std::string_view key, uint64_t& target) {
@@ -260,15 +249,6 @@ void YamlMap::number(std::string_view key, float& target, Range<double> range) {
   double wide = target;
   number(key, wide, range);
   target = static_cast<float>(wide);
-}
-
-void YamlMap::number_or_auto(std::string_view key, double& target, Range<double> range) {
-  if (has(key) && is_auto(*find(key)->value)) {
-    take(key);
-    target = 0;
-  } else {
-    number(key, target, range);
-  }
 }
 
 void YamlMap::finish() const {

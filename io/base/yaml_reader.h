@@ -67,26 +67,6 @@ std::string yaml_path(const YamlNode& node, std::string_view name);
 /// Text of any scalar as it is written, numbers too.
 std::string yaml_scalar(const YamlNode& node, std::string_view name);
 
-/// A key that a map was asked for, and what it takes.
-struct KeyAsked {
-  std::string name;                ///< its path: "method.documents"
-  std::vector<std::string> words;  ///< empty: other values too
-  bool path = false;               ///< of a file or folder
-};
-
-/// Notes every key that maps of this thread are asked for while it lives.
-class KeysAsked {
- public:
-  KeysAsked();
-  ~KeysAsked();
-  KeysAsked(const KeysAsked&) = delete;
-  KeysAsked& operator=(const KeysAsked&) = delete;
-  const std::vector<KeyAsked>& keys() const { return keys_; }
-
- private:
-  std::vector<KeyAsked> keys_;
-};
-
 /// A strict view of a map: what is read is known; finish() refuses the rest, then what is required and
 /// missing. A key whose value is null counts as absent.
 class YamlMap {
@@ -104,13 +84,13 @@ class YamlMap {
   void boolean(std::string_view key, bool& target);
   void integer(std::string_view key, int32_t& target, Range<int64_t> range);
   void integer(std::string_view key, int64_t& target, Range<int64_t> range);
-  void integer_or_auto(std::string_view key, int32_t& target, Range<int64_t> range);  ///< auto: 0
   void integer(std::string_view key, uint64_t& target);
   void number(std::string_view key, double& target, Range<double> range);
   void number(std::string_view key, float& target, Range<double> range);
-  void number_or_auto(std::string_view key, double& target, Range<double> range);  ///< auto: 0
-  YamlPtr node(std::string_view key);                                              ///< null where absent
+  YamlPtr node(std::string_view key);  ///< null where absent
   YamlMap map(std::string_view key);
+  /// A map, or in its place a scalar that is the value of its key `shorthand`.
+  YamlMap map_or(std::string_view key, std::string_view shorthand);
 
   void require(std::string_view key) { required_.emplace_back(key); }
   void finish() const;
@@ -126,11 +106,11 @@ class YamlMap {
 
  private:
   const YamlNode::Entry* find(std::string_view key) const;
-  const YamlNode* take(std::string_view key, const std::vector<std::string>& words = {},
-                       bool is_path = false);
+  const YamlNode* take(std::string_view key);
 
   YamlPtr node_;
   std::string name_;
+  std::string shorthand_;  ///< the key whose value stands in place of the map; empty: none
   std::vector<std::string> known_;
   std::vector<std::pair<std::string, std::string>> old_;  ///< key and its old spelling
   std::vector<std::string> required_;

@@ -5,8 +5,8 @@
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
 #include "io/base/job_changes.h"
+#include "io/files/job_fingerprint.h"
 #include "io/model/model_files.h"
-#include "io/run_folder/fingerprint.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {

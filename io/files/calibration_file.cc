@@ -62,13 +62,11 @@ class Reader {
 
  private:
   Precision precision(const std::string& word) const {
-    std::vector<std::string_view> known;
-    for (const Word<Precision>& each : words_of<Precision>()) {
-      if (each.value == Precision::automatic) continue;
-      if (each.word == word) return each.value;
-      known.emplace_back(each.word);
-    }
-    refuse("{}: \"dtype\" is \"{}\"; use one of {}", path_, word, fmt::join(known, ", "));
+    const auto known = read_word<Precision>(word);
+    if (known && *known != Precision::automatic) return *known;
+    std::vector<std::string> words = all_words<Precision>();
+    std::erase(words, word_of(Precision::automatic));
+    refuse("{}: \"dtype\" is \"{}\"; use one of {}", path_, word, fmt::join(words, ", "));
   }
 
   void only(const json& object, std::initializer_list<const char*> known, const std::string& where) const {

@@ -12,40 +12,27 @@
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/examples.h"
+#include "io/files/job_keys.h"
 
 namespace sheaf {
 namespace {
 
 constexpr const char* kBatchFormat = "openai-batch";
 
-std::vector<std::string> corpus_format_names() {
-  std::vector<std::string> names = {"auto", "jsonl", "csv", "parquet", kBatchFormat};
-  for (const DatasetFormat& format : dataset_formats()) names.push_back(format.name);
-  return names;
-}
-
-/// The keys of a dataset that is read as it is downloaded, whose columns are known.
-void read_dataset(YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
-  Job::Input::Dataset& dataset = input.dataset;
-  map.choice("split", dataset.split, {"train", "valid", "test"});
-  map.integer("turns", dataset.turns, {0, 100});
-  map.integer("shots", dataset.shots, {0, 100});
-  map.file_path("shots_from", dataset.shots_from);
+/// What a dataset that is read as it is downloaded needs, and the columns that it has.
+void read_dataset(const YamlMap& map, Job::Input& input, TaskKind kind, bool files) {
+  const Job::Input::Dataset& dataset = input.dataset;
   const DatasetFormat* format = find_dataset_format(input.format);
-  if (kind != TaskKind::ask) only_for(map, {"shots", "shots_from"}, "task.kind ask");
   if (dataset.shots > 0 && dataset.shots_from.empty() && input.format != "narrativeqa")
     refuse("{}: input.shots needs input.shots_from, a file with examples (not the file to answer)",
            map.where("shots"));
   if (files)
     check_exists(map, "shots_from", dataset.shots_from,
                  format ? fmt::format("get it from {} (docs/datasets.md)", format->source) : "");
-  if (!format) return only_for(map, {"split", "turns"}, "datasets (input.format)");
+  if (!format) return;
   if (format->task != kind)
     refuse("{}: input.format {} works only with task.kind {}", map.where("format"), format->name,
            word_of(format->task));
-  if (format->name != "narrativeqa") only_for(map, {"split"}, "input.format narrativeqa");
-  if (format->name != "quac") only_for(map, {"turns"}, "input.format quac");
-  only_for(map, {"context_id", "keep"}, "JSONL, CSV and Parquet");
   if (kind == TaskKind::extract) {
     if (input.category.empty()) input.category = "category";
     if (input.document.empty()) input.document = {"document"};
@@ -78,16 +65,21 @@ std::string corpus_advice(const std::string& written, const std::string& path) {
 }
 
 /// Requests name everything by themselves.
-void check_batch(const YamlMap& map, Job::Input& input) {
-  only_for(map,
-           {"id", "category", "document", "context", "context_id", "documents", "scores", "scores_are",
-            "rerank_scores", "rerank_scores_are", "top_documents", "questions", "question", "options",
-            "too_long", "keep"},
-           "task.kind extract and ask");
+void read_requests(const YamlMap& map, Job::Input& input) {
   if (input.format != kBatchFormat)
     refuse("{}: task.kind chat reads the requests of an OpenAI batch file; set input.format: {}",
            map.where("format"), kBatchFormat);
   input.id = "custom_id";
+}
+
+/// The columns of a job that asks.
+void check_questions(const YamlMap& map, const Job::Input& input) {
+  if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
+  if (!input.context.empty() && !input.documents.empty())
+    refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
+  if (map.has("questions") && map.has("question"))
+    refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
+  if (!map.has("question") && input.questions.empty()) needs(map, "questions", "task.kind ask");
 }
 
 }  // namespace
@@ -101,70 +93,28 @@ void check_exists(const YamlMap& map, std::string_view key, const std::string& p
            advice.empty() ? "" : "; ", advice);
 }
 
-void only_for(const YamlMap& map, std::initializer_list<std::string_view> keys, std::string_view what) {
-  for (std::string_view key : keys)
-    if (map.has(key)) refuse("{}: {} works only with {}; remove it", map.where(key), map.path(key), what);
-}
-
 void needs(const YamlMap& map, std::string_view key, std::string_view what) {
   if (!map.has(key)) refuse("{}: {} needs the key \"{}\"", map.where(key), what, map.path(key));
 }
 
-void read_input(YamlMap map, Job::Input& input, TaskKind kind, bool files) {
+void read_input(YamlMap map, Job& job, bool files) {
+  Job::Input& input = job.input;
+  const TaskKind kind = job.task.kind;
   map.text("path", input.path);
   if (input.path != "-") map.file_path("path", input.path);
-  map.choice("format", input.format, corpus_format_names());
-  map.integer("limit", input.limit, kFromZero);
-  read_choice(map, "too_long", input.too_long);
-  read_choice(map, "duplicate_ids", input.duplicate_ids);
-  map.text("id", input.id);
-  map.text("category", input.category);
-  map.text_list("document", input.document);
-  map.text("context", input.context);
-  map.text("context_id", input.context_id);
-  map.text("documents", input.documents);
-  map.text("scores", input.scores);
-  read_choice(map, "scores_are", input.scores_are);
-  map.text("rerank_scores", input.rerank_scores);
-  read_choice(map, "rerank_scores_are", input.rerank_scores_are);
-  map.integer("top_documents", input.top_documents, {0, 1000});
-  map.text("questions", input.questions);
-  map.text("question", input.question);
-  map.text("options", input.options);
-  map.text_list("keep", input.keep);
-  read_dataset(map, input, kind, files);
-  map.require("path");
+  read_keys("input", map, job);
   map.finish();
-  for (const char* key : {"path", "id", "category", "document", "context", "context_id", "documents",
-                          "scores", "rerank_scores", "questions", "question", "options", "keep"})
-    input.places[map.path(key)] = fmt::format("{}: {}", map.where(key), map.path(key));
-  check_keep(map, input.keep);
+  for (const JobKey& key : job_keys())
+    if (key.section() == "input")
+      input.places[key.path] = fmt::format("{}: {}", map.where(key.name()), key.path);
   if (kind != TaskKind::chat && input.format == kBatchFormat)
     refuse("{}: input.format {} works only with task.kind chat", map.where("format"), kBatchFormat);
-  if (kind == TaskKind::chat) {
-    check_batch(map, input);
-  } else if (kind == TaskKind::extract) {
-    if (input.document.empty()) needs(map, "document", "task.kind extract");
-    only_for(map,
-             {"context", "context_id", "documents", "scores", "scores_are", "rerank_scores",
-              "rerank_scores_are", "top_documents", "questions", "question", "options"},
-             "task.kind ask");
-  } else {
-    if (input.context.empty() && input.documents.empty()) needs(map, "context", "task.kind ask");
-    if (!input.context.empty() && !input.documents.empty())
-      refuse("{}: input.context and input.documents are both given; keep one", map.where("documents"));
-    if (!input.documents.empty()) only_for(map, {"context_id"}, "input.context");
-    if (input.documents.empty())
-      only_for(map, {"scores", "scores_are", "rerank_scores", "rerank_scores_are", "top_documents"},
-               "input.documents");
-    only_for(map, {"category", "document"}, "task.kind extract");
-    if (map.has("questions") && map.has("question"))
-      refuse("{}: input.questions and input.question are both given; keep one", map.where("question"));
-    if (!map.has("question")) {
-      only_for(map, {"options"}, "input.question");
-      if (input.questions.empty()) needs(map, "questions", "task.kind ask");
-    }
-  }
+  read_dataset(map, input, kind, files);
+  check_scopes("input", map, job);
+  check_keep(map, input.keep);
+  if (kind == TaskKind::chat) read_requests(map, input);
+  if (kind == TaskKind::extract && input.document.empty()) needs(map, "document", "task.kind extract");
+  if (kind == TaskKind::ask) check_questions(map, input);
   if (input.duplicate_ids == DuplicateIds::refuse && input.id.empty())
     needs(map, "id", "input.duplicate_ids refuse");
   if (!files) return;

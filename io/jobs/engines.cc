@@ -8,7 +8,7 @@
 #include "core/estimate/probe.h"
 #include "cpu/large_buffer.h"
 #include "io/files/hardware_file.h"
-#include "io/run_folder/fingerprint.h"
+#include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 

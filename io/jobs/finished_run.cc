@@ -12,9 +12,9 @@
 #include "io/base/sha256.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
+#include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
-#include "io/run_folder/fingerprint.h"
 #include "io/run_folder/rejected_records.h"
 #include "io/run_folder/unfinished.h"
 

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "core/base/error.h"
-#include "io/run_folder/fingerprint.h"
+#include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 namespace {

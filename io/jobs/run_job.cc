@@ -24,6 +24,7 @@
 #include "io/corpus/corpus.h"
 #include "io/corpus/corpus_files.h"
 #include "io/files/confidence_file.h"
+#include "io/files/job_fingerprint.h"
 #include "io/jobs/engines.h"
 #include "io/jobs/held_weights.h"
 #include "io/jobs/repeated_ids.h"
@@ -32,7 +33,6 @@
 #include "io/jobs/scheduled_shard.h"
 #include "io/jobs/stored_run.h"
 #include "io/jobs/workbench.h"
-#include "io/run_folder/fingerprint.h"
 #include "io/run_folder/openai_line.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/parquet_rows.h"
@@ -299,7 +299,7 @@ void JobRun::check_reuse() const {
 /// Answers of an earlier run, and where those of this one go.
 void JobRun::open_answers() {
   if (planner_->scope() == AnswerScope::prompt) return;
-  const nlohmann::ordered_json settings = answer_settings(fingerprint_);
+  const nlohmann::ordered_json settings = answer_settings(job(), fingerprint_);
   if (!reused_run().empty()) {
     std::string trouble;
     earlier_.emplace(settle_path(reused_run()), settings, trouble);
@@ -453,7 +453,7 @@ RunEnd JobRun::finish() {
   check_rows(report);
   if (ids_)
     if (const std::string notice = ids_->notice(); !notice.empty()) listener_.note(notice);
-  if (answers_) answers_->finish(answer_settings(fingerprint_));
+  if (answers_) answers_->finish(answer_settings(job(), fingerprint_));
   folder_->finish(report.dump(2) + "\n", report_html(report));
   if (restart_) restart_->swap();
   return {folder_->rejects() > 0 ? 1 : 0, false, std::move(report), {}};

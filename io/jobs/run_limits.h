@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/task/record.h"
-#include "io/run_folder/fingerprint.h"
+#include "io/files/job_fingerprint.h"
 
 namespace sheaf {
 

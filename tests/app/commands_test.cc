@@ -31,6 +31,11 @@ TEST(Program, TeachesAndRefuses) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_EQ(help.out, run_sheaf(scratch, "run --help").out);
   EXPECT_EQ(run_sheaf(scratch, "help frobnicate").exit_code, 2);
+  const Ran key = run_sheaf(scratch, "help job engine.kv_store.gb");
+  EXPECT_EQ(key.exit_code, 0);
+  EXPECT_NE(key.out.find("  takes       0.001 to 1000000\n  default     50"), std::string::npos) << key.out;
+  EXPECT_NE(run_sheaf(scratch, "help job engine").out.find("engine.window "), std::string::npos);
+  EXPECT_EQ(run_sheaf(scratch, "help job engine.windw").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "frobnicate").exit_code, 2);
   EXPECT_EQ(run_sheaf(scratch, "run").exit_code, 2);

@@ -451,7 +451,7 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
             "--set input.format=openai-batch: input.format openai-batch works only with task.kind chat");
   EXPECT_EQ(
       error(kChat, {"input.context_id=x"}),
-      "--set input.context_id=x: input.context_id works only with task.kind extract and ask; remove it");
+      "--set input.context_id=x: input.context_id works only with task.kind ask; remove it");
   EXPECT_EQ(
       error(kChat, {"task.instruction=x"}),
       "--set task.instruction=x: task.instruction works only with task.kind extract and ask; remove it");

@@ -3,8 +3,8 @@
 
 #include "io/corpus/corpus_files.h"
 #include "io/files/job_file.h"
+#include "io/files/job_fingerprint.h"
 #include "io/files/schema_file.h"
-#include "io/run_folder/fingerprint.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/run_folder.h"

@@ -3,7 +3,7 @@
 #include "core/base/error.h"
 #include "io/files/estimate_section.h"
 #include "io/files/job_file.h"
-#include "io/run_folder/fingerprint.h"
+#include "io/files/job_fingerprint.h"
 #include "tests/app/program.h"
 #include "tests/io/temp_folder.h"
 

@@ -149,7 +149,7 @@ class Answers : public testing::Test {
   TempFolder folder_;
   std::mt19937_64 random_{5};
   std::map<AnswerKey, std::pair<Answer, int64_t>> kept_;  ///< with the end of their group
-  const ordered_json settings_{{"model", "a"}, {"numbers", "f32"}};
+  const ordered_json settings_{{"model", "a"}, {"job", {{"model", {{"dtype", "f32"}}}}}};
 };
 
 TEST_F(Answers, AreFoundWhileTheyAreWrittenAndAfter) {
@@ -212,7 +212,7 @@ TEST_F(Answers, DamagedOrForeignOnesArePassedOver) {
     return trouble;
   };
   EXPECT_EQ(trouble_with(settings_), "");
-  EXPECT_EQ(trouble_with({{"model", "a"}, {"numbers", "int8"}}),
+  EXPECT_EQ(trouble_with({{"model", "a"}, {"job", {{"model", {{"dtype", "int8"}}}}}}),
             "its answers cannot be used: model.dtype was \"f32\" and is now \"int8\"");
   for (const char* name : {"answers.log", "answers.table"}) {
     const std::string right = read(name);

@@ -14,9 +14,12 @@ struct Shard {
   int64_t first = 0, end = 0;
 };
 
-/// Everything that decides what the rows of a job are: its settings (not its threads, step size, price or
-/// output folder), its files, the kind of device and the version of the program.
+/// Everything that decides what the rows of a job are: its settings (job_keys.h says which), its files, the
+/// kind of device and the version of the program.
 nlohmann::ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard);
+
+/// The part of it that decides answers, whatever the records and questions are.
+nlohmann::ordered_json answer_settings(const Job& job, const nlohmann::ordered_json& fingerprint);
 
 /// The files of a model or an adapter that decide what it does: weights, configuration and tokenizer.
 std::vector<std::string> find_model_files(const std::string& path);

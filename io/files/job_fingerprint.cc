@@ -1,4 +1,4 @@
-#include "io/run_folder/fingerprint.h"
+#include "io/files/job_fingerprint.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include "io/base/file_identity.h"
 #include "io/base/store.h"
 #include "io/corpus/corpus_files.h"
+#include "io/files/job_keys.h"
 
 namespace sheaf {
 namespace {
@@ -33,77 +34,6 @@ ordered_json model_files(const std::string& path) {
   for (const std::string& file : find_model_files(path))
     files[printable_line(fs::path(file).filename().string())] = file_fingerprint(file, Look::every_byte);
   return files;
-}
-
-ordered_json engine_settings(const Job::Engine& engine) {
-  ordered_json all = {{"kernels", word_of(engine.kernels)},
-                      {"reproducible", engine.reproducible},
-                      {"kv_memory_gb", engine.kv_memory_gb},
-                      {"kv_dtype", word_of(engine.kv_dtype)},
-                      {"window", engine.window}};
-  // With any other store, the rows are those without one.
-  if (engine.kv_store.rounds()) all["kv_store.bits"] = engine.kv_store.bits;
-  return all;
-}
-
-ordered_json settings(const Job& job) {
-  const ordered_json contrast =
-      job.method.contrast < 0 ? ordered_json("dynamic") : ordered_json(job.method.contrast);
-  std::string dtype(word_of(job.model.dtype));
-  if (job.model.cpu_dtype != Precision::automatic)
-    dtype += fmt::format(", on a CPU {}", word_of(job.model.cpu_dtype));
-  const std::string chat =
-      job.model.chat_is_file() ? fs::path(job.model.chat).filename().string() : job.model.chat;
-  return {{"model", {{"dtype", dtype}, {"chat", chat}}},
-          {"input",
-           {{"format", job.input.format},
-            {"split", job.input.dataset.split},
-            {"turns", job.input.dataset.turns},
-            {"limit", job.input.limit},
-            {"too_long", word_of(job.input.too_long)},
-            {"id", job.input.id},
-            {"category", job.input.category},
-            {"document", job.input.document},
-            {"context", job.input.context},
-            {"context_id", job.input.context_id},
-            {"documents", job.input.documents},
-            {"scores", {job.input.scores, word_of(job.input.scores_are)}},
-            {"rerank_scores", {job.input.rerank_scores, word_of(job.input.rerank_scores_are)}},
-            {"top_documents", job.input.top_documents},
-            {"questions", job.input.questions},
-            {"question", job.input.question},
-            {"options", job.input.options}}},
-          {"task", {{"kind", word_of(job.task.kind)}, {"instruction", job.task.instruction}}},
-          {"method",
-           {{"name", job.method.name},
-            {"values", word_of(job.method.values)},
-            {"stacking", word_of(job.method.stacking)},
-            {"keys", word_of(job.method.keys)},
-            {"value_end", word_of(job.method.value_end)},
-            {"options", word_of(job.method.options)},
-            {"documents", job.method.documents},
-            {"prompt_tokens", job.method.prompt_tokens},
-            {"max_value_tokens", job.method.max_value_tokens},
-            {"null_bias", job.method.null_bias},
-            {"contrast", contrast},
-            {"prior_weight", job.method.prior_weight},
-            {"aggregate", word_of(job.method.aggregate)},
-            {"findings", word_of(job.method.findings)},
-            {"finding_tokens", job.method.finding_tokens},
-            {"temperature", job.method.temperature},
-            {"top_k", job.method.top_k},
-            {"top_p", job.method.top_p},
-            {"seed", job.method.seed}}},
-          {"engine", engine_settings(job.engine)},
-          {"output",
-           {{"format", word_of(job.output.format)},
-            {"rows_per_file", job.output.rows_per_file},
-            {"logprobs", job.output.logprobs},
-            {"raw", job.output.raw},
-            {"confidence", job.output.confidence},
-            {"spans", job.output.spans},
-            {"tokens", job.output.tokens},
-            {"timing", job.output.timing}}}};
 }
 
 }  // namespace
@@ -148,7 +78,7 @@ ordered_json corpus_fingerprint(const Job::Input& input) {
 }
 
 std::vector<std::string> changed_settings(const ordered_json& settings) {
-  const ordered_json usual = sheaf::settings(Job());
+  const ordered_json usual = job_settings(Job(), Decides::rows);
   std::vector<std::string> names;
   for (const auto& [section, keys] : settings.items())
     for (const auto& [key, value] : keys.items())
@@ -168,23 +98,14 @@ ordered_json examples_fingerprint(const Job::Task::Examples& examples) {
   const size_t folder = common_folder(files).size();
   for (const std::string& file : files)
     prints[printable_line(file.substr(folder))] = file_fingerprint(file, Look::samples);
-  return {{"per_category", examples.per_category},
-          {"seed", examples.seed},
-          {"unmentioned_absent", examples.unmentioned_absent},
-          {"files", std::move(prints)}};
+  return prints;
 }
 
 }  // namespace
 
 ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
-  ordered_json print{{"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", settings(job)}};
-  // Settings that earlier versions lack are told only where they matter, so that their runs can go on.
-  if (!job.input.keep.empty()) print["job"]["input"]["keep"] = job.input.keep;
-  if (job.input.duplicate_ids != DuplicateIds::keep)
-    print["job"]["input"]["duplicate_ids"] = word_of(job.input.duplicate_ids);
-  if (!job.task.list_attributes) print["job"]["task"]["list_attributes"] = false;
-  if (job.method.cut_values != CutValues::keep)
-    print["job"]["method"]["cut_values"] = word_of(job.method.cut_values);
+  ordered_json print{
+      {"sheaf", SHEAF_VERSION}, {"device", gpu ? "cuda" : "cpu"}, {"job", job_settings(job, Decides::rows)}};
   print["schema"] =
       job.task.schema.empty() ? ordered_json() : file_fingerprint(job.task.schema, Look::every_byte);
   if (!job.task.examples.path.empty()) print["examples"] = examples_fingerprint(job.task.examples);
@@ -198,6 +119,13 @@ ordered_json job_fingerprint(const Job& job, bool gpu, const Shard& shard) {
     print["shard"] = {
         {"index", shard.index}, {"count", shard.count}, {"first", shard.first}, {"end", shard.end}};
   return print;
+}
+
+ordered_json answer_settings(const Job& job, const ordered_json& fingerprint) {
+  ordered_json settings;
+  for (const char* part : {"sheaf", "device", "model", "adapter"}) settings[part] = fingerprint.at(part);
+  settings["job"] = job_settings(job, Decides::answers);
+  return settings;
 }
 
 }  // namespace sheaf
