@@ -20,7 +20,7 @@ struct EstimateOptions : EstimateAsked {
   std::string hardware_file, html;
   std::vector<std::string> sweeps;
   std::optional<int32_t> documents, prompt_tokens, tokens_per_step;
-  FleetAsked fleet;
+  int32_t shards = 0;  ///< 0: not asked for
   bool json = false;
 };
 
@@ -132,12 +132,12 @@ void run(const EstimateOptions& given) {
     if (hardware.values.size() > 1) axes.insert(axes.begin(), hardware);
   }
   if (axes.empty())
-    show_estimate({options.json, options.html, within, options.fleet}, base, inputs, list);
-  else if (options.fleet.shards > 0)
+    show_estimate({options.json, options.html, within, options.shards}, base, inputs, list);
+  else if (options.shards > 0)
     refuse("--shards {} is for one device and no sweep; add --hardware with one name, such as {}",
-           options.fleet.shards, list.devices.front().name);
+           options.shards, list.devices.front().name);
   else
-    show_sweep({options.json, options.html, within, {}}, base, inputs, list, axes);
+    show_sweep({options.json, options.html, within, 0}, base, inputs, list, axes);
 }
 
 }  // namespace
@@ -178,26 +178,9 @@ void add_estimate_command(CLI::App& app) {
                    "Devices that share the corpus (default: the job's cost.devices)")
       ->check(whole_from(1, 100000));
   command
-      ->add_option("--shards", options->fleet.shards,
-                   "Also simulate the job as an array of so many shards on the devices: failures, the object "
-                   "store, and where more devices stop helping")
+      ->add_option("--shards", options->shards,
+                   "Also say how long the job takes as an array of so many shards on the devices")
       ->check(whole_from(1, 100000));
-  command
-      ->add_option("--failure-hours", options->fleet.failure_hours,
-                   "With --shards: device-hours between two failures (default: 50000; spot instances: 100)")
-      ->check(number_from(0.1, 1e9))
-      ->needs("--shards");
-  command
-      ->add_option("--record-bytes", options->fleet.record_bytes,
-                   "With --shards: bytes of a record in the store (default: 1000)")
-      ->check(number_from(1, 1e9))
-      ->needs("--shards");
-  command
-      ->add_option_function<double>(
-          "--store-gb", [options](double rate) { options->fleet.store_rate = rate * 1e9; },
-          "With --shards: GB that the object store gives a second (default: 12.5)")
-      ->check(number_from(0.001, 1e6))
-      ->needs("--shards");
   command->add_option("--method", options->method, "Use this method instead of the job's")
       ->check(one_of(method_names()));
   command->add_option("--documents", options->documents, "Documents per prompt (0: as many as fit)")

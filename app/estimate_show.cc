@@ -7,8 +7,9 @@
 #include "core/base/error.h"
 #include "core/estimate/best_packing.h"
 #include "core/estimate/estimate_head.h"
+#include "core/estimate/shards.h"
 #include "core/estimate/sweep.h"
-#include "core/report/svg_plot.h"
+#include "core/text/format.h"
 #include "io/base/named_output.h"
 #include "io/model/model_config.h"
 
@@ -59,11 +60,11 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   const bool in_time = each.total_seconds() <= options.within;
   const double latest = each.most_seconds();
   const EstimateHead head = head_of(asked.model, inputs, list);
-  std::optional<Fleet> fleet;
-  if (options.fleet.shards > 0) fleet = estimate_fleet(asked, inputs.records(), options.fleet);
+  std::optional<ShardsEstimate> shards;
+  if (options.shards > 0) shards = estimate_shards(asked, inputs.records(), options.shards);
   if (options.json) {
     nlohmann::ordered_json json = estimate_json(asked, each);
-    if (fleet) json["fleet"] = fleet_json(asked, *fleet);
+    if (shards) json["shards"] = shards_json(*shards);
     json["best"] = best_json(best);
     if (options.within > 0) json["in_time"] = in_time;
     json["prices_as_of"] = list.prices_as_of;
@@ -73,7 +74,7 @@ void show_estimate(const ShowOptions& options, const EstimateCase& asked, const 
   } else {
     print_text(estimate_text(asked, each, head));
     print_line(best_text(asked, each, best));
-    if (fleet) print_text(fleet_text(asked, *fleet));
+    if (shards) print_text(shards_text(*shards));
     if (options.within > 0)
       print_line(
           fmt::format("within    {}: {}", time_text(options.within),

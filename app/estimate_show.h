@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "core/estimate/fleet.h"
+#include "core/estimate/estimate.h"
 #include "io/estimate/inputs.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
@@ -11,9 +11,9 @@ namespace sheaf {
 
 struct ShowOptions {
   bool json = false;
-  std::string html;   ///< a page to write too; empty: none
-  double within = 0;  ///< seconds that it may take; 0: any
-  FleetAsked fleet;   ///< no shards: not asked for
+  std::string html;    ///< a page to write too; empty: none
+  double within = 0;   ///< seconds that it may take; 0: any
+  int32_t shards = 0;  ///< of an array of them; 0: not asked for
 };
 
 /// One device in detail, with the best setting on it. Refuses a model that it cannot hold.

@@ -17,6 +17,7 @@
 #include "core/report/run_statistics.h"
 #include "core/segments/stack_text.h"
 #include "core/text/spelling.h"
+#include "core/text/table.h"
 #include "io/base/named_output.h"
 #include "io/files/predictions.h"
 #include "io/jobs/repeated_ids.h"
@@ -33,11 +34,6 @@ struct PlanOptions : JobOptions {
   int32_t answer_tokens = 8;
   bool allow_empty = false;
 };
-
-size_t count_characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
 
 /// The name of a bin for people: a tab stands before what tells it from its category.
 std::string bin_title(std::string name) {
@@ -120,7 +116,7 @@ int plan(const PlanOptions& options) {
   int64_t stacks = 0, head = 0, examples = 0;
   size_t width = 24;
   for (const auto& [name, bin] : planner.bins()) {
-    width = std::max(width, count_characters(bin_title(name)));
+    width = std::max(width, text_width(bin_title(name)));
     stacks += bin.stacks;
     head = std::max(head, bin.head_tokens);
   }

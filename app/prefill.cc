@@ -8,7 +8,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/text/size_text.h"
+#include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/jobs/prefill_job.h"
 

@@ -10,7 +10,7 @@
 
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/svg_plot.h"
+#include "core/text/format.h"
 #include "core/text/printable.h"
 #include "core/text/spelling.h"
 

@@ -7,7 +7,7 @@
 #include "app/commands.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/text/size_text.h"
+#include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/kv_store/kv_contents.h"
 

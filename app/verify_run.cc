@@ -4,7 +4,7 @@
 
 #include "app/commands.h"
 #include "app/terminal.h"
-#include "core/text/size_text.h"
+#include "core/text/format.h"
 #include "core/text/spelling.h"
 #include "io/run_folder/check_run.h"
 

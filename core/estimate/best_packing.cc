@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/thread_pool.h"
 #include "core/methods/method.h"
-#include "core/report/svg_plot.h"
+#include "core/text/format.h"
 
 namespace sheaf {
 namespace {

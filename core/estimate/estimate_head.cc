@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "core/report/svg_plot.h"
+#include "core/text/format.h"
 #include "core/text/printable.h"
 
 namespace sheaf {

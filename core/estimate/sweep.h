@@ -51,8 +51,6 @@ nlohmann::ordered_json case_json(const EstimateCase& asked, int32_t tokens_per_s
 nlohmann::ordered_json estimate_json(const EstimateCase& asked, const Estimate& each);
 std::string estimate_text(const EstimateCase& asked, const Estimate& each, const EstimateHead& head);
 
-/// "$12.34", "$0.0123".
-std::string money_text(double usd);
 /// What the whole costs at a price, at the ends of the error band: "$38–$47".
 std::string money_range(const Estimate& each, double usd_per_hour);
 /// "±12 %", "a factor of 3".

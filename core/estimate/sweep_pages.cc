@@ -7,7 +7,8 @@
 #include "core/estimate/sweep.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
-#include "core/text/printable.h"
+#include "core/text/format.h"
+#include "core/text/table.h"
 
 namespace sheaf {
 namespace {
@@ -66,12 +67,6 @@ double fastest(const std::vector<SweepRow>& rows) {
   return most;
 }
 
-/// Characters, not bytes.
-size_t width(const std::string& text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
 /// Speed over an axis of numbers, a line for each combination of the others; a bar for each row where there
 /// is none.
 std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
@@ -110,33 +105,20 @@ std::string plot(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>
 }  // namespace
 
 std::string sweep_text(const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-  Cells table = cells(axes, rows);
-  for (auto& line : table)
-    for (std::string& cell : line) cell = printable_line(cell);
-  std::vector<size_t> widths(table[0].size(), 0);
-  for (const auto& line : table)
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
+  TextTable table{cells(axes, rows), std::vector<bool>(axes.size(), false)};
+  table.right.resize(table.rows[0].size(), true);
+  table.rows[0].emplace_back("speed");
   const double most = fastest(rows);
-  std::string text;
-  for (size_t r = 0; r < table.size(); ++r) {
-    for (size_t i = 0; i < table[r].size(); ++i) {
-      const std::string space(widths[i] - width(table[r][i]), ' ');
-      text += i < axes.size() ? table[r][i] + space + "  " : space + table[r][i] + "  ";
-    }
-    if (r == 0) {
-      text += "speed";
-    } else {
-      const SweepRow& row = rows[r - 1];
-      if (row.estimate)
-        text += std::string(
-            static_cast<size_t>(std::max(1.0, std::round(20 * row.estimate->rows_per_second() / most))), '#');
-      if (!row.mark.empty()) text += " <- " + printable_line(row.mark);
-      if (!row.problem.empty()) text += printable_line(row.problem);
-    }
-    while (text.ends_with(' ')) text.pop_back();
-    text += '\n';
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const SweepRow& row = rows[r];
+    std::string speed;
+    if (row.estimate)
+      speed.assign(
+          static_cast<size_t>(std::max(1.0, std::round(20 * row.estimate->rows_per_second() / most))), '#');
+    if (!row.mark.empty()) speed += " <- " + row.mark;
+    table.rows[r + 1].push_back(speed + row.problem);
   }
-  return text;
+  return table.text();
 }
 
 std::string sweep_html(const EstimateHead& head, const std::vector<SweepAxis>& axes,

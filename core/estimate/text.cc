@@ -5,7 +5,7 @@
 #include "core/estimate/sweep.h"
 #include "core/methods/builder.h"
 #include "core/methods/method.h"
-#include "core/report/svg_plot.h"
+#include "core/text/format.h"
 #include "core/text/printable.h"
 
 namespace sheaf {
@@ -87,11 +87,6 @@ std::string packed_text(const EstimateCase& asked, const MemoryPlan& memory) {
 }
 
 }  // namespace
-
-std::string money_text(double usd) {
-  if (usd > 0 && usd < 0.0001) return "<$0.0001";
-  return usd >= 100 ? fmt::format("${:.0f}", usd) : fmt::format("${:.{}f}", usd, usd >= 1 ? 2 : 4);
-}
 
 std::string money_range(const Estimate& each, double usd_per_hour) {
   const std::string least = rough_money(each.least_seconds() / 3600 * usd_per_hour);

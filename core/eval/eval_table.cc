@@ -5,6 +5,7 @@
 
 #include "core/eval/table_cells.h"
 #include "core/text/printable.h"
+#include "core/text/table.h"
 
 namespace sheaf {
 namespace {
@@ -31,36 +32,17 @@ ordered_json figures_json(const EvalFigures& figures) {
   return json;
 }
 
-/// How wide a text is on the terminal: characters, not bytes.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
-                                           [](char c) { return (static_cast<uint8_t>(c) & 0xC0U) != 0x80; }));
-}
-
-std::string padded(const std::string& text, size_t width, bool right) {
-  const std::string blanks(width - std::min(width, width_of(text)), ' ');
-  return right ? blanks + text : text + blanks;
-}
-
-std::string csv_field(std::string text) {
-  // A spreadsheet would compute what begins so.
-  if (text.find_first_of("=+-@\t\r") == 0) text.insert(0, "'");
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-  return quoted + "\"";
-}
-
 std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-/// Text in a line of Markdown: no cell, tag, link or code of its own.
-std::string markdown(const std::string& text) {
-  std::string out;
-  for (const char c : printable_line(text)) {
-    if (std::string_view("\\|<[`").find(c) != std::string_view::npos) out += '\\';
-    out += c;
+TextTable text_table(const EvalTable& table) {
+  TextTable out;
+  out.rows.resize(1 + table.rows.size());
+  for (const EvalColumn& column : table_columns(table)) {
+    out.right.push_back(column.number);
+    out.rows[0].push_back(column.name);
+    for (size_t r = 0; r < table.rows.size(); ++r) out.rows[r + 1].push_back(column.cells[r]);
   }
   return out;
 }
@@ -82,43 +64,14 @@ void set_rates(EvalTable& table) {
 }
 
 std::string eval_text(const EvalTable& table) {
-  std::vector<EvalColumn> columns = table_columns(table);
-  std::vector<size_t> widths;
-  for (EvalColumn& column : columns) {
-    widths.push_back(width_of(column.name));
-    for (std::string& cell : column.cells) {
-      cell = printable_line(cell);
-      widths.back() = std::max(widths.back(), width_of(cell));
-    }
-  }
-  const auto line = [&](const auto& cell) {
-    std::string text;
-    for (size_t c = 0; c < columns.size(); ++c)
-      text += (c == 0 ? "" : "  ") + padded(cell(columns[c]), widths[c], columns[c].number);
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  std::string text = line([](const EvalColumn& column) { return column.name; });
-  for (size_t r = 0; r < table.rows.size(); ++r)
-    text += line([&](const EvalColumn& column) { return column.cells[r]; });
+  std::string text = text_table(table).text();
   for (const std::string& note : table.notes) text += printable_line(note) + "\n";
   return text;
 }
 
 std::string eval_markdown(const EvalTable& table) {
-  const std::vector<EvalColumn> columns = table_columns(table);
-  std::string text = fmt::format("# {}\n\n|", markdown(table.name)), rule = "|";
-  for (const EvalColumn& column : columns) {
-    text += " " + column.name + " |";
-    rule += column.number ? "---:|" : "---|";
-  }
-  text += "\n" + rule + "\n";
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    text += "|";
-    for (const EvalColumn& column : columns) text += " " + markdown(column.cells[r]) + " |";
-    text += "\n";
-  }
-  for (const std::string& note : table.notes) text += "\n" + markdown(note) + "\n";
+  std::string text = fmt::format("# {}\n\n{}", markdown_text(table.name), text_table(table).markdown());
+  for (const std::string& note : table.notes) text += "\n" + markdown_text(note) + "\n";
   return text;
 }
 

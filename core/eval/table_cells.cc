@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 
-#include "core/report/svg_plot.h"
+#include "core/text/format.h"
 
 namespace sheaf {
 namespace {

@@ -28,7 +28,7 @@ std::string normalize_word(std::string_view word) {
     std::erase_if(text, python::is_punctuation);
     number = python::parse_number(text);
   }
-  return remove_articles(number ? python::number_text(*number) : text);
+  return remove_articles(number ? python::text_of(*number) : text);
 }
 
 Span read_span(std::string_view text) {

@@ -186,7 +186,7 @@ std::optional<double> parse_number(std::string_view text) {
   return std::strtod(number.c_str(), nullptr);
 }
 
-std::string number_text(double value) {
+std::string text_of(double value) {
   if (std::isnan(value)) return "nan";
   std::string text = fmt::format("{}", value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";

@@ -32,7 +32,7 @@ ordered_json named(const Metric& metric, const std::vector<double>& values) {
   return json;
 }
 
-std::string number_text(double value, bool is_count, size_t width, int decimals) {
+std::string figure_text(double value, bool is_count, size_t width, int decimals) {
   if (std::isnan(value)) return fmt::format("{:>{}}", "-", width);
   if (is_count) return fmt::format("{:>{}}", static_cast<int64_t>(value), width);
   return fmt::format("{:>{}.{}f}", value, width, decimals);
@@ -78,7 +78,7 @@ std::string value_line(const ScoreReport& report, size_t v) {
   const double value = report.scores.values[v];
   if (metric.values[v].optional && std::isnan(value)) return {};
   std::string line =
-      fmt::format("  {:<18}{}", metric.values[v].name, number_text(value, metric.values[v].is_count, 9, 4));
+      fmt::format("  {:<18}{}", metric.values[v].name, figure_text(value, metric.values[v].is_count, 9, 4));
   if (const auto& interval = report.scores.intervals[v])
     line += fmt::format("   {:>8.4f} to {:>8.4f}", interval->low, interval->high);
   if (report.against)
@@ -107,7 +107,7 @@ std::string group_lines(const ScoreReport& report) {
     text += fmt::format("  {:<{}}", group_name(group), width);
     for (size_t v = 0; v < group.values.size(); ++v) {
       const size_t column = std::max<size_t>(metric.values[v].name.size(), 8);
-      text += " " + number_text(group.values[v], metric.values[v].is_count, column, metric.best > 1 ? 2 : 4);
+      text += " " + figure_text(group.values[v], metric.values[v].is_count, column, metric.best > 1 ? 2 : 4);
     }
     text += "\n";
   }

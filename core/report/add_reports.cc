@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/report/common_values.h"
-#include "core/report/report.h"
+#include "core/report/report_fields.h"
 #include "core/report/row_sample.h"
 #include "core/report/throughput.h"
 
@@ -22,6 +22,25 @@ void add_numbers(const ordered_json& from, ordered_json& to) {
     else
       to[key] = to[key].get<int64_t>() + value.get<int64_t>();
   }
+}
+
+void add_field(const ReportField& field, const ordered_json& earlier, ordered_json& sum) {
+  using Adds = ReportField::Adds;
+  if (field.adds == Adds::last || field.adds == Adds::anew) return;
+  const auto place = field.pointer();
+  if (!field.always && !earlier.contains(place)) return;
+  const ordered_json& before = earlier.at(place);
+  if (field.adds == Adds::first || (!field.always && !sum.contains(place))) {
+    sum[place] = before;
+    return;
+  }
+  ordered_json& now = sum.at(place);
+  if (field.adds == Adds::most)
+    now = std::max(before.get<double>(), now.get<double>());
+  else if (field.kind == ReportField::Kind::number)
+    now = before.get<double>() + now.get<double>();
+  else
+    now = before.get<int64_t>() + now.get<int64_t>();
 }
 
 /// Bins are as wide as a power of two, so those of the finer histogram fall whole into the coarser one's.
@@ -130,31 +149,18 @@ void add_reasons(const ordered_json& from, ordered_json& to) {
 
 ordered_json add_reports(const ordered_json& earlier, const ordered_json& later) {
   ordered_json sum = later;
-  for (const char* key : {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers",
-                          "steps", "split_steps"})
-    sum[key] = earlier.at(key).get<int64_t>() + later.at(key).get<int64_t>();
-  if (earlier.contains("settings")) sum["date"] = earlier.at("date");
-  sum["reused"] = earlier.value("reused", int64_t{0}) + later.value("reused", int64_t{0});
-  for (const char* key : {"tokens", "seconds", "device_seconds", "endings", "questions"})
+  // Half a prediction is none.
+  const bool predicted = !earlier.value("predicted", ordered_json()).is_null() &&
+                         !later.value("predicted", ordered_json()).is_null();
+  if (!predicted) sum["predicted"] = nullptr;
+  for (const ReportField& field : report_fields())
+    if (predicted || !field.path.starts_with("/predicted/")) add_field(field, earlier, sum);
+  for (const char* key : {"device_seconds", "endings", "questions"})
     add_numbers(earlier.at(key), sum.at(key));
-  for (const char* key : {"kv_store", "draft"})
-    if (earlier.contains(key)) add_numbers(earlier.at(key), sum[key]);
-  for (const char* key : {"idle_seconds", "host_seconds", "waited_seconds"})
-    sum["stall"][key] = earlier.at("stall").at(key).get<double>() + later.at("stall").at(key).get<double>();
-  sum["cost"]["usd"] = earlier.at("cost").at("usd").get<double>() + later.at("cost").at("usd").get<double>();
-  sum["kv_peak_mb"] = std::max(earlier.at("kv_peak_mb").get<double>(), later.at("kv_peak_mb").get<double>());
   sum["throughput"] = add_throughput(earlier.at("throughput"), later.at("throughput"));
   for (const char* key : {"tokens", "slots"})
     sum["per_step"][key] = add_histograms(earlier.at("per_step").at(key), later.at("per_step").at(key));
   sum["value_tokens"] = add_histograms(earlier.at("value_tokens"), later.at("value_tokens"));
-  sum["predicted"] = nullptr;  // half a prediction is none
-  if (!earlier.value("predicted", ordered_json()).is_null() &&
-      !later.value("predicted", ordered_json()).is_null()) {
-    sum["predicted"] = later.at("predicted");
-    add_numbers(earlier.at("predicted"), sum["predicted"]);
-    sum["predicted"]["error"] =
-        std::max(earlier.at("predicted").value("error", 0.0), later.at("predicted").value("error", 0.0));
-  }
   add_values(earlier.at("values"), sum.at("values"));
   // A session with one engine has no list: then the lines are of a part of the run.
   if (earlier.contains("engines")) {

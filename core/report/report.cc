@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "core/report/report_fields.h"
 #include "core/task/value.h"
-#include "core/text/size_text.h"
+#include "core/text/format.h"
 #include "core/text/spelling.h"
 
 namespace sheaf {
@@ -14,12 +15,6 @@ using nlohmann::ordered_json;
 
 double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
-}
-
-double kv_peak_mb(const Report& report) {
-  return static_cast<double>(int64_t{report.engine.peak_pages} * report.page_size *
-                             report.kv_bytes_per_token) /
-         1e6;
 }
 
 /// A line for each engine where there are several.
@@ -57,85 +52,21 @@ std::string draft_text(const ordered_json& report) {
 }  // namespace
 
 ordered_json report_json(const Report& r) {
-  // Engines work side by side: seconds are those of one, on average.
-  const double side_by_side = std::max<double>(1, static_cast<double>(r.engines.size()));
-  const double decode_seconds = (r.engine.step_seconds + r.engine.draft_seconds) / side_by_side;
-  ordered_json json = {
-      {"version", kReportVersion},
-      {"job", valid_utf8(r.job)},
-      {"model", valid_utf8(r.model)},
-      {"backend", valid_utf8(r.backend)},
-      {"method", r.method},
-      {"chat", valid_utf8(r.chat)},
-      {"sheaf", SHEAF_VERSION},
-      {"date", r.date},
-      {"corpus", {{"path", valid_utf8(r.corpus)}, {"limit", r.limit}, {"sha256", r.corpus_sha256}}},
-      {"settings", r.settings},
-      {"changed_settings", r.changed_settings},
-      {"sessions", 1},
-      {"rows_uncounted", 0},
-      {"rejects_uncounted", 0},
-      {"rows", r.pipeline.records},
-      {"rejects", r.pipeline.rejects},
-      {"answers", r.pipeline.answers},
-      {"reused", r.pipeline.reused},
-      {"rows_per_second", 0},
-      {"tokens",
-       {{"computed", r.engine.tokens()},
-        {"prefill", r.engine.prefill_tokens},
-        {"decode", r.engine.decode_tokens},
-        {"one_prompt_per_question", r.engine.alone_tokens},
-        {"saved", r.engine.alone_tokens - r.engine.tokens()},
-        {"answers", r.engine.answer_tokens}}},
-      {"steps", r.engine.steps},
-      {"split_steps", r.engine.split_steps},
-      {"tokens_per_step", 0},
-      {"answer_tokens_per_step", 0},
-      {"kv_peak_mb", kv_peak_mb(r)},
-      {"seconds",
-       {{"total", r.total_seconds},
-        {"open", r.open_seconds},
-        {"read", r.pipeline.read_seconds},
-        {"plan", r.pipeline.plan_seconds},
-        {"decode", decode_seconds},
-        {"write", r.pipeline.emit_seconds},
-        {"other", std::max(0.0, r.total_seconds - r.open_seconds - decode_seconds)}}},
-      {"stall",
-       {{"share", 0},
-        {"idle_seconds", r.engine.idle_seconds / side_by_side},
-        {"host_seconds", r.engine.host_seconds / side_by_side},
-        {"waited_seconds", r.engine.waited_seconds / side_by_side}}},
-      {"cost",
-       {{"usd_per_hour", r.usd_per_hour},
-        {"devices", r.devices},
-        {"usd", r.usd_per_hour * r.devices * r.total_seconds / 3600},
-        {"usd_per_1000_rows", 0}}}};
-  json["predicted"] = nullptr;
-  if (r.predicted_seconds)
-    json["predicted"] = {{"decode_seconds", *r.predicted_seconds / side_by_side},
-                         {"measured_seconds", (r.engine.step_seconds + r.engine.host_seconds) / side_by_side},
-                         {"ratio", 0},
-                         {"error", r.predicted_error}};
-  if (r.store)
-    json["kv_store"] = {{"read_tokens", r.engine.read_tokens},     {"kept_tokens", r.store->kept_tokens},
-                        {"dearer_tokens", r.store->dearer_tokens}, {"unkept_tokens", r.store->unkept_tokens},
-                        {"disk_bytes", r.store->disk_bytes},       {"kept_bytes", r.store->kept_bytes},
-                        {"damaged_files", r.store->damaged},       {"disk_seconds", r.store->disk_seconds}};
+  ordered_json json = {{"version", kReportVersion}};
+  for (const ReportField& field : report_fields()) {
+    if (field.of_run) {
+      if (ordered_json value = field.of_run(r); !value.is_null()) json[field.pointer()] = std::move(value);
+    } else if (field.always && !field.path.empty()) {
+      json[field.pointer()] = 0;
+    }
+  }
+  if (!r.predicted_seconds) json["predicted"] = nullptr;
+  json["settings"] = r.settings;
+  json["changed_settings"] = r.changed_settings;
   auto& device = json["device_seconds"] = ordered_json::object();
   for (const EngineUse& use : r.engines)
     for (const auto& [stage, seconds] : use.device_seconds)
       device[stage_name(stage)] = device.value(stage_name(stage), 0.0) + seconds;
-  if (r.engine.proposed_tokens > 0) {
-    json["tokens"]["proposed"] = r.engine.proposed_tokens;
-    json["tokens"]["accepted"] = r.engine.accepted_tokens;
-  }
-  if (r.engine.has_draft) {
-    json["tokens"]["draft"] = r.engine.draft_tokens;
-    json["seconds"]["draft"] = r.engine.draft_seconds;
-    json["draft"] = {{"prompts_too_long", r.engine.undrafted_prompts},
-                     {"out_of_memory", r.engine.draft_failed ? 1 : 0},
-                     {"not_finite", r.engine.draft_unsound ? 1 : 0}};
-  }
   if (r.engines.size() > 1) json["engines"] = engines_json(r);
   r.statistics.add_to(json);
   set_rates(json);
@@ -143,23 +74,9 @@ ordered_json report_json(const Report& r) {
 }
 
 void set_rates(ordered_json& report) {
-  const auto get = [&](const char* key) { return report.at(key).get<double>(); };
-  ordered_json& seconds = report.at("seconds");
-  ordered_json& stall = report.at("stall");
-  ordered_json& cost = report.at("cost");
-  const double work = seconds.at("total").get<double>() - seconds.at("open").get<double>();
-  report["rows_per_second"] = ratio(get("rows"), work);
-  report["tokens_per_step"] = ratio(report.at("tokens").at("computed").get<double>(), get("steps"));
-  report["answer_tokens_per_step"] = ratio(report.at("tokens").at("answers").get<double>(), get("steps"));
-  stall["share"] = ratio(stall.at("idle_seconds").get<double>(),
-                         seconds.at("decode").get<double>() + stall.at("host_seconds").get<double>());
-  if (ordered_json& predicted = report["predicted"]; !predicted.is_null())
-    predicted["ratio"] =
-        ratio(predicted.at("decode_seconds").get<double>(), predicted.at("measured_seconds").get<double>());
-  cost["usd_per_1000_rows"] = ratio(cost.at("usd").get<double>(), get("rows")) * 1000;
-  // What the reused answers would have cost at this run's own price of an answer.
-  if (const double reused = report.value("reused", 0.0); reused > 0)
-    cost["usd_saved"] = ratio(cost.at("usd").get<double>(), get("answers")) * reused;
+  for (const ReportField& field : report_fields())
+    if (field.adds == ReportField::Adds::anew && !field.path.empty())
+      if (const auto figure = field.made(report)) report[field.pointer()] = *figure;
 }
 
 bool has_rows(const ordered_json& report) {

@@ -1,12 +1,11 @@
 #include "core/report/report_check.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/histogram.h"
-#include "core/report/report.h"
+#include "core/report/report_fields.h"
 #include "core/report/throughput.h"
 
 namespace sheaf {
@@ -24,49 +23,13 @@ class ReportChecker {
 
   void check(const ordered_json& report) {
     check_version(report);
-    texts(report, {"job", "model", "backend", "method"});
-    if (report.contains("chat")) texts(report, {"chat"});  // earlier reports have none
-    // Earlier reports have none of them.
-    if (std::ranges::any_of(std::array{"sheaf", "date", "settings", "corpus"},
-                            [&](const char* key) { return report.contains(key); })) {
-      texts(report, {"sheaf", "date"});
-      if (report.contains("changed_settings")) list(report, "changed_settings");
+    for (const ReportField& field : report_fields()) check_field(report, field);
+    if (report.contains("settings")) {  // earlier reports have none
       object(report, "settings");
       leave();
-      const ordered_json& corpus = object(report, "corpus");
-      texts(corpus, {"path", "sha256"});
-      counts(corpus, {"limit"});
-      leave();
     }
-    counts(report, {"sessions", "rows_uncounted", "rejects_uncounted", "rows", "rejects", "answers", "steps",
-                    "split_steps"});
-    if (report.contains("reused")) counts(report, {"reused"});
-    numbers(report, {"rows_per_second", "tokens_per_step", "answer_tokens_per_step", "kv_peak_mb"});
-    const ordered_json& tokens = object(report, "tokens");
-    counts(tokens, {"computed", "prefill", "decode", "one_prompt_per_question", "answers"});
-    if (tokens.contains("proposed")) counts(tokens, {"proposed", "accepted"});
-    if (report.contains("draft")) counts(tokens, {"draft"});
-    if (!is_whole(member(tokens, "saved"))) refuse_at("saved", "not a whole number");
-    leave();
-    numbers_of(report, "seconds", {"total", "open", "read", "plan", "decode", "write", "other"});
-    if (report.contains("draft")) {
-      numbers_of(report, "seconds", {"draft"});
-      numbers_of(report, "draft", {"prompts_too_long", "out_of_memory"});
-      if (report.at("draft").contains("not_finite")) numbers_of(report, "draft", {"not_finite"});
-    }
-    numbers_of(report, "stall", {"share", "idle_seconds", "host_seconds", "waited_seconds"});
-    const ordered_json& cost = object(report, "cost");
-    numbers(cost, {"usd_per_hour", "usd", "usd_per_1000_rows"});
-    if (cost.contains("usd_saved")) numbers(cost, {"usd_saved"});
-    counts(cost, {"devices"});
-    leave();
-    if (report.contains("predicted") && !report["predicted"].is_null())
-      numbers_of(report, "predicted", {"decode_seconds", "measured_seconds", "ratio"});
+    if (report.contains("changed_settings")) list(report, "changed_settings");
     numbers_of(report, "device_seconds", {});
-    if (report.contains("kv_store"))
-      numbers_of(report, "kv_store",
-                 {"read_tokens", "kept_tokens", "dearer_tokens", "unkept_tokens", "disk_bytes", "kept_bytes",
-                  "damaged_files", "disk_seconds"});
     counts_of(report, "endings", {ending_name(Ending::length)});
     counts_of(report, "questions", {"asked", "answered", "noted"});
     if (report.contains("engines")) check_engines(list(report, "engines"));
@@ -95,6 +58,49 @@ class ReportChecker {
     if (*version != kReportVersion)
       refuse("{}: the report has version {}, but this sheaf reads version {}; use the sheaf that wrote it",
              source_, version->dump(), kReportVersion);
+  }
+
+  void check_field(const ordered_json& report, const ReportField& field) {
+    if (field.path.empty()) return;
+    const std::string path(field.path.substr(1));
+    const size_t slash = path.find('/');
+    place_.clear();
+    if (slash != std::string::npos) {
+      const std::string group = path.substr(0, slash);
+      const auto found = report.find(group);
+      if (found == report.end() && field.always) refuse_at(group, "missing");
+      if (found != report.end() && !found->is_object() && !found->is_null())
+        refuse_at(group, "not an object");
+      place_ = group + ".";
+    }
+    const std::string key = path.substr(slash + 1);
+    if (!report.contains(field.pointer())) {
+      const bool needed = field.always || (!field.with.empty() && has(report, field.with));
+      if (needed) refuse_at(key, "missing");
+    } else {
+      check_kind(report.at(field.pointer()), field.kind, key);
+    }
+    place_.clear();
+  }
+
+  static bool has(const ordered_json& report, std::string_view path) {
+    const ordered_json::json_pointer place{std::string(path)};
+    return report.contains(place) && !report.at(place).is_null();
+  }
+
+  void check_kind(const ordered_json& value, ReportField::Kind kind, const std::string& key) const {
+    switch (kind) {
+      case ReportField::Kind::text:
+        if (!value.is_string()) refuse_at(key, "not a text");
+        return;
+      case ReportField::Kind::count:
+        return check_count(value, key);
+      case ReportField::Kind::whole:
+        if (!is_whole(value)) refuse_at(key, "not a whole number");
+        return;
+      case ReportField::Kind::number:
+        return check_number(value, key);
+    }
   }
 
   const ordered_json& member(const ordered_json& from, const char* key) const {

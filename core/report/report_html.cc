@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
+#include "core/report/report_fields.h"
 #include "core/report/report_style.h"
 #include "core/report/svg_plot.h"
+#include "core/text/format.h"
 
 namespace sheaf {
 namespace {
@@ -225,6 +227,21 @@ std::string settings_html(const ordered_json& report) {
   return out;
 }
 
+/// Every figure by its name in report.json, folded away.
+std::string figures_html(const ordered_json& report) {
+  std::string rows;
+  for (const ReportField& field : report_fields()) {
+    const auto value = field.path.empty() ? std::nullopt : field.value(report);
+    if (!value) continue;
+    std::string name(field.path.substr(1));
+    std::ranges::replace(name, '/', '.');
+    rows += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td></tr>\n", name,
+                        (field.show ? field.show : number_text)(*value));
+  }
+  return "<details><summary>every figure of report.json</summary><div class=\"columns\"><table>" + rows +
+         "</table></div></details>\n";
+}
+
 std::string questions_html(const ordered_json& questions) {
   const double asked = number(questions, "asked"), answered = number(questions, "answered");
   return parts_html("answers", {{"answered", answered}, {"null", asked - answered}}, asked, false) +
@@ -401,6 +418,7 @@ std::string report_html(const ordered_json& report) {
   if (!report.at("values").empty()) body += section("Values found", values_html(report), "long");
   if (const ordered_json sample = report.value("sample", ordered_json::array()); !sample.empty())
     body += section("A sample of rows with their text", sample_html(sample), "long");
+  body += section("Figures", figures_html(report), "long");
   if (report.contains("settings")) body += section("Settings", settings_html(report), "long");
   return html_page("sheaf: " + text(report, "job"), body);
 }

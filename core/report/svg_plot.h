@@ -8,13 +8,6 @@ namespace sheaf {
 /// Text as it stands in HTML and XML, inside an element or a quoted attribute.
 std::string escaped(std::string_view text);
 
-/// 1234567 as "1,234,567"; 0.0123 as "0.0123"; a few digits are enough for reading.
-std::string number_text(double value);
-/// "0.42 s", "12.3 s", "4 min 5 s", "2 h 10 min", "3 days 4 h", "20 days".
-std::string time_text(double seconds);
-/// The same in whole seconds.
-std::string duration_text(double seconds);
-
 // Plots as inline SVG elements, coloured by the classes that the page's style defines (.c0, .c1, ...). All
 // are drawn 360 wide, a phone's width, and grow with what they stand in.
 

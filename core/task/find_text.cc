@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/task/value.h"
-#include "core/text/number_text.h"
+#include "core/text/read_number.h"
 #include "core/text/words.h"
 
 namespace sheaf {

@@ -7,7 +7,7 @@
 #include "core/engine/stop_rules.h"
 #include "core/text/date_text.h"
 #include "core/text/json_reader.h"
-#include "core/text/number_text.h"
+#include "core/text/read_number.h"
 
 namespace sheaf {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "core/text/size_text.h"
+#include "core/text/format.h"
 
 namespace sheaf {
 namespace {

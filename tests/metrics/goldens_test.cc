@@ -179,7 +179,7 @@ TEST(MetricGoldens, PythonNumbers) {
   const json golden = read_golden("text");
   for (const json& pair : golden["numbers"]) {
     const auto number = python::parse_number(pair[0].get<std::string>());
-    EXPECT_EQ(number ? json(python::number_text(*number)) : json(nullptr), pair[1]) << pair[0];
+    EXPECT_EQ(number ? json(python::text_of(*number)) : json(nullptr), pair[1]) << pair[0];
   }
   for (const json& pair : golden["rounded"])
     EXPECT_EQ(python::round_to_cents(pair[0].get<double>()), pair[1].get<double>()) << pair[0];

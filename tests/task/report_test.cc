@@ -1,12 +1,16 @@
 #include "core/report/report.h"
 
+#include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <set>
 
 #include "core/report/compare_reports.h"
+#include "core/report/report_fields.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
+#include "core/text/format.h"
 #include "core/task/reason_kind.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"
@@ -82,6 +86,23 @@ TEST(Throughput, StandsALongPause) {
   throughput.add(1e6, {1, 1, 1, 1});
   EXPECT_LE(throughput.points().size(), Throughput::kPoints);
   EXPECT_EQ(sum_of(throughput.json()["rows"]), 2);
+}
+
+TEST(Report, EveryFigureIsDocumentedAndOnThePage) {
+  std::ifstream file(SHEAF_SOURCE_DIR "/docs/report.md");
+  const std::string docs(std::istreambuf_iterator<char>(file), {});
+  const ordered_json report = report_json(made_up_report(8));
+  const std::string page = report_html(report);
+  std::set<std::string_view> paths;
+  for (const ReportField& field : report_fields()) {
+    if (field.path.empty()) continue;
+    EXPECT_TRUE(paths.insert(field.path).second) << field.path << " is there twice";
+    EXPECT_NE(docs.find(field.path.substr(field.path.rfind('/') + 1)), std::string::npos) << field.path;
+    if (!field.value(report)) continue;
+    std::string name(field.path.substr(1));
+    std::ranges::replace(name, '/', '.');
+    EXPECT_NE(page.find("<td>" + name + "</td>"), std::string::npos) << name;
+  }
 }
 
 TEST(Report, ItsTotalsAgree) {

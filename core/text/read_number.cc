@@ -1,4 +1,4 @@
-#include "core/text/number_text.h"
+#include "core/text/read_number.h"
 
 #include <algorithm>
 #include <array>

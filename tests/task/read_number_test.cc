@@ -1,4 +1,4 @@
-#include "core/text/number_text.h"
+#include "core/text/read_number.h"
 
 #include <gtest/gtest.h>
 #include <random>

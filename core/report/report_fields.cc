@@ -1,0 +1,338 @@
+#include "core/report/report_fields.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "core/task/value.h"
+#include "core/text/format.h"
+
+namespace sheaf {
+namespace report_table {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = ReportField::Kind;
+using Adds = ReportField::Adds;
+using Better = ReportField::Better;
+using Figure = std::optional<double>;
+
+double at(const Json& report, const char* pointer) {
+  return report.at(Json::json_pointer(pointer)).get<double>();
+}
+
+double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
+double ratio(const Json& report, const char* a, const char* b) {
+  return ratio(at(report, a), at(report, b));
+}
+
+/// Engines work side by side: seconds are those of one, on average.
+double of_one(const Report& run, double seconds) {
+  return seconds / std::max<double>(1, static_cast<double>(run.engines.size()));
+}
+
+double decode_seconds(const Report& run) {
+  return of_one(run, run.engine.step_seconds + run.engine.draft_seconds);
+}
+
+Json kv_peak_mb(const Report& run) {
+  return static_cast<double>(int64_t{run.engine.peak_pages} * run.page_size * run.kv_bytes_per_token) / 1e6;
+}
+
+/// What the reused answers would have cost at this run's own price of an answer.
+Figure usd_saved(const Json& report) {
+  const double reused = report.value("reused", 0.0);
+  return reused > 0 ? Figure(ratio(report, "/cost/usd", "/answers") * reused) : std::nullopt;
+}
+
+Figure predicted_ratio(const Json& report) {
+  if (report.value("predicted", Json()).is_null()) return std::nullopt;
+  return ratio(report, "/predicted/decode_seconds", "/predicted/measured_seconds");
+}
+
+/// Of all attributes or questions asked for, those that were found.
+Figure found_share(const Json& report) {
+  double asked = at(report, "/questions/asked"), found = at(report, "/questions/answered");
+  for (const Json& category : report.at("values"))
+    for (const Json& attribute : category.at("attributes")) {
+      asked += attribute.at("asked").get<double>();
+      found += attribute.at("found").get<double>();
+    }
+  return ratio(found, asked);
+}
+
+std::string dollars_text(double usd) {
+  return fmt::format("${:.4f}", usd);
+}
+
+using Fields = std::vector<ReportField>;
+using OfRun = Json (*)(const Report&);
+using Made = Figure (*)(const Json&);
+
+ReportField text(std::string_view path, OfRun of_run, std::string_view title = {}, Adds adds = Adds::last) {
+  return {.path = path, .kind = Kind::text, .adds = adds, .of_run = of_run, .title = title};
+}
+
+/// Only some runs, or later versions of sheaf, have it; surely those that have `with`.
+ReportField later(ReportField field, std::string_view with = {}) {
+  field.always = false;
+  field.with = with;
+  return field;
+}
+
+ReportField count(std::string_view path, OfRun of_run, std::string_view title = {},
+                  Better better = Better::neither) {
+  return {.path = path, .of_run = of_run, .title = title, .better = better};
+}
+
+ReportField seconds(std::string_view path, OfRun of_run, std::string_view title = {},
+                    Better better = Better::neither) {
+  return {.path = path,
+          .kind = Kind::number,
+          .of_run = of_run,
+          .title = title,
+          .show = time_text,
+          .better = better};
+}
+
+ReportField number(std::string_view path, Adds adds, OfRun of_run, std::string_view title = {},
+                   std::string (*show)(double) = nullptr) {
+  return {.path = path, .kind = Kind::number, .adds = adds, .of_run = of_run, .title = title, .show = show};
+}
+
+ReportField rate(std::string_view path, Made made, std::string_view title = {},
+                 std::string (*show)(double) = nullptr, Better better = Better::neither) {
+  return {.path = path,
+          .kind = Kind::number,
+          .adds = Adds::anew,
+          .made = made,
+          .title = title,
+          .show = show,
+          .better = better};
+}
+
+using R = Report;
+using E = EngineStats;
+using P = PipelineStats;
+
+template <auto... Path>
+Json of(const R& run) {
+  return (run.*....*Path);
+}
+
+template <auto Member>
+Json clean(const R& run) {
+  return valid_utf8(run.*Member);
+}
+
+template <auto Member>
+Json engine(const R& run) {
+  return run.engine.*Member;
+}
+
+/// Seconds of one engine.
+template <auto Member>
+Json each(const R& run) {
+  return of_one(run, run.engine.*Member);
+}
+
+/// Of runs with a draft model.
+template <auto Member>
+Json drafted(const R& run) {
+  return run.engine.has_draft ? Json(int64_t{run.engine.*Member}) : Json();
+}
+
+/// Of runs with a store of keys and values.
+template <auto Member>
+Json stored(const R& run) {
+  return run.store ? Json((*run.store).*Member) : Json();
+}
+
+/// Of runs that propose tokens.
+template <auto Member>
+Json proposed(const R& run) {
+  return run.engine.proposed_tokens > 0 ? Json(run.engine.*Member) : Json();
+}
+
+template <int64_t Value>
+Json always(const R&) {
+  return Value;
+}
+
+Json of_sheaf(const R&) {
+  return SHEAF_VERSION;
+}
+
+Json computed(const R& run) {
+  return run.engine.tokens();
+}
+
+Json saved(const R& run) {
+  return run.engine.alone_tokens - run.engine.tokens();
+}
+
+Json draft_seconds(const R& run) {
+  return run.engine.has_draft ? Json(run.engine.draft_seconds) : Json();
+}
+
+Json read_tokens(const R& run) {
+  return run.store ? Json(run.engine.read_tokens) : Json();
+}
+
+Json decode_json(const R& run) {
+  return decode_seconds(run);
+}
+
+Json other_seconds(const R& run) {
+  return std::max(0.0, run.total_seconds - run.open_seconds - decode_seconds(run));
+}
+
+Json usd(const R& run) {
+  return run.usd_per_hour * run.devices * run.total_seconds / 3600;
+}
+
+Json predicted(const R& run) {
+  return run.predicted_seconds ? Json(of_one(run, *run.predicted_seconds)) : Json();
+}
+
+Json measured(const R& run) {
+  return run.predicted_seconds ? Json(of_one(run, run.engine.step_seconds + run.engine.host_seconds))
+                               : Json();
+}
+
+Json predicted_error(const R& run) {
+  return run.predicted_seconds ? Json(run.predicted_error) : Json();
+}
+
+Figure rows_per_second(const Json& report) {
+  return ratio(at(report, "/rows"), at(report, "/seconds/total") - at(report, "/seconds/open"));
+}
+
+Figure stalled(const Json& report) {
+  return ratio(at(report, "/stall/idle_seconds"),
+               at(report, "/seconds/decode") + at(report, "/stall/host_seconds"));
+}
+
+Figure tokens_per_step(const Json& report) {
+  return ratio(report, "/tokens/computed", "/steps");
+}
+
+Figure answer_tokens_per_step(const Json& report) {
+  return ratio(report, "/tokens/answers", "/steps");
+}
+
+Figure usd_per_1000_rows(const Json& report) {
+  return ratio(report, "/cost/usd", "/rows") * 1000;
+}
+
+Figure slots_per_step(const Json& report) {
+  return at(report, "/per_step/slots/mean");
+}
+
+Figure tokens_per_value(const Json& report) {
+  return at(report, "/value_tokens/mean");
+}
+
+Figure cut_answers(const Json& report) {
+  return at(report, "/endings/length");
+}
+
+Fields make_fields() {
+  using S = KvStoreUse;
+  return {
+      later(text("/date", of<&R::date>, "date", Adds::first), "/settings"),
+      later(text("/sheaf", of_sheaf, "sheaf"), "/settings"),
+      text("/job", clean<&R::job>, "job"),
+      later(text("/corpus/path", clean<&R::corpus>, "corpus"), "/settings"),
+      later({.path = "/corpus/limit", .adds = Adds::last, .of_run = of<&R::limit>}, "/settings"),
+      later(text("/corpus/sha256", of<&R::corpus_sha256>), "/settings"),
+      text("/model", clean<&R::model>, "model"),
+      text("/method", of<&R::method>, "method"),
+      text("/backend", clean<&R::backend>, "backend"),
+      later(text("/chat", clean<&R::chat>)),
+
+      count("/sessions", always<1>),
+      count("/rows_uncounted", always<0>),
+      count("/rejects_uncounted", always<0>),
+      count("/rows", of<&R::pipeline, &P::records>, "rows"),
+      count("/rejects", of<&R::pipeline, &P::rejects>, "rejects"),
+      count("/answers", of<&R::pipeline, &P::answers>),
+      later(count("/reused", of<&R::pipeline, &P::reused>)),
+      rate("/rows_per_second", rows_per_second, "rows a second", nullptr, Better::more),
+
+      seconds("/seconds/total", of<&R::total_seconds>, "total time", Better::less),
+      seconds("/seconds/open", of<&R::open_seconds>, "  open"),
+      seconds("/seconds/read", of<&R::pipeline, &P::read_seconds>, "  read"),
+      seconds("/seconds/plan", of<&R::pipeline, &P::plan_seconds>, "  plan"),
+      seconds("/seconds/decode", decode_json, "  decode"),
+      seconds("/seconds/write", of<&R::pipeline, &P::emit_seconds>, "  write"),
+      seconds("/seconds/other", other_seconds),
+      later(seconds("/seconds/draft", draft_seconds), "/draft"),
+      rate("/stall/share", stalled, "stalled", percent_text, Better::less),
+      seconds("/stall/idle_seconds", each<&E::idle_seconds>),
+      seconds("/stall/host_seconds", each<&E::host_seconds>),
+      seconds("/stall/waited_seconds", each<&E::waited_seconds>),
+
+      count("/tokens/computed", computed, "tokens computed", Better::less),
+      count("/tokens/prefill", engine<&E::prefill_tokens>),
+      count("/tokens/decode", engine<&E::decode_tokens>),
+      count("/tokens/one_prompt_per_question", engine<&E::alone_tokens>),
+      {.path = "/tokens/saved", .kind = Kind::whole, .of_run = saved, .title = "  saved by sharing"},
+      count("/tokens/answers", engine<&E::answer_tokens>),
+      later(count("/tokens/proposed", proposed<&E::proposed_tokens>), "/tokens/accepted"),
+      later(count("/tokens/accepted", proposed<&E::accepted_tokens>), "/tokens/proposed"),
+      later(count("/tokens/draft", drafted<&E::draft_tokens>), "/draft"),
+      later(count("/draft/prompts_too_long", drafted<&E::undrafted_prompts>), "/draft"),
+      later(count("/draft/out_of_memory", drafted<&E::draft_failed>), "/draft"),
+      later(count("/draft/not_finite", drafted<&E::draft_unsound>)),
+
+      count("/steps", engine<&E::steps>, "steps"),
+      count("/split_steps", engine<&E::split_steps>),
+      rate("/tokens_per_step", tokens_per_step, "  tokens per step"),
+      rate("/answer_tokens_per_step", answer_tokens_per_step),
+      rate("", slots_per_step, "  answers per step"),
+      rate("", tokens_per_value, "tokens per value"),
+      rate("", found_share, "values found", percent_text),
+      rate("", cut_answers, "cut answers"),
+      number("/kv_peak_mb", Adds::most, kv_peak_mb, "keys and values, MB"),
+
+      later(count("/kv_store/read_tokens", read_tokens), "/kv_store"),
+      later(count("/kv_store/kept_tokens", stored<&S::kept_tokens>), "/kv_store"),
+      later(count("/kv_store/dearer_tokens", stored<&S::dearer_tokens>), "/kv_store"),
+      later(count("/kv_store/unkept_tokens", stored<&S::unkept_tokens>), "/kv_store"),
+      later(count("/kv_store/disk_bytes", stored<&S::disk_bytes>), "/kv_store"),
+      later(count("/kv_store/kept_bytes", stored<&S::kept_bytes>), "/kv_store"),
+      later(count("/kv_store/damaged_files", stored<&S::damaged>), "/kv_store"),
+      later(seconds("/kv_store/disk_seconds", stored<&S::disk_seconds>), "/kv_store"),
+
+      number("/cost/usd_per_hour", Adds::last, of<&R::usd_per_hour>),
+      {.path = "/cost/devices", .adds = Adds::last, .of_run = of<&R::devices>},
+      number("/cost/usd", Adds::sum, usd, "cost", dollars_text),
+      rate("/cost/usd_per_1000_rows", usd_per_1000_rows, "  per 1,000 rows", dollars_text, Better::less),
+      later(rate("/cost/usd_saved", usd_saved)),
+
+      later(seconds("/predicted/decode_seconds", predicted), "/predicted"),
+      later(seconds("/predicted/measured_seconds", measured), "/predicted"),
+      later(rate("/predicted/ratio", predicted_ratio), "/predicted"),
+      later(number("/predicted/error", Adds::most, predicted_error)),
+  };
+}
+
+}  // namespace
+}  // namespace report_table
+
+std::optional<double> ReportField::value(const nlohmann::ordered_json& report) const {
+  if (path.empty()) return made(report);
+  const auto place = pointer();
+  if (!report.contains(place) || !report.at(place).is_number()) return std::nullopt;
+  return report.at(place).get<double>();
+}
+
+std::span<const ReportField> report_fields() {
+  static const std::vector<ReportField> fields = report_table::make_fields();
+  return fields;
+}
+
+}  // namespace sheaf
