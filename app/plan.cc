@@ -11,17 +11,13 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/plan/counting_backend.h"
-#include "core/plan/pipeline.h"
 #include "core/report/rejects_text.h"
-#include "core/report/run_statistics.h"
 #include "core/segments/stack_text.h"
 #include "core/text/spelling.h"
 #include "core/text/table.h"
 #include "io/base/named_output.h"
 #include "io/files/predictions.h"
-#include "io/jobs/repeated_ids.h"
-#include "io/jobs/workbench.h"
+#include "io/jobs/plan_job.h"
 #include "io/run_folder/output_place.h"
 
 namespace sheaf {
@@ -34,12 +30,6 @@ struct PlanOptions : JobOptions {
   int32_t answer_tokens = 8;
   bool allow_empty = false;
 };
-
-/// The name of a bin for people: a tab stands before what tells it from its category.
-std::string bin_title(std::string name) {
-  if (const size_t tab = name.find('\t'); tab != std::string::npos) name.replace(tab, 1, ", ");
-  return name;
-}
 
 void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
                  const std::function<std::string(int32_t record)>& name) {
@@ -58,125 +48,78 @@ void show_prompt(const Stack& stack, const Tokenizer& tokenizer, int64_t number,
   print_text(stack_text(next, text_of, name));
 }
 
+void show_plan(const JobPlan& plan, const Job& job, Stream to) {
+  const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
+    print_line(fmt::format(format, std::forward<Args>(args)...), to);
+  };
+  say("{} in {}, {}, {} to decode, {}", counted(plan.records, "record"),
+      counted(std::ssize(plan.bins), "bin"), counted(plan.stacks(), "prompt"),
+      counted(plan.answers, "answer"), counted(plan.rejects, "reject"));
+  size_t width = 24;
+  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, text_width(bin.title));
+  for (const JobPlan::Bin& bin : plan.bins)
+    say("  {:{}} {:6} {:7} {:6} {}", bin.title, width, bin.records, plural("record", bin.records), bin.stacks,
+        plural("prompt", bin.stacks));
+  int64_t examples = 0;
+  for (const auto& [category, count] : plan.examples) examples += count;
+  if (examples > 0)
+    say("examples {} in all; with the instruction, at most {} tokens before a document", examples,
+        plan.head_tokens());
+  say("tokens   {} computed; without sharing {} ({:.1f}x)", plan.tokens, plan.alone_tokens,
+      plan.tokens > 0 ? static_cast<double>(plan.alone_tokens) / static_cast<double>(plan.tokens) : 0);
+  if (!job.engine.kv_store.path.empty())
+    say("store    {} is not looked into; a run reads what is in it instead of computing it",
+        job.engine.kv_store.path);
+  if (plan.findings > 0)
+    say("rounds   2: first {} of at most {} tokens, then the answers from them",
+        counted(plan.findings, "finding"), job.method.finding_tokens);
+  say("steps    {} of at most {} tokens, if every answer has {} tokens{}", plan.steps, plan.step_tokens,
+      plan.answer_tokens,
+      plan.findings > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
+  say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
+      static_cast<double>(plan.kv_peak_bytes) / 1e6, static_cast<double>(plan.kv_pool_bytes) / 1e6);
+  print_text(rejects_text(plan.rejects, plan.records + plan.rejects, plan.reject_reasons,
+                          fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path)),
+             to);
+}
+
 int plan(const PlanOptions& options) {
   stop_in_order();
   Workbench bench(options.read());
   if (!take_input(bench)) return 130;
-  bench.free_answers();
   const Job& job = bench.job();
-  const Footprint needs = bench.footprint();
-  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
-  EngineOptions engine_options = bench.engine_options(backend);
-  engine_options.assumed_tokens = options.answer_tokens;
-  engine_options.speculation = {};  // what a model would accept is not known
-  engine_options.longest_rounds = true;
-  const StopRules rules(bench.model().config.vocab, {});
-  Engine engine(backend, rules, engine_options);
-
   std::optional<NamedOutput> file;
   if (options.dump > 0 && options.dump_path != "-") file.emplace(options.dump_path, paths_read(job));
   std::string graphs;
-  int64_t dumped = 0;
-
-  const auto task = bench.task(job);
-  Planner planner(make_builder(job.method), bench.limits({&engine}));
-  std::unique_ptr<Corpus> corpus = bench.corpus();
-  const RepeatedIds* ids = nullptr;
-  if (!job.input.id.empty()) {
-    auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
-    ids = watched.get();
-    corpus = std::move(watched);
-  }
-  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
-  int64_t seen = 0;
-  pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
+  const auto on_prompt = [&](int64_t number, const Stack& stack, const std::vector<Record>& records) {
     const auto id = [&](int32_t record) { return records[static_cast<size_t>(record)].id; };
-    if (++seen == options.prompt)
-      show_prompt(stack, bench.tokenizer(), seen, [&](int32_t record) { return id_text(id(record)); });
-    if (dumped == options.dump) return;
-    ++dumped;
+    if (number == options.prompt)
+      show_prompt(stack, bench.tokenizer(), number, [&](int32_t record) { return id_text(id(record)); });
+    if (number > options.dump) return;
     const std::string graph = dump_stack(stack, id);
-    if (options.dump_path == "-")
-      print_json_text(graph);
-    else
+    if (file)
       graphs += graph + '\n';
+    else
+      print_json_text(graph);
   };
-  RunStatistics statistics;
-  if (!pipeline.run([](const Record&, const Outcome&) {},
-                    [&](const Reject& reject) { statistics.reject(reject); }))
-    return 130;
+  const std::optional<JobPlan> made = plan_job(bench, options.answer_tokens, options.allow_empty, on_prompt);
+  if (!made) return 130;
   if (file) file->write(graphs);
-
-  const int64_t rejects = pipeline.stats().rejects, records = pipeline.stats().records + rejects;
-  if (!options.allow_empty) check_not_lost(job.input.path, rejects, records, statistics.reject_reasons());
-  const EngineStats& stats = engine.stats();
-  const int64_t page_bytes = backend.kv_bytes_per_token() * engine_options.page_size;
-  const double share =
-      stats.tokens() > 0 ? static_cast<double>(stats.alone_tokens) / static_cast<double>(stats.tokens()) : 0;
-  int64_t stacks = 0, head = 0, examples = 0;
-  size_t width = 24;
-  for (const auto& [name, bin] : planner.bins()) {
-    width = std::max(width, text_width(bin_title(name)));
-    stacks += bin.stacks;
-    head = std::max(head, bin.head_tokens);
-  }
-  for (const auto& [category, shown] : bench.examples().by_category) examples += std::ssize(shown);
+  if (options.prompt > made->stacks())
+    refuse("--prompt {}: the job has only {}; name one of them", options.prompt,
+           counted(made->stacks(), "prompt"));
   // A dump or a prompt on standard output stays by itself; the summary then goes to standard error.
-  if (options.prompt > stacks)
-    refuse("--prompt {}: the job has only {}; name one of them", options.prompt, counted(stacks, "prompt"));
   const bool taken = options.prompt > 0 || (options.dump > 0 && options.dump_path == "-");
   const Stream to = taken ? Stream::err : Stream::out;
-  if (options.json) {
-    nlohmann::ordered_json json{{"records", pipeline.stats().records},
-                                {"rejects", rejects},
-                                {"reject_reasons", statistics.reject_reasons()},
-                                {"answers", stats.answers},
-                                {"stacks", stacks},
-                                {"tokens_computed", stats.tokens()},
-                                {"tokens_one_prompt_per_question", stats.alone_tokens},
-                                {"assumed_answer_tokens", options.answer_tokens},
-                                {"expected_steps", stats.steps},
-                                {"kv_bytes_peak", stats.peak_pages * page_bytes},
-                                {"kv_bytes_pool", engine_options.pages * page_bytes}};
-    if (stats.first_answers > 0) json["findings"] = stats.first_answers;
-    for (const auto& [name, bin] : planner.bins())
-      json["bins"][bin_title(name)] = {
-          {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
-    for (const auto& [category, shown] : bench.examples().by_category)
-      json["examples"][category] = shown.size();
-    print_json(json, 2, to);
-  } else if (!options.quiet) {
-    const auto say = [to]<class... Args>(fmt::format_string<Args...> format, Args&&... args) {
-      print_line(fmt::format(format, std::forward<Args>(args)...), to);
-    };
-    say("{} in {}, {}, {} to decode, {}", counted(pipeline.stats().records, "record"),
-        counted(std::ssize(planner.bins()), "bin"), counted(stacks, "prompt"),
-        counted(stats.answers, "answer"), counted(rejects, "reject"));
-    for (const auto& [name, bin] : planner.bins())
-      say("  {:{}} {:6} {:7} {:6} {}", bin_title(name), width, bin.records, plural("record", bin.records),
-          bin.stacks, plural("prompt", bin.stacks));
-    if (examples > 0)
-      say("examples {} in all; with the instruction, at most {} tokens before a document", examples, head);
-    say("tokens   {} computed; without sharing {} ({:.1f}x)", stats.tokens(), stats.alone_tokens, share);
-    if (!job.engine.kv_store.path.empty())
-      say("store    {} is not looked into; a run reads what is in it instead of computing it",
-          job.engine.kv_store.path);
-    if (stats.first_answers > 0)
-      say("rounds   2: first {} of at most {} tokens, then the answers from them",
-          counted(stats.first_answers, "finding"), job.method.finding_tokens);
-    say("steps    {} of at most {} tokens, if every answer has {} tokens{}", stats.steps,
-        engine_options.tokens_per_step, options.answer_tokens,
-        stats.first_answers > 0 ? fmt::format(" and every finding {}", job.method.finding_tokens) : "");
-    say("memory   {:.1f} MB of keys and values at the peak, of {:.0f} MB",
-        static_cast<double>(stats.peak_pages * page_bytes) / 1e6,
-        static_cast<double>(engine_options.pages * page_bytes) / 1e6);
-    print_text(rejects_text(rejects, records, statistics.reject_reasons(),
-                            fmt::format("a run writes all of them to {}/rejects.jsonl", job.output.path)),
-               to);
-  }
-  if (ids && !ids->notice().empty() && !options.quiet) print_note(ids->notice());
-  if (const std::string warning = rejects_warning(rejects, records); !warning.empty()) print_warning(warning);
-  return rejects > 0 ? 1 : 0;
+  if (options.json)
+    print_json(made->json(), 2, to);
+  else if (!options.quiet)
+    show_plan(*made, job, to);
+  if (!made->duplicates.empty() && !options.quiet) print_note(made->duplicates);
+  if (const std::string warning = rejects_warning(made->rejects, made->records + made->rejects);
+      !warning.empty())
+    print_warning(warning);
+  return made->rejects > 0 ? 1 : 0;
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 # cpack in the build folder: a .deb and a tarball of what cmake/install.cmake installs. Only the C and C++ libraries come
 # from the machine: they must be as new as those that the program was built with.
-file(STRINGS /usr/include/features.h glibc REGEX "define[ \t]+__GLIBC(_MINOR)?__")
-string(REGEX REPLACE "^.*__GLIBC__[ \t]+([0-9]+).*__GLIBC_MINOR__[ \t]+([0-9]+).*$" "\\1.\\2" glibc "${glibc}")
+execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -dM -E -x c++ -include features.h /dev/null OUTPUT_VARIABLE macros ERROR_QUIET)
+string(REGEX MATCH "define __GLIBC__ ([0-9]+)" glibc "${macros}")
+set(glibc ${CMAKE_MATCH_1})
+string(REGEX MATCH "define __GLIBC_MINOR__ ([0-9]+)" minor "${macros}")
+string(APPEND glibc ".${CMAKE_MATCH_1}")
 string(REGEX MATCH "^[0-9]+" gcc "${CMAKE_CXX_COMPILER_VERSION}")
 
 set(CPACK_GENERATOR TGZ)
 find_program(DPKG dpkg)
-if(DPKG)
+if(DPKG AND macros MATCHES "define __GLIBC__")
   list(APPEND CPACK_GENERATOR DEB)
 endif()
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")

@@ -13,7 +13,7 @@ std::string lower(std::string_view text);                    ///< str.lower()
 std::vector<std::string_view> split(std::string_view text);  ///< str.split()
 std::string_view strip(std::string_view text);               ///< str.strip()
 std::optional<double> parse_number(std::string_view text);   ///< float(text), or nothing where that raises
-std::string text_of(double value);                       ///< str(value)
+std::string text_of(double value);                           ///< str(value)
 double round_to_cents(double value);                         ///< round(value, 2)
 
 /// Whether `point` is one of those that `\w` of `re` matches.

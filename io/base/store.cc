@@ -115,7 +115,7 @@ arrow::Result<std::shared_ptr<stores::FileSystem>> connect(const StoreUri& uri, 
     ARROW_RETURN_NOT_OK(stores::EnsureS3Initialized());
     ARROW_ASSIGN_OR_RAISE(auto options, stores::S3Options::FromUri(uri.root(), &path));
     options.retry_strategy = std::make_shared<FewAttempts>();
-    options.allow_delayed_open = true;  // a small object is one request, and leaves nothing behind when killed
+    options.allow_delayed_open = true;  // a small object is one request
     return stores::S3FileSystem::Make(options);
   }
 #endif

@@ -449,9 +449,8 @@ TEST_F(JobFile, ChatReadsRequestsAndNothingElse) {
             "input.format: openai-batch");
   EXPECT_EQ(error(kAsk, {"input.format=openai-batch"}),
             "--set input.format=openai-batch: input.format openai-batch works only with task.kind chat");
-  EXPECT_EQ(
-      error(kChat, {"input.context_id=x"}),
-      "--set input.context_id=x: input.context_id works only with task.kind ask; remove it");
+  EXPECT_EQ(error(kChat, {"input.context_id=x"}),
+            "--set input.context_id=x: input.context_id works only with task.kind ask; remove it");
   EXPECT_EQ(
       error(kChat, {"task.instruction=x"}),
       "--set task.instruction=x: task.instruction works only with task.kind extract and ask; remove it");

@@ -188,8 +188,9 @@ TEST_F(Reused, OtherSettingsAreToldAndNothingIsTaken) {
                              " --set model.cpu_dtype=int8 --reuse " + scratch_.file("first"))["reused"],
             0);
   EXPECT_NE(
-      note_.find("its answers cannot be used: the model changed: extra.json is new; model.cpu_dtype was \"auto\" "
-                 "and is now \"int8\"; every answer is decoded"),
+      note_.find(
+          "its answers cannot be used: the model changed: extra.json is new; model.cpu_dtype was \"auto\" "
+          "and is now \"int8\"; every answer is decoded"),
       std::string::npos)
       << note_;
   scratch_.write("first/answers.table", "nonsense");

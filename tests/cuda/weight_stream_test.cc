@@ -203,7 +203,7 @@ class SlowSink final : public LateSink {
   void before_sent() override { std::this_thread::sleep_for(std::chrono::microseconds(300)); }
 };
 
-TEST(WeightStream, ASlowSinkHoldsTheThreadsBack) {
+TEST(WeightStream, ASlowSinkGetsEveryWeightWhole) {
   Weights weights;
   weights.add_every_kind();
   Memory memory(3, 4096);

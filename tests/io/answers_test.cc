@@ -69,7 +69,14 @@ TEST(AnswerBytes, AnyBytesAreReadOrRefused) {
       bytes[random() % bytes.size()] = static_cast<char>(random());
     keep_input(bytes);
     std::string_view rest = bytes;
-    while (take_answer(rest)) {
+    while (const auto answer = take_answer(rest)) {
+      std::string again, twice;
+      append_answer(*answer, again);
+      std::string_view written = again;
+      const auto same = take_answer(written);
+      ASSERT_TRUE(same && written.empty()) << "what was read can be written";
+      append_answer(*same, twice);
+      ASSERT_EQ(twice, again);
     }
   }
 }

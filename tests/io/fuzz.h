@@ -42,9 +42,8 @@ inline std::string mutate(std::string text, std::mt19937_64& random,
   return keep_input(text);
 }
 
-/// Calls `round(random)` until the time of a fuzz test is over, and at least two hundred times: what a test asks
-/// of its texts must not depend on how busy the machine is.
-/// SHEAF_FUZZ_SEED changes where it starts.
+/// Calls `round(random)` until the time of a fuzz test is over, and at least two hundred times: what a test
+/// asks of its texts must not depend on how busy the machine is. SHEAF_FUZZ_SEED changes where it starts.
 template <class Round>
 int64_t fuzz(Round&& round) {
   const char* const seed = std::getenv("SHEAF_FUZZ_SEED");

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -43,6 +45,7 @@ TEST_F(PageIn, TakesAnyRows) {
   matrix_.page_in(0, rows - 16);
   std::vector<float> row(cols);
   matrix_.read(1, 1, row.data());
+  EXPECT_EQ(std::ranges::count(row, std::bit_cast<float>(0x01010101)), cols);
 }
 
 TEST_F(PageIn, AFileCutShortIsNamed) {

@@ -1,0 +1,113 @@
+#include "io/jobs/plan_job.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/plan/counting_backend.h"
+#include "core/plan/pipeline.h"
+#include "core/report/rejects_text.h"
+#include "core/report/run_statistics.h"
+#include "io/jobs/repeated_ids.h"
+
+namespace sheaf {
+namespace {
+
+/// A tab stands before what tells a bin from its category.
+std::string bin_title(std::string name) {
+  if (const size_t tab = name.find('\t'); tab != std::string::npos) name.replace(tab, 1, ", ");
+  return name;
+}
+
+}  // namespace
+
+int64_t JobPlan::stacks() const {
+  int64_t all = 0;
+  for (const Bin& bin : bins) all += bin.stacks;
+  return all;
+}
+
+int64_t JobPlan::head_tokens() const {
+  int64_t most = 0;
+  for (const Bin& bin : bins) most = std::max(most, bin.head_tokens);
+  return most;
+}
+
+nlohmann::ordered_json JobPlan::json() const {
+  nlohmann::ordered_json json{{"records", records},
+                              {"rejects", rejects},
+                              {"reject_reasons", reject_reasons},
+                              {"answers", answers},
+                              {"stacks", stacks()},
+                              {"tokens_computed", tokens},
+                              {"tokens_one_prompt_per_question", alone_tokens},
+                              {"assumed_answer_tokens", answer_tokens},
+                              {"expected_steps", steps},
+                              {"kv_bytes_peak", kv_peak_bytes},
+                              {"kv_bytes_pool", kv_pool_bytes}};
+  if (findings > 0) json["findings"] = findings;
+  for (const Bin& bin : bins)
+    json["bins"][bin.title] = {
+        {"records", bin.records}, {"stacks", bin.stacks}, {"head_tokens", bin.head_tokens}};
+  for (const auto& [category, count] : examples) json["examples"][category] = count;
+  return json;
+}
+
+std::optional<JobPlan> plan_job(Workbench& bench, int32_t answer_tokens, bool allow_empty,
+                                const OnPrompt& on_prompt) {
+  bench.free_answers();
+  const Job& job = bench.job();
+  const Footprint needs = bench.footprint();
+  CountingBackend backend(bench.model().config, needs.kv_bytes_per_token, needs.preferred_tokens);
+  EngineOptions options = bench.engine_options(backend);
+  options.assumed_tokens = answer_tokens;
+  options.speculation = {};  // what a model would accept is not known
+  options.longest_rounds = true;
+  const StopRules rules(bench.model().config.vocab, {});
+  Engine engine(backend, rules, options);
+
+  const auto task = bench.task(job);
+  Planner planner(make_builder(job.method), bench.limits({&engine}));
+  std::unique_ptr<Corpus> corpus = bench.corpus();
+  const RepeatedIds* ids = nullptr;
+  if (!job.input.id.empty()) {
+    auto watched = std::make_unique<RepeatedIds>(std::move(corpus), job.input.duplicate_ids, job.output.path);
+    ids = watched.get();
+    corpus = std::move(watched);
+  }
+  Pipeline pipeline(*corpus, *task, planner, engine, job.engine.window);
+  int64_t seen = 0;
+  pipeline.on_stack = [&](const Stack& stack, const std::vector<Record>& records) {
+    on_prompt(++seen, stack, records);
+  };
+  RunStatistics statistics;
+  if (!pipeline.run([](const Record&, const Outcome&) {},
+                    [&](const Reject& reject) { statistics.reject(reject); }))
+    return std::nullopt;
+
+  const PipelineStats& read = pipeline.stats();
+  JobPlan plan;
+  plan.reject_reasons = statistics.reject_reasons();
+  if (!allow_empty)
+    check_not_lost(job.input.path, read.rejects, read.records + read.rejects, plan.reject_reasons);
+  const EngineStats& stats = engine.stats();
+  const int64_t page_bytes = backend.kv_bytes_per_token() * options.page_size;
+  for (const auto& [name, bin] : planner.bins())
+    plan.bins.push_back({bin_title(name), bin.records, bin.stacks, bin.head_tokens});
+  for (const auto& [category, shown] : bench.examples().by_category)
+    plan.examples[category] = std::ssize(shown);
+  plan.records = read.records;
+  plan.rejects = read.rejects;
+  plan.answers = stats.answers;
+  plan.findings = stats.first_answers;
+  plan.tokens = stats.tokens();
+  plan.alone_tokens = stats.alone_tokens;
+  plan.steps = stats.steps;
+  plan.step_tokens = options.tokens_per_step;
+  plan.kv_peak_bytes = stats.peak_pages * page_bytes;
+  plan.kv_pool_bytes = options.pages * page_bytes;
+  plan.answer_tokens = answer_tokens;
+  if (ids) plan.duplicates = ids->notice();
+  return plan;
+}
+
+}  // namespace sheaf

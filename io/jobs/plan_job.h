@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/segments/stack.h"
+#include "core/task/record.h"
+#include "io/jobs/workbench.h"
+
+namespace sheaf {
+
+/// What a job would compute; nothing is decoded.
+struct JobPlan {
+  struct Bin {
+    std::string title;
+    int64_t records = 0, stacks = 0, head_tokens = 0;
+  };
+  std::vector<Bin> bins;
+  std::map<std::string, int64_t> examples;  ///< shown ones, by category
+  int64_t records = 0, rejects = 0;
+  nlohmann::ordered_json reject_reasons;
+  int64_t answers = 0;
+  int64_t findings = 0;       ///< answers of first rounds, which a second round reads
+  int64_t tokens = 0;         ///< computed
+  int64_t alone_tokens = 0;   ///< that one prompt per question would compute
+  int64_t steps = 0;          ///< if every answer has the assumed length
+  int64_t step_tokens = 0;    ///< most of one step
+  int64_t kv_peak_bytes = 0;  ///< of keys and values
+  int64_t kv_pool_bytes = 0;  ///< room for keys and values
+  int32_t answer_tokens = 0;  ///< assumed
+  std::string duplicates;     ///< a notice of records with the id of an earlier one; empty: none
+
+  int64_t stacks() const;
+  /// Of the instruction and its examples, at most.
+  int64_t head_tokens() const;
+  nlohmann::ordered_json json() const;
+};
+
+/// Called with each prompt, counted from 1, and the records that its segments are of.
+using OnPrompt = std::function<void(int64_t number, const Stack& stack, const std::vector<Record>& records)>;
+
+/// `allow_empty`: a corpus of which nothing is left is no mistake. Empty where it was interrupted.
+std::optional<JobPlan> plan_job(Workbench& bench, int32_t answer_tokens, bool allow_empty,
+                                const OnPrompt& on_prompt);
+
+}  // namespace sheaf
