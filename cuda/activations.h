@@ -31,11 +31,11 @@ struct Activations {
   DeviceMemory<bf16> normed;         ///< [rows, hidden]
   DeviceMemory<bf16> qkv;            ///< Scratch of [rows, (heads + 2 kv_heads) × head_dim]
   DeviceMemory<f16> q;               ///< [rows, heads, padded_dim]
-  DeviceMemory<e4m3> q8;             ///< the same, where attention is in FP8
+  DeviceMemory<e4m3> q8;             ///< queries in E4M3; empty unless keys are FP8
   DeviceMemory<bf16> mixed;          ///< [rows, heads × head_dim]
   DeviceMemory<bf16> gate_up;        ///< Scratch of [rows, 2 ffn]
   DeviceMemory<bf16> mlp;            ///< [rows, ffn]
-  Fp8Memory normed8, mixed8, mlp8;   ///< the same where products are in FP8
+  Fp8Memory normed8, mixed8, mlp8;   ///< inputs of products in FP8; empty unless products are FP8
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
   DeviceMemory<float> logits;        ///< [picks at once, vocab]

@@ -194,7 +194,7 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// How they are computed.
+  /// What numbers are computed in: "bf16, reproducible".
   std::string numbers() const {
     return fmt::format("{}{}{}{}", model_.fp8 ? "fp8" : "bf16", model_.packed() ? ", weights packed" : "",
                        options_.fp8_keys ? ", keys and values in fp8" : "",

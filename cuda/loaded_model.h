@@ -36,7 +36,7 @@ struct LoadedModel {
   Activations room;
   DeviceMemory<float> head_scales;  ///< [layers, heads + 2 kv_heads] of queries, keys and values in e4m3
   DeviceMemory<bf16> expanded;      ///< the packed matrix that a product reads
-  DeviceMemory<e4m3> expanded8;     ///< the same in FP8
+  DeviceMemory<e4m3> expanded8;     ///< one expanded matrix in FP8
   std::vector<float> host_logits;   ///< [picks at once, vocab], for tokens that are drawn on the host
 
   bool packed() const { return !weights.layers.empty() && !weights.layers.front().qkv.packed.empty(); }

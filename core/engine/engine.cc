@@ -160,7 +160,10 @@ void Engine::start_step(const Sink& done) {
   step.picked.resize(step.batch.picks.size());
   step.started = std::chrono::steady_clock::now();
   try {
-    call_backend([&] { backend_.start(step.batch, step.picked); });
+    call_backend([&] {
+      backend_.start(step.batch, step.picked);
+      if (options_.observer) options_.observer->start(step.batch);
+    });
     ++in_flight_;
   } catch (const OutOfMemory&) {
     ++stats_.split_steps;
@@ -173,7 +176,12 @@ void Engine::start_step(const Sink& done) {
 /// Runs a step at once. Where memory is too short for it no later one is as large, and false is returned.
 bool Engine::try_step(const StepBatch& batch, std::span<Picked> picked) {
   try {
-    call_backend([&] { backend_.step(batch, picked); });
+    call_backend([&] {
+      backend_.step(batch, picked);
+      if (!options_.observer) return;
+      options_.observer->start(batch);
+      options_.observer->finish();
+    });
     return true;
   } catch (const OutOfMemory& error) {
     if (batch.rows() <= kFewestRows)
@@ -200,6 +208,7 @@ void Engine::finish_step(const Sink& done) {
   const Step& step = steps_[oldest_];
   stats_.waited_seconds += call_backend([&] {
     --in_flight_;
+    if (options_.observer) options_.observer->finish();
     backend_.finish();
   });
   oldest_ = (oldest_ + 1) % steps_.size();

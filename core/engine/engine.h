@@ -11,78 +11,38 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/answer.h"
 #include "core/engine/backend.h"
 #include "core/engine/batch_builder.h"
+#include "core/engine/engine_stats.h"
 #include "core/engine/residents.h"
 #include "core/engine/speculate.h"
 #include "core/engine/step_batch.h"
+#include "core/engine/step_observer.h"
 #include "core/engine/stop_rules.h"
 #include "core/engine/stored_keys.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
 
-struct Answer {
-  Tokens tokens;  ///< as decoded, a delimiter included, an end-of-text token not
-  Ending ending = Ending::length;
-  double logprob = 0;  ///< of all decoded tokens, the ending one included
-
-  // Where the slot has a watch (docs/confidence.md defines them); the bias of null counts in none of them.
-  double null_logprob =
-      -std::numeric_limits<double>::infinity();                   ///< of null's tokens, as far as it is known
-  double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
-  /// The bias above which the answer is null, below which it is a value; infinite where that is not known.
-  double null_margin = -std::numeric_limits<double>::infinity();
-};
-
 struct EngineOptions {
   int32_t tokens_per_step = 128;  ///< decode rows first, the rest filled with prefill
   int32_t pages = 1024;           ///< of the key/value pool
   int32_t page_size = kPageSize;
   bool small_start = false;  ///< begin with fewer pages where the backend can add some later
-  bool whole_pages =
-      false;  ///< only whole pages of keys are shared (Residents); so it is where a backend wants it
-  int32_t prompts = 0;  ///< most that are decoded at once; 0: as many as there is room for
+  bool whole_pages = false;  ///< only whole pages of keys are shared (Residents); a backend may want it too
+  int32_t prompts = 0;       ///< most that are decoded at once; 0: as many as there is room for
   float temperature = 0;
   int32_t top_k = 0;
   float top_p = 1;
   uint64_t seed = 0;
-  int32_t assumed_tokens =
-      0;  ///< not 0: an answer ends after so many tokens, as planning without a model assumes
-  bool longest_rounds = false;   ///< likewise: a second round is as long as it can be
-  KvStore* store = nullptr;      ///< of keys and values, that outlives the engine
-  double seconds_per_token = 0;  ///< that computing one takes, 0: as the engine finds
+  int32_t assumed_tokens = 0;    ///< length of every answer, for planning without a model; 0: decode
+  bool longest_rounds = false;   ///< a second round is as long as it can be, for planning
+  KvStore* store = nullptr;      ///< keys and values that outlive the engine
+  double seconds_per_token = 0;  ///< cost of prefill per token in seconds; 0: measure it
+  StepObserver* observer = nullptr;
   Speculation speculation = {};
   const std::atomic<bool>* interrupted = nullptr;  ///< checked between steps
-};
-
-struct EngineStats {
-  int64_t steps = 0;
-  int64_t prefill_tokens = 0;
-  int64_t decode_tokens = 0;
-  int64_t read_tokens = 0;      ///< of prompts, from the store; they are in no other count
-  int64_t answers = 0;          ///< without those that a second round reads
-  int64_t first_answers = 0;    ///< those
-  int64_t answer_tokens = 0;    ///< of both
-  int64_t first_tokens = 0;     ///< of those that a second round reads
-  int64_t alone_tokens = 0;     ///< rows that one prompt per question would have computed
-  int64_t proposed_tokens = 0;  ///< of decode_tokens, those that were guessed
-  int64_t accepted_tokens = 0;  ///< of them, those that are in answers
-  bool has_draft = false;
-  int64_t draft_tokens = 0;       ///< that the draft computed, prompts included; they are in no other count
-  int64_t undrafted_prompts = 0;  ///< too long for the draft's context or memory
-  bool draft_failed = false;      ///< it ran out of memory and was asked no more
-  bool draft_unsound = false;     ///< its logits were not finite and it was asked no more
-  int32_t peak_pages = 0;
-  int64_t split_steps = 0;    ///< too large for the memory at hand, run in parts
-  double step_seconds = 0;    ///< inside the backend: starting steps and waiting for them
-  double draft_seconds = 0;   ///< inside that of a draft
-  double waited_seconds = 0;  ///< of it, waiting for a step in flight
-  double host_seconds = 0;    ///< between calls of the backend: the loop itself, the source and the sink
-  double idle_seconds = 0;    ///< of it, with no step in flight
-  int64_t tokens() const { return prefill_tokens + decode_tokens; }
-  /// Of engines side by side: their pools' peaks add up too.
-  EngineStats& operator+=(const EngineStats& other);
 };
 
 /// The decode loop: keeps stacks in flight, builds step batches, applies stop rules, retires answers at once
@@ -110,7 +70,9 @@ class Engine {
 
   const EngineStats& stats() const { return stats_; }
   int32_t pages() const { return most_pages_; }  ///< of the pool; fewer than asked where memory is short
-  int32_t tokens_per_step() const { return options_.tokens_per_step; }  ///< likewise
+  int32_t tokens_per_step() const {
+    return options_.tokens_per_step;
+  }  ///< fewer than asked where memory is short
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::function<void(const EngineStats&)> on_step;
 
@@ -121,8 +83,8 @@ class Engine {
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;
-    float contrast = 0;    ///< with experts: as the slot says, once it was found the one found
-    Guess guess = {};      ///< of what follows its last token
+    float contrast = 0;    ///< with experts: as the slot says; after the first token, the measured value
+    Guess guess = {};      ///< tokens that may follow its last one
     double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
   };
   /// A stack being decoded.
@@ -135,10 +97,10 @@ class Engine {
     std::vector<SlotState> slots;
     size_t next_segment = 0;  ///< the first one not wholly computed
     int32_t open_slots = 0;
-    int64_t last_step = 0;                   ///< that has rows of it, counted from 1
+    int64_t last_step = 0;                   ///< the last step with tokens of it, counted from 1
     bool guessed = false;                    ///< whether its answers may be guessed
     std::unique_ptr<Draft::Prompt> drafted;  ///< where a draft follows them
-    bool undraftable = false;                ///< the draft cannot
+    bool undraftable = false;                ///< too long for the draft
   };
   struct Wanted {
     Flight* flight;
@@ -195,7 +157,7 @@ class Engine {
   const StopRules& rules_;
   EngineOptions options_;
   PagePool pool_;
-  int32_t most_pages_;  ///< that the pool may grow to
+  int32_t most_pages_;  ///< most pages that the pool may grow to
   Residents residents_;
   StoredKeys stored_;
   EngineStats stats_;

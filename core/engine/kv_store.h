@@ -33,13 +33,13 @@ struct KvBytes {
 /// What a store did for a run.
 struct KvStoreUse {
   int64_t disk_bytes = 0;     ///< read
-  double disk_seconds = 0;    ///< that readers took for them, one after the other
+  double disk_seconds = 0;    ///< seconds of reading, those of all readers added up
   int64_t kept_tokens = 0;    ///< written, and
   int64_t kept_bytes = 0;     ///< their bytes
   int64_t dearer_tokens = 0;  ///< there, but quicker to compute
   int64_t unkept_tokens = 0;  ///< not written: the disk was slower than the device, or refused
   int64_t damaged = 0;        ///< files that could not be used
-  int64_t removed_bytes = 0;  ///< that were not used for longest, to make room
+  int64_t removed_bytes = 0;  ///< bytes removed to make room, the longest unused first
 };
 
 /// Keys and values of shared segments that outlive the pool. Several engines may use one at once.

@@ -51,7 +51,7 @@ class Residents {
   int32_t pages_needed(const Stack& stack) const;
   /// Pages that a new stack could still get.
   int32_t room() const { return pool_.total() - in_use_ - reserved_; }
-  /// Of them, those that it would get without a shared segment being forgotten.
+  /// Pages that a new stack could get without a shared segment being forgotten.
   int32_t free_room() const { return pool_.free() - reserved_; }
 
   /// The resident for each segment of a stack: an equal shared one, or a new one with its pages reserved.

@@ -48,7 +48,7 @@ struct DraftedAnswer {
   const Slot* slot;
   Guess* guess;
   bool known = true;  ///< the draft has followed it before
-  double chance = 1;  ///< that all tokens of the guess are right
+  double chance = 1;  ///< probability that all tokens of the guess are right
 };
 
 /// The step that is planned.

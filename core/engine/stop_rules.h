@@ -2,19 +2,11 @@
 #include <span>
 #include <vector>
 
+#include "core/engine/answer.h"
 #include "core/segments/stack.h"
 #include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
-
-/// Why an answer ended.
-enum class Ending : uint8_t {
-  end_of_text,  ///< the model ended its turn
-  delimiter,    ///< the newline, literal or brace that completes it
-  chosen,       ///< an allowed answer was complete
-  length,       ///< max_tokens reached: the answer is cut
-};
-const char* ending_name(Ending ending);
 
 /// Knows which tokens end an answer. One table per tokenizer, looked up at every decoded token.
 class StopRules {

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/model/footprint.h"
 
 namespace sheaf {
 namespace {

@@ -12,7 +12,7 @@ namespace sheaf {
 struct PlannedRecords {
   std::vector<Stack> stacks;
   int64_t refused = 0;  ///< records that no prompt holds: a run would put them among its rejects
-  int64_t unheld = 0;   ///< of them: the model has the positions, the device not the key/value memory
+  int64_t unheld = 0;   ///< refused records that only the device's key/value memory is too small for
   int64_t longest = 0;  ///< positions that the longest of those needs
   std::string reason;   ///< why the first of them is refused
 };
@@ -37,9 +37,9 @@ struct SampledRecords {
 struct Estimate {
   MemoryPlan memory;
   double kv_peak = 0;    ///< bytes in the sample
-  int64_t rows = 0;      ///< that are answered
+  int64_t rows = 0;      ///< records that are answered
   int64_t refused = 0;   ///< records too long for the model or its memory, neither answered nor priced
-  int64_t unheld = 0;    ///< of them: for the device's key/value memory
+  int64_t unheld = 0;    ///< refused records that only the device's key/value memory is too small for
   int64_t rejected = 0;  ///< records that cannot be read
   double answers = 0;
   double answer_tokens = 0;   ///< of one answer, the mean

@@ -35,8 +35,8 @@ struct Hardware {
   std::string title;  ///< "NVIDIA H200 SXM, 141 GB"
   bool gpu = true;
   double flops = 0;      ///< bf16 dense, as its data sheet has it; GPUs only
-  double fp8_flops = 0;  ///< likewise; 0: sheaf does not compute in FP8 there
-  double bandwidth = 0;  ///< bytes a second, likewise
+  double fp8_flops = 0;  ///< FP8 FLOP/s of matrix products; 0: no FP8 on this device
+  double bandwidth = 0;  ///< bytes per second, as its data sheet has it
   double memory = 0;     ///< bytes
   double load_rate = 0;  ///< bytes of weights a second, from the disk into the device
   std::vector<Instance> instances;

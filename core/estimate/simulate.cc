@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/engine/engine.h"
 #include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
 #include "core/plan/counting_backend.h"
@@ -104,7 +105,7 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   CountedDevice counted(asked.config, memory, asked.hardware->gpu ? 2 : 1);
   DeviceModel device = asked.hardware->device;
   device.each_step = memory.expand_seconds;
-  PredictedBackend backend(counted, device);
+  PredictedTime time(counted.config(), device);
   EngineOptions options;
   options.tokens_per_step = memory.tokens_per_step;
   // Of a pool that could hold all prompts at once the rest is never touched, and listing its pages takes
@@ -122,8 +123,9 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
   options.prompts = asked.engine.prompts;
   options.assumed_tokens = answer_tokens;
   options.longest_rounds = true;
+  options.observer = &time;
   const StopRules rules(asked.config.vocab, {});
-  Engine engine(backend, rules, options);
+  Engine engine(counted, rules, options);
   size_t next = 0;
   engine.run(
       [&]() -> std::optional<Stack> {
@@ -131,7 +133,6 @@ SimulatedRun simulate(const EstimateCase& asked, const MemoryPlan& memory, int32
         return std::move(stacks[next++]);
       },
       [](Stack&&, std::vector<Answer>&&) {});
-  const PredictedTime& time = backend.time();
   return {time.seconds(), time.host_seconds(), time.decode_seconds(), time.stages(), engine.stats()};
 }
 

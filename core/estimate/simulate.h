@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "core/engine/engine_stats.h"
 #include "core/estimate/hardware.h"
 #include "core/estimate/predict.h"
 #include "core/job/job.h"
@@ -50,8 +50,8 @@ MemoryPlan plan_memory(const EstimateCase& asked);
 /// A run of the engine over stacks with every step predicted instead of computed.
 struct SimulatedRun {
   double seconds = 0;
-  double host_seconds = 0;    ///< of it, with the device waiting
-  double decode_seconds = 0;  ///< of the device, for rows of answers
+  double host_seconds = 0;    ///< seconds with the device waiting
+  double decode_seconds = 0;  ///< seconds of the device for decode tokens
   StageSeconds stages;
   EngineStats engine;
 };

@@ -9,10 +9,10 @@ namespace sheaf {
 /// key/value head; everything about keys is per layer and key/value head.
 struct StepCounts {
   double tokens = 0;
-  double decode_tokens = 0;  ///< of them
+  double decode_tokens = 0;  ///< tokens of answers
   double picks = 0;
   double pairs = 0;   ///< query and key, each that one sees
-  double cells = 0;   ///< the same computed in blocks of 64 queries, empty ones included
+  double cells = 0;   ///< pairs computed in blocks of 64 queries, empty ones included
   double blocks = 0;  ///< of 64 queries, at least
   double spans = 0;   ///< looked at
   double keys = 0;    ///< read, each span once

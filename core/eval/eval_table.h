@@ -55,7 +55,7 @@ struct EvalTable {
 void set_rates(EvalTable& table);
 
 std::string eval_text(const EvalTable& table);      ///< for the terminal, aligned
-std::string eval_markdown(const EvalTable& table);  ///< the same cells
+std::string eval_markdown(const EvalTable& table);  ///< the cells of eval_text()
 std::string eval_csv(const EvalTable& table);       ///< every figure in full, RFC 4180
 nlohmann::ordered_json eval_json(const EvalTable& table);
 std::string eval_html(const EvalTable& table);  ///< a page that needs nothing but itself

@@ -130,7 +130,7 @@ struct Job {
       std::string path;      ///< folder; empty: none
       double gb = 50;        ///< most that it holds
       double memory_gb = 0;  ///< most of it in memory; 0: auto
-      int32_t bits = 16;     ///< that it keeps a number in; 16: as it is computed, 8: rounded
+      int32_t bits = 16;     ///< bits of a number in the store; 16: as it is computed, 8: rounded
       /// Whether answers may differ from those without it.
       bool rounds() const { return !path.empty() && bits == 8; }
     } kv_store;            ///< of keys and values that outlive the run

@@ -15,11 +15,11 @@ namespace sheaf {
 /// from here; only the table of job keys, which says which keys are for which method, names methods too.
 struct Method {
   std::string_view name;
-  std::vector<TaskKind> tasks;  ///< that it serves
+  std::vector<TaskKind> tasks;  ///< tasks that it serves
 
   Wording wording = {};
 
-  // How they are packed.
+  // Packing.
   bool one_question = false;     ///< every prompt has one question
   bool takes_documents = false;  ///< a prompt holds method.documents of them
   bool shares = true;            ///< equal parts of prompts are computed once

@@ -18,7 +18,7 @@ constexpr size_t kMostSpans = 500;  // pairing them takes the cube of their numb
 struct Span {
   std::string normalized;
   std::vector<std::string> words;    // each once, in order
-  std::vector<std::string> numbers;  // those of `words`
+  std::vector<std::string> numbers;  // numbers among `words`
 };
 
 std::string normalize_word(std::string_view word) {

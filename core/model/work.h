@@ -32,7 +32,7 @@ struct PeakRates {
   double attention = 600e12;
   double output = 700e12;
 };
-constexpr PeakRates kFp8Rates{.gemm = 1400e12};  ///< the same in FP8; the output projection stays in bf16
+constexpr PeakRates kFp8Rates{.gemm = 1400e12};  ///< products in FP8; the output projection stays in bf16
 
 /// The least time for `work` at those rates.
 double least_seconds(const Work& work, const ModelConfig& config, const PeakRates& rates = {});

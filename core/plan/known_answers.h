@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "core/engine/answer.h"
 #include "core/task/parts.h"
 #include "core/task/record.h"
 

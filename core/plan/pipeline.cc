@@ -109,7 +109,7 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
         bytes += record->document.size();
         for (const std::string& document : record->documents) bytes += document.size();
         window.records.push_back(std::move(*record));
-        window.ends.push_back(corpus_.position());
+        window.entries.push_back({.end = corpus_.position()});
       } else
         window.rejects.emplace_back(window.records.size(), std::get<Reject>(std::move(*row)));
     }
@@ -127,15 +127,17 @@ std::optional<Pipeline::Window> Pipeline::read_window(bool& more) {
 /// Takes out of the records what is known or will be once the rows before them are emitted. `lost`: keys that
 /// will not.
 void Pipeline::leave_out_known(Window& window, std::vector<ReadyRecord>& records, const Keys& lost) {
-  window.keys.assign(records.size(), {});
-  window.known.assign(records.size(), {});
+  for (Entry& entry : window.entries) {
+    entry.keys.clear();
+    entry.known.clear();
+  }
   if (!known || planner_.scope() == AnswerScope::prompt) return;
   const bool together = planner_.scope() == AnswerScope::record;
   Keys here;
   for (size_t i = 0; i < records.size(); ++i) {
     if (!records[i].refused.empty()) continue;
     RecordParts& parts = records[i].parts;
-    std::vector<AnswerKey>& keys = window.keys[i] = known->keys(window.records[i], parts, together);
+    std::vector<AnswerKey>& keys = window.entries[i].keys = known->keys(window.records[i], parts, together);
     std::vector<bool> found;
     for (const AnswerKey& key : keys) {
       const std::lock_guard lock(mutex_);
@@ -145,7 +147,7 @@ void Pipeline::leave_out_known(Window& window, std::vector<ReadyRecord>& records
     if (together && std::ranges::find(found, false) != found.end()) found.assign(found.size(), false);
     here.insert(keys.begin(), keys.end());
     if (std::ranges::find(found, true) == found.end()) continue;
-    window.known[i] = parts.known = std::move(found);
+    window.entries[i].known = parts.known = std::move(found);
   }
 }
 
@@ -160,13 +162,14 @@ Plan Pipeline::make_plan(Window& window) {
     for (const auto& [index, _] : plan.refused) kept[static_cast<size_t>(index)] = false;
     for (size_t i = 0; i < kept.size(); ++i) {
       if (kept[i] && plan.records[i].parts == 1 && plan.records[i].cut_tokens == 0) continue;
-      for (const AnswerKey& key : std::exchange(window.keys[i], {})) lost.insert(key);
-      window.known[i].clear();
+      for (const AnswerKey& key : std::exchange(window.entries[i].keys, {})) lost.insert(key);
+      window.entries[i].known.clear();
     }
-    bool missed = false;
-    for (size_t i = 0; i < kept.size() && !lost.empty(); ++i)
-      for (size_t q = 0; q < window.known[i].size(); ++q)
-        missed = missed || (window.known[i][q] && lost.contains(window.keys[i][q]));
+    const bool missed = !lost.empty() && std::ranges::any_of(window.entries, [&](const Entry& entry) {
+      for (size_t q = 0; q < entry.known.size(); ++q)
+        if (entry.known[q] && lost.contains(entry.keys[q])) return true;
+      return false;
+    });
     if (!missed) return plan;
   }
 }
@@ -177,27 +180,24 @@ void Pipeline::plan_window(Window& window) {
   {
     const Stopwatch watch(seconds);
     Plan plan = make_plan(window);
-    window.refused.assign(window.records.size(), false);
     for (auto& [index, reason] : plan.refused) {
       const auto i = static_cast<size_t>(index);
       window.rejects.push_back({i, {window.records[i].place, window.records[i].id, std::move(reason)}});
-      window.refused[i] = true;
+      window.entries[i].refused = true;
       window.records[i] = {};
     }
     // A corpus reject before record i was read before that record was.
     std::stable_sort(window.rejects.begin(), window.rejects.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    window.outcomes.resize(window.records.size());
-    window.begun.resize(window.records.size());
     for (size_t i = 0; i < window.records.size(); ++i) {
       const PlannedRecord& planned = plan.records[i];
-      Outcome& outcome = window.outcomes[i];
+      Outcome& outcome = window.entries[i].outcome;
       outcome.answers.resize(static_cast<size_t>(planned.slots));
       outcome.parts = planned.parts;
       outcome.document_tokens = planned.document_tokens;
       outcome.prompt_tokens = planned.prompt_tokens;
       outcome.cut_tokens = planned.cut_tokens;
-      window.open_of_record.push_back(planned.asked);
+      window.entries[i].open = planned.asked;
       complete += planned.slots > 0 && planned.asked == 0;
     }
     for (Stack& stack : plan.stacks) stack.window = window.number;
@@ -207,21 +207,21 @@ void Pipeline::plan_window(Window& window) {
   count([&](PipelineStats& stats) {
     stats.plan_seconds += seconds;
     stats.decoded += complete;
-    for (const std::vector<AnswerKey>& keys : window.keys) to_come_.insert(keys.begin(), keys.end());
+    for (const Entry& entry : window.entries) to_come_.insert(entry.keys.begin(), entry.keys.end());
   });
 }
 
 /// Answers of records that are complete before those in front of them.
 void Pipeline::take_ahead(Window& from, Window& to) {
-  from.kept.resize(from.records.size());
-  for (size_t i = from.passed_on; i < from.records.size(); ++i) {
-    if (from.kept[i] || from.open_of_record[i] > 0) continue;
+  for (size_t i = from.passed_on; i < from.entries.size(); ++i) {
+    Entry& entry = from.entries[i];
+    if (entry.kept || entry.open > 0) continue;
     const size_t before = to.ahead.size();
-    for (size_t q = 0; q < from.keys[i].size(); ++q)
-      if (from.known[i].empty() || !from.known[i][q])
-        to.ahead.emplace_back(from.keys[i][q], from.outcomes[i].answers[q]);
-    from.kept[i] = to.ahead.size() > before;
-    to.ahead_records += from.kept[i];
+    for (size_t q = 0; q < entry.keys.size(); ++q)
+      if (entry.known.empty() || !entry.known[q])
+        to.ahead.emplace_back(entry.keys[q], entry.outcome.answers[q]);
+    entry.kept = to.ahead.size() > before;
+    to.ahead_records += entry.kept;
   }
 }
 
@@ -233,26 +233,19 @@ void Pipeline::pass_on_complete() {
   Window& window = oldest->second;
   const size_t begin = window.passed_on;
   size_t end = begin;
-  while (end < window.records.size() && window.open_of_record[end] == 0) ++end;
+  while (end < window.entries.size() && window.entries[end].open == 0) ++end;
   Window part;
   const auto move_out = [&](auto& from, auto& to) {
     to.assign(std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(begin)),
               std::make_move_iterator(from.begin() + static_cast<ptrdiff_t>(end)));
   };
   move_out(window.records, part.records);
-  move_out(window.outcomes, part.outcomes);
-  move_out(window.keys, part.keys);
-  move_out(window.known, part.known);
-  part.refused.assign(window.refused.begin() + static_cast<ptrdiff_t>(begin),
-                      window.refused.begin() + static_cast<ptrdiff_t>(end));
-  window.kept.resize(window.records.size());
-  part.kept.assign(window.kept.begin() + static_cast<ptrdiff_t>(begin),
-                   window.kept.begin() + static_cast<ptrdiff_t>(end));
+  move_out(window.entries, part.entries);
   const auto rest = std::ranges::find_if(window.rejects, [&](const auto& each) { return each.first >= end; });
   for (auto reject = window.rejects.begin(); reject != rest; ++reject)
     part.rejects.emplace_back(reject->first - begin, std::move(reject->second));
   window.rejects.erase(window.rejects.begin(), rest);
-  if (end > begin) passed_on_to_ = window.ends[end - 1];
+  if (end > begin) passed_on_to_ = part.entries.back().end;
   part.end = passed_on_to_;
   window.passed_on = end;
   if (known)
@@ -274,24 +267,23 @@ void Pipeline::emit_behind(const Emit& emit, const Refuse& refuse) {
 }
 
 /// Fills in the answers that were known, and keeps all of them for the records that follow.
-void Pipeline::take_known(Window& window, size_t record) {
-  const std::vector<AnswerKey>& keys = window.keys[record];
-  const std::vector<bool>& found = window.known[record];
-  std::vector<Answer>& answers = window.outcomes[record].answers;
+void Pipeline::take_known(Entry& entry) {
   int64_t reused = 0;
-  for (size_t q = 0; q < keys.size(); ++q) {
-    if (!found.empty() && found[q]) {
-      std::optional<Answer> answer = known->find(keys[q]);
-      if (!answer) fail("a known answer is gone");
-      answers[q] = *std::move(answer);
-      reused += !known->was_kept(keys[q]);
+  for (size_t q = 0; q < entry.keys.size(); ++q) {
+    const AnswerKey& key = entry.keys[q];
+    Answer& answer = entry.outcome.answers[q];
+    if (!entry.known.empty() && entry.known[q]) {
+      std::optional<Answer> found = known->find(key);
+      if (!found) fail("a known answer is gone");
+      answer = *std::move(found);
+      reused += !known->was_kept(key);
     }
-    known->add(keys[q], answers[q]);
+    known->add(key, answer);
   }
   count([&](PipelineStats& stats) {
     stats.reused += reused;
     stats.answers -= reused;
-    for (const AnswerKey& key : keys) to_come_.erase(key);
+    for (const AnswerKey& key : entry.keys) to_come_.erase(key);
   });
 }
 
@@ -300,11 +292,12 @@ void Pipeline::emit_window(Window& window, const Emit& emit, const Refuse& refus
   int64_t records = 0, answers = 0, no_longer_ahead = 0;
   for (size_t i = window.passed_on; i <= window.records.size(); ++i) {
     for (; reject != window.rejects.end() && reject->first == i; ++reject) refuse(reject->second);
-    if (i == window.records.size() || window.refused[i]) continue;
-    if (known) take_known(window, i);
-    no_longer_ahead += i < window.kept.size() && window.kept[i];
-    answers += std::ssize(window.outcomes[i].answers);
-    emit(window.records[i], window.outcomes[i]);
+    if (i == window.records.size() || window.entries[i].refused) continue;
+    Entry& entry = window.entries[i];
+    if (known) take_known(entry);
+    no_longer_ahead += entry.kept;
+    answers += std::ssize(entry.outcome.answers);
+    emit(window.records[i], entry.outcome);
     ++records;
   }
   for (const auto& [key, answer] : window.ahead) known->keep(key, answer);

@@ -23,8 +23,8 @@
 namespace sheaf {
 
 struct PipelineStats {
-  int64_t records = 0;  ///< those that gave answers
-  int64_t decoded = 0;  ///< those whose answers are complete, written or not yet
+  int64_t records = 0;  ///< records that gave answers
+  int64_t decoded = 0;  ///< records whose answers are complete, written or not yet
   int64_t answers = 0;  ///< of the records that were passed on, without those that were known
   int64_t reused = 0;   ///< answers that were known
   int64_t ahead = 0;    ///< records without a row yet whose answers were kept (KnownAnswers::add)
@@ -77,24 +77,28 @@ class Pipeline {
  private:
   using Clock = std::chrono::steady_clock;
   using Keys = std::unordered_set<AnswerKey, AnswerKeyHash>;
+  /// What becomes of a record.
+  struct Entry {
+    int64_t end = 0;  ///< the corpus record after it
+    Outcome outcome = {};
+    int32_t open = 0;              ///< answers still to come
+    Clock::time_point begun = {};  ///< when the engine took the record
+    bool refused = false;
+    std::vector<AnswerKey> keys = {};  ///< of its answers; none where they are not kept
+    std::vector<bool> known = {};      ///< answers that were known before the record was planned
+    bool kept = false;                 ///< its answers were kept ahead
+  };
   struct Window {
     int64_t number = 0;
     std::vector<Record> records;
-    std::vector<int64_t> ends;             ///< the corpus record after each
-    size_t passed_on = 0;                  ///< records that were emitted before the others were complete
-    std::vector<Stack> stacks;             ///< until the engine takes them
-    std::vector<Outcome> outcomes;         ///< per record
-    std::vector<int32_t> open_of_record;   ///< answers still to come, per record
-    std::vector<Clock::time_point> begun;  ///< when the engine took it, per record
-    std::vector<bool> refused;
-    std::vector<std::vector<AnswerKey>> keys;         ///< of a record's answers; none where they are not kept
-    std::vector<std::vector<bool>> known;             ///< which of them were known before it was planned
-    std::vector<bool> kept;                           ///< records whose answers were kept ahead
+    std::vector<Entry> entries;  ///< one for each record
+    size_t passed_on = 0;        ///< records that were emitted before the others were complete
+    std::vector<Stack> stacks;   ///< until the engine takes them
     std::vector<std::pair<AnswerKey, Answer>> ahead;  ///< answers of later records, to be kept
-    int64_t ahead_records = 0;                        ///< how many
+    int64_t ahead_records = 0;                        ///< records that `ahead` has answers of
     int64_t open = 0;                                 ///< prompts still to come
-    std::vector<std::pair<size_t, Reject>>
-        rejects;      ///< with how many records come before each, in input order
+    /// In input order, with how many records come before each.
+    std::vector<std::pair<size_t, Reject>> rejects;
     int64_t end = 0;  ///< the corpus record after it
   };
 
@@ -102,7 +106,7 @@ class Pipeline {
   struct Lane {
     Engine* engine;
     std::deque<Stack> stacks = {};  ///< not yet taken by the engine
-    size_t expected = 0;            ///< of them, those that it was told of, the first ones
+    size_t expected = 0;            ///< how many of the first stacks the engine was told of
     bool failed = false;            ///< decodes no more; the others take its stacks
     bool outside = false;           ///< the engine has called the pipeline and waits for it
     EngineStats stats = {};         ///< as of its last step
@@ -126,7 +130,7 @@ class Pipeline {
   void take_ahead(Window& from, Window& to);
   void emit_behind(const Emit& emit, const Refuse& refuse);
   void emit_window(Window& window, const Emit& emit, const Refuse& refuse);
-  void take_known(Window& window, size_t record);
+  void take_known(Entry& entry);
   /// Runs the body of a thread; what it throws is kept for the caller of run.
   void guard(const std::function<void()>& body);
   void rethrow();

@@ -165,7 +165,7 @@ std::optional<Stack> Pipeline::next_stack(Lane& lane) {
     lane.engine->expect(lane.stacks[lane.expected++]);
   Window& window = windows_.at(stack.window);
   for (const Slot& slot : stack.slots) {
-    Clock::time_point& begun = window.begun[static_cast<size_t>(slot.record)];
+    Clock::time_point& begun = window.entries[static_cast<size_t>(slot.record)].begun;
     if (begun == Clock::time_point{}) begun = Clock::now();
   }
   if (on_stack) on_stack(stack, window.records);
@@ -179,13 +179,12 @@ void Pipeline::take_answers(Stack&& stack, std::vector<Answer>&& answers) {
   for (size_t i = 0, end = 0; i < answers.size(); i = end) {
     end = options_end(stack.slots, i);
     const Slot& slot = stack.slots[i];
-    const auto record = static_cast<size_t>(slot.record);
-    window.outcomes[record].answers[static_cast<size_t>(slot.question)] =
+    Entry& entry = window.entries[static_cast<size_t>(slot.record)];
+    entry.outcome.answers[static_cast<size_t>(slot.question)] =
         take_likeliest(std::span(stack.slots).subspan(i, end - i), std::span(answers).subspan(i, end - i));
-    if (--window.open_of_record[record] > 0) continue;
+    if (--entry.open > 0) continue;
     ++decoded;
-    window.outcomes[record].seconds =
-        std::chrono::duration<double>(Clock::now() - window.begun[record]).count();
+    entry.outcome.seconds = std::chrono::duration<double>(Clock::now() - entry.begun).count();
   }
   --window.open;
   count([&](PipelineStats& stats) { stats.decoded += decoded; });

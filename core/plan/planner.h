@@ -33,7 +33,7 @@ std::vector<ReadyRecord> make_ready(Task& task, std::span<const Record> records)
 
 struct PlannedRecord {
   int32_t slots = 0;  ///< answers: the questions, times the parts
-  int32_t asked = 0;  ///< of them, those to decode
+  int32_t asked = 0;  ///< answers to decode, which were not known before
   int32_t parts = 1;
   int32_t document_tokens = 0;
   int32_t prompt_tokens = 0;

@@ -13,11 +13,12 @@ namespace sheaf {
 struct TrainingPrompt {
   Tokens tokens;
   std::vector<int32_t> positions;
-  std::vector<int32_t> targets;               ///< per token, the one to predict after it; -1: no loss
-  std::vector<int32_t> segment_starts;        ///< per segment, the index of its first token
-  std::vector<std::vector<int32_t>> sees;     ///< per segment, those it sees wholly
-  std::vector<std::vector<int32_t>> abreast;  ///< those it sees up to the looking token's own index
-  std::vector<int32_t> records;               ///< that have an answer in it
+  std::vector<int32_t> targets;            ///< per token, the one to predict after it; -1: no loss
+  std::vector<int32_t> segment_starts;     ///< per segment, the index of its first token
+  std::vector<std::vector<int32_t>> sees;  ///< per segment, the segments it sees wholly
+  std::vector<std::vector<int32_t>>
+      abreast;                   ///< per segment, the segments it sees up to the looking token's own index
+  std::vector<int32_t> records;  ///< records that have an answer in the prompt
   int32_t answers = 0;
 };
 

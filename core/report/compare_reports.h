@@ -10,8 +10,9 @@ namespace sheaf {
 struct ComparedFact {
   std::string name;
   std::vector<std::string> cells;  ///< one a run
-  std::vector<bool> best;          ///< of them; all false where runs cannot be ranked by it, or are equal
-  bool words = false;              ///< no numbers
+  std::vector<bool>
+      best;            ///< which cells are best; all false where runs cannot be ranked by it, or are equal
+  bool words = false;  ///< no numbers
 };
 
 /// Whether the runs read different corpora, as far as their reports say.

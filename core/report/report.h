@@ -27,8 +27,9 @@ struct Report {
   std::string corpus_sha256;  ///< of what its files hold
   int64_t limit = 0;          ///< records of it that the job reads at most; 0: all
   nlohmann::ordered_json settings = nlohmann::ordered_json::object();  ///< of the job, by section
-  std::vector<std::string> changed_settings = {};  ///< those that are not as by default: "method.documents"
-  EngineStats engine;                              ///< all engines together
+  std::vector<std::string> changed_settings =
+      {};              ///< settings that are not as by default: "method.documents"
+  EngineStats engine;  ///< all engines together
   std::vector<EngineUse> engines = {};
   PipelineStats pipeline;
   int32_t page_size = 0;
@@ -38,7 +39,7 @@ struct Report {
   double usd_per_hour = 0;
   int32_t devices = 1;
   std::optional<double> predicted_seconds;  ///< of the decode loops, where the devices have a calibration
-  double predicted_error = 0;               ///< of it, as a share
+  double predicted_error = 0;               ///< error band of predicted_seconds, as a share
   std::optional<KvStoreUse> store;          ///< of keys and values, where there is one
   RunStatistics statistics;
 };

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "core/base/histogram.h"
-#include "core/engine/engine.h"
+#include "core/engine/answer.h"
+#include "core/engine/engine_stats.h"
 #include "core/plan/pipeline.h"
 #include "core/report/common_values.h"
 #include "core/report/row_sample.h"
@@ -52,7 +53,7 @@ class RunStatistics {
   struct AttributeCount {
     std::string name;
     Count count = {};
-    int64_t cut = 0;      ///< that reached the length limit
+    int64_t cut = 0;      ///< values that reached the length limit
     int64_t literal = 0;  ///< found values that stand in their document
     CommonValues common = {};
   };

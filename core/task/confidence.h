@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "core/engine/engine.h"
+#include "core/engine/answer.h"
 #include "core/job/job.h"
 #include "core/task/row.h"
 

@@ -17,7 +17,7 @@ struct Example {
 
 struct Examples {
   std::map<std::string, std::vector<Example>, std::less<>> by_category;
-  int32_t positions = std::numeric_limits<int32_t>::max();  ///< that the model has
+  int32_t positions = std::numeric_limits<int32_t>::max();  ///< positions of the model
 
   /// Empty where the category has none.
   const std::vector<Example>& of(std::string_view category) const;

@@ -65,7 +65,7 @@ struct FindingParts {
   std::vector<QuestionParts> asked;
   /// The findings of a record's documents as the one document of its last prompt.
   std::function<Tokens(std::span<const Tokens> findings)> document;
-  std::function<size_t(size_t findings)> most_tokens;  ///< that such a document can have
+  std::function<size_t(size_t findings)> most_tokens;  ///< most tokens of a document with so many findings
 
   size_t index(size_t question) const { return asked.size() == 1 ? 0 : question; }
 };

@@ -57,7 +57,7 @@ struct ExtractedValues {
   std::string category;
   std::vector<AttributeValue> values = {};
   std::optional<double> logprob = {};   ///< where one answer holds all values: of that answer
-  std::optional<std::string> raw = {};  ///< likewise
+  std::optional<std::string> raw = {};  ///< where one answer holds all values: its text
 
   bool operator==(const ExtractedValues&) const = default;
 };
@@ -73,10 +73,10 @@ struct QuestionAnswer {
 struct Row {
   nlohmann::json id;  ///< of the record: string or number
   std::variant<ExtractedValues, RowAnswer, std::vector<QuestionAnswer>> content = {};
-  int32_t parts = 1;       ///< that its document was split into
-  int32_t cut_tokens = 0;  ///< that were left out at its document's end
+  int32_t parts = 1;       ///< parts of the document, where it was split
+  int32_t cut_tokens = 0;  ///< document tokens left out at its end
   std::optional<int64_t> document_tokens = {}, answer_tokens = {};  ///< where the job asks for them
-  std::optional<int64_t> prompt_tokens = {};                        ///< likewise
+  std::optional<int64_t> prompt_tokens = {};                        ///< where the job asks for token counts
   std::optional<double> seconds = {};                               ///< where the job asks for it
   nlohmann::ordered_json kept = {};  ///< columns of the corpus, by name; null: none
 

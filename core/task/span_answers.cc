@@ -187,7 +187,7 @@ void SpanAnswers::follow(TokenTrie::Node node, size_t at, Ways& ways) const {
   }
 }
 
-/// Likewise with one byte of the text at least.
+/// Adds the ways that go on from a node with at least one byte of the text.
 void SpanAnswers::follow_from(TokenTrie::Node node, size_t start, Ways& ways) const {
   for (const auto c : {std::optional(text_[start]), other_case(text_[start])})
     if (const auto next = c ? tokens_->trie.child(node, *c) : TokenTrie::none; next != TokenTrie::none)

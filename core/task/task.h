@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/engine.h"
+#include "core/engine/answer.h"
 #include "core/job/job.h"
 #include "core/task/examples.h"
 #include "core/task/parts.h"

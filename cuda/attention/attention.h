@@ -63,7 +63,7 @@ constexpr int32_t kSmallBlock = 64, kLargeBlock = 128;
 struct AttentionTensors {
   const f16* q;        ///< [rows, heads, padded_dim]
   const f16* keys;     ///< [kv_heads, slots, padded_dim]
-  const f16* values;   ///< likewise
+  const f16* values;   ///< [kv_heads, slots, padded_dim]
   float* partial_out;  ///< [kv_heads, partial_rows × group, padded_dim]
   float* partial_lse;  ///< [kv_heads, partial_rows × group]
   bf16* out;           ///< [rows, heads × head_dim]

@@ -49,7 +49,7 @@ struct Fp8Scale {
 __device__ inline uint32_t pack_e4m3(float low, float high) {
   return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
 }
-/// And back.
+/// The two values of pack_e4m3().
 __device__ inline float2 unpack_e4m3(uint32_t pair) {
   return __half22float2(__nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(pair), __NV_E4M3));
 }

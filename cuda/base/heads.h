@@ -26,7 +26,7 @@ __host__ __device__ constexpr int narrow_place(int64_t slot) {
   const int key = static_cast<int>(slot % kNarrowPage);
   return key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
 }
-/// And back.
+/// Which key of a page a place of narrow_place() is of.
 __host__ __device__ constexpr int narrow_key(int place) {
   return place / 4 * 2 + place % 4 / 2 * 8 + place % 2;
 }
@@ -54,7 +54,7 @@ struct HeadTargets {
   HeadLayout layout;
   f16* q;              ///< [rows, heads, padded_dim]
   f16* keys;           ///< [kv_heads, slots, padded_dim], the layer's part of the pool
-  f16* values;         ///< likewise
+  f16* values;         ///< [kv_heads, slots, padded_dim], the layer's part of the pool
   e4m3* q8 = nullptr;  ///< [rows, heads, padded_dim], where not null instead of `q`, and `narrow` instead of
                        ///< `keys` and `values`, if the product can do that
   NarrowKeys narrow = {};

@@ -25,7 +25,7 @@ struct PackedRows {
 void embed(const bf16* table, const int32_t* tokens, int32_t rows, int32_t hidden, float* x,
            cudaStream_t stream);
 
-constexpr int32_t kMostHidden = 16384;  ///< that norms can have
+constexpr int32_t kMostHidden = 16384;  ///< largest hidden size of a norm
 
 /// The same where the table is packed.
 void embed(const PackedRows& table, const int32_t* tokens, int32_t rows, float* x, cudaStream_t stream);
@@ -147,7 +147,7 @@ struct ExpertPick {
 struct ExpertInputs {
   const ExpertPick* experts;         ///< [picks of the step]
   const ExpertGroup* groups;         ///< [groups of the step]
-  int32_t first_group, group_count;  ///< those to fuse
+  int32_t first_group, group_count;  ///< groups to fuse
   bool measured, normalized;         ///< whether any contrast is dynamic, any aggregate not max
   float* divergence;                 ///< [rows], to work in
   float* normalizer;                 ///< [rows], likewise

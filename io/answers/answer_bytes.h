@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/engine/engine.h"
+#include "core/engine/answer.h"
 
 namespace sheaf {
 

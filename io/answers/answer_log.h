@@ -52,7 +52,7 @@ class AnswerLog {
   int64_t end_ = 0;                                         ///< of the groups in the file
   int64_t last_;                                            ///< position of the last group
   std::string group_;                                       ///< of answers that are not in the file yet
-  std::vector<std::pair<AnswerKey, Answer>> kept_answers_;  ///< that are not in the file yet
+  std::vector<std::pair<AnswerKey, Answer>> kept_answers_;  ///< answers that are not in the file yet
   std::unordered_set<AnswerKey, AnswerKeyHash> kept_;       ///< by earlier sessions, the last ones
 };
 

@@ -37,9 +37,9 @@ struct CorpusFiles {
 /// a mix; `where` begins the message.
 CorpusFormat format_of_files(const std::vector<std::string>& files, const std::string& format,
                              const std::string& where = {});
-/// Those of JSON lines, CSV or Parquet: `format` is auto, jsonl, csv or parquet; "-" stands for standard
-/// input, which is JSON lines or CSV. Refuses a path that names no file, an unknown ending and a mix of
-/// formats; `where`
+/// Finds the files of JSON lines, CSV or Parquet: `format` is auto, jsonl, csv or parquet; "-" stands for
+/// standard input, which is JSON lines or CSV. Refuses a path that names no file, an unknown ending and a mix
+/// of formats; `where`
 /// ("job.yaml:3: ") begins the message.
 CorpusFiles find_table_files(const std::string& path, const std::string& format,
                              const std::string& where = {});

@@ -5,7 +5,7 @@ namespace sheaf {
 
 /// Processor time that this process may use.
 struct UsableCores {
-  int cores = 1;     ///< that its threads may run on
+  int cores = 1;     ///< cores that the process may run on
   double limit = 0;  ///< cores' time that its control group allows; 0: no limit
 
   /// Threads that can work at the same time; more would only slow each other down.

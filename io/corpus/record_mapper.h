@@ -56,7 +56,7 @@ class RecordMapper {
   bool batch_ = false;  ///< rows are requests, for task.kind chat
   bool gathers_ = false;
   std::vector<std::string> category_names_;
-  std::unordered_set<std::string> categories_;  ///< the same
+  std::unordered_set<std::string> categories_;  ///< of the schema
   std::vector<MappedColumn> columns_;
 };
 

@@ -28,7 +28,7 @@ struct EstimateAsked : EstimateWishes {
   std::string method;    ///< instead of the job's
   std::string workload;  ///< a file for `sheaf bench`
   std::string dtype;     ///< instead of the job's model.dtype
-  bool packed = false;   ///< likewise model.weights
+  bool packed = false;   ///< weights packed, instead of the job's model.weights
 };
 
 /// Everything an estimate is made from, opened: no weights are read.

@@ -14,7 +14,7 @@ namespace sheaf {
 struct Judgements {
   std::optional<double> llm_f1;  ///< nothing where no reply could be read
   int64_t asked = 0;             ///< documents
-  int64_t unread = 0;            ///< of them: replies without judgements
+  int64_t unread = 0;            ///< replies without judgements
 };
 
 struct JudgedRun {

@@ -270,10 +270,10 @@ LengthsBench::Timed LengthsBench::time_answers(const Job& job, const EvalLengths
     }
   std::vector<BenchRun> runs;
   for (int32_t i = 0; i < lengths.runs; ++i) {
-    std::optional<PredictedBackend> predicted;
-    if (device_) predicted.emplace(backend, *device_);
-    runs.push_back(run_once(predicted ? *predicted : backend, engine, stacks));
-    if (predicted && !draft) timed.predicted = predicted->time().seconds();  // a draft's steps are not in it
+    std::optional<PredictedTime> predicted;
+    engine.observer = device_ ? &predicted.emplace(backend.config(), *device_) : nullptr;
+    runs.push_back(run_once(backend, engine, stacks));
+    if (predicted && !draft) timed.predicted = predicted->seconds();  // a draft's steps are not in it
     if (interrupted) return timed;
     const int64_t wanted = workload.questions * answer_tokens, got = runs.back().stats.answer_tokens;
     if (got != wanted) fail("{} answer tokens were decoded, but {} were expected", got, wanted);

@@ -14,7 +14,7 @@ struct ConfidenceScales {
     int64_t items = 0, right = 0;  ///< what it was fitted on; 0: it is the plain confidence
   };
   Part values, nulls;
-  std::string metric;  ///< that judged
+  std::string metric;  ///< the metric that judged answers
 };
 
 /// As the file has it.

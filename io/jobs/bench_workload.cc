@@ -131,7 +131,7 @@ class Bench {
   EngineOptions engine_;
   int64_t page_bytes_ = 0;
   std::vector<BenchRun> runs_;    ///< in the order they were made
-  std::vector<BenchRun> sorted_;  ///< those that count, fastest first
+  std::vector<BenchRun> sorted_;  ///< runs that count, fastest first
 };
 
 }  // namespace

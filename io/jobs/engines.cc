@@ -47,16 +47,17 @@ Engines::Engines(Workbench& bench, const Use& use, const Replace& replace) {
     if (use.predict)
       one.device = find_device_model(one.backend->device(), fp8 ? Precision::fp8 : Precision::bf16,
                                      attended_keys(bench.job().engine, one.backend->config()));
-    if (one.device) one.predicted.emplace(*one.backend, *one.device);
     EngineOptions options = bench.engine_options(*one.backend, i);
     // Devices of another kind compute other bits.
     if (store_ && one.backend->kv_kind() == backend(0).kv_kind()) options.store = &*store_;
-    if (one.device)
+    if (one.device) {
+      options.observer = &one.predicted.emplace(one.backend->config(), *one.device);
       options.seconds_per_token =
           seconds_per_token(*one.device, one.backend->config(), options.tokens_per_step);
+    }
     if (!use.speculate) options.speculation = {};
     if (one.draft) options.speculation.draft = &*one.draft;
-    one.engine.emplace(one.predicted ? *one.predicted : *one.backend, bench.stop_rules(), options);
+    one.engine.emplace(*one.backend, bench.stop_rules(), options);
   }
 }
 
@@ -98,7 +99,7 @@ std::vector<Engine*> Engines::pointers() {
 
 std::optional<double> Engines::predicted_seconds(size_t engine) const {
   const One& one = all_[engine];
-  return one.predicted ? std::optional(one.predicted->time().seconds()) : std::nullopt;
+  return one.predicted ? std::optional(one.predicted->seconds()) : std::nullopt;
 }
 
 double Engines::predicted_error() const {

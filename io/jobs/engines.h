@@ -49,7 +49,7 @@ class Engines {
     std::unique_ptr<Backend> draft_backend = {};
     std::optional<Draft> draft = {};
     std::optional<DeviceModel> device = {};
-    std::optional<PredictedBackend> predicted = {};
+    std::optional<PredictedTime> predicted = {};
     std::optional<Engine> engine = {};
   };
   void open_store(Workbench& bench, bool filled);

@@ -26,7 +26,7 @@ struct JobPlan {
   int64_t answers = 0;
   int64_t findings = 0;       ///< answers of first rounds, which a second round reads
   int64_t tokens = 0;         ///< computed
-  int64_t alone_tokens = 0;   ///< that one prompt per question would compute
+  int64_t alone_tokens = 0;   ///< tokens that one prompt per question would compute
   int64_t steps = 0;          ///< if every answer has the assumed length
   int64_t step_tokens = 0;    ///< most of one step
   int64_t kv_peak_bytes = 0;  ///< of keys and values

@@ -13,7 +13,7 @@ struct PrefillEnd {
   int64_t rejects = 0;
   std::string first_reject;  ///< with its place
   int64_t computed_tokens = 0;
-  int64_t read_tokens = 0;  ///< that were in the store before
+  int64_t read_tokens = 0;  ///< tokens that were in the store before
   double seconds = 0;
   KvStoreUse store;
 };

@@ -19,8 +19,8 @@ struct RunSettings {
   std::string shard;           ///< "0/4", or "auto": as the scheduler says; empty: all of the corpus
   int64_t shards = 0;          ///< with "auto": of how many; 0: as the scheduler says
   std::string max_rejects;     ///< "100" or "2.5%"; empty: any number
-  double max_hours = 0;        ///< of this session, opening the model included; 0: any
-  double max_usd = 0;          ///< likewise, at the job's price; 0: any
+  double max_hours = 0;        ///< most hours of this session, opening the model included; 0: any
+  double max_usd = 0;          ///< most dollars of this session at the job's price; 0: any
   std::string reuse;  ///< a run's folder in place of output.reuse; empty: as the job says. With `restart` it
                       ///< may be the output folder itself
   /// What is to compute in place of an engine's backend. Tests make one fail.

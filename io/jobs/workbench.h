@@ -27,8 +27,8 @@ class Workbench {
   const ChatTemplate& chat() const { return chat_; }
   const Examples& examples() const { return examples_; }
   bool on_gpu() const { return !devices_.empty(); }
-  size_t engines() const;  ///< that the job asks for, one for each device
-  int threads() const;     ///< that compute on the CPU, of all engines together
+  size_t engines() const;  ///< engines of the job, one for each device
+  int threads() const;     ///< CPU threads of all engines together
   const StopRules& stop_rules();
   /// What the user should know of how it was laid out.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -37,7 +37,7 @@ class Workbench {
   bool take_input();
   std::unique_ptr<Corpus> corpus() const;
   std::vector<std::unique_ptr<Backend>> backends() const;  ///< one for each engine
-  /// Likewise, of the draft that the job speculates with; none where it has none.
+  /// A backend of the draft for each engine; none where the job speculates without one.
   std::vector<std::unique_ptr<Backend>> draft_backends();
   Footprint footprint() const;
   /// The task as `job` words it: this job, or a variant of it.

@@ -18,7 +18,7 @@ namespace sheaf {
 struct KvStoreOptions {
   int64_t bytes = 0;         ///< most that the folder holds
   int64_t memory_bytes = 0;  ///< most that this process holds of it
-  int threads = 1;           ///< that read, and as many that write
+  int threads = 1;           ///< threads that read; as many write
   KvForm form = KvForm::computed;
   bool patient = false;  ///< what is computed is kept even where the disk is slower than the device
 };
@@ -83,7 +83,7 @@ class DiskKvStore final : public KvStore {
   int64_t ahead_bytes_ = 0;  ///< read, or to be read, before an engine asked for them
   std::deque<std::shared_ptr<Held>> to_read_;
   std::deque<Write> to_write_;
-  int64_t write_bytes_ = 0;  ///< that wait to be written, or are being written
+  int64_t write_bytes_ = 0;  ///< bytes that wait to be written or are being written
   bool writing_ = true;      ///< false once the disk refused
   int64_t folder_bytes_ = 0;
   double known_speed_ = 0;   ///< of the disk, by an earlier process; 0: not known

@@ -15,7 +15,7 @@ struct KvTotals {
 /// The files of a store that one model, computing in one way, made and uses.
 struct KvContents : KvTotals {
   std::string model, kind, state;
-  std::string title;                     ///< of these what tells it from the others
+  std::string title;  ///< the part of model, kind and state that tells this entry from the others
   std::filesystem::file_time_type used;  ///< last of all
 };
 

@@ -44,7 +44,7 @@ nlohmann::ordered_json manifest_json(const Manifest& manifest);
 
 /// Refuses a text that was not written by manifest_json(), naming its `path`; `mend` says what to do.
 Manifest parse_manifest(const std::string& text, const std::string& path, const std::string& mend);
-/// Likewise the file of a folder, also where it is missing.
+/// Reads the manifest of a folder; refuses one that is missing or damaged.
 Manifest read_manifest(const std::string& folder, const std::string& mend);
 
 }  // namespace sheaf

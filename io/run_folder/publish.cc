@@ -22,7 +22,7 @@ bool is_published(const std::string& name) {
   return is_run_file(name) && !name.ends_with(".part") && name != "journal" && name != "progress.json";
 }
 
-/// Those that say whose the others are, and that all are there.
+/// Whether an object says whose run the others are of, or that all are there.
 bool is_mark(const std::string& name) {
   return name == kManifest || name == kSuccess || name == kClaim;
 }

@@ -26,8 +26,8 @@ enum class RowField : uint8_t {
   note,
   finish,
   logprob,     ///< of the one answer that the row has
-  raw,         ///< likewise
-  confidence,  ///< likewise
+  raw,         ///< text of the one answer that the row has
+  confidence,  ///< of the one answer that the row has
   parts,
   cut_tokens,
   document_tokens,

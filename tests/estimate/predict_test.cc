@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/engine/engine.h"
 #include "core/estimate/simulate.h"
 #include "core/plan/counting_backend.h"
 #include "cpu/cpu_backend.h"
@@ -49,21 +50,33 @@ TEST(PredictedTime, DecodeSecondsAreTheShareOfDecodeRows) {
   EXPECT_NEAR(time.decode_seconds(), time.stages().total() / 4, 1e-12);
 }
 
-TEST(PredictedBackend, HandsStepsOnAndSumsThem) {
+TEST(PredictedTime, SumsTheStepsOfAnEngine) {
   const ModelConfig config = shape_by_name("qwen3-0.6b");
-  CountingBackend counting(config, 1000, 64);
-  PredictedBackend backend(counting, device());
-  EXPECT_EQ(backend.preferred_tokens(), 64);
-  EXPECT_EQ(backend.kv_bytes_per_token(), 1000);
-  const StepBatch batch = make_probe_batch({{{1, 0, 8, 20, 1}}}, 16);
-  std::vector<Picked> picked(batch.picks.size(), {-1, 0});
-  backend.step(batch, picked, {});
-  const double one = backend.time().seconds();
+  CountingBackend backend(config, 1000, 64);
+  PredictedTime time(config, device());
+  const StopRules rules(config.vocab, {});
+  const auto seconds_of = [&](int32_t answers) {
+    EngineOptions options;
+    options.assumed_tokens = 4;
+    options.prompts = 1;  // one after the other, so that the steps of all are alike
+    options.observer = &time;
+    Engine engine(backend, rules, options);
+    const double before = time.seconds();
+    int32_t asked = 0;
+    engine.run(
+        [&]() -> std::optional<Stack> {
+          if (asked++ == answers) return std::nullopt;
+          Stack stack;
+          stack.segments.emplace_back().tokens = Tokens(8, 5);
+          stack.slots.emplace_back().max_tokens = 4;
+          return stack;
+        },
+        [](Stack&&, std::vector<Answer>&&) {});
+    return time.seconds() - before;
+  };
+  const double one = seconds_of(1);
   EXPECT_GT(one, 0);
-  backend.start(batch, picked);
-  backend.finish();
-  EXPECT_NEAR(backend.time().seconds(), 2 * one, 1e-12);
-  EXPECT_EQ(picked.front().token, 0);
+  EXPECT_NEAR(seconds_of(3), 3 * one, 1e-9);
 }
 
 TEST(PlanMemory, WeightsAndPoolAsTheEngineTakesThem) {
