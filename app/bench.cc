@@ -30,7 +30,7 @@ struct BenchCommand : BenchOptions {
 std::vector<std::string> timed_methods() {
   std::vector<std::string> names;
   for (const Method& method : all_methods())
-    if (!method.wording.experts) names.emplace_back(method.name);
+    if (!method.wording.one_by_one) names.emplace_back(method.name);
   return names;
 }
 

@@ -78,7 +78,7 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
   const auto count = [&](auto&& is) {
     return std::ranges::count_if(methods, [&](const std::string& name) { return is(find_method(name)); });
   };
-  const bool experts = count([](const Method& method) { return method.wording.experts; }) > 0;
+  const bool chains = count([](const Method& method) { return method.wording.one_by_one; }) > 0;
   if (const auto slots = count([](const Method& method) { return method.wording.skeleton; });
       !options.workload.empty() && slots > 0 && slots < std::ssize(methods))
     refuse(
@@ -90,12 +90,12 @@ void check_methods(const Job& job, const EstimateOptions& options, const std::ve
     if (std::ranges::find(fitting, method) == fitting.end())
       refuse("the method {} does not work with task.kind {}; use one of {}", method, word_of(job.task.kind),
              fmt::join(fitting, ", "));
-  if (experts && job.input.documents.empty())
+  if (chains && job.input.documents.empty())
     refuse(
         "the methods pced, ape and map-reduce read the documents of a record one by one, but the records of "
         "{} have only one; set input.documents",
         job.file);
-  if (experts && job.input.too_long != TooLong::refuse)
+  if (chains && job.input.too_long != TooLong::refuse)
     refuse(
         "the methods pced, ape and map-reduce cannot {} documents (input.too_long in {}); add --set "
         "input.too_long=refuse",

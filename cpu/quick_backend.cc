@@ -299,9 +299,9 @@ class QuickBackend final : public Backend {
   void pick_all(const StepBatch& batch, std::span<Picked> picked, std::span<float> logits) {
     const int64_t stride = round_up_to_panel(config_.vocab);
     const std::span picks(batch.picks);
-    is_expert_.assign(picks.size(), false);
+    is_chain_.assign(picks.size(), false);
     for (size_t i = 0; i < picks.size(); ++i)
-      for (int32_t j = 0; j < picks[i].experts; ++j) is_expert_[++i] = true;
+      for (int32_t j = 0; j < picks[i].chains; ++j) is_chain_[++i] = true;
     const auto together = static_cast<int64_t>(most_picks_together(batch.picks, kPicksAtOnce));
     logits_.reserve(together * stride, "logits");
     normed_picks_.reserve(together, config_.hidden, config_.hidden, "picked rows");
@@ -320,7 +320,7 @@ class QuickBackend final : public Backend {
         const std::span row(logits_.data() + i * stride, static_cast<size_t>(config_.vocab));
         if (!logits.empty()) std::copy(row.begin(), row.end(), logits.subspan(index * row.size()).begin());
         picked[index] = {};
-        if (!is_expert_[index])
+        if (!is_chain_[index])
           picked[index] = pick_next(picks.subspan(index), batch.allowed, row.data(),
                                     static_cast<size_t>(stride), row.size());
       });
@@ -347,7 +347,7 @@ class QuickBackend final : public Backend {
   ProductRows mixed_{products_};         ///< [rows, heads × head_dim]
   ProductRows gated_{products_};         ///< [rows, ffn]
   ProductRows normed_picks_{products_};  ///< [picks, hidden]
-  std::vector<bool> is_expert_;          ///< [picks]
+  std::vector<bool> is_chain_;           ///< [picks]
 };
 
 }  // namespace

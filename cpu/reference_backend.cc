@@ -82,9 +82,9 @@ class ReferenceBackend final : public Backend {
     }
     for (Layer& layer : layers_) run_layer(layer, batch);
     const std::span picks(batch.picks);
-    std::vector<float> rows;  // of a pick and its experts
+    std::vector<float> rows;  // of a pick and its chains
     for (size_t first = 0; first < picks.size();) {
-      const size_t count = 1 + static_cast<size_t>(picks[first].experts);
+      const size_t count = 1 + static_cast<size_t>(picks[first].chains);
       rows.resize(count * vocab());
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> x = hidden_[static_cast<size_t>(picks[first + i].row)];

@@ -39,7 +39,7 @@ struct Activations {
   DeviceMemory<float> partial_out;   ///< [partial rows, heads, padded_dim]
   DeviceMemory<float> partial_lse;   ///< [partial rows, heads]
   DeviceMemory<float> logits;        ///< [picks at once, vocab]
-  DeviceMemory<float> expert_sums;   ///< [2, picks at once], divergences and normalizers of experts
+  DeviceMemory<float> chain_sums;    ///< [2, picks at once], divergences and normalizers of chains
   DeviceMemory<GreedyResult> picks;  ///< [picks]
 
   struct Size {
@@ -81,7 +81,7 @@ struct Activations {
     partial_out.grow(size.partial_rows * heads * layout.padded_dim);
     partial_lse.grow(size.partial_rows * heads);
     logits.grow(size.picks_at_once * config.vocab);
-    expert_sums.grow(2 * size.picks_at_once);
+    chain_sums.grow(2 * size.picks_at_once);
     picks.grow(size.picks);
   }
 

@@ -35,33 +35,33 @@ void pick_on_host(LoadedModel& model, const Step& step, PickRange range, std::sp
   check(cudaStreamSynchronize(stream), "logits");
   if (!logits.empty()) std::copy(host.begin(), host.end(), logits.begin() + range.first * model.config.vocab);
   const auto picks = std::span(step.batch->picks).subspan(first, static_cast<size_t>(range.count()));
-  for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].experts))
+  for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].chains))
     if (on_host(picks[i]))
       step.picked[first + i] =
           pick_next(picks.subspan(i), step.batch->allowed, host.data() + i * vocab, vocab, vocab);
 }
 
-/// The scores of the picks that have experts, whose logits are there.
+/// The scores of the picks that have chains, whose logits are there.
 void fuse(const LoadedModel& model, const Step& step, PickRange range) {
-  const std::vector<ExpertGroup>& groups = step.expert_groups;
+  const std::vector<ChainGroup>& groups = step.chain_groups;
   if (groups.empty()) return;
   const Activations& room = model.room;
   const auto at = [&](int64_t pick) {
     return static_cast<int32_t>(std::find_if(groups.begin(), groups.end(),
-                                             [&](const ExpertGroup& group) { return group.pick >= pick; }) -
+                                             [&](const ChainGroup& group) { return group.pick >= pick; }) -
                                 groups.begin());
   };
   const auto any = [&](auto&& is) { return std::any_of(groups.begin(), groups.end(), is); };
-  const ExpertInputs inputs{step.arrays.experts,
-                            step.arrays.groups,
-                            at(range.first),
-                            at(range.end) - at(range.first),
-                            any([](const ExpertGroup& group) { return group.contrast < 0; }),
-                            any([](const ExpertGroup& group) { return group.aggregate != 0; }),
-                            room.expert_sums.data(),
-                            room.expert_sums.data() + room.size.picks_at_once};
-  fuse_experts(inputs, room.logits.data(), static_cast<int32_t>(range.first), range.count(),
-               model.config.vocab, room.picks.data() + range.first, model.stream.get());
+  const ChainInputs inputs{step.arrays.chains,
+                           step.arrays.groups,
+                           at(range.first),
+                           at(range.end) - at(range.first),
+                           any([](const ChainGroup& group) { return group.contrast < 0; }),
+                           any([](const ChainGroup& group) { return group.aggregate != 0; }),
+                           room.chain_sums.data(),
+                           room.chain_sums.data() + room.size.picks_at_once};
+  fuse_chains(inputs, room.logits.data(), static_cast<int32_t>(range.first), range.count(),
+              model.config.vocab, room.picks.data() + range.first, model.stream.get());
 }
 
 }  // namespace

@@ -45,33 +45,33 @@ void Step::pack_picks() {
     greedy_picks_.push_back(
         {pick.first_allowed, pick.allowed_count, pick.rivals || pick.watch >= 0, pick.watch, pick.bias});
   }
-  list_experts();
-  at_.experts = staging.add(std::span<const ExpertPick>(expert_picks_));
-  at_.groups = staging.add(std::span<const ExpertGroup>(expert_groups));
+  list_chains();
+  at_.chains = staging.add(std::span<const ChainPick>(chain_picks_));
+  at_.groups = staging.add(std::span<const ChainGroup>(chain_groups));
   at_.pick_rows = staging.add(std::span<const int32_t>(picked_rows_));
   at_.greedy = staging.add(std::span<const GreedyPick>(greedy_picks_));
   at_.allowed = staging.add(std::span<const int32_t>(batch->allowed));
 }
 
-void Step::list_experts() {
+void Step::list_chains() {
   const std::vector<Pick>& picks = batch->picks;
-  expert_groups.clear();
-  expert_picks_.clear();
-  if (std::none_of(picks.begin(), picks.end(), [](const Pick& pick) { return pick.experts > 0; })) return;
-  expert_picks_.assign(picks.size(), {-1, 0, 0, 0, 0});
+  chain_groups.clear();
+  chain_picks_.clear();
+  if (std::none_of(picks.begin(), picks.end(), [](const Pick& pick) { return pick.chains > 0; })) return;
+  chain_picks_.assign(picks.size(), {-1, 0, 0, 0, 0});
   for (size_t i = 0; i < picks.size(); ++i) {
-    if (picks[i].experts == 0) continue;
-    const auto amateur = static_cast<int32_t>(i), group = static_cast<int32_t>(expert_groups.size());
-    expert_groups.push_back(
-        {amateur, picks[i].experts, picks[i].contrast, static_cast<int32_t>(picks[i].aggregate)});
+    if (picks[i].chains == 0) continue;
+    const auto amateur = static_cast<int32_t>(i), group = static_cast<int32_t>(chain_groups.size());
+    chain_groups.push_back(
+        {amateur, picks[i].chains, picks[i].contrast, static_cast<int32_t>(picks[i].aggregate)});
     double sum = 0, high = -INFINITY;
-    const auto experts = std::span(picks).subspan(i + 1, static_cast<size_t>(picks[i].experts));
-    for (const Pick& expert : experts) high = std::max(high, static_cast<double>(expert.prior));
-    for (const Pick& expert : experts) sum += std::exp(static_cast<double>(expert.prior) - high);
-    for (const Pick& expert : experts) {
+    const auto chains = std::span(picks).subspan(i + 1, static_cast<size_t>(picks[i].chains));
+    for (const Pick& chain : chains) high = std::max(high, static_cast<double>(chain.prior));
+    for (const Pick& chain : chains) sum += std::exp(static_cast<double>(chain.prior) - high);
+    for (const Pick& chain : chains) {
       ++i;
-      expert_picks_[i] = {amateur, group, expert_groups.back().contrast < 0, expert.prior,
-                          static_cast<float>(static_cast<double>(expert.prior) - high - std::log(sum))};
+      chain_picks_[i] = {amateur, group, chain_groups.back().contrast < 0, chain.prior,
+                         static_cast<float>(static_cast<double>(chain.prior) - high - std::log(sum))};
       greedy_picks_[i].allowed_count = -1;
     }
   }
@@ -88,7 +88,7 @@ void Step::place(const std::byte* device, int32_t page_size, bool in_order) {
   at(at_.pick_rows, arrays.pick_rows);
   at(at_.greedy, arrays.greedy);
   at(at_.allowed, arrays.allowed);
-  at(at_.experts, arrays.experts);
+  at(at_.chains, arrays.chains);
   at(at_.groups, arrays.groups);
   AttentionInputs& attention = arrays.attention;
   at(at_.items, attention.items);
@@ -114,15 +114,15 @@ void Step::hand_back() const {
   const std::vector<Pick>& picks = batch->picks;
   for (size_t i = 0; i < picks.size(); ++i) {
     const GreedyResult& result = chosen.data()[i];
-    const bool experts = picks[i].experts > 0;
+    const bool chains = picks[i].chains > 0;
     if (!on_host(picks[i])) {
-      picked[i] = {result.token, result.logprob, experts ? result.contrast : 0.0f};
+      picked[i] = {result.token, result.logprob, chains ? result.contrast : 0.0f};
       if (picks[i].rivals) {
         picked[i].second = result.second;
         picked[i].watched = result.watched;
       }
     }
-    for (int32_t k = picks[i].experts; k > 0; --k) picked[++i] = {};
+    for (int32_t k = picks[i].chains; k > 0; --k) picked[++i] = {};
   }
 }
 

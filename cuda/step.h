@@ -23,8 +23,8 @@ struct StepArrays {
   const int32_t* pick_rows;                    ///< [picks]
   const GreedyPick* greedy;                    ///< [picks]
   const int32_t* allowed;                      ///< token lists that `greedy` points into
-  const ExpertPick* experts;                   ///< [picks], or nothing where no pick has experts
-  const ExpertGroup* groups;                   ///< [picks that have experts]
+  const ChainPick* chains;                     ///< [picks], or nothing where no pick has chains
+  const ChainGroup* groups;                    ///< [picks that have chains]
 };
 
 /// Whether a pick's token is drawn on the host, from logits that must come there first.
@@ -51,7 +51,7 @@ struct Step {
   const StepBatch* batch = nullptr;
   std::span<Picked> picked;  ///< [picks]
   AttentionPlan plan;
-  std::vector<ExpertGroup> expert_groups;
+  std::vector<ChainGroup> chain_groups;
   Staging staging;
   StepArrays arrays{};
   PinnedMemory<GreedyResult> chosen;  ///< [picks]
@@ -63,16 +63,16 @@ struct Step {
   struct Offsets {
     int64_t tokens, positions, kv_slots, attention;
     int64_t items, attended, pages, merged_rows, partial_begin, partials, copies, seen_pages;
-    int64_t experts, groups, pick_rows, greedy, allowed;
+    int64_t chains, groups, pick_rows, greedy, allowed;
   };
   void pack_plan();
   void pack_picks();
-  void list_experts();
+  void list_chains();
 
   Offsets at_{};
   std::vector<int32_t> picked_rows_;
   std::vector<GreedyPick> greedy_picks_;
-  std::vector<ExpertPick> expert_picks_;
+  std::vector<ChainPick> chain_picks_;
 };
 
 }  // namespace sheaf::cuda

@@ -58,23 +58,22 @@ inline std::vector<RecordParts> make_random_records(const RandomRecords& wanted,
 
 /// Gives records documents to be asked one by one instead of the one they have; neighbours have some in
 /// common, and some rows one twice.
-inline void add_random_experts(std::vector<RecordParts>& records, size_t most, int32_t longest,
-                               uint32_t seed) {
+inline void add_random_chains(std::vector<RecordParts>& records, size_t most, int32_t longest,
+                              uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> relevance(0.01f, 0.99f);
   for (size_t i = 0; i < records.size(); ++i) {
     records[i].document.clear();
     const size_t count = std::uniform_int_distribution<size_t>(1, most)(random);
     for (size_t k = 0; k < count; ++k) {
-      DocumentParts& expert = records[i].experts.emplace_back();
+      DocumentParts& chain = records[i].documents.emplace_back();
       if (k == 0 && i % 2 == 1)
-        expert.tokens = records[i - 1].experts[0].tokens;
+        chain.tokens = records[i - 1].documents[0].tokens;
       else if (k == 2 && i % 3 == 0)
-        expert.tokens = records[i].experts[0].tokens;  // twice in one row
+        chain.tokens = records[i].documents[0].tokens;  // twice in one row
       else
-        expert.tokens = random_tokens(random, longest, 61);
-      for (size_t q = 0; q < records[i].questions().size(); ++q)
-        expert.relevance.push_back(relevance(random));
+        chain.tokens = random_tokens(random, longest, 61);
+      for (size_t q = 0; q < records[i].questions().size(); ++q) chain.relevance.push_back(relevance(random));
     }
   }
 }

@@ -21,8 +21,9 @@ struct Answer {
   double logprob = 0;  ///< of all decoded tokens, the ending one included
 
   // Where the slot has a watch (docs/confidence.md defines them); the bias of null counts in none of them.
-  double null_logprob = -std::numeric_limits<double>::infinity();  ///< of null's tokens, as far as it is known
-  double alternative = -std::numeric_limits<double>::infinity();   ///< of the likeliest way that was not taken
+  double null_logprob =
+      -std::numeric_limits<double>::infinity();                   ///< of null's tokens, as far as it is known
+  double alternative = -std::numeric_limits<double>::infinity();  ///< of the likeliest way that was not taken
   /// The bias above which the answer is null, below which it is a value; infinite where that is not known.
   double null_margin = -std::numeric_limits<double>::infinity();
 };

@@ -80,12 +80,12 @@ void check_picks(const StepBatch& batch, const ModelConfig& config) {
         int64_t{pick.first_allowed} + pick.allowed_count > static_cast<int64_t>(batch.allowed.size()))
       fail("step batch: pick {} allows {} tokens from entry {} on, but {} are listed", i, pick.allowed_count,
            pick.first_allowed, batch.allowed.size());
-    if (pick.experts < 0 || i + static_cast<size_t>(pick.experts) >= batch.picks.size())
-      fail("step batch: pick {} has {} experts, but {} picks follow it", i, pick.experts,
+    if (pick.chains < 0 || i + static_cast<size_t>(pick.chains) >= batch.picks.size())
+      fail("step batch: pick {} has {} chains, but {} picks follow it", i, pick.chains,
            batch.picks.size() - i - 1);
-    for (size_t j = 1; j <= static_cast<size_t>(pick.experts); ++j)
-      if (batch.picks[i + j].experts != 0 || !std::isfinite(batch.picks[i + j].prior))
-        fail("step batch: pick {}, an expert of pick {}, has experts of its own or no prior", i + j, i);
+    for (size_t j = 1; j <= static_cast<size_t>(pick.chains); ++j)
+      if (batch.picks[i + j].chains != 0 || !std::isfinite(batch.picks[i + j].prior))
+        fail("step batch: pick {}, a chain of pick {}, has chains of its own or no prior", i + j, i);
     if (!std::isfinite(pick.contrast)) fail("step batch: pick {} has no contrast", i);
     if (pick.watch >= config.vocab || !std::isfinite(pick.bias))
       fail("step batch: pick {} watches token {} of a vocabulary of {} with a bias of {}", i, pick.watch,

@@ -18,7 +18,7 @@ constexpr int64_t kMeasuredSteps = 4;  // after which the time of a token is kno
 constexpr int32_t kFewestRows = 16;    // a step that small must fit
 
 /// Whether the answers may be guessed. Those that see each other while they are decoded, or are dropped once
-/// another option is likelier, go on together; experts pick together.
+/// another option is likelier, go on together; chains pick together.
 bool may_guess(const Stack& stack) {
   const auto alone = [](const Slot& slot) { return slot.prompts() == 1 && slot.option == 0; };
   const auto abreast = [](const Segment& segment) {
@@ -197,7 +197,7 @@ void Engine::run_in_parts(const StepBatch& batch, std::span<Picked> picked) {
   const int32_t middle = middle_row(batch);
   if ((batch.rows() <= row_limit_ || middle == 0) && try_step(batch, picked)) return;
   if (middle == 0)
-    fail("out of memory: the {} experts of one answer do not fit in a step; lower engine.kv_memory_gb",
+    fail("out of memory: the {} chains of one answer do not fit in a step; lower engine.kv_memory_gb",
          batch.rows() - 1);
   const auto [first, second] = split_batch(batch, middle);
   run_in_parts(first, picked.first(first.picks.size()));
@@ -225,8 +225,8 @@ void Engine::apply(const Step& step, const Sink& done) {
   ++stats_.steps;
   size_t pick = 0;
   for (const Wanted& wanted : step.wanted) {
-    const auto experts = static_cast<size_t>(step.batch.picks[pick].experts);
-    pick += experts + take(wanted, std::span(step.picked).subspan(pick));
+    const auto chains = static_cast<size_t>(step.batch.picks[pick].chains);
+    pick += chains + take(wanted, std::span(step.picked).subspan(pick));
   }
   for (const auto& [role, resident] : step.complete) {
     stored_.keep(role, resident);
@@ -508,7 +508,7 @@ void Engine::add_prefill_tokens(Step& step) {
           prompted.empty() ? 1 : flight.stack.slots[static_cast<size_t>(prompted[0])].prompts();
       if (together > 1) {
         if (step.batch.rows() > 0 && step.batch.rows() > options_.tokens_per_step - together) return;
-        add_experts(step, flight, prompted[0]);
+        add_chains(step, flight, prompted[0]);
         flight.next_segment += static_cast<size_t>(together - 1);
       } else if (keys < total) {
         const int32_t rows = std::min(total - keys, options_.tokens_per_step - step.batch.rows());
@@ -527,8 +527,8 @@ void Engine::add_prefill_tokens(Step& step) {
   }
 }
 
-/// The last tokens of all prompts of a slot with experts.
-void Engine::add_experts(Step& step, Flight& flight, int32_t slot) {
+/// The last tokens of all prompts of a slot with chains.
+void Engine::add_chains(Step& step, Flight& flight, int32_t slot) {
   const Slot& asked = flight.stack.slots[static_cast<size_t>(slot)];
   for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
     add_rows(flight, segment, 0, flight.stack.segments[static_cast<size_t>(segment)].tokens);

@@ -83,7 +83,7 @@ class Engine {
     bool waiting = false;  ///< its last token is to be fed in the next step
     bool wanted = false;   ///< its next token comes from a step that is planned or under way
     bool closed = false;
-    float contrast = 0;    ///< with experts: as the slot says; after the first token, the measured value
+    float contrast = 0;    ///< with chains: as the slot says; after the first token, the measured value
     Guess guess = {};      ///< tokens that may follow its last one
     double guessable = 0;  ///< the share of its latest tokens that were guessed rightly
   };
@@ -109,7 +109,7 @@ class Engine {
   /// A step that is planned or under way.
   struct Step {
     StepBatch batch;
-    std::vector<Wanted> wanted;  ///< whose next token each pick is, experts not counted
+    std::vector<Wanted> wanted;  ///< whose next token each pick is, chains not counted
     std::vector<Picked> picked;
     std::vector<std::pair<Role, Resident*>> complete;  ///< by its rows, to be kept in the store
     std::chrono::steady_clock::time_point started;
@@ -138,7 +138,7 @@ class Engine {
   void add_prefill_tokens(Step& step);
   void take_stored(Resident* resident, int32_t keys);
   void wait_for_store();
-  void add_experts(Step& step, Flight& flight, int32_t slot);
+  void add_chains(Step& step, Flight& flight, int32_t slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
   void want(Step& step, Flight& flight, int32_t slot);
   void add_pick(Step& step, const Slot& asked, const Tokens& answer, AllowedAnswers::Node node, int32_t row,

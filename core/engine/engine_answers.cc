@@ -79,7 +79,7 @@ void Engine::add_pick(Step& step, const Slot& asked, const Tokens& answer, Allow
                               std::span(step.batch.allowed).last(static_cast<size_t>(pick.allowed_count)));
     pick.bias = asked.watch->bias;
   }
-  pick.experts = asked.prompts() - 1;
+  pick.chains = asked.prompts() - 1;
   pick.contrast = contrast;
   pick.aggregate = asked.aggregate;
   step.batch.picks.push_back(pick);
@@ -93,7 +93,7 @@ void Engine::want(Step& step, Flight& flight, int32_t slot) {
   AllowedAnswers::Node node = state.node;
   int32_t row = step.batch.rows() - asked.prompts() - state.guess.proposed;
   add_pick(step, asked, answer, node, row, state.contrast);
-  for (const float prior : asked.expert_priors)
+  for (const float prior : asked.chain_priors)
     step.batch.picks.push_back({.row = step.batch.picks.back().row + 1, .prior = prior});
   for (int32_t i = 0; i < state.guess.proposed; ++i) {
     answer.push_back(state.guess.tokens[static_cast<size_t>(i)]);

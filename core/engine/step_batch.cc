@@ -46,7 +46,7 @@ int32_t middle_row(const StepBatch& batch) {
   const int32_t middle = batch.rows() / 2;
   for (size_t i = 0; i < batch.picks.size(); ++i) {
     const int32_t first = batch.picks[i].row;
-    const int32_t last = batch.picks[i + static_cast<size_t>(batch.picks[i].experts)].row;
+    const int32_t last = batch.picks[i + static_cast<size_t>(batch.picks[i].chains)].row;
     if (first < middle && middle <= last) return first > 0 ? first : last + 1 < batch.rows() ? last + 1 : 0;
   }
   return middle;
@@ -55,7 +55,7 @@ int32_t middle_row(const StepBatch& batch) {
 size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most) {
   size_t end = first;
   while (end < picks.size()) {
-    const size_t next = end + 1 + static_cast<size_t>(picks[end].experts);
+    const size_t next = end + 1 + static_cast<size_t>(picks[end].chains);
     if (end > first && next - first > most) break;
     end = next;
   }

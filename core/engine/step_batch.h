@@ -37,7 +37,7 @@ struct KeyCopy {
   int32_t from, to;  ///< slots
 };
 
-/// How the next token of a wanted row is chosen. A pick with experts is chosen from its own row (the amateur,
+/// How the next token of a wanted row is chosen. A pick with chains is chosen from its own row (the amateur,
 /// which has seen no document) and those of the picks right after it together, which choose nothing
 /// themselves.
 struct Pick {
@@ -51,10 +51,10 @@ struct Pick {
   bool rivals = false;        ///< whether Picked.second and Picked.watched are wanted
   TokenId watch = -1;         ///< a token apart, among the allowed: its bias decides too; -1: none
   float bias = 0;             ///< added to the logit of `watch` in the choice, not in log-probabilities
-  int32_t experts = 0;        ///< how many picks after it are its experts
-  float contrast = 0;         ///< with experts: how far they are pushed away from the amateur, or dynamic
+  int32_t chains = 0;         ///< how many picks after it are its chains
+  float contrast = 0;         ///< with chains: how far they are pushed away from the amateur, or dynamic
   Aggregate aggregate = Aggregate::max;
-  float prior = 0;  ///< of an expert: added to its scores
+  float prior = 0;  ///< of a chain: added to its scores
 };
 
 /// Everything a backend needs for one step, as plain arrays. It says nothing of methods.
@@ -82,13 +82,13 @@ struct StepBatch {
 };
 
 /// The same step as two that run one after the other: the first `rows` rows and the rest. No row may see a
-/// key that a later row writes; the engine's batches are ordered so. No pick may be cut from its experts.
+/// key that a later row writes; the engine's batches are ordered so. No pick may be cut from its chains.
 std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows);
 
-/// About half of the rows, so that no pick is cut from its experts; 0 where the step cannot be split.
+/// About half of the rows, so that no pick is cut from its chains; 0 where the step cannot be split.
 int32_t middle_row(const StepBatch& batch);
 
-/// The end of the picks from `first` on that are computed together: at most `most`, or one with its experts.
+/// The end of the picks from `first` on that are computed together: at most `most`, or one with its chains.
 size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most);
 /// The most picks that picks_end() puts together.
 size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
@@ -97,7 +97,7 @@ struct Picked {
   TokenId token;
   float logprob;  ///< natural log of the token's probability over the whole vocabulary at temperature 1; NaN
                   ///< where the logits are not sound (pick.h): then the token means nothing
-  float contrast = 0;  ///< of a pick with experts: as given, or as found
+  float contrast = 0;  ///< of a pick with chains: as given, or as found
   // Where the pick asks for its rivals: log-probabilities as above; minus infinity where there is no such
   // token.
   float second = -std::numeric_limits<float>::infinity();   ///< of the likeliest allowed token but these two

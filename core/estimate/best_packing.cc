@@ -54,7 +54,7 @@ int64_t cost_of(const EstimateCase& asked, const SampledRecords& rows) {
     for (const Slot& slot : stack.slots) {
       const int32_t answer =
           slot.allowed || stack.next || assumed == 0 ? slot.max_tokens : std::min(slot.max_tokens, assumed);
-      tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.expert_priors.size());
+      tokens += kDecoded * answer * static_cast<int64_t>(1 + slot.chain_priors.size());
     }
   };
   for (const Stack& stack : rows.plan(asked, memory, std::min(rows.sample, rows.whole)).stacks) {

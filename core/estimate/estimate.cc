@@ -52,12 +52,12 @@ struct Stretch {
   if (planned.longest <= asked.config.context)
     refuse("none of the {} sampled records can run on {}: {}", planned.refused, asked.hardware->name,
            planned.reason);
-  const bool experts = find_method(asked.method.name).wording.experts;
+  const bool chains = find_method(asked.method.name).wording.one_by_one;
   refuse(
       "all {} sampled records are too long for {}: it has {} positions, but the longest record needs {}; "
       "{}use a model with a longer context{}",
       planned.refused, asked.model, asked.config.context, planned.longest,
-      experts ? "" : "set input.too_long to truncate or split, or ", experts ? " or shorter documents" : "");
+      chains ? "" : "set input.too_long to truncate or split, or ", chains ? " or shorter documents" : "");
 }
 
 double share_of_options(const std::vector<Stack>& stacks) {

@@ -16,8 +16,8 @@ size_t tokens_of_findings(const RecordParts& parts) {
   size_t asked = 0;
   for (const QuestionParts& question : parts.findings->asked)
     asked += question.tokens.size() + static_cast<size_t>(question.max_tokens);
-  return parts.experts.size() * asked +
-         parts.findings->asked.size() * parts.findings->most_tokens(parts.experts.size());
+  return parts.documents.size() * asked +
+         parts.findings->asked.size() * parts.findings->most_tokens(parts.documents.size());
 }
 
 /// Tokens that the case computes for some records, the instruction that prompts share left out.
@@ -33,11 +33,11 @@ double tokens_of(std::span<const ReadyRecord> records, const EstimateCase& asked
         (too_long == TooLong::refuse && least_positions(parts) > asked.config.context))
       continue;
     if (parts.findings) tokens += tokens_of_findings(parts);
-    const size_t chains = 1 + (method.wording.fused ? parts.experts.size() : 0);
+    const size_t chains = 1 + (method.wording.fused ? parts.documents.size() : 0);
     size_t document = parts.document_tokens() + parts.bin->opening.size();
     if (too_long == TooLong::truncate)
       document = std::min(document, static_cast<size_t>(asked.config.context));
-    if (shared && (!parts.experts.empty() || seen.insert(&parts.document).second)) tokens += document;
+    if (shared && (!parts.documents.empty() || seen.insert(&parts.document).second)) tokens += document;
     for (const QuestionParts& question : parts.questions()) {
       int32_t answer = question.allowed ? question.allowed->longest() - 1 : question.max_tokens;
       if (!question.allowed && answer_tokens > 0) answer = std::min(answer, answer_tokens);
@@ -84,7 +84,7 @@ std::vector<ReadyRecord> repeat_records(std::span<const ReadyRecord> records, in
   // A document that many records have and no other is the whole corpus's.
   const bool same =
       std::ssize(records) >= kFewRecords && std::ranges::all_of(records, [&](const ReadyRecord& record) {
-        return record.parts.experts.empty() && record.parts.document == records[0].parts.document;
+        return record.parts.documents.empty() && record.parts.document == records[0].parts.document;
       });
   std::vector<ReadyRecord> repeated;
   repeated.reserve(static_cast<size_t>(count));
@@ -95,7 +95,7 @@ std::vector<ReadyRecord> repeat_records(std::span<const ReadyRecord> records, in
       for (TokenId& token : tokens) token = static_cast<TokenId>((token + shift) % vocab);
     };
     if (!same) change(record.parts.document);
-    for (DocumentParts& expert : record.parts.experts) change(expert.tokens);
+    for (DocumentParts& chain : record.parts.documents) change(chain.tokens);
     for (QuestionParts& question : record.parts.own_questions) change(question.tokens);
     repeated.push_back(std::move(record));
   }

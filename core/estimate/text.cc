@@ -153,8 +153,9 @@ std::string estimate_text(const EstimateCase& asked, const Estimate& each, const
         "too long  {} more: a prompt would need more than {} positions, so they are neither answered nor "
         "priced; to include them, use {}\n",
         rows_text(longer), number_text(asked.config.context),
-        find_method(asked.method.name).wording.experts ? "a model with a longer context or shorter documents"
-                                                       : "input.too_long: truncate or split");
+        find_method(asked.method.name).wording.one_by_one
+            ? "a model with a longer context or shorter documents"
+            : "input.too_long: truncate or split");
   if (each.unheld > 0)
     text += fmt::format(
         "too long  {} more: keys and values do not fit in {}, so they are neither answered nor priced; {}\n",

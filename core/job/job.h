@@ -106,7 +106,7 @@ struct Job {
     int32_t prompt_tokens = 4096;   ///< most tokens of one prompt
     int32_t max_value_tokens = 30;  ///< K_max: most tokens of one value or answer
     float null_bias = 0;            ///< added to the log-probability of null; extract
-    float contrast = -1;            ///< pced: of experts with the amateur; negative: dynamic
+    float contrast = -1;            ///< pced: of chains with the amateur; negative: dynamic
     float prior_weight = 2.5;       ///< pced: of the logarithm of a document's relevance
     Aggregate aggregate = Aggregate::max;   ///< pced
     Findings findings = Findings::answers;  ///< map-reduce

@@ -7,13 +7,13 @@ namespace sheaf {
 
 void build_ape(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    check_experts(record, "ape");
+    check_chains(record, "ape");
     Stack& stack = out.emplace_back();
     const SegmentId instruction = stack.add({Role::instruction, record.bin->instruction, 0, {}, shared});
     std::vector<Sight> sees{{instruction}};
     int32_t end = stack.end_position(instruction), tokens = 0;
     std::set<Tokens> known;  // a document that a record has twice is read once
-    for (const DocumentParts& document : record.experts) {
+    for (const DocumentParts& document : record.documents) {
       if (!known.insert(document.tokens).second) continue;
       sees.push_back({stack.add(
           {Role::document, document.tokens, stack.end_position(instruction), {{instruction}}, shared})});

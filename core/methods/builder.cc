@@ -5,8 +5,8 @@
 
 namespace sheaf {
 
-void check_experts(const RecordParts& record, std::string_view method) {
-  if (record.experts.empty())
+void check_chains(const RecordParts& record, std::string_view method) {
+  if (record.documents.empty())
     refuse(
         "the method {} reads the documents of a record one by one, but these records have only one; set "
         "input.documents",

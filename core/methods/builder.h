@@ -23,7 +23,7 @@ struct Builder {
   int32_t documents = 1;  ///< records per stack; 0: as many as fit the token budget
   /// Appends the stacks of `records`, which share one bin.
   std::function<void(std::span<const RecordParts> records, std::vector<Stack>& out)> build;
-  bool chains = false;  ///< the questions of a record stand one behind the other, not side by side
+  bool in_a_row = false;  ///< the questions of a record stand one behind the other, not side by side
   /// What to do about a record that no prompt can hold.
   std::string_view advice = "shorten the document, ask fewer questions, or set input.too_long";
   AnswerScope scope = AnswerScope::question;
@@ -49,7 +49,7 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
 /// fill, each document's chain on its own or, when `joint`, all documents in one chain.
 void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out);
 
-/// One stack per question: a chain instruction ← document ← question for each document, an expert, and one
+/// One stack per question: a chain instruction ← document ← question for each document, and one
 /// without any, the amateur; all decode one answer together. `shared`: equal documents of other stacks are
 /// the same ones. `pced`.
 void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
@@ -66,7 +66,7 @@ void build_ape(std::span<const RecordParts> records, bool shared, std::vector<St
 void build_map_reduce(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out);
 
 /// Refuses a record without documents to be read one by one.
-void check_experts(const RecordParts& record, std::string_view method);
+void check_chains(const RecordParts& record, std::string_view method);
 
 /// A slot for one question of a record, all fields but the segments filled in.
 Slot make_slot(const RecordParts& record, size_t question);

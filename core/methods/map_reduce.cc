@@ -26,8 +26,8 @@ Stack join_stacks(std::vector<Stack> stacks) {
 class LastPrompt final : public NextRound {
  public:
   LastPrompt(RecordParts record, bool shared)
-      : record_(std::move(record)), documents_(record_.experts.size()), shared_(shared) {
-    record_.experts.clear();
+      : record_(std::move(record)), documents_(record_.documents.size()), shared_(shared) {
+    record_.documents.clear();
   }
 
   Stack after(std::span<const Tokens> answers) const override {
@@ -71,7 +71,7 @@ class FirstRound {
       : stack_(stack), record_(record), shared_(shared) {
     if (!shared) return;
     const SegmentId instruction = stack.add({Role::instruction, record.findings->instruction, 0, {}, true});
-    for (const DocumentParts& document : record.experts)
+    for (const DocumentParts& document : record.documents)
       chains_.push_back(
           {{instruction},
            {stack.add(
@@ -80,7 +80,7 @@ class FirstRound {
 
   void ask(size_t question, size_t document) {
     const QuestionParts& asked = record_.findings->asked[question];
-    const Tokens& text = record_.experts[document].tokens;
+    const Tokens& text = record_.documents[document].tokens;
     Segment prompt;
     prompt.role = Role::question;
     if (shared_) {
@@ -115,12 +115,12 @@ class FirstRound {
 
 void build_map_reduce(std::span<const RecordParts> records, bool shared, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    check_experts(record, "map-reduce");
+    check_chains(record, "map-reduce");
     Stack& stack = out.emplace_back();
     FirstRound round(stack, record, shared);
     for (size_t q = 0; q < record.questions().size(); ++q) {
       if (!record.asks(q)) continue;
-      for (size_t document = 0; document < record.experts.size(); ++document)
+      for (size_t document = 0; document < record.documents.size(); ++document)
         round.ask(record.findings->index(q), document);
       if (record.findings->asked.size() == 1) break;
     }

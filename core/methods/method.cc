@@ -32,26 +32,26 @@ Builder skeleton(const Job::Method& method) {
     builder.build = [joint](Records records, std::vector<Stack>& out) {
       build_positional(records, joint, out);
     };
-    builder.chains = true;
+    builder.in_a_row = true;
     builder.scope = AnswerScope::record;
   }
   if (joint) builder.scope = AnswerScope::prompt;
   return builder;
 }
 
-Builder experts(const Job::Method& method, bool shared) {
+Builder fused(const Job::Method& method, bool shared) {
   Builder builder{
       1, [=](Records records, std::vector<Stack>& out) { build_pced(records, method, shared, out); }};
   builder.advice = kShortenLongest;
   return builder;
 }
 
-Builder shared_experts(const Job::Method& method) {
-  return experts(method, true);
+Builder shared_chains(const Job::Method& method) {
+  return fused(method, true);
 }
 
-Builder separate_experts(const Job::Method& method) {
-  return experts(method, false);
+Builder separate_chains(const Job::Method& method) {
+  return fused(method, false);
 }
 
 Builder parallel_documents(bool shared) {
@@ -128,22 +128,22 @@ const std::vector<Method>& table() {
        .separate_builder = separate},
       {.name = "pced",
        .tasks = {TaskKind::ask},
-       .wording = {.experts = true, .fused = true},
+       .wording = {.one_by_one = true, .fused = true},
        .one_question = true,
        .packing = "one question per prompt, a chain for each document",
        .baseline = "one prompt per question and document",
-       .builder = shared_experts,
-       .separate_builder = separate_experts},
+       .builder = shared_chains,
+       .separate_builder = separate_chains},
       {.name = "ape",
        .tasks = {TaskKind::ask},
-       .wording = {.experts = true},
+       .wording = {.one_by_one = true},
        .packing = "the documents of a record side by side, with all its questions",
        .baseline = "the same prompts with nothing shared",
        .builder = shared_documents,
        .separate_builder = own_documents},
       {.name = "map-reduce",
        .tasks = {TaskKind::ask},
-       .wording = {.experts = true, .findings = true},
+       .wording = {.one_by_one = true, .findings = true},
        .packing = "a prompt for each document of a record, then one with what they gave",
        .baseline = "the same two rounds with one prompt per document and question",
        .builder = shared_rounds,

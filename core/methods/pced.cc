@@ -19,7 +19,7 @@ void add_question(Stack& stack, std::vector<Sight>& sees, const Tokens& tokens) 
 void build_pced(std::span<const RecordParts> records, const Job::Method& method, bool shared,
                 std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    check_experts(record, "pced");
+    check_chains(record, "pced");
     for (size_t q = 0; q < record.questions().size(); ++q) {
       if (!record.asks(q)) continue;
       Tokens question = record.bin->opening;
@@ -35,13 +35,13 @@ void build_pced(std::span<const RecordParts> records, const Job::Method& method,
       };
       SegmentId instruction = add_instruction();
       std::vector<std::vector<Sight>> chains(1, {{instruction}});
-      for (const DocumentParts& expert : record.experts) {
+      for (const DocumentParts& chain : record.documents) {
         if (!shared) instruction = add_instruction();
         const SegmentId document = stack.add(
-            {Role::document, expert.tokens, stack.end_position(instruction), {{instruction}}, shared});
+            {Role::document, chain.tokens, stack.end_position(instruction), {{instruction}}, shared});
         chains.push_back({{instruction}, {document}});
-        slot.expert_priors.push_back(method.prior_weight * std::log(expert.relevance[q]));
-        slot.alone_tokens += alone + static_cast<int32_t>(expert.tokens.size());
+        slot.chain_priors.push_back(method.prior_weight * std::log(chain.relevance[q]));
+        slot.alone_tokens += alone + static_cast<int32_t>(chain.tokens.size());
       }
       for (std::vector<Sight>& chain : chains) add_question(stack, chain, question);
       for (const std::vector<Sight>& chain : chains) {

@@ -14,7 +14,7 @@ constexpr size_t kShortestPart = 16;  // tokens; shorter parts of a document tel
 
 /// Prompt and answer tokens a record adds to a stack; a document that stands there already costs nothing.
 int64_t token_cost(const RecordParts& record, bool known_document) {
-  int64_t cost = known_document && record.experts.empty()
+  int64_t cost = known_document && record.documents.empty()
                      ? 0
                      : static_cast<int64_t>(record.document_tokens() + record.bin->opening.size());
   for (size_t q = 0; q < record.questions().size(); ++q) {
@@ -49,14 +49,14 @@ int64_t least_positions(const RecordParts& record) {
       tokens = std::max(tokens, static_cast<int64_t>(question.tokens.size()) + question.max_tokens - 1);
     return tokens;
   };
-  size_t document = record.head.size() + record.document.size(), expert = 0;
-  for (const DocumentParts& each : record.experts) expert = std::max(expert, each.tokens.size());
+  size_t document = record.head.size() + record.document.size(), chain = 0;
+  for (const DocumentParts& each : record.documents) chain = std::max(chain, each.tokens.size());
   int64_t first_round = 0;
   if (const FindingParts* findings = record.findings.get()) {
-    first_round = static_cast<int64_t>(findings->instruction.size() + expert) + longest(findings->asked);
-    document = findings->most_tokens(record.experts.size());
+    first_round = static_cast<int64_t>(findings->instruction.size() + chain) + longest(findings->asked);
+    document = findings->most_tokens(record.documents.size());
   } else {
-    document = std::max(document, expert);
+    document = std::max(document, chain);
   }
   const size_t before = record.bin->instruction.size() + document + record.bin->opening.size();
   return std::max(first_round, static_cast<int64_t>(before) + longest(record.questions()));
@@ -149,9 +149,9 @@ std::string Planner::try_build(std::span<const RecordParts> group, std::vector<S
   // A row that no prompt can hold is found before its prompts are built, however many questions it has.
   std::string reason;
   if (group.size() == 1)
-    reason = too_long(builder_.chains ? static_cast<int64_t>(group[0].bin->instruction.size()) +
-                                            token_cost(group[0], false) - 1
-                                      : least_positions(group[0]));
+    reason = too_long(builder_.in_a_row ? static_cast<int64_t>(group[0].bin->instruction.size()) +
+                                              token_cost(group[0], false) - 1
+                                        : least_positions(group[0]));
   if (!reason.empty()) return reason;
   const size_t before = stacks.size();
   builder_.build(group, stacks);

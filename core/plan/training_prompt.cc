@@ -41,7 +41,7 @@ std::optional<TrainingPrompt> make_training_prompt(
   for (const Segment& segment : segments) targets.emplace_back(segment.tokens.size(), -1);
   TrainingPrompt prompt;
   for (const Slot& slot : stack.slots) {
-    if (slot.prompts() > 1) fail("a training prompt has an answer with experts");
+    if (slot.prompts() > 1) fail("a training prompt has an answer with chains");
     const std::optional<Tokens> whole = wanted(slot);
     if (!whole || whole->empty()) continue;
     const Tokens answer = cut_answer(slot, *whole, rules);

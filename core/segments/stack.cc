@@ -87,12 +87,12 @@ void check_stack(const Stack& stack) {
       fail("a separate value segment must start empty");
     if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
     grows[static_cast<size_t>(slot.answer)] = true;
-    if (slot.expert_priors.empty()) continue;
-    if (slot.answer != slot.prompt) fail("an answer with experts must continue its prompt");
+    if (slot.chain_priors.empty()) continue;
+    if (slot.answer != slot.prompt) fail("an answer with chains must continue its prompt");
     for (int32_t i = 0; i < slot.prompts(); ++i) {
       const auto id = static_cast<size_t>(slot.prompt + i);
       if (id >= stack.segments.size() || stack.segments[id].tokens.size() != 1 || stack.segments[id].shared)
-        fail("the prompt of expert {} of a slot must have one token", i);
+        fail("the prompt of chain {} of a slot must have one token", i);
       if (i > 0 && grows[id]) fail("two slots decode into one segment");
       grows[id] = true;
     }
@@ -138,9 +138,9 @@ nlohmann::ordered_json stack_json(const Stack& stack,
     if (slot.option > 0) entry["option"] = slot.option;
     if (const auto* list = dynamic_cast<const AnswerTrie*>(slot.allowed.get()))
       entry["allowed"] = list->answers();
-    for (size_t i = 0; i < slot.expert_priors.size(); ++i)
-      entry["experts"].push_back(
-          {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.expert_priors[i]}});
+    for (size_t i = 0; i < slot.chain_priors.size(); ++i)
+      entry["chains"].push_back(
+          {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.chain_priors[i]}});
     slots.push_back(std::move(entry));
   }
   if (stack.next) out["longest_next"] = stack_json(stack.next->longest(), record_id);

@@ -66,7 +66,7 @@ struct Decoding {
   std::vector<std::string> stops = {};  ///< texts that end the answer, which is without them
 };
 
-/// One answer to decode. Experts are further prompts that are fed the answer's tokens and have a say in each:
+/// One answer to decode. Chains are further prompts that are fed the answer's tokens and have a say in each:
 /// the segments right after `prompt`, one each. They and `prompt`, the amateur's, hold one token, the last of
 /// the question, so that all are computed in one step and the next token is picked from all of them together.
 struct Slot {
@@ -82,11 +82,11 @@ struct Slot {
   int32_t question = 0;      ///< index of the question or attribute inside the record
   int32_t option = 0;        ///< of several answers to one question, of which the likeliest is taken
   int32_t alone_tokens = 0;  ///< tokens of the prompt, or prompts, that would ask just this
-  std::vector<float> expert_priors;  ///< per expert, added to its scores
-  float contrast = 0;                ///< of the experts with the amateur
+  std::vector<float> chain_priors;  ///< per chain, added to its scores
+  float contrast = 0;               ///< of the chains with the amateur
   Aggregate aggregate = Aggregate::max;
 
-  int32_t prompts() const { return 1 + static_cast<int32_t>(expert_priors.size()); }
+  int32_t prompts() const { return 1 + static_cast<int32_t>(chain_priors.size()); }
 };
 
 struct Stack;

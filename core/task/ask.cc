@@ -17,8 +17,8 @@ constexpr std::string_view kInstruction =
     "Answer the question about the passage with a few words copied from the passage. "
     "Answer null if the passage does not say.";
 
-// An expert whose document does not help should not say so: another one's may.
-constexpr std::string_view kExpertInstruction = "Answer the question about the passage with a few words.";
+// A chain whose document does not help should not say so: another one's may.
+constexpr std::string_view kChainInstruction = "Answer the question about the passage with a few words.";
 
 // PCED's instruction for the first round of its baseline MapReduce.
 constexpr std::string_view kSummaryInstruction =
@@ -30,13 +30,13 @@ class AskTask : public Task {
       : tokenizer_(context.tokenizer),
         job_(context.job),
         wording_(context.wording),
-        experts_(wording_.experts && !wording_.findings),
+        chains_(wording_.one_by_one && !wording_.findings),
         chat_(wording_.plain_text ? chat_template("plain") : context.chat) {
     std::string text = job_.task.instruction;
-    if (text.empty()) text = experts_ ? kExpertInstruction : kInstruction;
+    if (text.empty()) text = chains_ ? kChainInstruction : kInstruction;
     blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
-    // The amateur of experts reads no document, so its heading is the document's.
-    instruction_ = text + (experts_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
+    // The amateur of chains reads no document, so its heading is the document's.
+    instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
     bin->closing = encode_part(tokenizer_, blank_line_.first);
@@ -67,22 +67,22 @@ class AskTask : public Task {
     RecordParts parts;
     parts.bin = bin_;
     for (const Question& question : record.questions) parts.own_questions.push_back(make_question(question));
-    if (!wording_.experts) {
+    if (!wording_.one_by_one) {
       parts.document = encode_part(tokenizer_, document_text(whole_document(record)));
       return parts;
     }
     for (size_t i = 0; i < record.documents.size(); ++i) {
-      DocumentParts& expert = parts.experts.emplace_back();
-      expert.tokens = encode_part(tokenizer_, document_text(record.documents[i]));
+      DocumentParts& chain = parts.documents.emplace_back();
+      chain.tokens = encode_part(tokenizer_, document_text(record.documents[i]));
       for (const Question& question : record.questions)
-        expert.relevance.push_back(static_cast<float>(question.relevance[i]));
+        chain.relevance.push_back(static_cast<float>(question.relevance[i]));
     }
     if (wording_.findings) parts.findings = summaries_ ? summaries_ : make_answers(record);
     return parts;
   }
 
   std::vector<std::optional<Tokens>> wanted(const Record& record, const nlohmann::json& gold) const override {
-    if (wording_.experts) return Task::wanted(record, gold);  // refuses
+    if (wording_.one_by_one) return Task::wanted(record, gold);  // refuses
     std::vector<std::optional<Tokens>> answers;
     for (const Question& question : record.questions) {
       answers.emplace_back();
@@ -112,7 +112,7 @@ class AskTask : public Task {
 
  private:
   std::string document_text(const std::string& text) const {
-    return (experts_              ? blank_line_.second + "Passage:\n"
+    return (chains_               ? blank_line_.second + "Passage:\n"
             : wording_.plain_text ? " "
                                   : "") +
            text + blank_line_.first;
@@ -256,7 +256,7 @@ class AskTask : public Task {
   const Tokenizer& tokenizer_;
   const Job& job_;
   const Wording wording_;
-  const bool experts_;  ///< the documents' chains are computed apart and read together
+  const bool chains_;  ///< the documents' chains are computed apart and read together
   const ChatTemplate& chat_;
   Between blank_line_;  ///< before a document's heading and before a question
   std::string instruction_;

@@ -79,8 +79,8 @@ struct RecordParts {
   Tokens head = {};     ///< stands before the document; records with equal ones share it
   Tokens document;
   std::shared_ptr<const Decoding> decoding = {};      ///< of its answers; nothing: as the job says
-  std::vector<DocumentParts> experts;                 ///< `pced` has these and no `document`
-  std::shared_ptr<const FindingParts> findings = {};  ///< `map-reduce`: what the experts are asked first
+  std::vector<DocumentParts> documents;               ///< read one by one; then there is no `document`
+  std::shared_ptr<const FindingParts> findings = {};  ///< `map-reduce`: what the documents are asked first
   std::vector<QuestionParts> own_questions;
   std::shared_ptr<const AllowedAnswers> copies;  ///< of the document; where a question is `copied`
   /// The copies of tokens [begin, end) of the document, which is given as it was before it was cut.
@@ -96,7 +96,7 @@ struct RecordParts {
   }
   size_t document_tokens() const {
     size_t tokens = head.size() + document.size();
-    for (const DocumentParts& expert : experts) tokens += expert.tokens.size();
+    for (const DocumentParts& each : documents) tokens += each.tokens.size();
     return tokens;
   }
 };

@@ -16,9 +16,11 @@ struct Wording {
   AnswerForm answers = AnswerForm::each;
   bool plain_text = false;  ///< ask: document, question, answer, without the model's chat turns
   bool skeleton = false;    ///< values stand under given keys; method.values and method.stacking are its own
-  bool experts = false;     ///< ask: a record's documents are read one by one
-  bool fused = false;       ///< experts: each has a chain of its own, and an answer is fused from all chains
-  bool findings = false;    ///< experts: each gives a finding, and the questions are asked about these
+  bool one_by_one = false;  ///< ask: a record's documents are read one by one
+  bool fused =
+      false;  ///< one_by_one: each document has a chain of its own, and an answer is fused from all chains
+  bool findings =
+      false;  ///< one_by_one: each document gives a finding, and the questions are asked about these
 
   auto operator<=>(const Wording&) const = default;
 };

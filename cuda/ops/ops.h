@@ -122,7 +122,7 @@ struct GreedyPick {
 struct GreedyResult {
   int32_t token;
   float logprob;
-  float contrast;         ///< of a pick with experts, by fuse_experts()
+  float contrast;         ///< of a pick with chains, by fuse_chains()
   float second, watched;  ///< as in Picked, where they are wanted
 };
 /// out [rows] = the token with the largest of logits [rows, vocab], the lowest id on a tie, and its
@@ -131,31 +131,31 @@ struct GreedyResult {
 void pick_greedy(const float* logits, const GreedyPick* picks, const int32_t* allowed, int32_t rows,
                  int32_t vocab, GreedyResult* out, cudaStream_t stream);
 
-/// A pick with experts, the picks right after it.
-struct ExpertGroup {
-  int32_t pick, experts;
+/// A pick with chains, the picks right after it.
+struct ChainGroup {
+  int32_t pick, chains;
   float contrast;     ///< negative: dynamic
   int32_t aggregate;  ///< 0 max, 1 mixture, 2 product
 };
 /// One of a step's picks.
-struct ExpertPick {
-  int32_t amateur;   ///< the pick it is an expert of, -1: none
+struct ChainPick {
+  int32_t amateur;   ///< the pick it is a chain of, -1: none
   int32_t group;     ///< of the step's groups
   int32_t measured;  ///< whether its group's contrast is dynamic
   float prior, log_weight;
 };
-struct ExpertInputs {
-  const ExpertPick* experts;         ///< [picks of the step]
-  const ExpertGroup* groups;         ///< [groups of the step]
+struct ChainInputs {
+  const ChainPick* chains;           ///< [picks of the step]
+  const ChainGroup* groups;          ///< [groups of the step]
   int32_t first_group, group_count;  ///< groups to fuse
   bool measured, normalized;         ///< whether any contrast is dynamic, any aggregate not max
   float* divergence;                 ///< [rows], to work in
   float* normalizer;                 ///< [rows], likewise
 };
-/// Puts the scores that a pick with experts chooses from in the place of its own logits. `logits` [rows,
+/// Puts the scores that a pick with chains chooses from in the place of its own logits. `logits` [rows,
 /// vocab] and `out` [rows] are of the picks from `first` on.
-void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
-                  GreedyResult* out, cudaStream_t stream);
+void fuse_chains(const ChainInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
+                 GreedyResult* out, cudaStream_t stream);
 
 /// values [rows, cols] × scales [rows] = in [rows, cols], rounded to e4m3.
 void round_weights(const bf16* in, int64_t rows, int64_t cols, e4m3* values, float* scales,

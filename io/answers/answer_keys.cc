@@ -86,8 +86,8 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
     for (const std::string& stop : own->stops) digester.text(stop);
   }
   const bool sampled = parts.decoding ? parts.decoding->temperature > 0 : sampled_;
-  digester.number(parts.experts.size());
-  for (const DocumentParts& expert : parts.experts) digester.tokens(expert.tokens);
+  digester.number(parts.documents.size());
+  for (const DocumentParts& chain : parts.documents) digester.tokens(chain.tokens);
   if (sampled) digester.number(parts.stream);
   const std::vector<Digest> own =
       parts.own_questions.empty() ? std::vector<Digest>() : question_digests(parts.own_questions);
@@ -99,7 +99,7 @@ std::vector<AnswerKey> AnswerKeys::of(const Record& record, const RecordParts& p
   for (size_t q = 0; q < questions.size(); ++q) {
     Digester one;
     one.digest(about_record).digest(questions[q]).number(together || sampled ? q + 1 : 0);
-    for (const DocumentParts& expert : parts.experts) one.real(static_cast<double>(expert.relevance[q]));
+    for (const DocumentParts& chain : parts.documents) one.real(static_cast<double>(chain.relevance[q]));
     const Digest sum = one.sum();
     AnswerKey& key = keys.emplace_back();
     std::memcpy(key.data(), sum.data(), key.size());

@@ -95,7 +95,7 @@ Workload make_up_workload(const RecordStatistics& statistics, int64_t count);
 using RecordHead = std::pair<std::string, std::shared_ptr<const BinParts>>;
 
 /// Rows with the given lengths under the heads, in turn; where a head has questions those are asked. No
-/// answer is longer than `most_answer`. `apart`: a record's documents are kept apart, as experts.
+/// answer is longer than `most_answer`. `apart`: a record's documents are kept apart, as chains.
 std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int64_t count,
                                          const std::vector<RecordHead>& heads, int32_t most_answer,
                                          bool apart = false);

@@ -86,7 +86,7 @@ class CorpusSample {
 
 /// Whether the method reads a record's documents one by one.
 bool apart(const Job::Method& method, const RecordStatistics& statistics) {
-  if (!find_method(method.name).wording.experts) return false;
+  if (!find_method(method.name).wording.one_by_one) return false;
   if (!statistics.documents)
     refuse(
         "the method {} asks about the documents of a record one by one; set --documents-per-record to their "

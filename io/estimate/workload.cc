@@ -72,7 +72,7 @@ std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int
     for (int32_t i = 0; i < documents; ++i) {
       Tokens document = draws.tokens(Draws::even_length(statistics.document, drawn++));
       if (apart)
-        record.experts.push_back({std::move(document), {}});
+        record.documents.push_back({std::move(document), {}});
       else
         append(record.document, document);
     }
@@ -86,7 +86,7 @@ std::vector<ReadyRecord> make_up_records(const RecordStatistics& statistics, int
       record.own_questions.push_back(
           {draws.tokens(tokens), std::min(answer, most_answer), Stop::line, nullptr});
     }
-    for (DocumentParts& expert : record.experts) expert.relevance.assign(record.questions().size(), 0.5f);
+    for (DocumentParts& chain : record.documents) chain.relevance.assign(record.questions().size(), 0.5f);
     made.push_back({name, std::move(record)});
   }
   return made;

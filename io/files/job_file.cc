@@ -301,7 +301,7 @@ Job read_job(const std::string& path, YamlPtr root, const std::vector<JobChange>
   read_estimate_section(std::move(estimate));
   read_input(std::move(input), job, files);
   read_model(std::move(model), job, files);
-  if (find_method(job.method.name).wording.experts) {
+  if (find_method(job.method.name).wording.one_by_one) {
     if (job.input.documents.empty())
       refuse(
           "{}: method.name {} asks about several documents one by one; set input.documents to the column "

@@ -100,7 +100,7 @@ TEST_F(KvStored, DocumentsAreComputedBeforeTheirQuestionsAreKnown) {
   EXPECT_EQ(rows("asked"), rows("plain"));
 }
 
-TEST_F(KvStored, ExpertsReadTheirDocuments) {
+TEST_F(KvStored, ChainsReadTheirDocuments) {
   std::string lines;
   for (int i = 0; i < 4; ++i)
     lines +=

@@ -112,11 +112,11 @@ TEST_F(PcedRun, OtherMethodsReadTheDocumentsAsOne) {
   EXPECT_EQ(run_sheaf(scratch_, run + to("single") + " --set input.top_documents=1").exit_code, 1);
   EXPECT_NE(rows("single"), rows("all"));
   // One document, no contrast and no prior: the plain prompt.
-  const std::string expert = "run " + job(hotpot(), "name: pced, contrast: 0, prior_weight: 0");
+  const std::string chain = "run " + job(hotpot(), "name: pced, contrast: 0, prior_weight: 0");
   const std::string words = " --set input.top_documents=1 --set task.instruction=Tell";
-  EXPECT_EQ(run_sheaf(scratch_, expert + to("expert") + words).exit_code, 1);
+  EXPECT_EQ(run_sheaf(scratch_, chain + to("chain") + words).exit_code, 1);
   EXPECT_EQ(run_sheaf(scratch_, "run " + job(hotpot(), "name: standard") + to("plain") + words).exit_code, 1);
-  EXPECT_EQ(rows("expert"), rows("plain"));
+  EXPECT_EQ(rows("chain"), rows("plain"));
 }
 
 TEST_F(PcedRun, ACorpusOfOnesOwnWithScores) {

@@ -85,7 +85,7 @@ inline std::vector<Stack> random_stacks(uint32_t seed, int kind) {
     for (RecordParts& record : records)
       for (QuestionParts& question : record.own_questions) question.watch = watch;
   }
-  if (kind > 5) add_random_experts(records, 4, 12, seed);
+  if (kind > 5) add_random_chains(records, 4, 12, seed);
   if (kind == 8) add_random_findings(records, 5, seed % 2 == 0, seed);
   Job::Method pced;
   pced.contrast = seed % 3 == 2 ? 0.5f : -1.0f;

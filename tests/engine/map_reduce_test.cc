@@ -13,7 +13,7 @@ using test::Answers, test::decode, test::expect_same, test::make_random_model;
 std::vector<RecordParts> random_rows(uint32_t seed, bool each, int32_t records = 6) {
   auto rows = test::make_random_records(
       {.records = records, .questions = 3, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
-  test::add_random_experts(rows, 5, 10, seed);
+  test::add_random_chains(rows, 5, 10, seed);
   test::add_random_findings(rows, 7, each, seed);
   return rows;
 }
@@ -49,7 +49,7 @@ TEST(MapReduce, EqualsOnePromptPerDocumentAndALastOne) {
     for (const RecordParts& record : records)
       for (size_t q = 0; q < record.questions().size(); ++q) {
         std::vector<Tokens> found;
-        for (const DocumentParts& document : record.experts) {
+        for (const DocumentParts& document : record.documents) {
           Tokens prompt = record.findings->instruction;
           append(prompt, document.tokens);
           found.push_back(decode_alone(model, prompt, record.findings->asked[each ? q : 0], 0).tokens);
@@ -64,7 +64,7 @@ TEST(MapReduce, EqualsOnePromptPerDocumentAndALastOne) {
     expect_same(wanted, run(model, records, true, {.tokens_per_step = 64, .pages = 900}, &stats),
                 fmt::format("seed {}", seed));
     size_t findings = 0;
-    for (const RecordParts& record : records) findings += record.experts.size() * (each ? 3 : 1);
+    for (const RecordParts& record : records) findings += record.documents.size() * (each ? 3 : 1);
     EXPECT_EQ(stats.answers, 18);
     EXPECT_EQ(stats.first_answers, static_cast<int64_t>(findings));
     EXPECT_GE(stats.first_tokens, stats.first_answers);
@@ -109,8 +109,8 @@ TEST(MapReduce, QuestionsThatAreKnownAreAskedInNeitherRound) {
     const Answers some = run(model, records, true, {.tokens_per_step = 64, .pages = 900}, &stats);
     ASSERT_EQ(some.size(), 4u);
     for (const auto& [key, answer] : some) EXPECT_EQ(answer.tokens, all.at(key).tokens);
-    EXPECT_EQ(stats.first_answers,
-              static_cast<int64_t>(records[0].experts.size() + records[1].experts.size() * (each ? 3 : 1)));
+    EXPECT_EQ(stats.first_answers, static_cast<int64_t>(records[0].documents.size() +
+                                                        records[1].documents.size() * (each ? 3 : 1)));
   }
 }
 

@@ -190,7 +190,7 @@ TEST(Ape, EqualsADenseMaskTransformer) {
     const Model model = make_random_model({}, 200 + seed);
     auto records =
         make_random_records({.records = 3, .questions = 3, .max_tokens = 6, .own_questions = true}, seed);
-    test::add_random_experts(records, 4, 12, seed);
+    test::add_random_chains(records, 4, 12, seed);
     std::vector<Stack> stacks, alone;
     build_ape(records, true, stacks);
     build_ape(records, false, alone);
@@ -221,7 +221,7 @@ TEST(Ape, OfOneDocumentEqualsOnePromptPerQuestion) {
   std::vector<Stack> plain, apart;
   build_separate(records, plain);
   for (RecordParts& record : records) {
-    record.experts.push_back({record.document, {0.5f, 0.5f, 0.5f}});
+    record.documents.push_back({record.document, {0.5f, 0.5f, 0.5f}});
     record.document.clear();
   }
   build_ape(records, true, apart);

@@ -45,26 +45,25 @@ double divergence(const Logits& p, const Logits& q) {
   return sum;
 }
 
-Logits contrasted(const Logits& expert, const Logits& amateur, double contrast) {
+Logits contrasted(const Logits& chain, const Logits& amateur, double contrast) {
   Logits out;
-  for (size_t i = 0; i < expert.size(); ++i)
-    out.push_back((1 + contrast) * expert[i] - contrast * amateur[i]);
+  for (size_t i = 0; i < chain.size(); ++i) out.push_back((1 + contrast) * chain[i] - contrast * amateur[i]);
   return out;
 }
 
-/// One answer by equations 2 and 3, or by a mixture or product of the experts' probabilities.
+/// One answer by equations 2 and 3, or by a mixture or product of the chains' probabilities.
 Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, const Job::Method& method) {
   std::vector<Tokens> prompts;
-  for (size_t k = 0; k <= record.experts.size(); ++k) {
+  for (size_t k = 0; k <= record.documents.size(); ++k) {
     Tokens& prompt = prompts.emplace_back(record.bin->instruction);
-    if (k > 0) append(prompt, record.experts[k - 1].tokens);
+    if (k > 0) append(prompt, record.documents[k - 1].tokens);
     append(prompt, record.bin->opening);
     append(prompt, record.questions()[q].tokens);
   }
   double contrast = static_cast<double>(method.contrast), weights = 0;
   const auto gamma = static_cast<double>(method.prior_weight);
-  for (const DocumentParts& expert : record.experts)
-    weights += std::pow(static_cast<double>(expert.relevance[q]), gamma);
+  for (const DocumentParts& chain : record.documents)
+    weights += std::pow(static_cast<double>(chain.relevance[q]), gamma);
   Tokens answer;
   while (true) {
     std::vector<Logits> logits;
@@ -77,7 +76,7 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
     }
     Logits score(logits[0].size(), method.aggregate == Aggregate::max ? -1e30 : 0);
     for (size_t k = 1; k < logits.size(); ++k) {
-      const double relevance = static_cast<double>(record.experts[k - 1].relevance[q]);
+      const double relevance = static_cast<double>(record.documents[k - 1].relevance[q]);
       const double weight = std::pow(relevance, gamma) / weights;
       const Logits row = contrasted(logits[k], logits[0], contrast), share = softmax(row);
       for (size_t v = 0; v < score.size(); ++v) {
@@ -95,10 +94,10 @@ Tokens decode_by_hand(const Model& model, const RecordParts& record, size_t q, c
   }
 }
 
-std::vector<RecordParts> random_expert_rows(uint32_t seed, size_t most_experts) {
+std::vector<RecordParts> random_chain_rows(uint32_t seed, size_t most_chains) {
   auto records = make_random_records(
       {.records = 4, .questions = 2, .max_tokens = 6, .own_questions = seed % 2 == 0}, seed);
-  test::add_random_experts(records, most_experts, 10, seed);
+  test::add_random_chains(records, most_chains, 10, seed);
   return records;
 }
 
@@ -113,7 +112,7 @@ TEST(Pced, IsThePapersEquations) {
   int64_t tokens = 0, differ = 0;
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const Model model = make_random_model({}, 300 + seed);
-    const auto records = random_expert_rows(seed, 4);
+    const auto records = random_chain_rows(seed, 4);
     Job::Method method;
     method.contrast = std::vector{-1.0f, 0.0f, 0.7f}[seed % 3];
     method.prior_weight = seed % 2 == 0 ? 2.5f : 0.5f;
@@ -140,7 +139,7 @@ TEST(Pced, IsThePapersEquations) {
 TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
   for (uint32_t seed = 0; seed < 6; ++seed) {
     const Model model = make_random_model({}, 400 + seed);
-    const auto records = random_expert_rows(seed, 7);
+    const auto records = random_chain_rows(seed, 7);
     Job::Method method;
     method.aggregate = seed % 2 ? Aggregate::max : Aggregate::mixture;
     EngineStats alone_stats, shared_stats;
@@ -160,9 +159,9 @@ TEST(Pced, DoesNotDependOnStepsPagesOrSharing) {
   }
 }
 
-TEST(Pced, OneExpertWithoutContrastAndPriorIsThePlainPrompt) {
+TEST(Pced, OneChainWithoutContrastAndPriorIsThePlainPrompt) {
   const Model model = make_random_model({}, 500);
-  auto records = random_expert_rows(2, 1);
+  auto records = random_chain_rows(2, 1);
   Job::Method method;
   method.contrast = 0;
   method.prior_weight = 0;
@@ -172,8 +171,8 @@ TEST(Pced, OneExpertWithoutContrastAndPriorIsThePlainPrompt) {
     const Answers got = run(*one, records, method, true, options);
     auto plain = records;
     for (RecordParts& record : plain) {
-      record.document = record.experts[0].tokens;
-      record.experts.clear();
+      record.document = record.documents[0].tokens;
+      record.documents.clear();
     }
     std::vector<Stack> stacks;
     build_separate(plain, stacks);

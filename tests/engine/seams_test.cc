@@ -34,7 +34,7 @@ class Seams : public testing::TestWithParam<Case> {
     make_separate_builder(job.method).build({&parts, 1}, stacks);
     ASSERT_FALSE(stacks.empty());
     for (const Stack& stack : stacks) {
-      // Of experts, the first chain: the instruction and the question.
+      // Of chains, the first chain: the instruction and the question.
       Tokens tokens;
       std::vector<Sight> sees = stack.segments.back().sees;
       sees.push_back({static_cast<SegmentId>(stack.segments.size() - 1)});

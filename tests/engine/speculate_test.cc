@@ -46,7 +46,7 @@ TEST_P(SpeculateOn, EveryMethodGivesTheSameAnswers) {
         EXPECT_EQ(stats.alone_tokens, without.alone_tokens);
         EXPECT_EQ(stats.decode_tokens - stats.proposed_tokens + stats.accepted_tokens, without.decode_tokens)
             << "seed " << seed << ", kind " << kind;
-        const bool together = kind == 3 || kind == 4 || kind == 6;  // positional values, experts
+        const bool together = kind == 3 || kind == 4 || kind == 6;  // positional values, chains
         EXPECT_LE(stats.proposed_tokens, together ? 0 : stats.decode_tokens) << "kind " << kind;
         sum += stats;
       }

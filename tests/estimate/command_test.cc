@@ -320,7 +320,7 @@ TEST(EstimateCommand, RequestsAndSchemasAreEstimatedToo) {
   EXPECT_GT(objects["seconds"]["decode"], values["seconds"]["decode"]);
 }
 
-TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsExperts) {
+TEST(EstimateCommand, SeveralDocumentsAreComparedAsOneAndAsChains) {
   const test::Scratch scratch;
   const std::string corpus = scratch.write(
       "c.jsonl",

@@ -245,7 +245,7 @@ TEST(JointTree, KeysSeeAllDocumentsButNoOtherKey) {
 TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     auto records = make_random_records({.records = 3, .questions = 2, .own_questions = seed % 2 == 0}, seed);
-    test::add_random_experts(records, 5, 9, seed);
+    test::add_random_chains(records, 5, 9, seed);
     std::vector<Stack> stacks;
     build_pced(records, {}, seed % 4 < 2, stacks);
     ASSERT_EQ(stacks.size(), 6u);
@@ -254,13 +254,13 @@ TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
       const RecordParts& record = records[s / 2];
       check_stack(stack);
       const Slot& slot = stack.slots[0];
-      ASSERT_EQ(slot.expert_priors.size(), record.experts.size());
+      ASSERT_EQ(slot.chain_priors.size(), record.documents.size());
       std::vector<TokenPlace> places;
       for (size_t i = 0; i < stack.segments.size(); ++i)
         for (size_t t = 0; t < stack.segments[i].tokens.size(); ++t)
           places.push_back({static_cast<SegmentId>(i), static_cast<int32_t>(t)});
       const auto mask = dense_mask(stack, places);
-      for (size_t k = 0; k <= record.experts.size(); ++k) {
+      for (size_t k = 0; k <= record.documents.size(); ++k) {
         const auto prompt = static_cast<SegmentId>(slot.prompt + static_cast<SegmentId>(k));
         const size_t row = static_cast<size_t>(
             std::find_if(places.begin(), places.end(), [&](TokenPlace p) { return p.segment == prompt; }) -
@@ -274,10 +274,10 @@ TEST(Mask, PcedsChainsAreThePromptsOfOneDocumentEach) {
           seen.push_back(segment.tokens[static_cast<size_t>(places[i].index)]);
         }
         Tokens wanted = record.bin->instruction;
-        if (k > 0) append(wanted, record.experts[k - 1].tokens);
+        if (k > 0) append(wanted, record.documents[k - 1].tokens);
         append(wanted, record.bin->opening);
         append(wanted, record.questions()[s % 2].tokens);
-        EXPECT_EQ(seen, wanted) << "seed " << seed << ", stack " << s << ", expert " << k;
+        EXPECT_EQ(seen, wanted) << "seed " << seed << ", stack " << s << ", chain " << k;
       }
     }
   }

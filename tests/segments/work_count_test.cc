@@ -42,7 +42,7 @@ TEST(WorkCount, IsWhatTheMaskAllows) {
     build_positional(records, true, stacks);
     build_separate(std::span(records).first(1), stacks);
     auto rows = records;
-    test::add_random_experts(rows, 4, 9, seed);
+    test::add_random_chains(rows, 4, 9, seed);
     build_pced(rows, {}, false, stacks);  // a document that a row has twice would count once
     for (const Stack& stack : stacks) {
       WorkCount count;

@@ -1,4 +1,4 @@
-// The scores of several experts as one row, by hand.
+// The scores of several chains as one row, by hand.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -13,7 +13,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<Pick> group(float contrast, Aggregate aggregate, const std::vector<float>& priors) {
   std::vector<Pick> picks(1);
-  picks[0].experts = static_cast<int32_t>(priors.size());
+  picks[0].chains = static_cast<int32_t>(priors.size());
   picks[0].contrast = contrast;
   picks[0].aggregate = aggregate;
   for (const float prior : priors) picks.push_back({.prior = prior});
@@ -30,26 +30,26 @@ Fused fuse(const std::vector<Pick>& picks, const std::vector<std::vector<float>>
   for (size_t i = 0; i < rows.size(); ++i)
     std::copy(rows[i].begin(), rows[i].end(), logits.begin() + static_cast<ptrdiff_t>(i * stride));
   Fused fused{std::vector<float>(vocab), 0};
-  fused.contrast = fuse_experts(picks, logits.data(), stride, fused.scores);
+  fused.contrast = fuse_chains(picks, logits.data(), stride, fused.scores);
   // In place it is the same.
-  EXPECT_EQ(fuse_experts(picks, logits.data(), stride, std::span(logits).first(vocab)), fused.contrast);
+  EXPECT_EQ(fuse_chains(picks, logits.data(), stride, std::span(logits).first(vocab)), fused.contrast);
   EXPECT_EQ(std::vector(logits.begin(), logits.begin() + static_cast<ptrdiff_t>(vocab)), fused.scores);
   return fused;
 }
 
-TEST(FuseExperts, MaxIsTheLargestContrastedScoreWithItsPrior) {
+TEST(FuseChains, MaxIsTheLargestContrastedScoreWithItsPrior) {
   const auto fused = fuse(group(0.5f, Aggregate::max, {0, -1}), {{1, 2, 3}, {4, 0, 2}, {1, 6, 4.5f}});
   // 1.5 * 4 - 0.5 and 1.5 * 1 - 0.5 - 1; 0 - 1 and 9 - 1 - 1; 3 - 1.5 and 6.75 - 1.5 - 1.
   EXPECT_EQ(fused.scores, (std::vector<float>{5.5f, 7, 4.25f}));
   EXPECT_EQ(fused.contrast, 0.5f);
 }
 
-TEST(FuseExperts, WithoutContrastAndPriorOneExpertStaysAsItIs) {
+TEST(FuseChains, WithoutContrastAndPriorOneChainStaysAsItIs) {
   const auto fused = fuse(group(0, Aggregate::max, {0}), {{9, -kInfinity, 0}, {0.1f, 0.2f, 0.3f}});
   EXPECT_EQ(fused.scores, (std::vector<float>{0.1f, 0.2f, 0.3f}));
 }
 
-TEST(FuseExperts, ADynamicContrastIsTheMeanJensenShannonDivergence) {
+TEST(FuseChains, ADynamicContrastIsTheMeanJensenShannonDivergence) {
   // Probabilities (1/2, 1/2) and (1/4, 3/4), and the amateur's own.
   const float l3 = std::log(3.0f);
   const auto fused = fuse(group(kDynamicContrast, Aggregate::max, {0, 0}), {{0, 0}, {0, l3}, {5, 5}});
@@ -61,7 +61,7 @@ TEST(FuseExperts, ADynamicContrastIsTheMeanJensenShannonDivergence) {
   EXPECT_EQ(fuse(group(kDynamicContrast, Aggregate::max, {0}), {{1, 2}, {1, 2}}).contrast, 0);
 }
 
-TEST(FuseExperts, MixtureAndProductWeighProbabilities) {
+TEST(FuseChains, MixtureAndProductWeighProbabilities) {
   const float l3 = std::log(3.0f);
   const std::vector<std::vector<float>> rows{{9, 9}, {0, l3}, {1, 1}};  // (1/4, 3/4) and (1/2, 1/2)
   // Priors 0 and log 3: weights 1/4 and 3/4.
@@ -73,7 +73,7 @@ TEST(FuseExperts, MixtureAndProductWeighProbabilities) {
   EXPECT_NEAR(product[1], 0.25f * std::log(0.75f) + 0.75f * std::log(0.5f), 1e-6f);
 }
 
-TEST(FuseExperts, MinusInfinityNeverWins) {
+TEST(FuseChains, MinusInfinityNeverWins) {
   for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product})
     for (const float contrast : {0.0f, 0.5f, kDynamicContrast}) {
       const std::vector<Pick> picks = group(contrast, aggregate, {0, 0});
@@ -85,7 +85,7 @@ TEST(FuseExperts, MinusInfinityNeverWins) {
     }
 }
 
-TEST(FuseExperts, NanOrInfinityOfAnyRowLeavesNoLogProbability) {
+TEST(FuseChains, NanOrInfinityOfAnyRowLeavesNoLogProbability) {
   for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product})
     for (const float contrast : {0.0f, 0.5f, kDynamicContrast})
       for (const float odd : {std::nanf(""), kInfinity})
@@ -99,7 +99,7 @@ TEST(FuseExperts, NanOrInfinityOfAnyRowLeavesNoLogProbability) {
         }
 }
 
-TEST(FuseExperts, OnlyAllowedTokensAreChosenAndTiesGoToTheLowestId) {
+TEST(FuseChains, OnlyAllowedTokensAreChosenAndTiesGoToTheLowestId) {
   std::vector<Pick> picks = group(0, Aggregate::max, {0, 0});
   const std::vector<float> logits{0, 0, 0, 0, 5, 2, 3, 1, 3, 0, 2, 3};
   EXPECT_EQ(pick_next(picks, {}, logits.data(), 4, 4).token, 0);
@@ -108,10 +108,10 @@ TEST(FuseExperts, OnlyAllowedTokensAreChosenAndTiesGoToTheLowestId) {
   EXPECT_EQ(pick_next(picks, std::vector<TokenId>{0, 2, 3}, logits.data(), 4, 4).token, 2);
 }
 
-TEST(FuseExperts, PicksAreComputedTogetherWithTheirExperts) {
+TEST(FuseChains, PicksAreComputedTogetherWithTheirChains) {
   std::vector<Pick> picks(10);
-  picks[1].experts = 4;
-  picks[7].experts = 2;
+  picks[1].chains = 4;
+  picks[7].chains = 2;
   EXPECT_EQ(picks_end(picks, 0, 3), 1u);
   EXPECT_EQ(picks_end(picks, 1, 3), 6u);
   EXPECT_EQ(picks_end(picks, 6, 3), 7u);

@@ -1,4 +1,4 @@
-// The scores of several experts on the device against the CPU's definition.
+// The scores of several chains on the device against the CPU's definition.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -31,11 +31,11 @@ class Checked : public Backend {
     std::vector<float> logits(picked.size() * vocab);
     inner_.step(batch, picked, logits);
     const std::span picks(batch.picks);
-    for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].experts)) {
-      if (picks[i].experts == 0) continue;
-      const auto group = picks.subspan(i, 1 + static_cast<size_t>(picks[i].experts));
+    for (size_t i = 0; i < picks.size(); i += 1 + static_cast<size_t>(picks[i].chains)) {
+      if (picks[i].chains == 0) continue;
+      const auto group = picks.subspan(i, 1 + static_cast<size_t>(picks[i].chains));
       std::vector<float> fused(vocab);
-      const float contrast = fuse_experts(group, logits.data() + i * vocab, vocab, fused);
+      const float contrast = fuse_chains(group, logits.data() + i * vocab, vocab, fused);
       EXPECT_NEAR(picked[i].contrast, contrast, 1e-4f + 1e-3f * contrast);
       const Picked own = pick_next(picks.subspan(i), batch.allowed, logits.data() + i * vocab, vocab, vocab);
       // Where the two differ, the scores are as good as equal.
@@ -52,7 +52,7 @@ class Checked : public Backend {
   Backend& inner_;
 };
 
-TEST(CudaExperts, ChoosesAsTheDefinitionSays) {
+TEST(CudaChains, ChoosesAsTheDefinitionSays) {
   NEED_GPU();
   int64_t groups = 0, dynamic = 0, same = 0;
   for (uint32_t seed = 0; seed < 12; ++seed) {
@@ -72,16 +72,16 @@ TEST(CudaExperts, ChoosesAsTheDefinitionSays) {
   EXPECT_GT(same, groups * 98 / 100);
 }
 
-/// More experts than rows of logits are held at once, and a vocabulary as large as they come.
-TEST(CudaExperts, ManyExpertsAndManyTokens) {
+/// More chains than rows of logits are held at once, and a vocabulary as large as they come.
+TEST(CudaChains, ManyChainsAndManyTokens) {
   NEED_GPU();
-  for (const auto& [experts, vocab] : {std::pair{size_t{1100}, 4001}, {size_t{12}, 151936}}) {
+  for (const auto& [chains, vocab] : {std::pair{size_t{1100}, 4001}, {size_t{12}, 151936}}) {
     const Model model =
         make_random_model({.layers = 1, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = vocab}, 90);
     for (const Aggregate aggregate : {Aggregate::max, Aggregate::mixture, Aggregate::product}) {
       auto records = test::make_random_records({.records = 1, .questions = 1, .max_tokens = 2}, 5);
-      while (records[0].experts.size() < experts) test::add_random_experts(records, 40, 6, 5);
-      records[0].experts.resize(experts);
+      while (records[0].documents.size() < chains) test::add_random_chains(records, 40, 6, 5);
+      records[0].documents.resize(chains);
       Job::Method method;
       method.aggregate = aggregate;
       std::vector<Stack> stacks;
@@ -95,7 +95,7 @@ TEST(CudaExperts, ManyExpertsAndManyTokens) {
   }
 }
 
-TEST(CudaExperts, AnswersDoNotDependOnTheStepsWhenReproducible) {
+TEST(CudaChains, AnswersDoNotDependOnTheStepsWhenReproducible) {
   NEED_GPU();
   const Model model =
       make_random_model({.layers = 2, .hidden = 64, .ffn = 96, .head_dim = 32, .vocab = 64}, 91);

@@ -54,12 +54,12 @@ double divergence(std::span<const float> a, double normalizer_a, std::span<const
 
 }  // namespace
 
-float fuse_experts(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused) {
-  const size_t vocab = fused.size(), experts = group.size() - 1;
+float fuse_chains(std::span<const Pick> group, const float* logits, size_t stride, std::span<float> fused) {
+  const size_t vocab = fused.size(), chains = group.size() - 1;
   const auto row = [&](size_t pick) { return std::span(logits + pick * stride, vocab); };
   const std::span amateur = row(0);
   float contrast = group[0].contrast;
-  for (size_t pick = 0; pick <= experts; ++pick)
+  for (size_t pick = 0; pick <= chains; ++pick)
     if (!is_sound(row(pick))) {
       std::ranges::fill(fused, std::numeric_limits<float>::quiet_NaN());
       return 0;
@@ -67,9 +67,9 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
   if (contrast < 0) {
     const double normalizer = log_normalizer(amateur);
     double sum = 0;
-    for (size_t k = 1; k <= experts; ++k)
+    for (size_t k = 1; k <= chains; ++k)
       sum += divergence(row(k), log_normalizer(row(k)), amateur, normalizer);
-    contrast = static_cast<float>(sum / static_cast<double>(experts));
+    contrast = static_cast<float>(sum / static_cast<double>(chains));
   }
   const auto contrasted = [&](size_t k, size_t i) {
     const float logit = row(k)[i];
@@ -78,15 +78,15 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
   if (group[0].aggregate == Aggregate::max) {
     for (size_t i = 0; i < vocab; ++i) {
       float best = kNever;
-      for (size_t k = 1; k <= experts; ++k) best = std::max(best, contrasted(k, i) + group[k].prior);
+      for (size_t k = 1; k <= chains; ++k) best = std::max(best, contrasted(k, i) + group[k].prior);
       fused[i] = best;
     }
     return contrast;
   }
-  // An expert whose scores are all impossible has no say.
-  std::vector<double> normalizers(experts + 1), log_weights(experts + 1);
-  const double total = log_sum_exp(experts, [&](size_t k) { return group[k + 1].prior; });
-  for (size_t k = 1; k <= experts; ++k) {
+  // A chain whose scores are all impossible has no say.
+  std::vector<double> normalizers(chains + 1), log_weights(chains + 1);
+  const double total = log_sum_exp(chains, [&](size_t k) { return group[k + 1].prior; });
+  for (size_t k = 1; k <= chains; ++k) {
     normalizers[k] = log_sum_exp(vocab, [&](size_t i) { return contrasted(k, i); });
     log_weights[k] = static_cast<double>(group[k].prior) - total;
   }
@@ -95,7 +95,7 @@ float fuse_experts(std::span<const Pick> group, const float* logits, size_t stri
       return static_cast<double>(contrasted(k, i)) - normalizers[k];
     };
     double score = 0;
-    for (size_t k = 1; k <= experts; ++k) {
+    for (size_t k = 1; k <= chains; ++k) {
       if (!std::isfinite(normalizers[k])) continue;
       if (group[0].aggregate == Aggregate::mixture)
         score += std::exp(log_probability(k) + log_weights[k]);
@@ -112,10 +112,10 @@ Picked pick_next(std::span<const Pick> picks, std::span<const TokenId> all_allow
   const Pick& pick = picks[0];
   const auto allowed =
       all_allowed.subspan(static_cast<size_t>(pick.first_allowed), static_cast<size_t>(pick.allowed_count));
-  if (pick.experts == 0) return pick_token({logits, vocab}, pick, allowed);
+  if (pick.chains == 0) return pick_token({logits, vocab}, pick, allowed);
   std::vector<float> fused(vocab);
   const float contrast =
-      fuse_experts(picks.first(1 + static_cast<size_t>(pick.experts)), logits, stride, fused);
+      fuse_chains(picks.first(1 + static_cast<size_t>(pick.chains)), logits, stride, fused);
   Picked picked = pick_token(fused, pick, allowed);
   picked.contrast = contrast;
   return picked;

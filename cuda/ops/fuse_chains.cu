@@ -1,6 +1,6 @@
-// The scores of a pick with experts, as core/engine/fuse_experts.cc defines them. The logits of all its rows
+// The scores of a pick with chains, as core/engine/fuse_chains.cc defines them. The logits of all its rows
 // are read once a step (max) or twice (mixture, product), at the speed of memory; for the first token of a
-// dynamic contrast two more passes measure how far each expert is from the amateur. Sums have a fixed order,
+// dynamic contrast two more passes measure how far each chain is from the amateur. Sums have a fixed order,
 // so a pick does not depend on its neighbours.
 #include "cuda/ops/ops.h"
 
@@ -56,16 +56,16 @@ __device__ float block_sum(float own, float* shared) {
   return shared[0];
 }
 
-// Of the picks from `first` on: `logits` [rows, vocab], `experts`, `divergence`, `normalizer` and `out`
+// Of the picks from `first` on: `logits` [rows, vocab], `chains`, `divergence`, `normalizer` and `out`
 // [rows]. `groups` [groups of the step]; fuse_kernel has those to fuse alone.
 
-/// A block an expert: its Jensen-Shannon divergence from the amateur.
-__global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
+/// A block a chain: its Jensen-Shannon divergence from the amateur.
+__global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first, const ChainPick* chains,
                                float* divergence) {
-  const ExpertPick expert = experts[blockIdx.x];
-  if (!expert.measured) return;
+  const ChainPick chain = chains[blockIdx.x];
+  if (!chain.measured) return;
   const float* own = logits + int64_t{blockIdx.x} * vocab;
-  const float* amateur = logits + int64_t{expert.amateur - first} * vocab;
+  const float* amateur = logits + int64_t{chain.amateur - first} * vocab;
   __shared__ Sum sums[kThreads];
   __shared__ float parts[kThreads];
   Sum a{-INFINITY, 0}, b{-INFINITY, 0};
@@ -86,26 +86,26 @@ __global__ void measure_kernel(const float* logits, int32_t vocab, int32_t first
 }
 
 /// Of a group, as given or the mean of what was measured.
-__device__ float contrast_of(const ExpertGroup& group, int32_t first, const float* divergence) {
+__device__ float contrast_of(const ChainGroup& group, int32_t first, const float* divergence) {
   if (group.contrast >= 0) return group.contrast;
   float sum = 0;
-  for (int k = 1; k <= group.experts; ++k) sum += divergence[group.pick - first + k];
-  return sum / static_cast<float>(group.experts);
+  for (int k = 1; k <= group.chains; ++k) sum += divergence[group.pick - first + k];
+  return sum / static_cast<float>(group.chains);
 }
 
-__device__ float contrasted(float expert, float amateur, float contrast) {
-  if (contrast == 0) return number(expert);
-  return number((1 + contrast) * number(expert) - contrast * number(amateur));
+__device__ float contrasted(float chain, float amateur, float contrast) {
+  if (contrast == 0) return number(chain);
+  return number((1 + contrast) * number(chain) - contrast * number(amateur));
 }
 
-/// A block an expert: the logarithm of the sum of e^score.
-__global__ void normalize_kernel(const float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
-                                 const ExpertGroup* groups, const float* divergence, float* normalizer) {
-  const ExpertPick expert = experts[blockIdx.x];
-  if (expert.amateur < 0) return;
-  const float contrast = contrast_of(groups[expert.group], first, divergence);
+/// A block a chain: the logarithm of the sum of e^score.
+__global__ void normalize_kernel(const float* logits, int32_t vocab, int32_t first, const ChainPick* chains,
+                                 const ChainGroup* groups, const float* divergence, float* normalizer) {
+  const ChainPick chain = chains[blockIdx.x];
+  if (chain.amateur < 0) return;
+  const float contrast = contrast_of(groups[chain.group], first, divergence);
   const float* own = logits + int64_t{blockIdx.x} * vocab;
-  const float* amateur = logits + int64_t{expert.amateur - first} * vocab;
+  const float* amateur = logits + int64_t{chain.amateur - first} * vocab;
   __shared__ Sum sums[kThreads];
   Sum sum{-INFINITY, 0};
   for (int i = threadIdx.x; i < vocab; i += kThreads) sum.take(contrasted(own[i], amateur[i], contrast));
@@ -114,10 +114,10 @@ __global__ void normalize_kernel(const float* logits, int32_t vocab, int32_t fir
 }
 
 /// A row of blocks a group: its scores, in the place of the amateur's logits.
-__global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const ExpertPick* experts,
-                            const ExpertGroup* groups, const float* divergence, const float* normalizer,
+__global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const ChainPick* chains,
+                            const ChainGroup* groups, const float* divergence, const float* normalizer,
                             GreedyResult* out) {
-  const ExpertGroup group = groups[blockIdx.y];
+  const ChainGroup group = groups[blockIdx.y];
   const int row = group.pick - first;
   const float contrast = contrast_of(group, first, divergence);
   if (blockIdx.x == 0 && threadIdx.x == 0) out[row].contrast = contrast;
@@ -127,20 +127,20 @@ __global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const E
   const float at_amateur = *amateur;
   bool sound = at_amateur < INFINITY;  // false also for NaN
   float score = group.aggregate == 0 ? -INFINITY : 0.0f;
-  for (int k = 1; k <= group.experts; ++k) {
-    const ExpertPick& expert = experts[row + k];
-    const float at_expert = amateur[int64_t{k} * vocab];
-    sound = sound && at_expert < INFINITY;
-    const float own = contrasted(at_expert, at_amateur, contrast);
+  for (int k = 1; k <= group.chains; ++k) {
+    const ChainPick& chain = chains[row + k];
+    const float at_chain = amateur[int64_t{k} * vocab];
+    sound = sound && at_chain < INFINITY;
+    const float own = contrasted(at_chain, at_amateur, contrast);
     if (group.aggregate == 0) {
-      score = fmaxf(score, own + expert.prior);
+      score = fmaxf(score, own + chain.prior);
       continue;
     }
     const float total = normalizer[row + k];
     if (!isfinite(total)) continue;
-    const float weight = expf(expert.log_weight);
+    const float weight = expf(chain.log_weight);
     if (group.aggregate == 1)
-      score += expf(own - total + expert.log_weight);
+      score += expf(own - total + chain.log_weight);
     else if (weight > 0)
       score += weight * (own - total);
   }
@@ -149,17 +149,17 @@ __global__ void fuse_kernel(float* logits, int32_t vocab, int32_t first, const E
 
 }  // namespace
 
-void fuse_experts(const ExpertInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
-                  GreedyResult* out, cudaStream_t stream) {
+void fuse_chains(const ChainInputs& inputs, float* logits, int32_t first, int32_t rows, int32_t vocab,
+                 GreedyResult* out, cudaStream_t stream) {
   if (inputs.group_count == 0) return;
-  const ExpertPick* experts = inputs.experts + first;
+  const ChainPick* chains = inputs.chains + first;
   if (inputs.measured)
-    measure_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, experts, inputs.divergence);
+    measure_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, chains, inputs.divergence);
   if (inputs.normalized)
-    normalize_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, experts, inputs.groups,
+    normalize_kernel<<<rows, kThreads, 0, stream>>>(logits, vocab, first, chains, inputs.groups,
                                                     inputs.divergence, inputs.normalizer);
   const dim3 blocks((vocab + kThreads - 1) / kThreads, inputs.group_count);
-  fuse_kernel<<<blocks, kThreads, 0, stream>>>(logits, vocab, first, experts,
+  fuse_kernel<<<blocks, kThreads, 0, stream>>>(logits, vocab, first, chains,
                                                inputs.groups + inputs.first_group, inputs.divergence,
                                                inputs.normalizer, out);
 }
