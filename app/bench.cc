@@ -2,8 +2,8 @@
 #include <fmt/ranges.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "core/base/error.h"

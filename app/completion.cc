@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/command_tree.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/model/shapes.h"

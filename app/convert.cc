@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/spelling.h"

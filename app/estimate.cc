@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
 #include "app/estimate_show.h"
+#include "app/option_checks.h"
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/base/named_output.h"

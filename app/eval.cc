@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"
@@ -11,7 +11,7 @@
 #include "core/job/device.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
-#include "io/eval/check.h"
+#include "io/eval/check_runs.h"
 #include "io/eval/evaluation.h"
 
 namespace sheaf {

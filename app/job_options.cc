@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/checks.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "io/files/job_file.h"
 #include "io/jobs/workbench.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
-#include "app/checks.h"
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/option_checks.h"
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "io/base/named_output.h"

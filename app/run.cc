@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
 #include "app/job_options.h"
+#include "app/option_checks.h"
 #include "app/progress.h"
 #include "app/signals.h"
 #include "app/terminal.h"

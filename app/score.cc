@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "io/base/named_output.h"
 #include "io/files/score_run.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/report/row_sample.h"
 #include "core/text/printable.h"

@@ -3,8 +3,8 @@
 #include <fmt/chrono.h>
 #include <memory>
 
-#include "app/checks.h"
 #include "app/commands.h"
+#include "app/option_checks.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/text/format.h"

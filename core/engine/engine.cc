@@ -7,8 +7,8 @@
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
+#include "core/engine/answer_options.h"
 #include "core/engine/make_pool.h"
-#include "core/engine/options.h"
 #include "core/model/work.h"
 
 namespace sheaf {

@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/random_stream.h"
+#include "core/engine/answer_options.h"
 #include "core/engine/engine.h"
-#include "core/engine/options.h"
 
 namespace sheaf {
 namespace {

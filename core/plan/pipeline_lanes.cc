@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/options.h"
+#include "core/engine/answer_options.h"
 #include "core/plan/pipeline.h"
 
 namespace sheaf {

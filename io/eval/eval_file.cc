@@ -8,8 +8,8 @@
 #include "core/text/spelling.h"
 #include "io/base/written_path.h"
 #include "io/base/yaml_reader.h"
-#include "io/eval/choice.h"
-#include "io/eval/paper.h"
+#include "io/eval/eval_choice.h"
+#include "io/eval/paper_figures.h"
 
 namespace sheaf {
 namespace {

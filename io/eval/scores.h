@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/eval/eval_table.h"
-#include "io/eval/grid.h"
+#include "io/eval/eval_grid.h"
 #include "io/files/metric_items.h"
 
 namespace sheaf {

@@ -84,7 +84,7 @@ TEST_P(Exact, SampledAnswersDependOnTheRecordAlone) {
   EXPECT_GT(different, 6);
 }
 
-TEST_P(Exact, AnRecordsAnswersDoNotDependOnItsNeighbours) {
+TEST_P(Exact, ARecordsAnswersDoNotDependOnItsNeighbours) {
   const Model model = make_random_model({}, 21);
   const auto records = make_random_records({.records = 6, .questions = 3, .max_tokens = 6}, 21);
   for (auto build :

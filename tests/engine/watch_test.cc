@@ -1,7 +1,7 @@
 // What an answer says of null and of its best alternative, against the plain definition over all logits.
 #include <gtest/gtest.h>
 
-#include "core/engine/options.h"
+#include "core/engine/answer_options.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/dense_model.h"

@@ -2,7 +2,7 @@
 #include "tests/io/fuzz.h"
 
 #include "io/eval/eval_file.h"
-#include "io/eval/grid.h"
+#include "io/eval/eval_grid.h"
 
 namespace sheaf {
 namespace {

@@ -1,4 +1,4 @@
-#include "io/eval/grid.h"
+#include "io/eval/eval_grid.h"
 
 #include <algorithm>
 #include <filesystem>

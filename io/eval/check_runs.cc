@@ -1,4 +1,4 @@
-#include "io/eval/check.h"
+#include "io/eval/check_runs.h"
 
 #include <set>
 

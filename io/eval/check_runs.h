@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "io/eval/grid.h"
+#include "io/eval/eval_grid.h"
 
 namespace sheaf {
 

@@ -1,4 +1,4 @@
-#include "core/engine/options.h"
+#include "core/engine/answer_options.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "io/eval/paper.h"
+#include "io/eval/paper_figures.h"
 
 #include <algorithm>
 #include <cmath>

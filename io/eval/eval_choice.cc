@@ -1,4 +1,4 @@
-#include "io/eval/choice.h"
+#include "io/eval/eval_choice.h"
 
 #include <algorithm>
 #include <map>

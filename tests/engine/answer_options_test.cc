@@ -1,5 +1,5 @@
 // Of several options the likeliest as a whole is taken, whatever else runs beside it.
-#include "core/engine/options.h"
+#include "core/engine/answer_options.h"
 
 #include <gtest/gtest.h>
 
