@@ -29,8 +29,8 @@ std::string_view change_text(Decides decides) {
 std::string default_text(const JobKey& key) {
   if (key.takes.required) return "none: the key is required";
   const nlohmann::ordered_json value = key.value(Job());
-  if (value.is_null() || value == "" || value.empty()) return "none";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return text.empty() || value.empty() ? "none" : text;
 }
 
 std::string key_text(const JobKey& key, size_t columns) {

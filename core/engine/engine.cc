@@ -302,6 +302,7 @@ void Engine::retire(const Sink& done) {
 
 void Engine::next_round(const Stack& stack, const std::vector<Answer>& answers) {
   std::vector<Tokens> tokens;
+  tokens.reserve(answers.size());
   for (const Answer& answer : answers) tokens.push_back(answer.tokens);
   next_rounds_.push_back(options_.longest_rounds ? stack.next->longest() : stack.next->after(tokens));
   next_rounds_.back().window = stack.window;

@@ -29,7 +29,7 @@ struct ShardsEstimate {
 /// `records` as estimate() takes them. Refuses more shards than records.
 ShardsEstimate estimate_shards(const EstimateCase& asked, const SampledRecords& records, int32_t shards);
 
-std::string shards_text(const ShardsEstimate& estimate);
-nlohmann::ordered_json shards_json(const ShardsEstimate& estimate);
+std::string shards_text(const ShardsEstimate& all);
+nlohmann::ordered_json shards_json(const ShardsEstimate& all);
 
 }  // namespace sheaf

@@ -73,7 +73,7 @@ class LengthsBench {
     int64_t proposed = 0, accepted = 0;  ///< tokens of a draft
   };
   void open(const Job& job);
-  Timed time_answers(const Job& job, const EvalLengths& lengths, int32_t answer_tokens);
+  Timed time_answers(const Job& job, const EvalLengths& asked, int32_t answer_tokens);
 
   FileLayer& files_;
   std::string opened_;  ///< the model and device of `backend_`

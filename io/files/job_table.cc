@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fmt/format.h>
 #include <limits>
 
 #include "core/methods/method.h"
@@ -42,10 +43,10 @@ struct Section {
 
   template <auto... Path>
   void add(std::string_view key, const Takes& takes, Decides decides, std::string_view help,
-           std::vector<Scope> scopes = {}) {
+           const std::vector<Scope>& scopes = {}) {
     JobMember member;
     if constexpr (sizeof...(Path) > 0) member = member_at<Part, Path...>();
-    keys.push_back({fmt::format("{}.{}", name, key), member, takes, decides, help, std::move(scopes)});
+    keys.push_back({fmt::format("{}.{}", name, key), member, takes, decides, help, scopes});
   }
 };
 
