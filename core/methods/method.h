@@ -12,7 +12,7 @@
 namespace sheaf {
 
 /// A method: what it does to prompts, said once. Every list, check, default and text about methods is read
-/// from here; only the table of job keys, which says which keys are for which method, names methods too.
+/// from here; no other file asks for a method by its name.
 struct Method {
   std::string_view name;
   std::vector<TaskKind> tasks;  ///< tasks that it serves

@@ -10,7 +10,7 @@ namespace sheaf {
 std::string number_text(double value);
 /// "0.42 s", "12.3 s", "4 min 5 s", "2 h 10 min", "3 days 4 h", "20 days".
 std::string time_text(double seconds);
-/// The same in whole seconds.
+/// A duration in whole seconds: "12 s", "4 min 5 s".
 std::string duration_text(double seconds);
 
 /// "0.49 GB", "31.20 MB", "4.1 kB": in the largest unit that shows something of it.

@@ -75,9 +75,10 @@ const Scope kExtract{"task.kind extract", [](const Job& job) { return job.task.k
 const Scope kAsk{"task.kind ask", [](const Job& job) { return job.task.kind == TaskKind::ask; }};
 const Scope kNotChat{"task.kind extract and ask",
                      [](const Job& job) { return job.task.kind != TaskKind::chat; }};
-const Scope kPced{"method.name pced", [](const Job& job) { return job.method.name == "pced"; }};
+const Scope kPced{"method.name pced",
+                  [](const Job& job) { return find_method(job.method.name).wording.fused; }};
 const Scope kMapReduce{"method.name map-reduce",
-                       [](const Job& job) { return job.method.name == "map-reduce"; }};
+                       [](const Job& job) { return find_method(job.method.name).wording.findings; }};
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
 const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};

@@ -63,10 +63,8 @@ RunCheck check_run(const std::string& place) {
     text += piece;
   };
   if (!has("manifest.json") || !run.read("manifest.json", take))
-    refuse(
-        "{}: there is no finished run here (manifest.json is missing); name the output folder of a finished "
-        "run",
-        place);
+    refuse("{}: there is no finished run here: manifest.json is missing; name the folder of a finished run",
+           place);
   const Manifest manifest =
       parse_manifest(text, place + "/manifest.json", "run the job again with --restart");
   RunCheck check{manifest.rows, manifest.rejects, std::ssize(manifest.files), 0, {}};
