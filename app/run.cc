@@ -44,9 +44,8 @@ int run(const RunOptions& options) {
     print_json(end.report);
   } else if (!options.quiet) {
     print_text(report_text(end.report));
-    const bool table = job.output.format == OutputFormat::parquet,
-               batch = job.output.format == OutputFormat::openai_batch;
-    print_line(fmt::format("rows    {}/rows-*.{}{}", job.output.path, table ? "parquet" : "jsonl",
+    const bool batch = job.output.format == OutputFormat::openai_batch;
+    print_line(fmt::format("rows    {}/rows-*{}{}", job.output.path, rows_ending(job.output.format),
                            batch ? ", errors.jsonl" : ""));
     print_line(fmt::format("report  {}/report.json, report.html", job.output.path));
     print_text(rejects_text(rejects, records, end.report.at("reject_reasons"),

@@ -121,10 +121,16 @@ inline constexpr std::string_view kWords<CpuKernels>[] = {"auto", "reference"};
 enum class OutputFormat : uint8_t {
   jsonl,
   parquet,
+  arrow,         ///< an Arrow IPC file
   openai_batch,  ///< chat: the output lines of OpenAI's batch API
 };
 template <>
-inline constexpr std::string_view kWords<OutputFormat>[] = {"jsonl", "parquet", "openai-batch"};
+inline constexpr std::string_view kWords<OutputFormat>[] = {"jsonl", "parquet", "arrow", "openai-batch"};
+/// How the names of rows files end in each format.
+inline constexpr std::string_view kRowsEndings[] = {".jsonl", ".parquet", ".arrow", ".jsonl"};
+constexpr std::string_view rows_ending(OutputFormat format) {
+  return kRowsEndings[static_cast<size_t>(format)];
+}
 
 // Enums of other folders.
 

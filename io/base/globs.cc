@@ -122,7 +122,7 @@ CorpusFormat corpus_format(const std::string& path) {
   std::string lower = path;
   for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   std::string_view name = lower;
-  if (name.ends_with(".parquet")) return CorpusFormat::parquet;
+  if (name.ends_with(".parquet") || name.ends_with(".arrow")) return CorpusFormat::table;
   for (std::string_view packed : {".gz", ".zst"})
     if (name.ends_with(packed)) name.remove_suffix(packed.size());
   if (name.ends_with(".jsonl") || name.ends_with(".ndjson")) return CorpusFormat::jsonl;
@@ -131,7 +131,7 @@ CorpusFormat corpus_format(const std::string& path) {
 
 CorpusFormat format_of_files(const std::vector<std::string>& files, const std::string& format,
                              const std::string& where) {
-  if (format == "parquet") return CorpusFormat::parquet;
+  if (format == "parquet") return CorpusFormat::table;
   if (format == "csv") return CorpusFormat::csv;
   if (format != "auto" || files.empty() || files.front() == "-") return CorpusFormat::jsonl;
   const CorpusFormat first = corpus_format(files.front());
@@ -139,7 +139,7 @@ CorpusFormat format_of_files(const std::vector<std::string>& files, const std::s
     const CorpusFormat found = corpus_format(file);
     if (found == CorpusFormat::unknown) {
       const std::string convert = convert_advice(file);
-      refuse("{}{}: the name ends in none of .jsonl, .csv, .tsv and .parquet; {}", where, file,
+      refuse("{}{}: the name ends in none of .jsonl, .csv, .tsv, .parquet and .arrow; {}", where, file,
              !convert.empty() ? convert
              : where.empty()  ? "name a file that does"
                               : "set input.format");
@@ -161,9 +161,9 @@ CorpusFiles find_table_files(const std::string& path, const std::string& format,
   if (files.empty()) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored))
-      refuse("{}{}: no .jsonl, .csv, .tsv or .parquet file in this folder", where, path);
+      refuse("{}{}: no .jsonl, .csv, .tsv, .parquet or .arrow file in this folder", where, path);
     if (is_uri(path))
-      refuse("{}{}: no such file, and no .jsonl, .csv, .tsv or .parquet file below it", where,
+      refuse("{}{}: no such file, and no .jsonl, .csv, .tsv, .parquet or .arrow file below it", where,
              parse_store_uri(path).name());
     if (has_wildcard(path)) refuse("{}{}: no file matches", where, path);
     refuse("{}{}", where, describe_missing(path));

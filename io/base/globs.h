@@ -12,7 +12,13 @@ std::vector<std::string> expand_corpus_path(const std::string& path, const std::
 /// Whether a path may be a glob.
 bool has_wildcard(const std::string& path);
 
-enum class CorpusFormat { unknown, jsonl, csv, parquet, dataset };
+enum class CorpusFormat {
+  unknown,
+  jsonl,
+  csv,
+  table,  ///< Parquet or Arrow, which TableFile tells apart
+  dataset
+};
 
 /// Whether a look through a folder leaves out entries of that name: hidden ones, and those of the program
 /// that wrote the folder (_SUCCESS, _temporary).
@@ -24,8 +30,8 @@ std::vector<std::string> corpus_folders(const std::string& path);
 /// follows it names a file wherever the corpus is read from.
 std::string common_folder(const std::vector<std::string>& files);
 
-/// By the ending of the name: .parquet, .jsonl, .ndjson, .csv or .tsv; text files may be compressed (.gz,
-/// .zst).
+/// By the ending of the name: .parquet, .arrow, .jsonl, .ndjson, .csv or .tsv; text files may be compressed
+/// (.gz, .zst).
 CorpusFormat corpus_format(const std::string& path);
 
 /// The files of a corpus and their one format.

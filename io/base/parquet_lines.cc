@@ -54,7 +54,7 @@ void append_value(arrow::ArrayBuilder& cell, const ordered_json& value) {
 
 void write_parquet_lines(const std::string& lines, const std::vector<TableColumn>& columns,
                          OutputFile& target) {
-  ParquetTable table(columns, target);
+  TableWriter table(TableFormat::parquet, columns, target);
   read_lines(lines, [&](const std::string& line) {
     std::string trouble;
     const ordered_json row = read_json<ordered_json>(line, {}, &trouble);

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "io/base/parquet_table.h"
+#include "io/base/table_writer.h"
 
 namespace sheaf {
 

@@ -8,7 +8,7 @@
 namespace sheaf {
 
 inline void check(const arrow::Status& status) {
-  if (!status.ok()) fail("a rows file cannot be written as Parquet: {}", status.ToString());
+  if (!status.ok()) fail("a table cannot be written: {}", status.ToString());
 }
 
 template <class Value>
@@ -17,7 +17,7 @@ Value check(arrow::Result<Value> result) {
   return std::move(result).ValueUnsafe();
 }
 
-// Cells for the builders of a ParquetTable. The builder is of the type that the function's name says.
+// Cells for the builders of a TableWriter. The builder is of the type that the function's name says.
 
 inline void append_null(arrow::ArrayBuilder& cell) {
   check(cell.AppendNull());

@@ -42,7 +42,7 @@ class FirstRows : public Corpus {
 
 std::unique_ptr<Corpus> open_format(const Job& job, const CorpusFiles& corpus, RecordMapper mapper) {
   if (corpus.format == CorpusFormat::dataset) return open_dataset_corpus(job, std::move(mapper));
-  if (corpus.format == CorpusFormat::parquet) return open_parquet_corpus(corpus.files, std::move(mapper));
+  if (corpus.format == CorpusFormat::table) return open_parquet_corpus(corpus.files, std::move(mapper));
   const std::string& copied = job.input.standard_input.path;
   if (corpus.format == CorpusFormat::csv) return open_csv_corpus(corpus.files, std::move(mapper), copied);
   return open_jsonl_corpus(corpus.files, std::move(mapper), copied);

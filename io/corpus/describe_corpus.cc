@@ -11,7 +11,7 @@
 #include "io/base/foreign_files.h"
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "io/corpus/column_facts.h"
 #include "io/corpus/corpus_files.h"
 #include "io/corpus/corpus_formats.h"
@@ -105,11 +105,11 @@ struct FirstRecords {
 void describe_parquet(const std::vector<std::string>& files, ordered_json& about, FirstRecords& first) {
   int64_t rows = 0;
   for (const std::string& path : files) {
-    ParquetFile file(path);
+    TableFile file(path);
     rows += file.rows();
     if (!about["columns"].empty()) continue;
     std::vector<std::string> names;
-    for (const ParquetFile::Column& column : file.columns()) {
+    for (const TableFile::Column& column : file.columns()) {
       about["columns"].push_back({{"name", column.name}, {"type", column.type}});
       names.push_back(column.name);
     }
@@ -214,14 +214,15 @@ ordered_json describe_corpus(const std::string& path, const std::string& format,
   const CorpusFiles corpus = find_corpus_files(path, format);
   FirstRecords first;
   ordered_json about;
-  about["format"] = corpus.format == CorpusFormat::parquet ? "parquet"
-                    : corpus.format == CorpusFormat::csv   ? "csv"
-                                                           : "jsonl";
+  about["format"] = corpus.format == CorpusFormat::csv         ? "csv"
+                    : corpus.format != CorpusFormat::table     ? "jsonl"
+                    : corpus.files.front().ends_with(".arrow") ? "arrow"
+                                                               : "parquet";
   about["files"] = corpus.files.size();
   about["records"] = 0;
   about["columns"] = ordered_json::array();
   about["first"] = nullptr;
-  if (corpus.format == CorpusFormat::parquet)
+  if (corpus.format == CorpusFormat::table)
     describe_parquet(corpus.files, about, first);
   else if (corpus.format == CorpusFormat::csv)
     describe_csv(corpus.files, about, first);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "io/corpus/corpus_formats.h"
 
 namespace sheaf {
@@ -46,7 +46,7 @@ class ParquetCorpus : public Corpus {
  private:
   void open_file() {
     if (file_) return;
-    file_ = std::make_unique<ParquetFile>(files_[index_]);
+    file_ = std::make_unique<TableFile>(files_[index_]);
     file_->select(names_);
   }
 
@@ -75,25 +75,25 @@ class ParquetCorpus : public Corpus {
   int64_t rows_;
   std::vector<std::string> names_;
   size_t index_ = 0;
-  std::unique_ptr<ParquetFile> file_;
-  ParquetFile::Batch batch_;
+  std::unique_ptr<TableFile> file_;
+  TableFile::Batch batch_;
   size_t given_ = 0;
   int64_t row_ = 0;
 };
 
-void check_columns(const ParquetFile& file, const std::string& path, const RecordMapper& mapper) {
+void check_columns(const TableFile& file, const std::string& path, const RecordMapper& mapper) {
   std::vector<std::string> names;
-  for (const ParquetFile::Column& column : file.columns()) names.push_back(column.name);
+  for (const TableFile::Column& column : file.columns()) names.push_back(column.name);
   for (const MappedColumn& wanted : mapper.columns()) {
     if (!wanted.optional) check_column(wanted, names, path);
     if (std::count(names.begin(), names.end(), wanted.name) > 1)
       refuse("{}: {} has more than one column \"{}\"", wanted.place, path, wanted.name);
-    for (const ParquetFile::Column& column : file.columns()) {
-      if (wanted.kept && column.name == wanted.name && column.shape == ParquetFile::Column::Shape::other)
+    for (const TableFile::Column& column : file.columns()) {
+      if (wanted.kept && column.name == wanted.name && column.shape == TableFile::Column::Shape::other)
         refuse("{}: column \"{}\" of {} is {}; sheaf keeps text, numbers and lists of them", wanted.place,
                wanted.name, path, column.type);
       if (wanted.kept) continue;
-      const auto shape = wanted.list ? ParquetFile::Column::Shape::list : ParquetFile::Column::Shape::scalar;
+      const auto shape = wanted.list ? TableFile::Column::Shape::list : TableFile::Column::Shape::scalar;
       if (column.name == wanted.name && column.shape != shape && column.type != "null")
         refuse("{}: column \"{}\" of {} is {}, not {}", wanted.place, wanted.name, path, column.type,
                wanted.list ? "a list" : "text or a number");
@@ -106,7 +106,7 @@ void check_columns(const ParquetFile& file, const std::string& path, const Recor
 std::unique_ptr<Corpus> open_parquet_corpus(std::vector<std::string> files, RecordMapper mapper) {
   int64_t rows = 0;
   for (const std::string& path : files) {
-    const ParquetFile file(path);
+    const TableFile file(path);
     check_columns(file, path, mapper);
     rows += file.rows();
   }

@@ -2,7 +2,7 @@
 
 #include "io/base/csv_reader.h"
 #include "io/base/globs.h"
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "io/datasets/entry.h"
 #include "io/datasets/readers.h"
 
@@ -17,7 +17,7 @@ class ParquetReader : public DatasetReader {
  public:
   explicit ParquetReader(const std::string& path) : path_(path), file_(path) {
     std::vector<std::string> columns;
-    for (const ParquetFile::Column& column : file_.columns()) columns.push_back(column.name);
+    for (const TableFile::Column& column : file_.columns()) columns.push_back(column.name);
     file_.select(columns);
   }
 
@@ -37,8 +37,8 @@ class ParquetReader : public DatasetReader {
   static std::string row_name(int64_t row) { return fmt::format("row {}", row); }
 
   std::string path_;
-  ParquetFile file_;
-  std::optional<ParquetFile::Batch> batch_;
+  TableFile file_;
+  std::optional<TableFile::Batch> batch_;
   size_t at_ = 0;
 };
 
@@ -76,7 +76,7 @@ class FilesReader : public DatasetReader {
 
  private:
   std::unique_ptr<DatasetReader> open(const std::string& path) const {
-    if (corpus_.format == CorpusFormat::parquet) return std::make_unique<ParquetReader>(path);
+    if (corpus_.format == CorpusFormat::table) return std::make_unique<ParquetReader>(path);
     if (corpus_.format == CorpusFormat::csv) return std::make_unique<CsvRows>(path);
     return json_lines_reader(path, "corpus", {}, [](const ordered_json& line, int64_t) { return line; });
   }

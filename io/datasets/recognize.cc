@@ -89,7 +89,7 @@ std::string guess_dataset_format(const std::string& path) {
   if (!fs::exists(path, ignored)) refuse("{}: no such file or folder", path);
   if (fs::path(path).filename() == "qaps.csv") return "narrativeqa";
   const CorpusFormat format = corpus_format(path);
-  if (format == CorpusFormat::parquet || format == CorpusFormat::csv) return {};
+  if (format == CorpusFormat::table || format == CorpusFormat::csv) return {};
   std::string found = recognize_lines(path);
   if (!found.empty() || format == CorpusFormat::jsonl) return found;
   return recognize_file(read_json_dataset(path));

@@ -227,7 +227,7 @@ void read_output(YamlMap map, Job& job, bool files) {
   map.finish();
   if (is_uri(output.path)) parse_store_uri(output.path, map.where("path") + ": output.path: ");
   if (output.format == OutputFormat::openai_batch && job.task.kind != TaskKind::chat)
-    refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl or parquet",
+    refuse("{}: output.format openai-batch works only with task.kind chat; use jsonl, parquet or arrow",
            map.where("format"));
   check_scopes("output", map, job);
   check_confidence(map, job, files);

@@ -82,7 +82,7 @@ const Scope kMapReduce{"method.name map-reduce",
 const Scope kConfidence{"output.confidence true", [](const Job& job) { return job.output.confidence; }};
 const Scope kPublished{"an output.path that is a URI",
                        [](const Job& job) { return is_uri(job.output.path); }};
-const Scope kOwnRows{"output.format jsonl and parquet",
+const Scope kOwnRows{"output.format jsonl, parquet and arrow",
                      [](const Job& job) { return job.output.format != OutputFormat::openai_batch; }};
 const Scope kDataset{"datasets (input.format)",
                      [](const Job& job) { return find_dataset_format(job.input.format) != nullptr; }};

@@ -13,8 +13,8 @@
 #include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
-#include "io/base/parquet_file.h"
 #include "io/base/store_uri.h"
+#include "io/base/table_file.h"
 
 namespace sheaf {
 namespace {
@@ -22,8 +22,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kForms =
-    "name a run's folder, its rows-*.jsonl or rows-*.parquet, or a .json file {id: answer}";
+constexpr const char* kForms = "name a run's folder, its rows-* files, or a .json file {id: answer}";
 
 /// What rows of extract say of every value in numbers.
 constexpr const char* kNumbers[] = {"confidence", "null_margins"};
@@ -70,8 +69,8 @@ class PredictionReader {
     }
   }
 
-  void read_parquet(const std::string& path) {
-    ParquetFile file(path);
+  void read_table(const std::string& path) {
+    TableFile file(path);
     const std::vector<std::string> columns = value_columns(file);
     const auto has = [&](const char* name) {
       return std::find(columns.begin(), columns.end(), name) != columns.end();
@@ -101,13 +100,13 @@ class PredictionReader {
   }
 
  private:
-  static bool file_has(const ParquetFile& file, std::string_view name) {
+  static bool file_has(const TableFile& file, std::string_view name) {
     return std::any_of(file.columns().begin(), file.columns().end(),
-                       [&](const ParquetFile::Column& column) { return column.name == name; });
+                       [&](const TableFile::Column& column) { return column.name == name; });
   }
 
-  /// Columns of the corpus, which the file's metadata names (io/run_folder/parquet_rows.cc).
-  static std::vector<std::string> kept_columns(const ParquetFile& file) {
+  /// Columns of the corpus, which the file's metadata names (io/run_folder/table_rows.cc).
+  static std::vector<std::string> kept_columns(const TableFile& file) {
     const json about = read_json(file.about());
     std::vector<std::string> kept;
     if (about.is_object() && about.contains("kept") && about["kept"].is_array())
@@ -117,12 +116,12 @@ class PredictionReader {
   }
 
   /// All but those and the ones that say something about a row (io/run_folder/row_columns.cc).
-  static std::vector<std::string> value_columns(const ParquetFile& file) {
+  static std::vector<std::string> value_columns(const TableFile& file) {
     constexpr std::string_view about[] = {"notes",      "logprobs",        "raw",           "spans",  "parts",
                                           "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
     const std::vector<std::string> kept = kept_columns(file);
     std::vector<std::string> columns;
-    for (const ParquetFile::Column& column : file.columns())
+    for (const TableFile::Column& column : file.columns())
       if (std::find(std::begin(about), std::end(about), column.name) == std::end(about) &&
           std::find(kept.begin(), kept.end(), column.name) == kept.end())
         columns.push_back(column.name);
@@ -246,7 +245,8 @@ std::vector<std::string> rows_files(const std::string& folder) {
   for (const std::string& file :
        expand_corpus_path(folder))  // its folders' files too, which are not of the run
     if (fs::path(file).lexically_relative(folder).string().starts_with("rows-")) files.push_back(file);
-  if (files.empty()) refuse("{}: the folder has no rows-*.jsonl or rows-*.parquet; {}", folder, kForms);
+  if (files.empty())
+    refuse("{}: the folder has no rows-*.jsonl, rows-*.parquet or rows-*.arrow; {}", folder, kForms);
   return files;
 }
 
@@ -266,9 +266,9 @@ Predictions read_predictions(const std::string& path) {
   if (files.empty()) refuse("{}: no such file; {}", path, kForms);
   for (const std::string& file : files) {
     const CorpusFormat format = corpus_format(file);
-    if (format != CorpusFormat::jsonl && format != CorpusFormat::parquet)
+    if (format != CorpusFormat::jsonl && format != CorpusFormat::table)
       refuse("{}: this is not a file of predictions; {}", file, kForms);
-    format == CorpusFormat::parquet ? reader.read_parquet(file) : reader.read_lines(file);
+    format == CorpusFormat::table ? reader.read_table(file) : reader.read_lines(file);
   }
   return std::move(reader).take();
 }

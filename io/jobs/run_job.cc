@@ -35,10 +35,10 @@
 #include "io/jobs/workbench.h"
 #include "io/run_folder/openai_line.h"
 #include "io/run_folder/output_place.h"
-#include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/report_file.h"
 #include "io/run_folder/restart.h"
 #include "io/run_folder/run_folder.h"
+#include "io/run_folder/table_rows.h"
 
 namespace sheaf {
 namespace {
@@ -147,10 +147,10 @@ RunFolderOptions JobRun::folder_options() const {
     };
     options.openai_errors = true;
   }
-  if (job().output.format == OutputFormat::parquet) {
-    options.ending = ".parquet";
-    options.writer = [columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](
-                         OutputFile& target) { return write_parquet_rows(columns, target); };
+  if (const OutputFormat format = job().output.format; is_table(format)) {
+    options.ending = rows_ending(format);
+    options.writer = [format, columns = row_columns(job(), bench_.schema(), has_integer_ids(job().input))](
+                         OutputFile& target) { return write_table_rows(format, columns, target); };
   }
   return options;
 }

@@ -14,8 +14,8 @@
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
 #include "io/base/named_output.h"
-#include "io/base/parquet_table.h"
 #include "io/base/table_cells.h"
+#include "io/base/table_writer.h"
 #include "io/corpus/corpus_files.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/gold.h"
@@ -113,7 +113,8 @@ class TrainDataFile {
       real_files().make_folder(folder.string());
     real_files().remove(part_);
     file_ = real_files().open(part_);
-    table_.emplace(std::vector<TableColumn>{{"tokens", Type::integers},
+    table_.emplace(TableFormat::parquet,
+                   std::vector<TableColumn>{{"tokens", Type::integers},
                                             {"positions", Type::integers},
                                             {"targets", Type::integers},
                                             {"segment_starts", Type::integers},
@@ -157,7 +158,7 @@ class TrainDataFile {
 
   std::string path_, part_;
   std::unique_ptr<OutputFile> file_;
-  std::optional<ParquetTable> table_;
+  std::optional<TableWriter> table_;
 };
 
 class TrainDataJob {

@@ -1,6 +1,7 @@
 #include "io/run_folder/manifest.h"
 
 #include "core/base/error.h"
+#include "core/job/words.h"
 #include "core/task/value.h"
 #include "core/text/json_reader.h"
 #include "io/base/file_layer.h"
@@ -98,7 +99,7 @@ bool is_rows_name(std::string_view name) {
   if (!name.starts_with("rows-")) return false;
   name.remove_prefix(5);
   const size_t digits = name.find_first_not_of("0123456789");
-  return digits >= 5 && digits < 18 && (name.substr(digits) == ".jsonl" || name.substr(digits) == ".parquet");
+  return digits >= 5 && digits < 18 && std::ranges::count(kRowsEndings, name.substr(digits)) > 0;
 }
 
 bool is_run_file(std::string_view name) {

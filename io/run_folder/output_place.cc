@@ -37,9 +37,12 @@ bool is_matched(const std::string& pattern, const fs::path& out) {
     else
       rest /= part;
   const std::string whole = (fs::path(real_path(fixed.empty() ? "." : fixed.string())) / rest).string();
-  for (const char* name : {"rows-00000.jsonl", "rows-00000.parquet", "rejects.jsonl"})
-    if (::fnmatch(whole.c_str(), (out / name).c_str(), FNM_PATHNAME | FNM_PERIOD) == 0) return true;
-  return false;
+  const auto matches = [&](const std::string& name) {
+    return ::fnmatch(whole.c_str(), (out / name).c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
+  };
+  return matches("rejects.jsonl") || std::ranges::any_of(kRowsEndings, [&](std::string_view ending) {
+           return matches(fmt::format("rows-00000{}", ending));
+         });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "io/base/file_layer.h"
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "io/run_folder/row_line.h"
 
 namespace sheaf {
@@ -59,9 +59,9 @@ class RowsReader {
   }
 
   void read_table(const std::string& path) {
-    ParquetFile file(path);
+    TableFile file(path);
     std::vector<std::string> columns;
-    for (const ParquetFile::Column& column : file.columns()) columns.push_back(column.name);
+    for (const TableFile::Column& column : file.columns()) columns.push_back(column.name);
     file.select(columns);
     while (const auto batch = file.next()) {
       if (!batch->error.empty()) refuse("{}: row {}: {}; {}", path, batch->first_row, batch->error, kRunAnew);
@@ -92,7 +92,7 @@ void read_rows(const std::string& folder, const Manifest& manifest, const Schema
     if (!file.name.starts_with("rows-")) continue;
     const std::string path = folder + "/" + file.name;
     check_bytes(path, file);
-    file.name.ends_with(".parquet") ? reader.read_table(path) : reader.read_json_lines(path, file.rows);
+    file.name.ends_with(".jsonl") ? reader.read_json_lines(path, file.rows) : reader.read_table(path);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "io/corpus/corpus_files.h"
 
 namespace sheaf {
@@ -48,11 +48,11 @@ Type corpus_type(const Job::Input& input, const std::string& name) {
   static const std::vector<std::string> integers = {"int8",  "int16",  "int32", "int64",
                                                     "uint8", "uint16", "uint32"};
   const CorpusFiles corpus = find_corpus_files(input);
-  if (corpus.format != CorpusFormat::parquet) return Type::text;
+  if (corpus.format != CorpusFormat::table) return Type::text;
   Type type = Type::integer;
   for (const std::string& path : corpus.files) {
-    const ParquetFile file(path);
-    const auto column = std::ranges::find(file.columns(), name, &ParquetFile::Column::name);
+    const TableFile file(path);
+    const auto column = std::ranges::find(file.columns(), name, &TableFile::Column::name);
     if (column == file.columns().end()) return Type::text;
     if (std::ranges::find(integers, column->type) != integers.end()) continue;
     if (column->type != "float" && column->type != "double") return Type::text;

@@ -5,7 +5,7 @@
 
 #include "core/job/job.h"
 #include "core/task/schema.h"
-#include "io/base/parquet_table.h"
+#include "io/base/table_writer.h"
 
 namespace sheaf {
 
@@ -36,7 +36,7 @@ enum class RowField : uint8_t {
   kept,  ///< the column of the corpus that has the same name
 };
 
-/// A column of a rows file in Parquet.
+/// A column of a rows file that is a table.
 struct RowColumn {
   RowField field;
   TableColumn table;

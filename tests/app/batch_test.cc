@@ -134,7 +134,7 @@ TEST_F(Batch, ShardsGiveTheSameLines) {
 TEST_F(Batch, OutputOfTheApiIsForRequestsOnly) {
   const Ran logprobs = run({request("r")}, "--set output.format=openai-batch --set output.logprobs=true");
   EXPECT_EQ(logprobs.exit_code, 2);
-  EXPECT_NE(logprobs.err.find("output.logprobs works only with output.format jsonl and parquet"),
+  EXPECT_NE(logprobs.err.find("output.logprobs works only with output.format jsonl, parquet and arrow"),
             std::string::npos)
       << logprobs.err;
   const Ran ask = run_sheaf(scratch_, "plan configs/ask.yaml --set output.format=openai-batch");

@@ -2,7 +2,7 @@
 // noticed.
 #include <gtest/gtest.h>
 
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "tests/app/program.h"
 
 namespace sheaf {
@@ -110,7 +110,7 @@ TEST_F(ExamplesOfJobs, AChangedFileCannotBeResumed) {
 TEST_F(ExamplesOfJobs, TrainDataHasThemToo) {
   const Ran ran = run("train-data " + job_ + " " + scratch_.file("data.parquet"));
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  ParquetFile file(scratch_.file("data.parquet"));
+  TableFile file(scratch_.file("data.parquet"));
   file.select({"tokens", "records"});
   const auto batch = file.next();
   ASSERT_TRUE(batch && batch->error.empty());

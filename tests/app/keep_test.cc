@@ -1,7 +1,7 @@
 // Columns of the corpus that the rows repeat.
 #include <gtest/gtest.h>
 
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "tests/app/program.h"
 
 namespace sheaf {
@@ -52,7 +52,7 @@ TEST_F(Keep, RowsRepeatColumns) {
 TEST_F(Keep, ParquetRowsRepeatThemToo) {
   const Ran ran = run_sheaf(scratch_, "run " + job_ + " --quiet --set output.format=parquet");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  ParquetFile file(scratch_.file("out/rows-00000.parquet"));
+  TableFile file(scratch_.file("out/rows-00000.parquet"));
   std::vector<std::string> names;
   for (const auto& column : file.columns()) names.push_back(column.name);
   EXPECT_EQ(names,

@@ -142,13 +142,16 @@ TEST_F(Resume, AFinishedRunCanBeVerified) {
   EXPECT_EQ(run_sheaf(scratch_, verify).exit_code, 0);
 }
 
-TEST_F(Resume, ParquetToo) {
-  const std::string format = " --set output.format=parquet";
-  ASSERT_EQ(run_sheaf(scratch_, command(to("whole") + format)).exit_code, 1);
-  ASSERT_EQ(kill_after(25, "killed", format), 128 + SIGKILL);
-  ASSERT_EQ(run_sheaf(scratch_, command(to("killed") + format)).exit_code, 1);
-  EXPECT_EQ(files("killed"), files("whole"));
-  EXPECT_EQ(files("whole").count("rows-00002.parquet"), 1u);
+TEST_F(Resume, TablesToo) {
+  for (const std::string name : {"parquet", "arrow"}) {
+    const std::string format = " --set output.format=" + name, whole = "whole-" + name,
+                      killed = "killed-" + name;
+    ASSERT_EQ(run_sheaf(scratch_, command(to(whole) + format)).exit_code, 1);
+    ASSERT_EQ(kill_after(25, killed, format), 128 + SIGKILL);
+    ASSERT_EQ(run_sheaf(scratch_, command(to(killed) + format)).exit_code, 1);
+    EXPECT_EQ(files(killed), files(whole));
+    EXPECT_EQ(files(whole).count("rows-00002." + name), 1u);
+  }
 }
 
 TEST_F(Resume, ASignalStopsItForNow) {

@@ -6,8 +6,8 @@
 #include "io/files/job_fingerprint.h"
 #include "io/files/schema_file.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/run_folder.h"
+#include "io/run_folder/table_rows.h"
 #include "tests/app/program.h"
 
 namespace sheaf {
@@ -51,11 +51,10 @@ class ReviewCommand : public testing::Test {
     options.sources = {job.input.path, job.task.schema};
     options.corpus_folder = common_folder(find_corpus_files(job.input.path, job.input.format).files);
     options.first_row = shard.first;
-    if (job.output.format == OutputFormat::parquet) {
-      options.ending = ".parquet";
-      options.writer = [columns = row_columns(job, read_schema(job.task.schema), false)](OutputFile& target) {
-        return write_parquet_rows(columns, target);
-      };
+    if (const OutputFormat format = job.output.format; is_table(format)) {
+      options.ending = rows_ending(format);
+      options.writer = [format, columns = row_columns(job, read_schema(job.task.schema), false)](
+                           OutputFile& target) { return write_table_rows(format, columns, target); };
     }
     RunFolder folder(real_files(), options);
     write(folder);
@@ -142,11 +141,13 @@ TEST_F(ReviewCommand, ShowsValuesWithTheirDocuments) {
   }
   EXPECT_TRUE(found);
 
-  // The same page from Parquet, and of shards that were merged.
-  ASSERT_EQ(review(make_run("table", job(", logprobs: true, format: parquet"))).exit_code, 0);
-  json table = page(scratch_.file("table/review.html"));
-  EXPECT_EQ(table["items"], data["items"]);
-  EXPECT_EQ(table["records"], data["records"]);
+  // The same page from tables, and of shards that were merged.
+  for (const std::string format : {"parquet", "arrow"}) {
+    ASSERT_EQ(review(make_run(format, job(", logprobs: true, format: " + format))).exit_code, 0);
+    const json table = page(scratch_.file(format + "/review.html"));
+    EXPECT_EQ(table["items"], data["items"]);
+    EXPECT_EQ(table["records"], data["records"]);
+  }
   const std::string a = make_run("a", job(", logprobs: true"), {0, 2, 0, 2}),
                     b = make_run("b", job(", logprobs: true"), {1, 2, 2, 4});
   merge_shards(real_files(), scratch_.file("merged"), {a, b});

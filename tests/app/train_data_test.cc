@@ -1,7 +1,7 @@
 // Training data through the program: what is learned, where right answers come from, what is refused.
 #include <gtest/gtest.h>
 
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "tests/app/program.h"
 
 namespace sheaf {
@@ -41,7 +41,7 @@ class TrainData : public testing::Test {
   }
 
   std::vector<json> prompts() const {
-    ParquetFile file(scratch_.file("data.parquet"));
+    TableFile file(scratch_.file("data.parquet"));
     file.select({"tokens", "positions", "targets", "segment_starts", "sees", "abreast", "records"});
     std::vector<json> all;
     while (const auto batch = file.next()) {

@@ -87,15 +87,17 @@ TEST_F(Types, SimplePatternsAreDecodedUnder) {
   EXPECT_NE(verified.out.find("exact match 1.0000"), std::string::npos) << verified.out << verified.err;
 }
 
-TEST_F(Types, ParquetHasColumnsOfThem) {
+TEST_F(Types, TablesHaveColumnsOfThem) {
   ASSERT_EQ(run().exit_code, 0);
   ASSERT_EQ(run("--set output.format=parquet --set output.path=" + scratch_.file("table")).exit_code, 0);
+  ASSERT_EQ(run("--set output.format=arrow --set output.path=" + scratch_.file("arrow")).exit_code, 0);
   const std::string read =
-      "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, json, pyarrow.parquet as p; t = "
-      "p.read_table(sys.argv[1]); "
+      "PYTHONPATH=build/deps/pyarrow python3 -c 'import sys, json, pyarrow as a, pyarrow.parquet as p; t = "
+      "p.read_table(sys.argv[1]); assert a.ipc.open_file(sys.argv[2]).read_all().equals(t); "
       "print(json.dumps({f.name: str(f.type) for f in t.schema})); [print(json.dumps(r)) for r in "
       "t.select([\"Organic\", \"Bags\", \"Picked\", \"Code\"]).to_pylist()]' " +
-      scratch_.file("table/rows-00000.parquet") + " >" + scratch_.file("table.txt");
+      scratch_.file("table/rows-00000.parquet") + " " + scratch_.file("arrow/rows-00000.arrow") + " >" +
+      scratch_.file("table.txt");
   ASSERT_EQ(std::system(read.c_str()), 0);
   const std::vector<json> lines = read_json_lines(read_text(scratch_.file("table.txt")));
   EXPECT_EQ(lines[0]["Organic"], "bool");
@@ -109,6 +111,10 @@ TEST_F(Types, ParquetHasColumnsOfThem) {
     return run_sheaf(scratch_, "show " + scratch_.file(folder) + show).out;
   };
   EXPECT_EQ(shown("table"), shown("out")) << "rows are read back alike";
+  EXPECT_EQ(shown("arrow"), shown("out"));
+  const std::string inspected =
+      run_sheaf(scratch_, "inspect --json " + scratch_.file("arrow/rows-00000.arrow")).out;
+  EXPECT_EQ(json::parse(inspected)["corpus"]["format"], "arrow") << inspected;
 }
 
 TEST_F(Types, PatternsAreCheckedWithTheSchema) {

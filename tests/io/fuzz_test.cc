@@ -278,8 +278,7 @@ void expect_ascending(const CorpusRecords& rows) {
   for (size_t i = 1; i < rows.order.size(); ++i) EXPECT_LT(rows.order[i - 1], rows.order[i]);
 }
 
-TEST(Fuzz, ParquetFiles) {
-  TempFolder folder;
+std::vector<SampleColumn> sample_columns() {
   std::vector<SampleColumn> columns = {
       {"sku", "int64", json::array()},      {"category", "dictionary", json::array()},
       {"title", "string", json::array()},   {"text", "large_string", json::array()},
@@ -292,15 +291,12 @@ TEST(Fuzz, ParquetFiles) {
     columns[4].values.push_back("context");
     columns[5].values.push_back(json::array({{{"id", i}, {"question", "q?"}, {"options", {"a", "b"}}}}));
   }
-  std::vector<std::string> seeds;
-  for (const SampleLayout& layout :
-       {SampleLayout{100, false, false, false}, SampleLayout{100, true, true, false},
-        SampleLayout{150, false, true, true}}) {
-    const std::string path = folder.path("seed.parquet");
-    write_parquet(path, columns, layout);
-    EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
-    seeds.push_back(read_file(path));
-  }
+  return columns;
+}
+
+/// Flips bits of the seeds and cuts them; `ending` says which format they are.
+void fuzz_tables(const std::vector<std::string>& seeds, const std::string& ending) {
+  const TempFolder folder;
   int64_t whole = 0, refused = 0;
   fuzz([&](std::mt19937_64& random) {
     std::string bytes = seeds[random() % seeds.size()];
@@ -315,7 +311,7 @@ TEST(Fuzz, ParquetFiles) {
       default:
         for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] ^= static_cast<char>(1 << (random() % 8));
     }
-    const std::string path = folder.write("f.parquet", bytes);
+    const std::string path = folder.write("f" + ending, bytes);
     const std::string message = error_of([&] {
       expect_ascending(read_all(extract_job(path), &kSchema));
       expect_ascending(read_all(ask_job(path), nullptr));
@@ -325,6 +321,33 @@ TEST(Fuzz, ParquetFiles) {
   });
   EXPECT_GT(whole, 0);
   EXPECT_GT(refused, 0);
+}
+
+TEST(Fuzz, ParquetFiles) {
+  const TempFolder folder;
+  const std::vector<SampleColumn> columns = sample_columns();
+  std::vector<std::string> seeds;
+  for (const SampleLayout& layout :
+       {SampleLayout{100, false, false, false}, SampleLayout{100, true, true, false},
+        SampleLayout{150, false, true, true}}) {
+    const std::string path = folder.path("seed.parquet");
+    write_parquet(path, columns, layout);
+    EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
+    seeds.push_back(read_file(path));
+  }
+  fuzz_tables(seeds, ".parquet");
+}
+
+TEST(Fuzz, ArrowFiles) {
+  const TempFolder folder;
+  std::vector<std::string> seeds;
+  for (const int64_t rows_per_batch : {70, 1000}) {
+    const std::string path = folder.path("seed.arrow");
+    write_arrow(path, sample_columns(), rows_per_batch);
+    EXPECT_EQ(read_all(ask_job(path), nullptr).records.size(), 300u);
+    seeds.push_back(read_file(path));
+  }
+  fuzz_tables(seeds, ".arrow");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/parquet_sample.h"
 #include "tests/io/temp_folder.h"

@@ -3,6 +3,7 @@
 #include <arrow/array.h>
 #include <arrow/builder.h>
 #include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/json/from_string.h>
 #include <arrow/table.h>
 #include <parquet/arrow/writer.h>
@@ -58,16 +59,20 @@ std::shared_ptr<arrow::Array> array_of(const SampleColumn& column) {
       type_of(column.type), raw ? column.values.get<std::string>() : column.values.dump()));
 }
 
-}  // namespace
-
-void write_parquet(const std::string& path, const std::vector<SampleColumn>& columns,
-                   const SampleLayout& layout) {
+std::shared_ptr<arrow::Table> table_of(const std::vector<SampleColumn>& columns) {
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (const SampleColumn& column : columns) {
     arrays.push_back(array_of(column));
     fields.push_back(arrow::field(column.name, arrays.back()->type()));
   }
+  return arrow::Table::Make(arrow::schema(fields), arrays);
+}
+
+}  // namespace
+
+void write_parquet(const std::string& path, const std::vector<SampleColumn>& columns,
+                   const SampleLayout& layout) {
   parquet::WriterProperties::Builder properties;
   properties.compression(layout.compress ? arrow::Compression::ZSTD : arrow::Compression::UNCOMPRESSED);
   layout.dictionary ? properties.enable_dictionary() : properties.disable_dictionary();
@@ -75,9 +80,17 @@ void write_parquet(const std::string& path, const std::vector<SampleColumn>& col
   properties.data_pagesize(4096);
   const auto arrow_properties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
   auto sink = check(arrow::io::FileOutputStream::Open(path));
-  check(parquet::arrow::WriteTable(*arrow::Table::Make(arrow::schema(fields), arrays),
-                                   arrow::default_memory_pool(), sink, layout.rows_per_group,
-                                   properties.build(), arrow_properties));
+  check(parquet::arrow::WriteTable(*table_of(columns), arrow::default_memory_pool(), sink,
+                                   layout.rows_per_group, properties.build(), arrow_properties));
+  check(sink->Close());
+}
+
+void write_arrow(const std::string& path, const std::vector<SampleColumn>& columns, int64_t rows_per_batch) {
+  const auto table = table_of(columns);
+  auto sink = check(arrow::io::FileOutputStream::Open(path));
+  const auto writer = check(arrow::ipc::MakeFileWriter(sink, table->schema()));
+  check(writer->WriteTable(*table, rows_per_batch));
+  check(writer->Close());
   check(sink->Close());
 }
 

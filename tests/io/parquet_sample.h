@@ -22,5 +22,8 @@ struct SampleLayout {
 };
 void write_parquet(const std::string& path, const std::vector<SampleColumn>& columns,
                    const SampleLayout& layout = {});
+/// Writes an Arrow IPC file in batches of `rows_per_batch`.
+void write_arrow(const std::string& path, const std::vector<SampleColumn>& columns,
+                 int64_t rows_per_batch = 1000);
 
 }  // namespace sheaf

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "io/run_folder/parquet_rows.h"
 #include "io/run_folder/row_line.h"
+#include "io/run_folder/table_rows.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"
 #include "tests/io/temp_folder.h"
@@ -45,13 +45,14 @@ RunFolderOptions make_options(const std::string& path, Format format) {
   options.writer = [format](OutputFile& target) -> std::unique_ptr<RowsWriter> {
     if (format == kEchoed) return std::make_unique<EchoWriter>(target);
     using Type = TableColumn::Type;
-    return write_parquet_rows({{RowField::id, {"id", Type::integer}},
-                               {RowField::attribute, {"Brand", Type::text}},
-                               {RowField::attribute, {"Weight", Type::number}},
-                               {RowField::attribute, {"Sizes", Type::texts}},
-                               {RowField::notes, {"notes", Type::text_map}},
-                               {RowField::logprobs, {"logprobs", Type::number_map}}},
-                              target);
+    return write_table_rows(OutputFormat::parquet,
+                            {{RowField::id, {"id", Type::integer}},
+                             {RowField::attribute, {"Brand", Type::text}},
+                             {RowField::attribute, {"Weight", Type::number}},
+                             {RowField::attribute, {"Sizes", Type::texts}},
+                             {RowField::notes, {"notes", Type::text_map}},
+                             {RowField::logprobs, {"logprobs", Type::number_map}}},
+                            target);
   };
   return options;
 }

@@ -37,7 +37,7 @@ TEST(Words, AreThoseOfJobFiles) {
   expect_words<Precision>({"auto", "f32", "int16", "int8", "bf16", "fp8"});
   expect_words<WeightStorage>({"auto", "expanded", "packed"});
   expect_words<CpuKernels>({"auto", "reference"});
-  expect_words<OutputFormat>({"jsonl", "parquet", "openai-batch"});
+  expect_words<OutputFormat>({"jsonl", "parquet", "arrow", "openai-batch"});
   expect_words<Aggregate>({"max", "mixture", "product"});
   EXPECT_EQ(word_of(TaskKind::none), "");
 }

@@ -1,9 +1,11 @@
-#include "io/base/parquet_table.h"
+#include "io/base/table_writer.h"
 
 #include <arrow/io/interfaces.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/table.h>
 #include <arrow/table_builder.h>
+#include <arrow/util/compression.h>
 #include <arrow/util/key_value_metadata.h>
 #include <exception>
 #include <parquet/arrow/writer.h>
@@ -11,6 +13,15 @@
 #include "io/base/table_cells.h"
 
 namespace sheaf {
+
+/// What a format makes of the groups of rows.
+class TableEncoder {
+ public:
+  virtual ~TableEncoder() = default;
+  virtual void write(const std::shared_ptr<arrow::RecordBatch>& group) = 0;
+  virtual void close() = 0;
+};
+
 namespace {
 
 using Type = TableColumn::Type;
@@ -64,10 +75,54 @@ std::shared_ptr<arrow::Schema> arrow_schema(const std::vector<TableColumn>& colu
   return arrow::schema(fields);
 }
 
+class ParquetEncoder : public TableEncoder {
+ public:
+  ParquetEncoder(const arrow::Schema& schema, std::shared_ptr<arrow::io::OutputStream> target,
+                 std::shared_ptr<const arrow::KeyValueMetadata> about)
+      : about_(std::move(about)) {
+    const auto properties = parquet::WriterProperties::Builder()
+                                .compression(arrow::Compression::ZSTD)
+                                ->enable_page_checksum()
+                                ->max_row_group_length(kRowsPerGroup)
+                                ->build();
+    writer_ = check(parquet::arrow::FileWriter::Open(schema, arrow::default_memory_pool(), std::move(target),
+                                                     properties));
+  }
+  void write(const std::shared_ptr<arrow::RecordBatch>& group) override {
+    check(writer_->WriteTable(*check(arrow::Table::FromRecordBatches({group})), kRowsPerGroup));
+  }
+  void close() override {
+    if (about_) check(writer_->AddKeyValueMetadata(about_));
+    check(writer_->Close());
+  }
+
+ private:
+  std::shared_ptr<const arrow::KeyValueMetadata> about_;
+  std::unique_ptr<parquet::arrow::FileWriter> writer_;
+};
+
+class ArrowEncoder : public TableEncoder {
+ public:
+  ArrowEncoder(const arrow::Schema& schema, std::shared_ptr<arrow::io::OutputStream> target,
+               std::shared_ptr<const arrow::KeyValueMetadata> about) {
+    auto options = arrow::ipc::IpcWriteOptions::Defaults();
+    options.codec = check(arrow::util::Codec::Create(arrow::Compression::ZSTD));
+    writer_ =
+        check(arrow::ipc::MakeFileWriter(std::move(target), schema.WithMetadata(std::move(about)), options));
+  }
+  void write(const std::shared_ptr<arrow::RecordBatch>& group) override {
+    check(writer_->WriteRecordBatch(*group));
+  }
+  void close() override { check(writer_->Close()); }
+
+ private:
+  std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
+};
+
 }  // namespace
 
 /// Arrow's way to our file layer.
-class ParquetTable::Target : public arrow::io::OutputStream {
+class TableWriter::Target : public arrow::io::OutputStream {
  public:
   explicit Target(OutputFile& file) : file_(file) {}
   arrow::Status Close() override {
@@ -103,64 +158,58 @@ class ParquetTable::Target : public arrow::io::OutputStream {
   std::exception_ptr failure_;
 };
 
-struct ParquetTable::State {
+struct TableWriter::State {
   std::shared_ptr<Target> target;
   std::unique_ptr<arrow::RecordBatchBuilder> builder;
-  std::unique_ptr<parquet::arrow::FileWriter> writer;
-  std::shared_ptr<const arrow::KeyValueMetadata> about = {};
+  std::unique_ptr<TableEncoder> encoder;
   int64_t rows = 0, bytes = 0;  // of the group being filled
   ~State() { target->stop(); }
 };
 
-ParquetTable::ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target,
-                           const std::string& about)
+TableWriter::TableWriter(TableFormat format, const std::vector<TableColumn>& columns, OutputFile& target,
+                         const std::string& about)
     : state_(new State{std::make_shared<Target>(target), {}, {}}) {
   const auto schema = arrow_schema(columns);
-  const auto properties = parquet::WriterProperties::Builder()
-                              .compression(arrow::Compression::ZSTD)
-                              ->enable_page_checksum()
-                              ->max_row_group_length(kRowsPerGroup)
-                              ->build();
+  const auto kept = about.empty() ? nullptr : arrow::key_value_metadata({{"sheaf", about}});
   state_->builder = check(arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool()));
   write([&] {
-    if (!about.empty()) state_->about = arrow::key_value_metadata({{"sheaf", about}});
-    state_->writer = check(
-        parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), state_->target, properties));
+    if (format == TableFormat::arrow)
+      state_->encoder = std::make_unique<ArrowEncoder>(*schema, state_->target, kept);
+    else
+      state_->encoder = std::make_unique<ParquetEncoder>(*schema, state_->target, kept);
   });
 }
 
-ParquetTable::~ParquetTable() = default;
+TableWriter::~TableWriter() = default;
 
-size_t ParquetTable::columns() const {
+size_t TableWriter::columns() const {
   return static_cast<size_t>(state_->builder->num_fields());
 }
 
-arrow::ArrayBuilder& ParquetTable::cell(size_t column) {
+arrow::ArrayBuilder& TableWriter::cell(size_t column) {
   return *state_->builder->GetField(static_cast<int>(column));
 }
 
-void ParquetTable::end_row(int64_t bytes) {
+void TableWriter::end_row(int64_t bytes) {
   ++state_->rows;
   state_->bytes += bytes;
   if (state_->rows == kRowsPerGroup || state_->bytes >= kBytesPerGroup) write([&] { write_group(); });
 }
 
-void ParquetTable::close() {
+void TableWriter::close() {
   write([&] {
     if (state_->rows > 0) write_group();
-    if (state_->about) check(state_->writer->AddKeyValueMetadata(state_->about));
-    check(state_->writer->Close());
+    state_->encoder->close();
   });
 }
 
-void ParquetTable::write_group() {
-  const auto batch = check(state_->builder->Flush());
-  check(state_->writer->WriteTable(*check(arrow::Table::FromRecordBatches({batch})), kRowsPerGroup));
+void TableWriter::write_group() {
+  state_->encoder->write(check(state_->builder->Flush()));
   state_->rows = state_->bytes = 0;
 }
 
 template <class Work>
-void ParquetTable::write(const Work& work) {
+void TableWriter::write(const Work& work) {
   try {
     work();
   } catch (...) {

@@ -1,4 +1,4 @@
-#include "io/run_folder/parquet_rows.h"
+#include "io/run_folder/table_rows.h"
 
 #include <cmath>
 
@@ -84,16 +84,26 @@ void append_value(arrow::ArrayBuilder& cell, const RowValue& value) {
   std::visit(append, value);
 }
 
-/// Names of attributes with what `append` puts beside them, of those that `has` it; null where none has.
-template <class Has, class Append>
-void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, const Has& has,
+/// Null where there is nothing to say.
+const std::string* said(const std::string& note) {
+  return note.empty() ? nullptr : &note;
+}
+template <class Value>
+const Value* said(const std::optional<Value>& value) {
+  return value ? &*value : nullptr;
+}
+
+/// A map from the names of attributes to what a `member` of their answers says; null where none says it.
+template <class Member, class Append>
+void append_about(arrow::ArrayBuilder& cell, const ExtractedValues& extracted, Member RowAnswer::*member,
                   const Append& append) {
   arrow::MapBuilder* map = nullptr;
   for (const auto& [name, answer] : extracted.values) {
-    if (!has(answer)) continue;
+    const auto* value = said(answer.*member);
+    if (!value) continue;
     if (!map) map = &append_map(cell);
     append_valid(*map->key_builder(), name);
-    append(*map->item_builder(), answer);
+    append(*map->item_builder(), *value);
   }
   if (!map) append_null(cell);
 }
@@ -126,10 +136,10 @@ void append_answers(arrow::ArrayBuilder& cell, const std::vector<QuestionAnswer>
   }
 }
 
-class ParquetRows : public RowsWriter {
+class TableRows : public RowsWriter {
  public:
-  ParquetRows(const std::vector<RowColumn>& columns, OutputFile& target)
-      : columns_(columns), table_(table_columns(columns), target, about(columns)) {}
+  TableRows(TableFormat format, const std::vector<RowColumn>& columns, OutputFile& target)
+      : columns_(columns), table_(format, table_columns(columns), target, about(columns)) {}
 
   void add(const Row& row, int64_t bytes) override {
     for (size_t i = 0; i < columns_.size(); ++i) append(table_.cell(i), columns_[i], row);
@@ -192,33 +202,17 @@ class ParquetRows : public RowsWriter {
           if (name == column.table.name) return append_value(cell, answer.value);
         return append_null(cell);
       case RowField::notes:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return !answer.note.empty(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, answer.note); });
+        return append_about(cell, extracted, &RowAnswer::note, append_valid);
       case RowField::logprobs:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return answer.logprob.has_value(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_finite(item, *answer.logprob); });
+        return append_about(cell, extracted, &RowAnswer::logprob, append_finite);
       case RowField::raws:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return answer.raw.has_value(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_valid(item, *answer.raw); });
+        return append_about(cell, extracted, &RowAnswer::raw, append_valid);
       case RowField::confidences:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return answer.confidence.has_value(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
-              append_finite(item, *answer.confidence);
-            });
+        return append_about(cell, extracted, &RowAnswer::confidence, append_finite);
       case RowField::null_margins:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return answer.null_margin.has_value(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) {
-              append_finite(item, *answer.null_margin);
-            });
+        return append_about(cell, extracted, &RowAnswer::null_margin, append_finite);
       case RowField::spans:
-        return append_about(
-            cell, extracted, [](const RowAnswer& answer) { return answer.spans.has_value(); },
-            [](arrow::ArrayBuilder& item, const RowAnswer& answer) { append_spans(item, *answer.spans); });
+        return append_about(cell, extracted, &RowAnswer::spans, append_spans);
       case RowField::logprob:
         return append_optional(cell, extracted.logprob, append_finite);
       case RowField::raw:
@@ -250,13 +244,19 @@ class ParquetRows : public RowsWriter {
   }
 
   std::vector<RowColumn> columns_;
-  ParquetTable table_;
+  TableWriter table_;
 };
 
 }  // namespace
 
-std::unique_ptr<RowsWriter> write_parquet_rows(const std::vector<RowColumn>& columns, OutputFile& target) {
-  return std::make_unique<ParquetRows>(columns, target);
+bool is_table(OutputFormat format) {
+  return format == OutputFormat::parquet || format == OutputFormat::arrow;
+}
+
+std::unique_ptr<RowsWriter> write_table_rows(OutputFormat format, const std::vector<RowColumn>& columns,
+                                             OutputFile& target) {
+  const auto written = format == OutputFormat::arrow ? TableFormat::arrow : TableFormat::parquet;
+  return std::make_unique<TableRows>(written, columns, target);
 }
 
 }  // namespace sheaf

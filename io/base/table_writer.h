@@ -31,15 +31,18 @@ struct TableColumn {
   Type type = Type::text;
 };
 
-/// A Parquet file being written row by row, zstd-compressed. Equal rows give equal bytes. One that is
-/// destroyed before it was closed writes nothing more.
-class ParquetTable {
+enum class TableFormat : uint8_t { parquet, arrow };
+
+/// A table being written row by row, zstd-compressed. Equal rows give equal bytes. One that is destroyed
+/// before it was closed writes nothing more.
+class TableWriter {
  public:
   /// `about`: a text kept in the file's metadata under the key "sheaf"; empty: none.
-  ParquetTable(const std::vector<TableColumn>& columns, OutputFile& target, const std::string& about = {});
-  ~ParquetTable();
-  ParquetTable(const ParquetTable&) = delete;
-  ParquetTable& operator=(const ParquetTable&) = delete;
+  TableWriter(TableFormat format, const std::vector<TableColumn>& columns, OutputFile& target,
+              const std::string& about = {});
+  ~TableWriter();
+  TableWriter(const TableWriter&) = delete;
+  TableWriter& operator=(const TableWriter&) = delete;
 
   size_t columns() const;
   /// Where the next cell of a column goes (io/base/table_cells.h).

@@ -1,8 +1,8 @@
-#include "io/run_folder/parquet_rows.h"
+#include "io/run_folder/table_rows.h"
 
 #include <gtest/gtest.h>
 
-#include "io/base/parquet_file.h"
+#include "io/base/table_file.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {
@@ -25,7 +25,7 @@ Job make_job(TaskKind kind) {
 }
 
 std::vector<json> read_table(const std::string& path, const std::vector<RowColumn>& columns) {
-  ParquetFile file(path);
+  TableFile file(path);
   std::vector<std::string> names;
   for (const RowColumn& column : columns) names.push_back(column.table.name);
   file.select(names);
@@ -40,19 +40,20 @@ std::vector<json> read_table(const std::string& path, const std::vector<RowColum
 void write_table(const std::vector<Row>& rows, const std::vector<RowColumn>& columns,
                  const std::string& path) {
   const auto file = real_files().open(path);
-  const auto writer = write_parquet_rows(columns, *file);
+  const auto format = path.ends_with(".arrow") ? OutputFormat::arrow : OutputFormat::parquet;
+  const auto writer = write_table_rows(format, columns, *file);
   for (const Row& row : rows) writer->add(row, 100);
   writer->close();
 }
 
 std::string column_types(const std::string& path) {
-  const ParquetFile file(path);
+  const TableFile file(path);
   std::string text;
   for (const auto& column : file.columns()) text += column.name + " " + column.type + "; ";
   return text;
 }
 
-TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
+TEST(TableRows, ColumnsAreTypedByTheSchema) {
   const TempFolder folder;
   const std::vector<Row> written = {
       {"a", ExtractedValues{"Tea", {{"Brand", {"Ü"}}, {"Weight", {12}}}}},
@@ -79,7 +80,7 @@ TEST(ParquetRows, ColumnsAreTypedByTheSchema) {
   EXPECT_FALSE(rows[1]["notes"].is_null());
 }
 
-TEST(ParquetRows, SpansAreListsOfStructs) {
+TEST(TableRows, SpansAreListsOfStructs) {
   const TempFolder folder;
   RowAnswer brand{"Oak"}, sizes{std::vector<std::string>{"8", "9"}}, none;
   brand.spans = {RowSpan{"title", 2, 5}};
@@ -101,7 +102,7 @@ TEST(ParquetRows, SpansAreListsOfStructs) {
   EXPECT_EQ(json(rows[1]["spans"]), (json{{"Brand", json::array()}, {"Sizes", json::array()}}));
 }
 
-TEST(ParquetRows, AnswersAreAListOfStructs) {
+TEST(TableRows, AnswersAreAListOfStructs) {
   const TempFolder folder;
   RowAnswer chosen{"B"};
   chosen.option = "two";
@@ -118,7 +119,7 @@ TEST(ParquetRows, AnswersAreAListOfStructs) {
   EXPECT_TRUE(rows[0]["answers"][1]["answer"].is_null());
 }
 
-TEST(ParquetRows, ConfidenceIsAMapOfAttributes) {
+TEST(TableRows, ConfidenceIsAMapOfAttributes) {
   const TempFolder folder;
   RowAnswer sure{"Oak"};
   sure.confidence = 0.75;
@@ -132,15 +133,15 @@ TEST(ParquetRows, ConfidenceIsAMapOfAttributes) {
   EXPECT_EQ(rows[0]["null_margins"], (json{{"Brand", nullptr}}));
 }
 
-TEST(ParquetRows, AFileWithoutRowsHasItsColumns) {
+TEST(TableRows, AFileWithoutRowsHasItsColumns) {
   const TempFolder folder;
   const auto columns = row_columns(make_job(TaskKind::ask), {}, true);
   write_table({}, columns, folder.path("a.parquet"));
-  EXPECT_EQ(ParquetFile(folder.path("a.parquet")).rows(), 0);
-  EXPECT_EQ(ParquetFile(folder.path("a.parquet")).columns().size(), 2u);
+  EXPECT_EQ(TableFile(folder.path("a.parquet")).rows(), 0);
+  EXPECT_EQ(TableFile(folder.path("a.parquet")).columns().size(), 2u);
 }
 
-TEST(ParquetRows, RefusesColumnsThatClash) {
+TEST(TableRows, RefusesColumnsThatClash) {
   Schema schema = make_schema();
   schema.categories[1].attributes.push_back({"notes", {}, ValueType::text, {}});
   EXPECT_EQ(error_of([&] { row_columns(make_job(TaskKind::extract), schema, false); }),
@@ -164,23 +165,50 @@ class FullFile : public OutputFile {
   int writes = 0;
 };
 
-TEST(ParquetRows, AFailingFileIsTold) {
+TEST(TableRows, AFailingFileIsTold) {
   FullFile full;
-  const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), full);
+  const auto writer =
+      write_table_rows(OutputFormat::parquet, row_columns(make_job(TaskKind::ask), {}, true), full);
   writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   EXPECT_EQ(error_of([&] { writer->close(); }), "full");
   EXPECT_EQ(full.writes, 2) << "nothing is written after a failure";
 }
 
-TEST(ParquetRows, AWriterThatIsNotClosedWritesNothingMore) {
+TEST(TableRows, AWriterThatIsNotClosedWritesNothingMore) {
   const TempFolder folder;
   const std::string path = folder.path("a.parquet");
   {
     const auto file = real_files().open(path);
-    const auto writer = write_parquet_rows(row_columns(make_job(TaskKind::ask), {}, true), *file);
+    const auto writer =
+        write_table_rows(OutputFormat::parquet, row_columns(make_job(TaskKind::ask), {}, true), *file);
     writer->add({1, std::vector<QuestionAnswer>{}}, 10);
   }
   EXPECT_EQ(read_file(path), "PAR1");
+}
+
+TEST(TableRows, ArrowHoldsWhatParquetHolds) {
+  const TempFolder folder;
+  Job job = make_job(TaskKind::extract);
+  job.output.logprobs = true;
+  job.input.path = folder.write("corpus.jsonl", "{}\n");
+  job.input.keep = {"stock"};
+  const auto columns = row_columns(job, make_schema(), false);
+  std::vector<Row> written;
+  for (int i = 0; i < 200; ++i) {
+    Row row{fmt::format("id-{}", i), ExtractedValues{"Tea", {{"Brand", {"Ü"}}, {"Weight", {i + 0.5}}}}};
+    if (i % 3 == 0) row.content = ExtractedValues{"Shoes", {{"Sizes", {std::vector<std::string>{"8", "9"}}}}};
+    row.kept["stock"] = i;
+    written.push_back(row);
+  }
+  for (const char* name : {"a.parquet", "a.arrow", "b.arrow"})
+    write_table(written, columns, folder.path(name));
+  EXPECT_EQ(read_table(folder.path("a.arrow"), columns), read_table(folder.path("a.parquet"), columns));
+  EXPECT_EQ(read_table(folder.path("a.arrow"), columns).size(), 200u);
+  EXPECT_EQ(read_file(folder.path("a.arrow")), read_file(folder.path("b.arrow")));
+  const TableFile table(folder.path("a.arrow"));
+  EXPECT_EQ(table.about(), TableFile(folder.path("a.parquet")).about());
+  EXPECT_EQ(table.about(), R"({"kept":["stock"]})");
+  EXPECT_EQ(table.rows(), 200);
 }
 
 }  // namespace

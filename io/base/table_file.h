@@ -8,15 +8,16 @@
 
 namespace sheaf {
 
-/// A Parquet file read batch by batch; what cannot be read costs its rows, not the file. Keeps Arrow's
-/// headers away from everyone else.
-class ParquetFile {
+/// A Parquet or Arrow file read batch by batch; what cannot be read costs its rows, not the file. Keeps
+/// Arrow's headers away from everyone else.
+class TableFile {
  public:
-  /// Refuses, naming the file, when the footer cannot be read.
-  explicit ParquetFile(const std::string& path);
-  ~ParquetFile();
-  ParquetFile(const ParquetFile&) = delete;
-  ParquetFile& operator=(const ParquetFile&) = delete;
+  /// An Arrow file where the name ends in .arrow, otherwise Parquet. Refuses, naming the file, when the
+  /// footer cannot be read.
+  explicit TableFile(const std::string& path);
+  ~TableFile();
+  TableFile(const TableFile&) = delete;
+  TableFile& operator=(const TableFile&) = delete;
 
   struct Column {
     std::string name;
@@ -25,7 +26,7 @@ class ParquetFile {
   };
   const std::vector<Column>& columns() const;
   int64_t rows() const;
-  /// The text that ParquetTable kept in the file's metadata; empty: none.
+  /// The text that TableWriter kept in the file's metadata; empty: none.
   std::string about() const;
   int row_groups() const;
 
