@@ -14,7 +14,7 @@
 #include "core/report/rejects_text.h"
 #include "core/segments/stack_text.h"
 #include "core/text/spelling.h"
-#include "core/text/table.h"
+#include "core/text/utf8.h"
 #include "io/base/named_output.h"
 #include "io/files/predictions.h"
 #include "io/jobs/plan_job.h"
@@ -56,7 +56,7 @@ void show_plan(const JobPlan& plan, const Job& job, Stream to) {
       counted(std::ssize(plan.bins), "bin"), counted(plan.stacks(), "prompt"),
       counted(plan.answers, "answer"), counted(plan.rejects, "reject"));
   size_t width = 24;
-  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, text_width(bin.title));
+  for (const JobPlan::Bin& bin : plan.bins) width = std::max(width, count_characters(bin.title));
   for (const JobPlan::Bin& bin : plan.bins)
     say("  {:{}} {:6} {:7} {:6} {}", bin.title, width, bin.records, plural("record", bin.records), bin.stacks,
         plural("prompt", bin.stacks));

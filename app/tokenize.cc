@@ -101,8 +101,7 @@ void decode_lines(const Tokenizer& tokenizer, const TokenizeOptions& options) {
       ids.push_back(id.get<TokenId>());
     }
     const std::string text = tokenizer.decode(ids, false);
-    print_data((options.json_lines ? printable_json(nlohmann::json(replace_invalid(text)).dump()) : text) +
-               "\n");
+    print_data((options.json_lines ? printable_json(nlohmann::json(valid_utf8(text)).dump()) : text) + "\n");
   }
 }
 

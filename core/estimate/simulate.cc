@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
 #include "core/plan/counting_backend.h"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/model/footprint.h"
 #include "core/model/weight_storage.h"
 #include "core/segments/aggregate.h"
 
@@ -106,6 +107,12 @@ template <>
 inline constexpr std::string_view kWords<Precision>[] = {"auto", "f32", "int16", "int8", "bf16", "fp8"};
 constexpr bool only_on_gpu(Precision precision) {
   return precision == Precision::bf16 || precision == Precision::fp8;
+}
+
+/// What the CPU computes in for a job's dtype; fp32 where it leaves that open.
+constexpr CpuPrecision cpu_precision(Precision dtype) {
+  if (dtype == Precision::int8) return CpuPrecision::int8;
+  return dtype == Precision::int16 ? CpuPrecision::int16 : CpuPrecision::f32;
 }
 
 /// What keys and values are kept as: as the engine has them, or e4m3 (GPU only).

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/task/value.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "core/report/report_fields.h"
-#include "core/task/value.h"
 #include "core/text/format.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

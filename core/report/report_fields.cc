@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "core/task/value.h"
 #include "core/text/format.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace report_table {

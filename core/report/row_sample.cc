@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include "core/base/random_stream.h"
-#include "core/task/value.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

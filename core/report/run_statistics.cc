@@ -6,6 +6,7 @@
 #include "core/task/find_text.h"
 #include "core/task/reason_kind.h"
 #include "core/task/value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

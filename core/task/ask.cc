@@ -6,6 +6,7 @@
 #include "core/task/task.h"
 #include "core/task/value.h"
 #include "core/task/write_value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

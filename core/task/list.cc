@@ -11,6 +11,7 @@
 #include "core/task/prompt_text.h"
 #include "core/task/task.h"
 #include "core/task/value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/task/attribute_line.h"
 #include "core/task/value.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {

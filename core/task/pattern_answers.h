@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "core/segments/allowed_answers.h"
-#include "core/text/pattern_table.h"
-#include "core/tokenizer/token_bytes.h"
+#include "core/text/pattern.h"
 #include "core/tokenizer/token_trie.h"
 
 namespace sheaf {

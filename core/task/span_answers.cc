@@ -6,9 +6,8 @@
 #include "core/base/error.h"
 #include "core/task/choices.h"
 #include "core/task/prompt_text.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
-#include "core/text/words.h"
-#include "core/tokenizer/token_bytes.h"
 
 namespace sheaf {
 namespace {
@@ -69,11 +68,9 @@ SpanAnswers::SpanAnswers(std::shared_ptr<const SpanTokens> tokens, std::string_v
 }
 
 void SpanAnswers::write_text(std::string_view document, size_t begin, size_t end) {
-  const auto inside_character = [&](size_t at) {
-    return at < document.size() && (static_cast<unsigned char>(document[at]) & 0xC0) == 0x80;
-  };
-  while (inside_character(begin)) ++begin;
-  while (inside_character(end)) --end;
+  const auto is_inside = [&](size_t at) { return at < document.size() && inside_character(document[at]); };
+  while (is_inside(begin)) ++begin;
+  while (is_inside(end)) --end;
   bool after_text = false;  // the last character is one that a value may end with
   for (size_t at = begin; at < end;) {
     const auto [point, bytes] = decode_valid(document.data() + at);

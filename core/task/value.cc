@@ -8,6 +8,7 @@
 #include "core/text/date_text.h"
 #include "core/text/json_reader.h"
 #include "core/text/read_number.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
@@ -280,12 +281,6 @@ std::optional<Literal> read_open_string(std::string_view text) {
 }
 
 }  // namespace
-
-std::string valid_utf8(std::string_view text) {
-  // The JSON library's replacing writer is the one UTF-8 checker; reading its output back gives clean text.
-  const std::string written = json(std::string(text)).dump(-1, ' ', false, json::error_handler_t::replace);
-  return read_json(written).get<std::string>();
-}
 
 RowAnswer read_value(const Attribute& attribute, std::string_view text, bool cut) {
   const size_t line = text.find('\n');

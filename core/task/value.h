@@ -48,7 +48,4 @@ void drop_cut_value(RowAnswer& answer);
 /// Where the model was asked and gave no answer.
 RowAnswer no_answer();
 
-/// `text` with invalid UTF-8 replaced by U+FFFD.
-std::string valid_utf8(std::string_view text);
-
 }  // namespace sheaf

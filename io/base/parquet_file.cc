@@ -34,7 +34,7 @@ constexpr int64_t kMostRows = 1LL << 40;
 
 /// Text out of the file or of Arrow, fit for a message: one line, valid, not long.
 std::string fit_to_print(std::string_view text) {
-  std::string line = shorten_text(replace_invalid(text), 200);
+  std::string line = shorten_text(valid_utf8(text), 200);
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
 }
@@ -69,8 +69,7 @@ json struct_cell(const arrow::Array& array, int64_t row, int depth) {
   const auto& record = static_cast<const arrow::StructArray&>(array);
   json cells = json::object();
   for (int i = 0; i < record.num_fields(); ++i)
-    cells[replace_invalid(record.struct_type()->field(i)->name())] =
-        cell_value(*record.field(i), row, depth + 1);
+    cells[valid_utf8(record.struct_type()->field(i)->name())] = cell_value(*record.field(i), row, depth + 1);
   return cells;
 }
 
@@ -80,7 +79,7 @@ json map_cell(const arrow::Array& array, int64_t row, int depth) {
   if (map.keys()->type_id() != arrow::Type::STRING) return other_cell(array, row);
   json cells = json::object();
   for (int64_t i = map.value_offset(row); i < map.value_offset(row) + map.value_length(row); ++i)
-    cells[replace_invalid(static_cast<const arrow::StringArray&>(*map.keys()).GetString(i))] =
+    cells[valid_utf8(static_cast<const arrow::StringArray&>(*map.keys()).GetString(i))] =
         cell_value(*map.items(), i, depth + 1);
   return cells;
 }
@@ -228,7 +227,7 @@ void ParquetFile::Reader::open() {
   if (!built.ok()) refuse_unread(reason_of(built.status()));
   file = std::move(built).ValueUnsafe();
   for (const auto& field : file->manifest().schema_fields)
-    columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
+    columns.push_back({valid_utf8(field.field->name()), fit_to_print(field.field->type()->ToString()),
                        shape_of(*field.field->type())});
   const auto metadata = file->parquet_reader()->metadata();
   int64_t total = 0;
@@ -280,7 +279,7 @@ std::optional<ParquetFile::Batch> ParquetFile::Reader::step() {
   batch.cells.assign(static_cast<size_t>(batch.rows), json::object());
   for (int c = 0; c < read->num_columns(); ++c) {
     const std::shared_ptr<arrow::Array> array = read->column(c);
-    const std::string name = replace_invalid(read->schema()->field(c)->name());
+    const std::string name = valid_utf8(read->schema()->field(c)->name());
     for (int64_t row = 0; row < batch.rows; ++row)
       batch.cells[static_cast<size_t>(row)][name] = cell_value(*array, row, 0);
   }

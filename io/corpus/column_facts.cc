@@ -37,7 +37,7 @@ bool is_written_number(std::string_view text) {
 }
 
 std::string scalar_text(const json& value) {
-  if (value.is_string()) return replace_invalid(value.get_ref<const std::string&>());
+  if (value.is_string()) return valid_utf8(value.get_ref<const std::string&>());
   return value.is_null() || value.is_structured() ? std::string() : value.dump();
 }
 

@@ -43,7 +43,7 @@ class RunItems {
     if (found == by_id_.end() || !run_.scores) return named;
     const auto& names = run_.scores->metric->scores;
     for (size_t s = 0; s < names.size(); ++s)
-      named.emplace_back(names[s], run_.scores->items[found->second * names.size() + s]);
+      named.emplace_back(names[s].name, run_.scores->items[found->second * names.size() + s]);
     return named;
   }
 

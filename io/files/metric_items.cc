@@ -89,7 +89,7 @@ void add_references(const GoldAnswer& gold, MetricItem& item) {
       item.kinds.push_back(drop_kind(answer));
     }
   } else {
-    for (const std::string& text : gold.references) item.references.push_back({replace_invalid(text)});
+    for (const std::string& text : gold.references) item.references.push_back({valid_utf8(text)});
   }
 }
 
@@ -109,7 +109,7 @@ MetricItem question_item(const GoldAnswer& gold, const std::string& id, const js
   if (row != nullptr) {
     item.prediction = answers.texts(row->at("answer"));
     if (const json option = row->value("option", json()); option.is_string())
-      item.prediction->push_back(replace_invalid(option.get_ref<const std::string&>()));
+      item.prediction->push_back(valid_utf8(option.get_ref<const std::string&>()));
     if (const json confidence = row->value("confidence", json()); confidence.is_number())
       item.confidence = confidence.get<double>();
   }

@@ -275,7 +275,7 @@ Predictions read_predictions(const std::string& path) {
 
 std::vector<std::string> answer_texts(const json& answer) {
   if (answer.is_null()) return {};
-  if (answer.is_string()) return {replace_invalid(answer.get_ref<const std::string&>())};
+  if (answer.is_string()) return {valid_utf8(answer.get_ref<const std::string&>())};
   if (answer.is_number_float())
     return {fmt::format("{}", answer.get<double>())};  // 7 for 7.0, as Parquet has it
   if (!answer.is_array()) return {answer.dump()};

@@ -119,7 +119,7 @@ std::string ScoredRun::item_lines() const {
   for (size_t i = 0; i < items.size(); ++i) {
     ordered_json line{{"id", items[i].id}};
     for (size_t s = 0; s < names.size(); ++s)
-      line[std::string(names[s])] = scores.items[i * names.size() + s];
+      line[std::string(names[s].name)] = scores.items[i * names.size() + s];
     line["prediction"] = items[i].prediction ? ordered_json(*items[i].prediction) : ordered_json(nullptr);
     line["references"] = items[i].references;
     lines += line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";

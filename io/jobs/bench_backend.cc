@@ -2,7 +2,6 @@
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
-#include "core/job/cpu_precision.h"
 #include "core/model/random_model.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "core/job/job.h"
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 
 namespace sheaf {
 

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/task/value.h"
 #include "core/text/spelling.h"
+#include "core/text/utf8.h"
 #include "io/base/file_identity.h"
 #include "io/base/file_layer.h"
 #include "io/base/list_changes.h"

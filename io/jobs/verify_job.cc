@@ -7,7 +7,7 @@
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
 #include "core/task/record_row.h"
-#include "core/task/value.h"
+#include "core/text/utf8.h"
 #include "io/jobs/engines.h"
 
 namespace sheaf {
@@ -29,7 +29,7 @@ struct DecodedRecord {
   std::vector<Compared> answers;
 };
 
-struct Decoded {
+struct DecodedJob {
   std::map<std::pair<std::string, int64_t>, DecodedRecord> records;  // by file and row
   int64_t rejects = 0;
   bool kept_rounded = false;  ///< keys and values that a later run reads in 8 bits
@@ -74,8 +74,8 @@ std::vector<Compared> by_value(const Record& record, const Row& row) {
   return all;
 }
 
-Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool values, std::string_view what,
-               Engines::Use::Store store, RunListener& listener) {
+DecodedJob decode(Workbench& bench, const Job& job, const Builder& builder, bool values,
+                  std::string_view what, Engines::Use::Store store, RunListener& listener) {
   Engines made(bench, {.speculate = job.method.speculate.any(), .store = store});
   const std::vector<Engine*> engines = made.pointers();
   const auto task = bench.task(job);
@@ -86,7 +86,7 @@ Decoded decode(Workbench& bench, const Job& job, const Builder& builder, bool va
   pipeline.on_step = [&](size_t, const EngineStats& stats) {
     listener.step({pipeline.stats().decoded, pipeline.stats().rejects, stats.tokens(), 0});
   };
-  Decoded decoded;
+  DecodedJob decoded;
   decoded.finished = pipeline.run(
       [&](const Record& record, const Outcome& outcome) {
         decoded.records.emplace(
@@ -140,13 +140,13 @@ VerifyEnd verify_job(Workbench& bench, RunListener& listener) {
   const auto decode_packed = [&] {
     return decode(bench, job, make_builder(job.method), values, method.name, Use::Store::used, listener);
   };
-  Decoded packed = decode_packed();
+  DecodedJob packed = decode_packed();
   // The run that keeps keys and values in 8 bits uses them as it computed them. What they cost shows in the
   // next one.
   if (packed.finished && packed.kept_rounded) packed = decode_packed();
   if (!packed.finished) return end;
-  const Decoded separate = decode(bench, alone, make_separate_builder(alone.method), values, method.baseline,
-                                  Use::Store::none, listener);
+  const DecodedJob separate = decode(bench, alone, make_separate_builder(alone.method), values,
+                                     method.baseline, Use::Store::none, listener);
   if (!separate.finished) return end;
   end.finished = true;
   for (const auto& [place, one] : packed.records)

@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
-#include "core/job/cpu_precision.h"
 #include "core/methods/method.h"
 #include "cpu/large_buffer.h"
 #include "io/files/schema_file.h"

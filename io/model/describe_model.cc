@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/text/json_error.h"
+#include "core/text/json_reader.h"
 #include "io/base/json_file.h"
 
 namespace sheaf {

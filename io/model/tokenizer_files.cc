@@ -3,9 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/tokenizer/sentencepiece_model.h"
-#include "core/tokenizer/tiktoken.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/foreign_files.h"
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
@@ -89,7 +87,7 @@ LoadedTokenizer load_file(const fs::path& path) {
     out.tokenizer = read_tokenizer_json(text, config, name);
   } else if (looks_like_tiktoken(text)) {
     out.tokenizer = read_tiktoken(text, name);
-  } else if (sentencepiece_facts(text).readable) {
+  } else if (looks_like_sentencepiece(text)) {
     out.tokenizer = read_sentencepiece(text, name);
   } else {
     refuse(

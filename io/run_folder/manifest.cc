@@ -1,8 +1,8 @@
 #include "io/run_folder/manifest.h"
 
 #include "core/base/error.h"
-#include "core/task/value.h"
 #include "core/text/json_reader.h"
+#include "core/text/utf8.h"
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
 

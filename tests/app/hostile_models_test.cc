@@ -97,7 +97,7 @@ TEST(HostileNames, TokenizerFiles) {
     gguf.numbers("tokenizer.ggml.token_type", 5, std::vector<int32_t>{3, 1, 1});
     gguf.number("tokenizer.ggml.eos_token_id", 0);
     const std::string path = scratch.write("v.gguf", gguf.bytes());
-    SCOPED_TRACE(json(replace_invalid(each)).dump(-1, ' ', true));
+    SCOPED_TRACE(json(valid_utf8(each)).dump(-1, ' ', true));
     for (const char* option : {"", "--json "})
       test::expect_clean(run_sheaf(scratch, std::string("inspect ") + option + path));
   }

@@ -6,8 +6,8 @@
 
 #include "core/task/record_row.h"
 #include "core/task/value.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
-#include "core/text/words.h"
 #include "tests/made_up_tokenizer.h"
 
 namespace sheaf {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/methods/method.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 
 namespace sheaf {

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/task/find_text.h"
 #include "core/task/value.h"
+#include "core/text/unicode.h"
 #include "core/text/utf8.h"
-#include "core/text/words.h"
 #include "tests/made_up_tokenizer.h"
 
 namespace sheaf {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/engine/stop_rules.h"
+#include "core/text/utf8.h"
 
 namespace sheaf {
 namespace {
