@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/metrics/null_bias.h"
+#include "core/metrics/confidence.h"
 #include "io/files/confidence_file.h"
 #include "tests/io/fuzz.h"
 #include "tests/metrics/score_command.h"

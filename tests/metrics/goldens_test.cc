@@ -5,9 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/metrics/breakdown.h"
-#include "core/metrics/porter_stem.h"
+#include "core/metrics/metric.h"
 #include "core/metrics/python_text.h"
+#include "core/metrics/rouge_l.h"
 #include "core/text/utf8.h"
 
 namespace sheaf {
@@ -64,7 +64,7 @@ void expect_equal(const json& golden, std::vector<MetricItem> items) {
         EXPECT_TRUE(std::isnan(score)) << metric.name << ": " << items[i].id << " does not count";
       else
         EXPECT_NEAR(score, wanted[s].get<double>(), kSame)
-            << metric.name << ' ' << metric.scores[s] << " of " << items[i].id << ": "
+            << metric.name << ' ' << metric.scores[s].name << " of " << items[i].id << ": "
             << golden["items"][i].dump();
     }
   }

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "core/base/error.h"
-#include "core/metrics/common_subsequence.h"
 #include "core/metrics/metric.h"
+#include "core/metrics/rouge_l.h"
 
 namespace sheaf {
 namespace {

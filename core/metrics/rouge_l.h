@@ -6,6 +6,9 @@
 
 namespace sheaf {
 
+/// The Porter stem of a word in lower case, with the extensions that NLTK's PorterStemmer has by default.
+std::string porter_stem(std::string word);
+
 /// The length of the longest common subsequence of one list of words with others. 64 cells of the usual table
 /// are one machine word (H. Hyyrö, "Bit-parallel LCS-length computation revisited", 2004), and of a row only
 /// the cells that change are touched. Memory is linear in both lists.
