@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/jinja.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/mapped_file.h"
 #include "tests/io/fuzz.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
