@@ -5,7 +5,7 @@
 
 #include "core/methods/method.h"
 #include "core/plan/pipeline.h"
-#include "core/tokenizer/choose_chat_template.h"
+#include "core/tokenizer/chat_template.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"

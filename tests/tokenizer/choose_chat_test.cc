@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/model/model_files.h"
 #include "tests/rendered.h"
 #include "tests/skip.h"

@@ -6,10 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/tokenizer/choose_chat_template.h"
-#include "core/tokenizer/sentencepiece_model.h"
-#include "core/tokenizer/tiktoken.h"
-#include "core/tokenizer/tokenizer_json.h"
+#include "core/tokenizer/chat_template.h"
+#include "core/tokenizer/read_tokenizer.h"
 #include "io/base/mapped_file.h"
 #include "io/model/gguf_tokenizer.h"
 #include "io/model/model_files.h"

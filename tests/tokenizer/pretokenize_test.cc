@@ -11,7 +11,7 @@ using Words = std::vector<std::string>;
 
 Words cut(std::vector<CutRule> rules, std::string_view text) {
   std::vector<size_t> ends, spare;
-  PreTokenizer("test", std::move(rules)).split(text, ends, spare);
+  PreTokenizer{"test", std::move(rules)}.split(text, ends, spare);
   Words words;
   size_t begin = 0;
   for (const size_t end : ends) {
@@ -52,7 +52,7 @@ TEST(CutRule, OneAfterTheOther) {
 }
 
 TEST(GgufPre, RefusesAnUnknownNameAndListsTheKnown) {
-  EXPECT_EQ(pre_of_gguf("smollm", "f").words.rules(), (std::vector{CutRule::digits_each, CutRule::gpt2}));
+  EXPECT_EQ(pre_of_gguf("smollm", "f").words.rules, (std::vector{CutRule::digits_each, CutRule::gpt2}));
   EXPECT_TRUE(pre_of_gguf("llama-bpe", "f").whole_words_first);
   try {
     pre_of_gguf("martian", "f.gguf");
