@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/text/format.h"
 #include "core/text/spelling.h"
-#include "io/kv_store/kv_contents.h"
+#include "io/kv_store/kv_folder.h"
 
 namespace sheaf {
 namespace {

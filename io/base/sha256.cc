@@ -1,6 +1,6 @@
 #include "io/base/sha256.h"
 
-#include <array>
+#include <fmt/ranges.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 
@@ -55,9 +55,7 @@ std::array<uint8_t, 32> Sha256::digest() const {
 }
 
 std::string Sha256::hex() const {
-  std::string text;
-  for (const uint8_t byte : digest()) text += fmt::format("{:02x}", byte);
-  return text;
+  return fmt::format("{:02x}", fmt::join(digest(), ""));
 }
 
 }  // namespace sheaf

@@ -3,7 +3,6 @@
 #include <map>
 #include <random>
 
-#include "io/answers/answer_bytes.h"
 #include "io/answers/answer_log.h"
 #include "io/base/file_layer.h"
 #include "tests/fuzz_input.h"

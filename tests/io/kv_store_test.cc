@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "io/kv_store/disk_kv_store.h"
-#include "io/kv_store/kv_contents.h"
+#include "io/kv_store/kv_folder.h"
 #include "tests/io/fuzz.h"
 #include "tests/io/temp_folder.h"
 
@@ -494,7 +494,7 @@ TEST_F(KvStoreTest, EveryPairOfFlippedBitsIsNoticed) {
   const KvKey key = key_of(*open(), 1);
   std::vector<std::byte> to(size);
   const auto content = std::as_writable_bytes(std::span(bytes)).subspan(static_cast<size_t>(kKvHeadBytes));
-  const ByteSum::Result right = sum_bytes(content);
+  const KvSum right = sum_bytes(content);
   const auto flip = [&](size_t at, int bit) { content[at] ^= static_cast<std::byte>(1 << bit); };
   int64_t unnoticed = 0, tried = 0;
   const auto try_pair = [&](size_t at, size_t distance, int bit, int other) {

@@ -1,4 +1,4 @@
-#include "io/answers/answer_keys.h"
+#include "io/answers/reuse.h"
 
 #include <cstring>
 
