@@ -14,9 +14,8 @@
 #include "io/base/descriptor.h"
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
-#include "io/datasets/corpus_writer.h"
+#include "io/datasets/dataset.h"
 #include "io/datasets/needle.h"
-#include "io/datasets/recognize.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {

@@ -11,7 +11,6 @@
 #include "io/base/file_layer.h"
 #include "io/base/mapped_file.h"
 #include "io/corpus/describe_corpus.h"
-#include "io/corpus/propose_job.h"
 #include "io/model/describe_model.h"
 #include "io/model/gguf.h"
 

@@ -13,12 +13,6 @@ constexpr size_t kLongestWord = 64;     // longer names get no suggestion: the d
 constexpr size_t kMostCells = 1 << 18;  // of all distances together: a row of a corpus may ask for this
 constexpr size_t kMostListed = 12;
 
-std::string lower(std::string_view word) {
-  std::string out(word);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 /// Edits that turn `a` into `b`, a swap of neighbours counting as one; both in lower case and at most
 /// kLongestWord long.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -41,18 +35,24 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string lowered(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
+}
+
 std::string nearest_spelling(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   const std::string* best = nullptr;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
-  const std::string lowered = lower(word);
+  const std::string small = lowered(word);
   size_t cells = 0;
   for (const std::string& candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongestWord) continue;
     const size_t least = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
     if (least >= best_distance) continue;
     if ((cells += word.size() * candidate.size()) > kMostCells) break;
-    const size_t distance = edit_distance(lowered, lower(candidate));
+    const size_t distance = edit_distance(small, lowered(candidate));
     if (distance < best_distance && distance < candidate.size()) {
       best_distance = distance;
       best = &candidate;

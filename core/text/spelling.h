@@ -12,6 +12,9 @@ std::string nearest_spelling(std::string_view word, std::span<const std::string>
 /// What to say after a name that is not known: `; did you mean "document"?`, else `; use one of a, b, c`.
 std::string suggest_spelling(std::string_view word, std::span<const std::string> candidates);
 
+/// With small letters in place of the capitals A to Z.
+std::string lowered(std::string_view text);
+
 /// "record", or "records" where there is not one of them.
 std::string plural(std::string_view noun, int64_t count);
 

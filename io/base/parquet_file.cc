@@ -6,15 +6,17 @@
 #include <arrow/record_batch.h>
 #include <arrow/scalar.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <arrow/util/key_value_metadata.h>
+#include <arrow/visit_array_inline.h>
 #include <fcntl.h>
+#include <numeric>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
 
-#include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
 #include "io/base/descriptor.h"
@@ -39,58 +41,7 @@ std::string fit_to_print(std::string_view text) {
   return line;
 }
 
-std::string reason_of(const arrow::Status& status) {
-  return fit_to_print(status.message());
-}
-
 json cell_value(const arrow::Array& array, int64_t row, int depth);
-json other_cell(const arrow::Array& array, int64_t row);
-
-template <class TypedArray>
-json number_cell(const arrow::Array& array, int64_t row) {
-  return static_cast<const TypedArray&>(array).Value(row);
-}
-
-template <class TypedArray>
-json text_cell(const arrow::Array& array, int64_t row) {
-  return std::string(static_cast<const TypedArray&>(array).GetView(row));
-}
-
-template <class ListArray>
-json list_cell(const arrow::Array& array, int64_t row, int depth) {
-  const auto& list = static_cast<const ListArray&>(array);
-  json cells = json::array();
-  const int64_t begin = list.value_offset(row), end = begin + list.value_length(row);
-  for (int64_t i = begin; i < end; ++i) cells.push_back(cell_value(*list.values(), i, depth + 1));
-  return cells;
-}
-
-json struct_cell(const arrow::Array& array, int64_t row, int depth) {
-  const auto& record = static_cast<const arrow::StructArray&>(array);
-  json cells = json::object();
-  for (int i = 0; i < record.num_fields(); ++i)
-    cells[replace_invalid(record.struct_type()->field(i)->name())] =
-        cell_value(*record.field(i), row, depth + 1);
-  return cells;
-}
-
-/// An object; where keys are no texts, Arrow's text of it.
-json map_cell(const arrow::Array& array, int64_t row, int depth) {
-  const auto& map = static_cast<const arrow::MapArray&>(array);
-  if (map.keys()->type_id() != arrow::Type::STRING) return other_cell(array, row);
-  json cells = json::object();
-  for (int64_t i = map.value_offset(row); i < map.value_offset(row) + map.value_length(row); ++i)
-    cells[replace_invalid(static_cast<const arrow::StringArray&>(*map.keys()).GetString(i))] =
-        cell_value(*map.items(), i, depth + 1);
-  return cells;
-}
-
-json dictionary_cell(const arrow::Array& array, int64_t row, int depth) {
-  const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
-  const int64_t index = coded.GetValueIndex(row);
-  if (index < 0 || index >= coded.dictionary()->length()) return nullptr;
-  return cell_value(*coded.dictionary(), index, depth + 1);
-}
 
 /// What has no JSON form of its own (dates, decimals) becomes Arrow's text of it.
 json other_cell(const arrow::Array& array, int64_t row) {
@@ -98,59 +49,71 @@ json other_cell(const arrow::Array& array, int64_t row) {
   return scalar.ok() ? json((*scalar)->ToString()) : json(nullptr);
 }
 
+/// Reads a cell that is not null, by the type of its column.
+struct CellReader {
+  int64_t row;
+  int depth;
+  json cell = nullptr;
+
+  template <class Array>
+  arrow::Status Visit(const Array& array) {
+    using Type = typename Array::TypeClass;
+    constexpr bool is_number = arrow::is_integer_type<Type>::value ||
+                               std::is_same_v<Type, arrow::FloatType> ||
+                               std::is_same_v<Type, arrow::DoubleType>;
+    constexpr bool is_text = arrow::is_base_binary_type<Type>::value ||
+                             arrow::is_binary_view_like_type<Type>::value ||
+                             std::is_same_v<Type, arrow::FixedSizeBinaryType>;
+    if constexpr (is_number || arrow::is_boolean_type<Type>::value) {
+      cell = array.Value(row);
+    } else if constexpr (is_text) {
+      cell = std::string(array.GetView(row));
+    } else if constexpr (arrow::is_list_type<Type>::value) {
+      cell = json::array();
+      for (int64_t i = array.value_offset(row), end = i + array.value_length(row); i < end; ++i)
+        cell.push_back(cell_value(*array.values(), i, depth + 1));
+    } else {
+      cell = other_cell(array, row);
+    }
+    return arrow::Status::OK();
+  }
+
+  arrow::Status Visit(const arrow::StructArray& array) {
+    cell = json::object();
+    for (int i = 0; i < array.num_fields(); ++i)
+      cell[replace_invalid(array.struct_type()->field(i)->name())] =
+          cell_value(*array.field(i), row, depth + 1);
+    return arrow::Status::OK();
+  }
+
+  /// An object; where keys are no texts, Arrow's text of it.
+  arrow::Status Visit(const arrow::MapArray& array) {
+    if (array.keys()->type_id() != arrow::Type::STRING) {
+      cell = other_cell(array, row);
+      return arrow::Status::OK();
+    }
+    cell = json::object();
+    const auto& keys = static_cast<const arrow::StringArray&>(*array.keys());
+    for (int64_t i = array.value_offset(row), end = i + array.value_length(row); i < end; ++i)
+      cell[replace_invalid(keys.GetString(i))] = cell_value(*array.items(), i, depth + 1);
+    return arrow::Status::OK();
+  }
+
+  arrow::Status Visit(const arrow::DictionaryArray& array) {
+    cell = cell_value(*array.dictionary(), array.GetValueIndex(row), depth + 1);
+    return arrow::Status::OK();
+  }
+
+  arrow::Status Visit(const arrow::ExtensionArray& array) {
+    cell = cell_value(*array.storage(), row, depth + 1);
+    return arrow::Status::OK();
+  }
+};
+
 json cell_value(const arrow::Array& array, int64_t row, int depth) {
   if (depth > kMostDepth || row < 0 || row >= array.length() || array.IsNull(row)) return nullptr;
-  switch (array.type_id()) {
-    case arrow::Type::BOOL:
-      return number_cell<arrow::BooleanArray>(array, row);
-    case arrow::Type::INT8:
-      return number_cell<arrow::Int8Array>(array, row);
-    case arrow::Type::INT16:
-      return number_cell<arrow::Int16Array>(array, row);
-    case arrow::Type::INT32:
-      return number_cell<arrow::Int32Array>(array, row);
-    case arrow::Type::INT64:
-      return number_cell<arrow::Int64Array>(array, row);
-    case arrow::Type::UINT8:
-      return number_cell<arrow::UInt8Array>(array, row);
-    case arrow::Type::UINT16:
-      return number_cell<arrow::UInt16Array>(array, row);
-    case arrow::Type::UINT32:
-      return number_cell<arrow::UInt32Array>(array, row);
-    case arrow::Type::UINT64:
-      return number_cell<arrow::UInt64Array>(array, row);
-    case arrow::Type::FLOAT:
-      return number_cell<arrow::FloatArray>(array, row);
-    case arrow::Type::DOUBLE:
-      return number_cell<arrow::DoubleArray>(array, row);
-    case arrow::Type::STRING:
-    case arrow::Type::BINARY:
-      return text_cell<arrow::BinaryArray>(array, row);
-    case arrow::Type::LARGE_STRING:
-    case arrow::Type::LARGE_BINARY:
-      return text_cell<arrow::LargeBinaryArray>(array, row);
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-      return text_cell<arrow::BinaryViewArray>(array, row);
-    case arrow::Type::FIXED_SIZE_BINARY:
-      return text_cell<arrow::FixedSizeBinaryArray>(array, row);
-    case arrow::Type::LIST:
-      return list_cell<arrow::ListArray>(array, row, depth);
-    case arrow::Type::LARGE_LIST:
-      return list_cell<arrow::LargeListArray>(array, row, depth);
-    case arrow::Type::FIXED_SIZE_LIST:
-      return list_cell<arrow::FixedSizeListArray>(array, row, depth);
-    case arrow::Type::STRUCT:
-      return struct_cell(array, row, depth);
-    case arrow::Type::MAP:
-      return map_cell(array, row, depth);
-    case arrow::Type::DICTIONARY:
-      return dictionary_cell(array, row, depth);
-    case arrow::Type::EXTENSION:
-      return cell_value(*static_cast<const arrow::ExtensionArray&>(array).storage(), row, depth + 1);
-    default:
-      return other_cell(array, row);
-  }
+  CellReader reader{row, depth};
+  return arrow::VisitArrayInline(array, &reader).ok() ? std::move(reader.cell) : other_cell(array, row);
 }
 
 ParquetFile::Column::Shape shape_of(const arrow::DataType& type) {
@@ -199,94 +162,89 @@ struct ParquetFile::Reader {
   int64_t done_before = 0;    // rows of the groups before this one
   int64_t done_in_group = 0;  // rows of this group given out
 
-  void open();
-  [[noreturn]] void refuse_unread(const std::string& reason) const;
-  std::optional<Batch> step();
-  Batch lose_rest(const std::string& reason);
-  void next_group();
-};
-
-void ParquetFile::Reader::refuse_unread(const std::string& reason) const {
-  check_read(path);
-  refuse("{}: this is not a readable Parquet file: {}", path, reason);
-}
-
-void ParquetFile::Reader::open() {
-  parquet::ReaderProperties properties(&pool);
-  properties.enable_buffered_stream();
-  properties.set_page_checksum_verification(true);
-  parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
-  arrow_properties.set_batch_size(kBatchRows);
-  arrow_properties.set_pre_buffer(false);
-  parquet::arrow::FileReaderBuilder builder;
-  if (!is_uri(path)) check_begins_as_parquet(path);
-  if (auto status = is_uri(path) ? builder.Open(open_store_file(path), properties)
-                                 : builder.OpenFile(path, false, properties);
-      !status.ok())
-    refuse_unread(reason_of(status));
-  auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();
-  if (!built.ok()) refuse_unread(reason_of(built.status()));
-  file = std::move(built).ValueUnsafe();
-  for (const auto& field : file->manifest().schema_fields)
-    columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
-                       shape_of(*field.field->type())});
-  const auto metadata = file->parquet_reader()->metadata();
-  int64_t total = 0;
-  for (int i = 0; i < metadata->num_row_groups(); ++i) {
-    const int64_t count = metadata->RowGroup(i)->num_rows();
-    if (count < 0 || count > kMostRows - total)
-      refuse("{}: this is not a readable Parquet file: row group {} claims to have {} rows", path, i, count);
-    total += count;
-    group_rows.push_back(count);
+  [[noreturn]] void refuse_unread(const std::string& reason) const {
+    check_read(path);
+    refuse("{}: this is not a readable Parquet file: {}", path, fit_to_print(reason));
   }
-}
 
-ParquetFile::Batch ParquetFile::Reader::lose_rest(const std::string& reason) {
-  check_read(path);
-  Batch lost;
-  lost.first_row = done_before + done_in_group + 1;
-  lost.rows = group_rows[group] - done_in_group;
-  lost.error =
-      fmt::format("rows {}-{} cannot be read: {}", lost.first_row, lost.first_row + lost.rows - 1, reason);
-  next_group();
-  return lost;
-}
-
-void ParquetFile::Reader::next_group() {
-  batches.reset();
-  done_before += group_rows[group];
-  done_in_group = 0;
-  ++group;
-}
-
-std::optional<ParquetFile::Batch> ParquetFile::Reader::step() {
-  if (!batches) {
-    auto opened = file->GetRecordBatchReader({static_cast<int>(group)}, leaves);
-    if (!opened.ok()) return lose_rest(reason_of(opened.status()));
-    batches = std::move(opened).ValueUnsafe();
+  void open() {
+    parquet::ReaderProperties properties(&pool);
+    properties.enable_buffered_stream();
+    properties.set_page_checksum_verification(true);
+    parquet::ArrowReaderProperties arrow_properties(/*use_threads=*/false);
+    arrow_properties.set_batch_size(kBatchRows);
+    arrow_properties.set_pre_buffer(false);
+    parquet::arrow::FileReaderBuilder builder;
+    if (!is_uri(path)) check_begins_as_parquet(path);
+    if (auto status = is_uri(path) ? builder.Open(open_store_file(path), properties)
+                                   : builder.OpenFile(path, false, properties);
+        !status.ok())
+      refuse_unread(status.message());
+    auto built = builder.memory_pool(&pool)->properties(arrow_properties)->Build();
+    if (!built.ok()) refuse_unread(built.status().message());
+    file = std::move(built).ValueUnsafe();
+    for (const auto& field : file->manifest().schema_fields)
+      columns.push_back({replace_invalid(field.field->name()), fit_to_print(field.field->type()->ToString()),
+                         shape_of(*field.field->type())});
+    const auto metadata = file->parquet_reader()->metadata();
+    int64_t total = 0;
+    for (int i = 0; i < metadata->num_row_groups(); ++i) {
+      const int64_t count = metadata->RowGroup(i)->num_rows();
+      if (count < 0 || count > kMostRows - total)
+        refuse("{}: this is not a readable Parquet file: row group {} claims to have {} rows", path, i,
+               count);
+      total += count;
+      group_rows.push_back(count);
+    }
   }
-  std::shared_ptr<arrow::RecordBatch> read;
-  if (auto status = batches->ReadNext(&read); !status.ok()) return lose_rest(reason_of(status));
-  const int64_t left = group_rows[group] - done_in_group;
-  if (!read || read->num_rows() == 0) {
-    if (left > 0) return lose_rest("the row group ends early");
+
+  Batch lose_rest(const std::string& reason) {
+    check_read(path);
+    Batch lost;
+    lost.first_row = done_before + done_in_group + 1;
+    lost.rows = group_rows[group] - done_in_group;
+    lost.error = fmt::format("rows {}-{} cannot be read: {}", lost.first_row, lost.first_row + lost.rows - 1,
+                             fit_to_print(reason));
     next_group();
-    return std::nullopt;
+    return lost;
   }
-  if (auto status = read->Validate(); !status.ok()) return lose_rest(reason_of(status));
-  Batch batch;
-  batch.first_row = done_before + done_in_group + 1;
-  batch.rows = std::min(read->num_rows(), left);
-  batch.cells.assign(static_cast<size_t>(batch.rows), json::object());
-  for (int c = 0; c < read->num_columns(); ++c) {
-    const std::shared_ptr<arrow::Array> array = read->column(c);
-    const std::string name = replace_invalid(read->schema()->field(c)->name());
-    for (int64_t row = 0; row < batch.rows; ++row)
-      batch.cells[static_cast<size_t>(row)][name] = cell_value(*array, row, 0);
+
+  void next_group() {
+    batches.reset();
+    done_before += group_rows[group];
+    done_in_group = 0;
+    ++group;
   }
-  done_in_group += batch.rows;
-  return batch;
-}
+
+  std::optional<Batch> step() {
+    if (!batches) {
+      auto opened = file->GetRecordBatchReader({static_cast<int>(group)}, leaves);
+      if (!opened.ok()) return lose_rest(opened.status().message());
+      batches = std::move(opened).ValueUnsafe();
+    }
+    std::shared_ptr<arrow::RecordBatch> read;
+    if (auto status = batches->ReadNext(&read); !status.ok()) return lose_rest(status.message());
+    const int64_t left = group_rows[group] - done_in_group;
+    if (!read || read->num_rows() == 0) {
+      if (left > 0) return lose_rest("the row group ends early");
+      next_group();
+      return std::nullopt;
+    }
+    if (auto status = read->Validate(); !status.ok()) return lose_rest(status.message());
+    Batch batch;
+    batch.first_row = done_before + done_in_group + 1;
+    batch.rows = std::min(read->num_rows(), left);
+    batch.cells.assign(static_cast<size_t>(batch.rows), json::object());
+    for (int c = 0; c < read->num_columns(); ++c) {
+      const std::shared_ptr<arrow::Array> array = read->column(c);
+      const std::string name = replace_invalid(read->schema()->field(c)->name());
+      for (int64_t row = 0; row < batch.rows; ++row)
+        batch.cells[static_cast<size_t>(row)][name] = cell_value(*array, row, 0);
+    }
+    done_in_group += batch.rows;
+    return batch;
+  }
+};
 
 ParquetFile::ParquetFile(const std::string& path) : reader_(std::make_unique<Reader>()) {
   reader_->path = path;
@@ -295,7 +253,7 @@ ParquetFile::ParquetFile(const std::string& path) : reader_(std::make_unique<Rea
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {  // parquet throws where a footer is broken
-    reader_->refuse_unread(fit_to_print(error.what()));
+    reader_->refuse_unread(error.what());
   }
 }
 
@@ -306,18 +264,12 @@ const std::vector<ParquetFile::Column>& ParquetFile::columns() const {
 }
 
 int64_t ParquetFile::rows() const {
-  int64_t total = 0;
-  for (int64_t count : reader_->group_rows) total += count;
-  return total;
+  return std::accumulate(reader_->group_rows.begin(), reader_->group_rows.end(), int64_t{0});
 }
 
 std::string ParquetFile::about() const {
   const auto kept = reader_->file->parquet_reader()->metadata()->key_value_metadata();
   return kept ? kept->Get("sheaf").ValueOr("") : std::string();
-}
-
-int ParquetFile::row_groups() const {
-  return static_cast<int>(reader_->group_rows.size());
 }
 
 void ParquetFile::select(const std::vector<std::string>& names) {
@@ -343,10 +295,23 @@ std::optional<ParquetFile::Batch> ParquetFile::next() {
     try {
       if (auto batch = reader_->step()) return batch;
     } catch (const std::exception& error) {  // parquet throws where a page is broken
-      if (reader_->group == group) return reader_->lose_rest(fit_to_print(error.what()));
+      if (reader_->group == group) return reader_->lose_rest(error.what());
     }
   }
   return std::nullopt;
+}
+
+std::optional<ParquetFile::Row> ParquetFile::next_row() {
+  while (given_ == batch_.cells.size()) {
+    auto batch = next();
+    if (!batch) return std::nullopt;
+    if (!batch->error.empty()) return Row{batch->first_row, batch->rows, {}, batch->error};
+    batch_ = std::move(*batch);
+    given_ = 0;
+  }
+  Row row{batch_.first_row + static_cast<int64_t>(given_), 1, std::move(batch_.cells[given_]), {}};
+  ++given_;
+  return row;
 }
 
 }  // namespace sheaf

@@ -27,7 +27,6 @@ class ParquetFile {
   int64_t rows() const;
   /// The text that ParquetTable kept in the file's metadata; empty: none.
   std::string about() const;
-  int row_groups() const;
 
   /// Chooses the columns to read, by name, before the first batch.
   void select(const std::vector<std::string>& names);
@@ -44,9 +43,20 @@ class ParquetFile {
   /// The next rows, or nothing at the end.
   std::optional<Batch> next();
 
+  struct Row {
+    int64_t number = 0;  ///< from 1
+    int64_t rows = 1;    ///< more where `error` costs several
+    nlohmann::json cells;
+    std::string error;  ///< where not empty, the rows could not be read
+  };
+  /// The next row, in place of next().
+  std::optional<Row> next_row();
+
  private:
   struct Reader;
   std::unique_ptr<Reader> reader_;
+  Batch batch_;       // of next_row()
+  size_t given_ = 0;  // rows of batch_
 };
 
 }  // namespace sheaf

@@ -1,9 +1,4 @@
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "io/base/file_layer.h"
 
 namespace arrow {
@@ -57,5 +52,9 @@ class ParquetTable {
 
   std::unique_ptr<State> state_;
 };
+
+/// Writes the objects of a file of JSON lines as a Parquet file, whose columns are named as their members.
+void write_parquet_lines(const std::string& lines, const std::vector<TableColumn>& columns,
+                         OutputFile& target);
 
 }  // namespace sheaf

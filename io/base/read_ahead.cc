@@ -1,17 +1,13 @@
-#include "io/base/read_ahead.h"
-
 #include <algorithm>
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
-#include <arrow/result.h>
 #include <arrow/util/future.h>
 #include <arrow/util/thread_pool.h>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <set>
-#include <string_view>
 
+#include "io/base/store.h"
 #include "io/base/store_retry.h"
 
 namespace sheaf {

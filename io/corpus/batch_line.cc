@@ -1,21 +1,14 @@
-#include "io/corpus/batch_line.h"
-
 #include <algorithm>
-#include <array>
-#include <cstdint>
 
-#include "core/base/error.h"
 #include "core/task/json_schema.h"
 #include "core/task/pattern_answers.h"
-#include "core/text/json_reader.h"
 #include "core/text/spelling.h"
-#include "io/corpus/cells.h"
+#include "io/corpus/record_mapper.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr size_t kMostMessages = 10'000;
 constexpr std::string_view kUrl = "/v1/chat/completions";
@@ -145,7 +138,7 @@ std::shared_ptr<const AnswerObject> object_of(const json& cells, std::string_vie
     return object;
   } catch (const Error& error) {
     if (error.fault() != Fault::input) throw;
-    throw BadRow{error.what()};
+    throw BadText(error.what());
   }
 }
 

@@ -1,8 +1,4 @@
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "core/job/job.h"
 #include "core/task/examples.h"
 #include "core/task/schema.h"

@@ -1,14 +1,13 @@
-#include "io/corpus/text_corpus.h"
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "core/base/error.h"
 #include "core/base/interrupted.h"
+#include "core/task/reason_kind.h"
 #include "io/base/file_layer.h"
 #include "io/base/store.h"
 #include "io/corpus/alike_rejects.h"
+#include "io/corpus/corpus_formats.h"
 
 namespace sheaf {
 namespace {
@@ -135,6 +134,25 @@ TextFiles text_files(std::vector<std::string> files, const std::string& standard
 
 std::unique_ptr<Corpus> open_text_corpus(TextFiles files, OpenReader open, bool numbered) {
   return std::make_unique<TextCorpus>(std::move(files), std::move(open), numbered);
+}
+
+bool AlikeRejects::is_like_last(const Reject& reject, const std::string& kind) const {
+  return count_ > 0 && reject.place.file == file_ && kind == kind_;
+}
+
+bool AlikeRejects::is_one_more(const Row& row) const {
+  const auto* reject = std::get_if<Reject>(&row);
+  return reject && count_ >= kToldEach && (numbered_ || reject->id.is_null()) &&
+         is_like_last(*reject, reason_kind(reject->reason));
+}
+
+void AlikeRejects::add(const Row& row) {
+  const auto* reject = std::get_if<Reject>(&row);
+  if (!reject || !(numbered_ || reject->id.is_null())) return forget();
+  std::string kind = reason_kind(reject->reason);
+  count_ = is_like_last(*reject, kind) ? count_ + 1 : 1;
+  file_ = reject->place.file;
+  kind_ = std::move(kind);
 }
 
 }  // namespace sheaf

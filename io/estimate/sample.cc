@@ -4,7 +4,6 @@
 #include "core/base/error.h"
 #include "core/methods/method.h"
 #include "io/corpus/corpus.h"
-#include "io/corpus/corpus_files.h"
 #include "io/estimate/inputs.h"
 #include "io/files/job_input.h"
 

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/metrics/metric.h"
 #include "core/text/spelling.h"
-#include "io/base/written_path.h"
+#include "io/base/paths.h"
 #include "io/base/yaml_reader.h"
 #include "io/eval/eval_choice.h"
 #include "io/eval/paper_figures.h"

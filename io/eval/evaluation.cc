@@ -8,7 +8,7 @@
 #include "core/report/report.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
-#include "io/base/write_together.h"
+#include "io/base/file_layer.h"
 #include "io/jobs/run_job.h"
 
 namespace sheaf {

@@ -8,8 +8,8 @@
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
-#include "io/base/installed_file.h"
-#include "io/base/processor_name.h"
+#include "io/base/paths.h"
+#include "io/base/process.h"
 #include "io/base/yaml_reader.h"
 #include "io/files/calibration_file.h"
 

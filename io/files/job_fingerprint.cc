@@ -8,7 +8,7 @@
 #include "core/text/printable.h"
 #include "io/base/file_identity.h"
 #include "io/base/store.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/files/job_keys.h"
 
 namespace sheaf {

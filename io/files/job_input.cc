@@ -9,9 +9,8 @@
 #include "core/text/spelling.h"
 #include "io/base/foreign_files.h"
 #include "io/base/store_uri.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
-#include "io/datasets/examples.h"
 #include "io/files/job_keys.h"
 
 namespace sheaf {

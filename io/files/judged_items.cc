@@ -2,7 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/metrics/judge.h"
-#include "io/base/json_line.h"
+#include "io/base/json_file.h"
 #include "io/base/line_reader.h"
 #include "io/files/metric_items.h"
 

@@ -10,7 +10,6 @@
 #include "core/text/utf8.h"
 #include "io/base/globs.h"
 #include "io/base/json_file.h"
-#include "io/base/json_line.h"
 #include "io/base/line_reader.h"
 #include "io/base/mapped_file.h"
 #include "io/base/parquet_file.h"

@@ -6,7 +6,7 @@
 #include "core/model/random_model.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
-#include "io/base/usable_cores.h"
+#include "io/base/process.h"
 #include "io/jobs/workbench.h"
 #include "io/model/model_config.h"
 #include "io/model/model_files.h"

@@ -7,7 +7,7 @@
 #include "core/engine/engine.h"
 #include "core/methods/method.h"
 #include "core/segments/work_count.h"
-#include "io/base/process_time.h"
+#include "io/base/process.h"
 #include "io/files/workload.h"
 #include "io/jobs/bench_run.h"
 

@@ -16,7 +16,7 @@
 #include "io/base/named_output.h"
 #include "io/base/parquet_table.h"
 #include "io/base/table_cells.h"
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/gold.h"
 #include "io/files/predictions.h"

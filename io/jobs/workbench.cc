@@ -17,11 +17,9 @@
 #include "cuda/cuda_backend.h"
 #endif
 #include "io/base/mapped_file.h"
-#include "io/base/usable_cores.h"
+#include "io/base/process.h"
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
-#include "io/corpus/seen_categories.h"
-#include "io/corpus/standard_input.h"
 #include "io/jobs/choose_chat.h"
 #include "io/model/model_files.h"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "io/base/installed_file.h"
-#include "io/base/usable_cores.h"
+#include "io/base/paths.h"
+#include "io/base/process.h"
 #include "io/machine/version.h"
 
 namespace sheaf {

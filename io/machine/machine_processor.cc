@@ -1,6 +1,6 @@
 #include "cpu/kernels/int_kernels.h"
 #include "cpu/kernels/kernels.h"
-#include "io/base/processor_name.h"
+#include "io/base/process.h"
 #include "io/machine/machine.h"
 #if defined(__aarch64__)
 #include <sys/auxv.h>

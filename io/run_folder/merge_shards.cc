@@ -8,7 +8,7 @@
 #include "core/report/add_reports.h"
 #include "core/report/report_check.h"
 #include "core/report/report_html.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/manifest.h"
 #include "io/run_folder/openai_line.h"

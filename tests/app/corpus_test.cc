@@ -7,7 +7,7 @@
 #include <set>
 
 #include "io/base/file_layer.h"
-#include "io/base/parquet_lines.h"
+#include "io/base/parquet_table.h"
 #include "tests/app/running.h"
 #include "tests/packed_text.h"
 

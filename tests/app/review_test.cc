@@ -1,7 +1,7 @@
 // `sheaf review` through the program: what it reads, what the page holds, what it refuses.
 #include <gtest/gtest.h>
 
-#include "io/corpus/corpus_files.h"
+#include "io/corpus/corpus.h"
 #include "io/files/job_file.h"
 #include "io/files/job_fingerprint.h"
 #include "io/files/schema_file.h"

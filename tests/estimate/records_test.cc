@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "io/base/processor_name.h"
+#include "io/base/process.h"
 #include "tests/estimate/listed_hardware.h"
 
 namespace sheaf {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "io/base/csv_reader.h"
-#include "io/base/process_use.h"
+#include "io/base/process.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/fuzz.h"
 #include "tests/packed_text.h"

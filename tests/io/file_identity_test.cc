@@ -3,7 +3,6 @@
 #include <chrono>
 #include <gtest/gtest.h>
 
-#include "io/base/digest_memory.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "io/base/file_layer.h"
-#include "io/base/list_changes.h"
+#include "io/base/job_changes.h"
 #include "io/run_folder/journal.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/run_folder.h"

@@ -1,6 +1,6 @@
-#include "io/base/process_use.h"
-
 #include <gtest/gtest.h>
+
+#include "io/base/process.h"
 
 namespace sheaf {
 namespace {

@@ -1,4 +1,3 @@
-#include "io/corpus/propose_job.h"
 
 #include <gtest/gtest.h>
 

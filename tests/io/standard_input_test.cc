@@ -1,8 +1,7 @@
-#include "io/corpus/standard_input.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "io/corpus/corpus.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <optional>
 
-#include "io/base/read_ahead.h"
 #include "io/base/store_retry.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/fuzz.h"

@@ -1,7 +1,6 @@
-#include "io/base/usable_cores.h"
-
 #include <gtest/gtest.h>
 
+#include "io/base/process.h"
 #include "tests/io/temp_folder.h"
 
 namespace sheaf {

@@ -1,9 +1,8 @@
-#include "io/base/written_path.h"
-
 #include <cstdlib>
 #include <gtest/gtest.h>
 
 #include "io/base/globs.h"
+#include "io/base/paths.h"
 #include "tests/io/fuzz.h"
 #include "tests/io/temp_folder.h"
 

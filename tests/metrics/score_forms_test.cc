@@ -1,5 +1,5 @@
 // The forms in which `sheaf score` takes its files, and what each metric says of them.
-#include "io/base/parquet_lines.h"
+#include "io/base/parquet_table.h"
 #include "tests/metrics/score_command.h"
 
 namespace sheaf {

@@ -1,8 +1,6 @@
-#include "io/base/written_path.h"
+#include "io/base/paths.h"
 
 #include <cstdlib>
-#include <filesystem>
-#include <string_view>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
@@ -61,6 +59,16 @@ std::string join(fs::path folder, const fs::path& path) {
 
 }  // namespace
 
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
 std::string folder_of_file(const std::string& file) {
   std::error_code ignored;
   return fs::is_regular_file(file, ignored) ? fs::path(file).parent_path().string() : std::string();
@@ -75,6 +83,23 @@ std::string resolve_path(const std::string& written, const std::string& folder, 
       (home ? variable("HOME", where) : "") + replace_variables(written.substr(home ? 1 : 0), where);
   if (path.empty() || path.starts_with('/') || path.find("://") != std::string::npos) return path;
   return folder.empty() ? path : join(folder, path);
+}
+
+std::string find_installed_file(const std::string& name) {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+    if (const fs::path file = folder / "share/sheaf" / name; fs::is_regular_file(file, ignored))
+      return file.string();
+  return "";
+}
+
+std::string user_cache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/')
+    return std::string(cache) + "/sheaf";
+  if (const char* home = std::getenv("HOME"); home && *home == '/')
+    return std::string(home) + "/.cache/sheaf";
+  return {};
 }
 
 }  // namespace sheaf
