@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,15 @@ struct EvalRow {
   EvalFigures paper;
   EvalDigits paper_digits;  ///< by the figure's name in JSON
 };
+
+/// One of the figures, for all that lists them.
+struct EvalFigure {
+  const char* name;  ///< in files
+  const char* title;
+  std::optional<double> EvalFigures::*figure;
+  std::string (*show)(const EvalRow& row, double value);
+};
+std::span<const EvalFigure> eval_figures();
 
 struct EvalTable {
   std::string name, baseline;
