@@ -10,7 +10,7 @@
 #include "core/methods/method.h"
 #include "core/model/shapes.h"
 #include "io/base/named_output.h"
-#include "io/files/calibration_file.h"
+#include "io/files/hardware_file.h"
 #include "io/jobs/bench_calibrate.h"
 #include "io/jobs/bench_workload.h"
 #include "io/jobs/workbench.h"

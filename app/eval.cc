@@ -11,7 +11,6 @@
 #include "core/job/device.h"
 #include "core/text/spelling.h"
 #include "core/text/utf8.h"
-#include "io/eval/check_runs.h"
 #include "io/eval/evaluation.h"
 
 namespace sheaf {

@@ -11,7 +11,7 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/rejects_text.h"
+#include "core/report/report.h"
 #include "core/segments/stack_text.h"
 #include "core/text/spelling.h"
 #include "core/text/table.h"

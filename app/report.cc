@@ -12,7 +12,7 @@
 #include "core/report/report_html.h"
 #include "io/base/file_layer.h"
 #include "io/base/named_output.h"
-#include "io/run_folder/report_file.h"
+#include "io/run_folder/manifest.h"
 
 namespace sheaf {
 namespace {

@@ -9,7 +9,6 @@
 #include "app/signals.h"
 #include "app/terminal.h"
 #include "core/base/error.h"
-#include "core/report/rejects_text.h"
 #include "core/report/report.h"
 #include "io/jobs/run_job.h"
 #include "io/run_folder/output_place.h"

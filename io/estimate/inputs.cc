@@ -10,7 +10,6 @@
 #include "io/corpus/corpus.h"
 #include "io/corpus/example_file.h"
 #include "io/files/job_file.h"
-#include "io/files/job_input.h"
 #include "io/files/schema_file.h"
 #include "io/jobs/bench_stacks.h"
 #include "io/jobs/choose_chat.h"

@@ -1,11 +1,8 @@
 #pragma once
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "core/metrics/metric.h"
-#include "io/eval/samples.h"
+#include "io/eval/scores.h"
 #include "io/jobs/run_listener.h"
 
 namespace sheaf {

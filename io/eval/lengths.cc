@@ -33,6 +33,11 @@ const std::vector<std::string> kKeys = {
 
 constexpr const char* kFile = "timing.json";
 
+constexpr std::pair<const char*, int32_t EvalLengths::*> kSizes[] = {
+    {"instruction_tokens", &EvalLengths::instruction_tokens}, {"documents", &EvalLengths::documents},
+    {"document_tokens", &EvalLengths::document_tokens},       {"questions", &EvalLengths::questions},
+    {"question_tokens", &EvalLengths::question_tokens},       {"answer_tokens", &EvalLengths::answer_tokens}};
+
 /// Where a method asks for all of a document at once: one answer with questions and answers.
 EvalLengths as_asked(EvalLengths lengths, const Job::Method& method) {
   if (!lengths.object || !asks_for_objects(method)) return lengths;
@@ -74,17 +79,14 @@ Workload make_rows(const EvalLengths& lengths, int32_t answer_tokens, int32_t vo
 
 /// What a measurement is of. Another one is not taken in its place.
 ordered_json describe(const Job& job, const EvalLengths& lengths) {
+  ordered_json sizes;
+  for (const auto& [key, size] : kSizes) sizes[key] = lengths.*size;
+  sizes["count"] = lengths.count;
+  sizes["decoding_only"] = lengths.decoding_only;
+  sizes["runs"] = lengths.runs;
+  if (lengths.object) sizes["object"] = true;
   ordered_json measured{{"model", job.model.path},
-                        {"lengths",
-                         {{"instruction_tokens", lengths.instruction_tokens},
-                          {"documents", lengths.documents},
-                          {"document_tokens", lengths.document_tokens},
-                          {"questions", lengths.questions},
-                          {"question_tokens", lengths.question_tokens},
-                          {"answer_tokens", lengths.answer_tokens},
-                          {"count", lengths.count},
-                          {"decoding_only", lengths.decoding_only},
-                          {"runs", lengths.runs}}},
+                        {"lengths", sizes},
                         {"method",
                          {{"name", job.method.name},
                           {"documents", job.method.documents},
@@ -95,7 +97,6 @@ ordered_json describe(const Job& job, const EvalLengths& lengths) {
                           {"kv_memory_gb", job.engine.kv_memory_gb},
                           {"prompts", job.engine.prompts},
                           {"reproducible", job.engine.reproducible}}}};
-  if (lengths.object) measured["lengths"]["object"] = true;
   if (!job.method.speculate.draft.empty())
     measured["speculate"] = {{"draft", job.method.speculate.draft},
                              {"always", job.method.speculate.always},
@@ -142,12 +143,7 @@ int64_t EvalLengths::counted() const {
 EvalLengths read_lengths(const YamlPtr& node) {
   YamlMap map(node, "datasets.lengths");
   EvalLengths lengths;
-  map.integer("instruction_tokens", lengths.instruction_tokens, kLength);
-  map.integer("documents", lengths.documents, kLength);
-  map.integer("document_tokens", lengths.document_tokens, kLength);
-  map.integer("questions", lengths.questions, kLength);
-  map.integer("question_tokens", lengths.question_tokens, kLength);
-  map.integer("answer_tokens", lengths.answer_tokens, kLength);
+  for (const auto& [key, size] : kSizes) map.integer(key, lengths.*size, kLength);
   map.choice("count", lengths.count, {"tokens", "questions", "documents"});
   map.boolean("object", lengths.object);
   map.boolean("decoding_only", lengths.decoding_only);
@@ -162,7 +158,7 @@ EvalLengths read_lengths(const YamlPtr& node) {
 
 void check_lengths_changes(const std::string& place, const std::vector<std::string>& keys) {
   for (const std::string& key : keys)
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
+    if (std::ranges::find(kKeys, key) == kKeys.end())
       refuse("{}: {} has no effect on a dataset with lengths; the keys that have are {}", place, key,
              fmt::join(kKeys, ", "));
 }

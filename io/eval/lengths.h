@@ -48,7 +48,7 @@ void check_lengths_model(const std::string& model, const std::string& from);
 /// Refuses a draft without the share of its tokens that count as right, and such a share without a draft.
 void check_accepted(const std::string& place, const Job& job, double accepted);
 
-/// The same measurement, where the job's output folder holds it; null where it holds none that can be used.
+/// An equal measurement, where the job's output folder holds it; null where it holds none that can be used.
 /// Another one is refused.
 nlohmann::ordered_json measured_before(const Job& job, const EvalLengths& lengths);
 

@@ -1,14 +1,12 @@
-#include "io/files/calibration_file.h"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/ranges.h>
 #include <iterator>
-#include <string_view>
 
 #include "core/base/error.h"
 #include "core/model/shapes.h"
 #include "io/base/json_file.h"
+#include "io/files/hardware_file.h"
 
 namespace sheaf {
 namespace {

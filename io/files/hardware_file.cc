@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fmt/ranges.h>
-#include <map>
 
 #include "core/base/error.h"
 #include "core/text/spelling.h"
 #include "io/base/installed_file.h"
 #include "io/base/processor_name.h"
 #include "io/base/yaml_reader.h"
-#include "io/files/calibration_file.h"
 
 namespace sheaf {
 namespace {
@@ -50,14 +47,17 @@ Entry read_entry(const YamlNode::Entry& node) {
   Hardware& hardware = entry.hardware;
   hardware.name = node.key;
   std::string kind = "gpu";
-  double tflops = 0, fp8_tflops = 0, bandwidth_gb = 0, memory_gb = 0, load_gb = 2;
   map.text("title", hardware.title);
   map.choice("kind", kind, {"gpu", "cpu"});
-  map.number("tflops", tflops, kPositive);
-  map.number("fp8_tflops", fp8_tflops, kPositive);
-  map.number("bandwidth_gb", bandwidth_gb, kPositive);
-  map.number("memory_gb", memory_gb, kPositive);
-  map.number("load_gb", load_gb, kPositive);
+  for (const auto& [key, target, unit] : {std::tuple{"tflops", &hardware.flops, 1e12},
+                                          {"fp8_tflops", &hardware.fp8_flops, 1e12},
+                                          {"bandwidth_gb", &hardware.bandwidth, 1e9},
+                                          {"memory_gb", &hardware.memory, 1e9},
+                                          {"load_gb", &hardware.load_rate, 1e9}}) {
+    double value = target == &hardware.load_rate ? 2 : 0;
+    map.number(key, value, kPositive);
+    *target = value * unit;
+  }
   map.text_list("calibration", entry.calibrations);
   map.text("like", entry.like);
   const YamlPtr instances = map.node("instances");
@@ -71,11 +71,6 @@ Entry read_entry(const YamlNode::Entry& node) {
   if (entry.calibrations.empty() == entry.like.empty())
     refuse("{}: {} needs either calibration (a file) or like (another device)", map.where(), node.key);
   hardware.gpu = kind == "gpu";
-  hardware.flops = tflops * 1e12;
-  hardware.fp8_flops = fp8_tflops * 1e12;
-  hardware.bandwidth = bandwidth_gb * 1e9;
-  hardware.memory = memory_gb * 1e9;
-  hardware.load_rate = load_gb * 1e9;
   if (instances) {
     if (instances->kind != YamlNode::Kind::list)
       refuse("{}: {}.instances must be a list, not {}", instances->place.text(), node.key,

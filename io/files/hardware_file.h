@@ -1,8 +1,8 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "core/estimate/calibration.h"
 #include "core/estimate/hardware.h"
 #include "core/job/job.h"
 
@@ -28,5 +28,11 @@ std::optional<DeviceModel> find_device_model(const std::string& device, Precisio
 /// Where the list is: configs/hardware.yaml from where the user stands or from a folder above the program,
 /// else share/sheaf/configs/hardware.yaml, where it is installed.
 std::string find_hardware_file();
+
+/// A calibration as JSON, one measurement a line.
+std::string calibration_text(const Calibration& calibration);  // calibration_file.cc
+
+/// Reads what calibration_text wrote; refuses anything else, naming the place.
+Calibration read_calibration(const std::string& path);  // calibration_file.cc
 
 }  // namespace sheaf

@@ -1,5 +1,3 @@
-#include "io/files/job_gold.h"
-
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <map>
@@ -11,6 +9,7 @@
 #include "io/corpus/describe_corpus.h"
 #include "io/datasets/entry.h"
 #include "io/files/schema_file.h"
+#include "io/files/score_run.h"
 
 namespace sheaf {
 namespace {

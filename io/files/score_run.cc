@@ -1,12 +1,10 @@
 #include "io/files/score_run.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
 #include "io/base/mapped_file.h"
 #include "io/files/job_file.h"
-#include "io/files/job_gold.h"
 
 namespace sheaf {
 namespace {

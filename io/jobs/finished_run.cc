@@ -15,8 +15,8 @@
 #include "io/files/job_fingerprint.h"
 #include "io/files/predictions.h"
 #include "io/files/schema_file.h"
-#include "io/run_folder/rejected_records.h"
-#include "io/run_folder/unfinished.h"
+#include "io/run_folder/journal.h"
+#include "io/run_folder/read_rows.h"
 
 namespace sheaf {
 namespace {
@@ -65,16 +65,6 @@ Job job_of(const Manifest& manifest, const std::string& run) {
   return job;
 }
 
-/// Sizes and sums of the files, whatever they are called and whenever they were changed.
-std::vector<ordered_json> contents_of(const ordered_json& corpus) {
-  std::vector<ordered_json> contents;
-  for (const auto& [name, about] : corpus.items()) {
-    contents.push_back(about);
-    if (about.is_object()) contents.back().erase("changed");
-  }
-  return contents;
-}
-
 /// The sum of standard input is over all of it, however long it was.
 std::vector<ordered_json> whole_file(const std::string& path) {
   Sha256 sum;
@@ -111,8 +101,8 @@ void find_corpus(const RunPlaces& places, const Manifest& manifest, Job& job) {
   }
   job.input.path = places.input;
   if (piped && job.input.format == "auto") job.input.format = "jsonl";
-  const auto now = piped ? whole_file(places.input) : contents_of(corpus_fingerprint(job.input));
-  if (now != contents_of(before))
+  const auto now = piped ? whole_file(places.input) : corpus_contents(corpus_fingerprint(job.input));
+  if (now != corpus_contents(before))
     refuse("--input: {} is not what {} was run on; name the same files, in the same order", places.input,
            places.run);
 }

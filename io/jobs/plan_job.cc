@@ -5,7 +5,7 @@
 
 #include "core/plan/counting_backend.h"
 #include "core/plan/pipeline.h"
-#include "core/report/rejects_text.h"
+#include "core/report/report.h"
 #include "core/report/run_statistics.h"
 #include "io/jobs/repeated_ids.h"
 

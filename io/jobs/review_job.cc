@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/report/review_html.h"
-#include "core/report/review_sample.h"
+#include "core/report/review.h"
+#include "core/report/review_page.h"
 #include "core/task/record.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"
@@ -64,7 +64,7 @@ class ReviewJob {
     const std::filesystem::path folder(settings_.run);
     review_.run = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     review_.key = sha256(run_.manifest().fingerprint.dump());
-    page.html = review_html(review_, base64_sum(review_script()), base64_sum(review_style()));
+    page.html = review_html(review_, base64_sum(kReviewScript), base64_sum(kReviewStyle));
     page.read = run_.files();
     page.read.push_back(run_.schema_path());
     return page;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/report/add_reports.h"
-#include "io/run_folder/report_file.h"
+#include "core/report/report.h"
+#include "io/run_folder/manifest.h"
 
 namespace sheaf {
 namespace {

@@ -7,7 +7,7 @@
 #include "io/base/file_layer.h"
 #include "io/base/sha256.h"
 #include "io/base/user_cache.h"
-#include "io/files/store_place.h"
+#include "io/files/job_paths.h"
 #include "io/run_folder/check_run.h"
 #include "io/run_folder/output_place.h"
 #include "io/run_folder/publish.h"

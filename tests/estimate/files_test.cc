@@ -3,7 +3,6 @@
 #include "core/base/error.h"
 #include "core/estimate/sweep.h"
 #include "core/model/shapes.h"
-#include "io/files/calibration_file.h"
 #include "io/files/estimate_section.h"
 #include "io/files/hardware_file.h"
 #include "tests/estimate/made_up_device.h"

@@ -2,7 +2,6 @@
 // was read can be used.
 #include "tests/io/fuzz.h"
 
-#include "io/files/calibration_file.h"
 #include "io/files/hardware_file.h"
 #include "tests/estimate/made_up_device.h"
 

@@ -6,7 +6,7 @@
 #include "core/task/reason_kind.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/rejected_records.h"
+#include "io/run_folder/read_rows.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/corpus_records.h"
 #include "tests/io/fuzz.h"

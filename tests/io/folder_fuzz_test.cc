@@ -3,14 +3,13 @@
 #include <filesystem>
 #include <map>
 
-#include "core/report/add_reports.h"
 #include "core/report/compare_reports.h"
 #include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "io/files/workload.h"
+#include "io/run_folder/manifest.h"
 #include "io/run_folder/merge_shards.h"
-#include "io/run_folder/rejected_records.h"
-#include "io/run_folder/report_file.h"
+#include "io/run_folder/read_rows.h"
 #include "io/run_folder/run_folder.h"
 #include "tests/io/faulty_files.h"
 #include "tests/io/folder_contents.h"

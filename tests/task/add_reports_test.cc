@@ -1,8 +1,7 @@
 // The reports of a run's sessions as one.
-#include "core/report/add_reports.h"
-
 #include <gtest/gtest.h>
 
+#include "core/report/report.h"
 #include "core/report/report_html.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"

@@ -214,7 +214,8 @@ TEST(CommonValues, FindsWhatIsFrequentAmongMany) {
   EXPECT_EQ(sum, ordered_json({{{"value", "b"}, {"rows", 2}},
                                {{"value", "a"}, {"rows", 1}},
                                {{"value", "c"}, {"rows", 1}}}));
-  add_common_values(found, sum);
+  for (const ordered_json& value : found) sum.push_back(value);
+  keep_common(sum);
   EXPECT_EQ(sum.size(), 5u);
   EXPECT_EQ(sum[0]["value"], "10K");
   EXPECT_EQ(sum[1]["value"], "b");

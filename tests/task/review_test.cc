@@ -1,10 +1,10 @@
 // The page for the person who checks values: which values it asks about, and that their texts stay texts.
+#include "core/report/review.h"
+
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
 
-#include "core/report/review_html.h"
-#include "core/report/review_sample.h"
 #include "core/text/json_reader.h"
 
 namespace sheaf {

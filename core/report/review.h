@@ -1,12 +1,14 @@
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/task/record.h"
 #include "core/task/row.h"
+#include "core/task/schema.h"
 
 namespace sheaf {
 
@@ -50,5 +52,26 @@ class ReviewSample {
   bool by_sureness_ = false;
   std::map<std::pair<std::string, std::string>, std::vector<Candidate>> strata_;  ///< heaps, the surest first
 };
+
+struct ReviewItem {
+  size_t record = 0;  ///< of Review::records
+  Attribute attribute;
+  RowAnswer answer;
+};
+
+/// What the page shows.
+struct Review {
+  std::string run;          ///< name of the run's folder
+  std::string key;          ///< tells the run from others; the browser keeps verdicts under it
+  bool least_sure = false;  ///< the items are those of the run that the model was least sure of
+  std::vector<Record> records;
+  std::vector<ReviewItem> items;
+};
+
+/// A page that needs nothing but itself, on which a person judges values and downloads the verdicts as gold
+/// answers (docs/review.md). Texts of the run are data and never markup: they stand in a block of JSON, and
+/// the script shows them as text. Its content security policy allows the script and the style of
+/// review_page.h, with these SHA-256 sums (base64), and nothing else.
+std::string review_html(const Review& review, std::string_view script_sha256, std::string_view style_sha256);
 
 }  // namespace sheaf
