@@ -12,7 +12,7 @@
 #include "app/terminal.h"
 #include "core/base/error.h"
 #include "core/report/rejects_text.h"
-#include "core/segments/stack_text.h"
+#include "core/segments/stack.h"
 #include "core/text/spelling.h"
 #include "core/text/table.h"
 #include "io/base/named_output.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/check_batch.h"
 #include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/products.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/engine/kv_form.h"
+#include "core/engine/backend.h"
 #include "cuda/base/pinned_blocks.h"
 #include "cuda/base/stream.h"
 #include "cuda/loaded_model.h"

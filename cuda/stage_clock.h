@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 #include <vector>
 
-#include "core/engine/stage.h"
+#include "core/engine/backend.h"
 #include "cuda/base/device_memory.h"
 
 namespace sheaf::cuda {

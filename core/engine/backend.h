@@ -1,17 +1,34 @@
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include <array>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "core/base/error.h"
-#include "core/engine/kv_form.h"
-#include "core/engine/stage.h"
 #include "core/engine/step_batch.h"
 #include "core/model/footprint.h"
 
 namespace sheaf {
+
+/// What the device works on in a step.
+enum class Stage { heads, attention, attention_output, mlp_up, mlp_down, norms, pick, other };
+
+/// As reports call them.
+constexpr std::array kStageNames = {"heads", "attention", "attention_output", "mlp_up", "mlp_down", "norms",
+                                    "pick",  "other"};
+constexpr const char* stage_name(Stage stage) {
+  return kStageNames[static_cast<size_t>(stage)];
+}
+
+/// Seconds by stage; empty where they are not measured.
+using TimedStages = std::vector<std::pair<Stage, double>>;
+
+/// How keys and values leave a pool, and come back.
+enum class KvForm : uint8_t {
+  computed,  ///< as they lie there: they come back the same to the bit
+  /// In whole numbers of 8 bits, with a scale for the key and one for the value of each head: the largest
+  /// absolute value / 127. A number comes back within half a scale.
+  rounded,
+};
 
 /// Runs step batches of one model. Every backend passes the tests in tests/cpu and tests/engine.
 class Backend {
@@ -50,7 +67,7 @@ class Backend {
   }
   /// Memory that bytes move from and to quickly.
   virtual std::shared_ptr<std::byte> host_memory(int64_t bytes) {
-    return {new std::byte[static_cast<size_t>(bytes)], std::default_delete<std::byte[]>()};
+    return {new std::byte[bytes], std::default_delete<std::byte[]>()};
   }
 
   /// Whether answers stay the same to the bit only where keys lie in whole pages (Residents).
@@ -75,6 +92,15 @@ class Backend {
 
   /// Of the device, over all finished steps.
   virtual TimedStages stage_seconds() const { return {}; }
+};
+
+/// Sees the steps of an engine in their order.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void start(const StepBatch& batch) = 0;
+  /// The oldest step that was started is waited for.
+  virtual void finish() = 0;
 };
 
 }  // namespace sheaf

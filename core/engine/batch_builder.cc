@@ -28,7 +28,7 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   }
   if (first == 0) add_copies(own);
   for (const Sight& sight : segment.sees) {
-    Resident* seen = residents[static_cast<size_t>(sight.segment)];
+    Resident* seen = residents[sight.segment];
     int32_t keys = seen->lead + seen->keys;
     if (own->in_pages) keys -= keys % page_size_;  // the rest is copied
     if (keys > 0) look(seen, {row, count, sight.abreast ? first + 1 : keys, keys, -1});
@@ -37,7 +37,7 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
 }
 
 int32_t BatchBuilder::slot_of(const Resident* resident, int32_t key) const {
-  return resident->pages[static_cast<size_t>(key / page_size_)] * page_size_ + key % page_size_;
+  return resident->pages[key / page_size_] * page_size_ + key % page_size_;
 }
 
 /// The keys before a resident's own in its first page, from where they were computed: a resident that ends in
@@ -58,7 +58,7 @@ void BatchBuilder::look(Resident* resident, Run run) {
     resident->look = looks_.size();
     looks_.push_back({resident, index, index, 0});
   } else {
-    runs_[static_cast<size_t>(looks_[resident->look].last_run)].next = index;
+    runs_[looks_[resident->look].last_run].next = index;
   }
   Look& look = looks_[resident->look];
   look.last_run = index;
@@ -79,7 +79,7 @@ void BatchBuilder::close() {
         {static_cast<int32_t>(batch_->pages.size()), look.resident->lead + look.resident->keys});
     batch_->pages.insert(batch_->pages.end(), look.resident->pages.begin(), look.resident->pages.end());
     for (int32_t at = look.first_run; at >= 0;) {
-      const Run& run = runs_[static_cast<size_t>(at)];
+      const Run& run = runs_[at];
       for (int32_t i = 0; i < run.count; ++i)
         batch_->tile_rows.push_back({run.row + i, std::min(run.most, run.visible + i)});
       at = run.next;

@@ -1,11 +1,7 @@
 #pragma once
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "core/engine/residents.h"
 #include "core/engine/step_batch.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
 

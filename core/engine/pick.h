@@ -1,5 +1,4 @@
 #pragma once
-#include <cstddef>
 #include <span>
 
 #include "core/engine/step_batch.h"

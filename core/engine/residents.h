@@ -1,17 +1,38 @@
 #pragma once
-#include <cstdint>
 #include <deque>
 #include <list>
-#include <memory>
 #include <optional>
 #include <unordered_map>
-#include <vector>
 
 #include "core/engine/kv_store.h"
-#include "core/engine/page_pool.h"
-#include "core/segments/stack.h"
 
 namespace sheaf {
+
+/// Makes the backend's key/value pool as asked, or as large as memory allows; returns its pages.
+int32_t make_pool(Backend& backend, int32_t pages, int32_t page_size);
+
+/// Hands out the page numbers of the key/value pool. Who holds a page, and how often it is shared, is
+/// Residents' business.
+class PagePool {
+ public:
+  PagePool(int32_t pages, int32_t page_size);
+
+  int32_t page_size() const { return page_size_; }
+  int32_t total() const { return static_cast<int32_t>(taken_.size()); }
+  int32_t free() const { return static_cast<int32_t>(free_.size()); }
+  int32_t pages_for(int64_t tokens) const {
+    return static_cast<int32_t>((tokens + page_size_ - 1) / page_size_);
+  }
+
+  int32_t take();  ///< fails when none is free
+  void grow(int32_t pages);
+  void give_back(int32_t page);
+
+ private:
+  int32_t page_size_;
+  std::vector<bool> taken_;
+  std::vector<int32_t> free_;  ///< last in, first out: a page just freed is warm in cache
+};
 
 /// A segment whose keys and values lie, or are about to lie, in the pool.
 struct Resident {
@@ -45,6 +66,7 @@ class Residents {
  public:
   Residents(PagePool& pool, bool whole_pages) : pool_(pool), whole_pages_(whole_pages) {}
 
+  bool whole_pages() const { return whole_pages_; }
   /// Whether a stack is laid out in whole pages.
   bool in_pages(const Stack& stack) const;
   /// Pages a stack needs that are not free of charge already.
@@ -81,6 +103,7 @@ class Residents {
   /// What makes a segment equal to another; nothing where it is not shared or sees something not resident.
   static std::optional<Key> key_of(const Segment& segment, bool whole,
                                    const std::vector<Resident*>& stack_residents);
+  Resident* find(const std::optional<Key>& key) const;
   int32_t lead_of(const Segment& segment, bool whole) const {
     return whole ? segment.first_position % pool_.page_size() : 0;
   }

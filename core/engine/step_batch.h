@@ -1,14 +1,13 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <utility>
-#include <vector>
 
-#include "core/base/token.h"
 #include "core/segments/stack.h"
 
 namespace sheaf {
+
+struct ModelConfig;
 
 /// The keys and values of one segment as they lie in the paged pool: page p holds slots
 /// [p × page_size, (p + 1) × page_size). Key j of the span is slot pages[j / page_size] × page_size + j %
@@ -92,6 +91,10 @@ int32_t middle_row(const StepBatch& batch);
 size_t picks_end(const std::vector<Pick>& picks, size_t first, size_t most);
 /// The most picks that picks_end() puts together.
 size_t most_picks_together(const std::vector<Pick>& picks, size_t most);
+
+/// Checks that every index of the batch points inside what it points into, so that a backend may trust them
+/// all. Takes time linear in the batch. A malformed batch is a fatal error that names the entry.
+void check_batch(const StepBatch& batch, const ModelConfig& config, int32_t pages, int32_t page_size);
 
 struct Picked {
   TokenId token;

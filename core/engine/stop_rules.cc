@@ -5,44 +5,34 @@
 
 namespace sheaf {
 
-const char* ending_name(Ending ending) {
-  switch (ending) {
-    case Ending::end_of_text:
-      return "end of text";
-    case Ending::delimiter:
-      return "delimiter";
-    case Ending::chosen:
-      return "chosen";
-    case Ending::length:
-      return "length";
-  }
-  return "?";
-}
-
 StopRules::StopRules(const Tokenizer& tokenizer, int32_t vocab)
     : tokenizer_(&tokenizer), flags_(static_cast<size_t>(vocab), kEnd) {
   for (TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
     const std::string text = tokenizer.decode(std::span(&id, 1));
-    uint8_t& flags = flags_[static_cast<size_t>(id)] = 0;
+    uint8_t& flags = flags_[id] = 0;
     if (text.find('\n') != std::string::npos) flags |= kNewline;
     if (text.find_first_of("\",]}") != std::string::npos) flags |= kMark;
     if (text.find('}') != std::string::npos) flags |= kBrace;
   }
-  for (TokenId id : tokenizer.end_tokens) flags_[static_cast<size_t>(id)] |= kEnd;
+  for (TokenId id : tokenizer.end_tokens) flags_[id] |= kEnd;
 }
 
 StopRules::StopRules(int32_t vocab, const Tokens& end_tokens) : flags_(static_cast<size_t>(vocab), 0) {
-  for (TokenId id : end_tokens) flags_[static_cast<size_t>(id)] |= kEnd;
+  for (TokenId id : end_tokens) flags_[id] |= kEnd;
 }
 
-bool StopRules::ends_answer(Stop stop, std::span<const TokenId> tokens) const {
+bool StopRules::ends_answer(const Slot& slot, std::span<const TokenId> tokens) const {
+  return ends_form(slot.stop, tokens) || (slot.decoding && ends_with_stop(slot.decoding->stops, tokens));
+}
+
+bool StopRules::ends_form(Stop stop, std::span<const TokenId> tokens) const {
   if (stop == Stop::text) return false;
-  const uint8_t flags = flags_[static_cast<size_t>(tokens.back())];
+  const uint8_t flags = flags_[tokens.back()];
   if (stop != Stop::object && (flags & kNewline)) return true;
   if (stop == Stop::line) return false;
   if (stop == Stop::value || stop == Stop::quoted) {
     // What follows a mark may decide whether it was the end.
-    const uint8_t before = tokens.size() > 1 ? flags_[static_cast<size_t>(tokens[tokens.size() - 2])] : 0;
+    const uint8_t before = tokens.size() > 1 ? flags_[tokens[tokens.size() - 2]] : 0;
     if (!((flags | before) & kMark)) return false;
     const std::string opened = stop == Stop::quoted ? "\"" : "";
     return literal_end(opened + tokenizer_->decode(tokens)) != std::string::npos;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "core/engine/step_observer.h"
+#include "core/engine/backend.h"
 #include "core/estimate/device_model.h"
 
 namespace sheaf {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/model/weight_storage.h"
-#include "core/segments/aggregate.h"
+#include "core/segments/stack.h"
 
 namespace sheaf {
 

@@ -1,28 +1,17 @@
 #include "core/methods/builder.h"
 
-#include "core/base/error.h"
 #include "core/base/random_stream.h"
 
 namespace sheaf {
-
-void check_chains(const RecordParts& record, std::string_view method) {
-  if (record.documents.empty())
-    refuse(
-        "the method {} reads the documents of a record one by one, but these records have only one; set "
-        "input.documents",
-        method);
-}
 
 Slot make_slot(const RecordParts& record, size_t question) {
   const QuestionParts& parts = record.questions()[question];
   Slot slot;
   slot.max_tokens = parts.max_tokens;
   slot.stop = parts.stop;
-  slot.allowed = parts.allowed;
-  if (parts.form) slot.allowed = parts.form;
+  slot.allowed = parts.copied ? record.copies : parts.allowed;
   slot.watch = parts.watch;
   slot.decoding = record.decoding;
-  if (parts.copied) slot.allowed = record.copies;
   slot.stream = mix(record.stream, question);
   slot.record = record.record;
   slot.question = static_cast<int32_t>(question);
@@ -35,14 +24,14 @@ Slot make_slot(const RecordParts& record, size_t question) {
 void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt) {
   Slot slot = make_slot(record, question);
   slot.prompt = slot.answer = prompt;
-  const auto& options = record.questions()[question].options;
-  if (options.empty()) return stack.slots.push_back(std::move(slot));
-  std::vector<Sight> sees = stack.segments[static_cast<size_t>(prompt)].sees;
+  const AnswerTrie* list = record.questions()[question].list();
+  if (!list || list->options().empty()) return stack.slots.push_back(std::move(slot));
+  std::vector<Sight> sees = stack.segments[prompt].sees;
   sees.push_back({prompt});
-  for (const auto& option : options) {
+  for (const auto& option : list->options()) {
     slot.allowed = option;
     slot.max_tokens = option->longest();
-    slot.answer = stack.add({Role::value, {}, stack.end_position(prompt), sees, false});
+    slot.answer = stack.add_after(sees, Role::value, {});
     stack.slots.push_back(slot);
     ++slot.option;
     slot.alone_tokens = 0;

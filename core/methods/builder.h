@@ -1,12 +1,7 @@
 #pragma once
-#include <functional>
-#include <memory>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "core/job/job.h"
-#include "core/segments/stack.h"
 #include "core/task/parts.h"
 
 namespace sheaf {

@@ -1,13 +1,7 @@
 #pragma once
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/methods/builder.h"
 #include "core/task/task.h"
-#include "core/task/wording.h"
 
 namespace sheaf {
 
@@ -27,8 +21,7 @@ struct Method {
   std::string_view packing = {};                          ///< in words; empty: so many documents in a prompt
   std::string_view baseline = "one prompt per question";  ///< what it is verified against, in words
   std::string_view verified_as = {};  ///< the method that words the baseline's prompts; empty: this one
-  Builder (*builder)(const Job::Method& method);
-  Builder (*separate_builder)(const Job::Method& method);  ///< of the baseline
+  Builder (*builder)(const Job::Method& method, bool shared);  ///< nothing shared: the baseline's
 
   bool serves(TaskKind task) const;
 };

@@ -17,7 +17,7 @@ void add_key(Stack& stack, Chain& chain, const RecordParts& record, size_t q, To
   chain.values.push_back({key});
   Slot slot = make_slot(record, q);
   slot.prompt = key;
-  slot.answer = stack.add({Role::value, {}, stack.end_position(key), chain.values, false});
+  slot.answer = stack.add_after(chain.values, Role::value, {});
   chain.values.push_back({slot.answer, true});
   // Algorithm 2: the next key's positions leave room for the longest value.
   chain.position = stack.end_position(key) + slot.max_tokens;
@@ -35,8 +35,7 @@ void build_positional(std::span<const RecordParts> records, bool joint, std::vec
     for (const RecordParts& record : records) {
       Tokens tokens = record.document;
       append(tokens, bin.opening);
-      const SegmentId document = stack.add(
-          {Role::document, std::move(tokens), stack.end_position(instruction), {{instruction}}, false});
+      const SegmentId document = stack.add_after({{instruction}}, Role::document, std::move(tokens));
       Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
       for (size_t q = 0; q < record.questions().size(); ++q)
         add_key(stack, chain, record, q, record.questions()[q].tokens);

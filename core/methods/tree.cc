@@ -11,8 +11,8 @@ SegmentId add_instruction(Stack& stack, const BinParts& bin) {
 using Above = std::vector<Sight>;
 
 SegmentId add_below(Stack& stack, const RecordParts& record, Tokens tokens, const Above& above) {
-  return stack.add({record.own_questions.empty() ? Role::document : Role::context, std::move(tokens),
-                    stack.end_position(above.back().segment), above, true});
+  return stack.add_after(above, record.own_questions.empty() ? Role::document : Role::context,
+                         std::move(tokens), true);
 }
 
 /// instruction ← head ← document, the opening of the answer included. `before`: what the questions of the
@@ -31,18 +31,30 @@ Above add_document(Stack& stack, SegmentId instruction, const RecordParts& recor
 
 /// A question that sees `sees`; its answer continues it.
 void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector<Sight> sees, Tokens tokens) {
-  const int32_t position = stack.end_position(sees.back().segment);
   add_slots(stack, record, q,
-            stack.add({record.own_questions.empty() ? Role::key : Role::question, std::move(tokens), position,
-                       std::move(sees), false}));
+            stack.add_after(std::move(sees), record.own_questions.empty() ? Role::key : Role::question,
+                            std::move(tokens)));
 }
 
 }  // namespace
 
+void build_separate(std::span<const RecordParts> records, std::vector<Stack>& out) {
+  for (const RecordParts& record : records) {
+    for (const size_t q : record.asked()) {
+      Stack& stack = out.emplace_back();
+      Segment prompt;
+      prompt.role = Role::question;
+      for (const Tokens* part : {&record.bin->instruction, &record.head, &record.document,
+                                 &record.bin->opening, &record.questions()[q].tokens})
+        append(prompt.tokens, *part);
+      add_slots(stack, record, q, stack.add(std::move(prompt)));
+    }
+  }
+}
+
 void build_prefix(std::span<const RecordParts> records, std::vector<Stack>& out) {
   for (const RecordParts& record : records) {
-    for (size_t q = 0; q < record.questions().size(); ++q) {
-      if (!record.asks(q)) continue;
+    for (const size_t q : record.asked()) {
       Stack& stack = out.emplace_back();
       const SegmentId instruction = add_instruction(stack, *record.bin);
       add_question(stack, record, q, add_document(stack, instruction, record), record.questions()[q].tokens);
@@ -61,8 +73,7 @@ void build_tree(std::span<const RecordParts> records, std::vector<Stack>& out) {
       above = add_document(stack, instruction, record);
     else if (!has_same_document(record, records[i - 1]))
       above = add_document(stack, instruction, record, above, records[i - 1].head);
-    for (size_t q = 0; q < record.questions().size(); ++q)
-      if (record.asks(q)) add_question(stack, record, q, above, record.questions()[q].tokens);
+    for (const size_t q : record.asked()) add_question(stack, record, q, above, record.questions()[q].tokens);
   }
 }
 
@@ -76,8 +87,7 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
     append(tokens, records[j].document);
     append(tokens, labels[j].close);
     if (j + 1 == records.size()) append(tokens, records[j].bin->opening);
-    const int32_t position = stack.end_position(sees.back().segment);
-    sees.push_back({stack.add({Role::document, std::move(tokens), position, sees, false})});
+    sees.push_back({stack.add_after(sees, Role::document, std::move(tokens))});
   }
   for (size_t j = 0; j < records.size(); ++j) {
     for (size_t q = 0; q < records[j].questions().size(); ++q) {

@@ -1,5 +1,4 @@
 #pragma once
-#include <string>
 
 #include "core/engine/backend.h"
 
@@ -19,7 +18,7 @@ class CountingBackend : public Backend {
   void step(const StepBatch& batch, std::span<Picked> picked, std::span<float>) override {
     for (size_t i = 0; i < picked.size(); ++i) {
       const Pick& pick = batch.picks[i];
-      picked[i] = {pick.allowed_count > 0 ? batch.allowed[static_cast<size_t>(pick.first_allowed)] : 0, 0.0f};
+      picked[i] = {pick.allowed_count > 0 ? batch.allowed[pick.first_allowed] : 0, 0.0f};
     }
   }
 

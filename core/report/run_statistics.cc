@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/task/find_text.h"
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "core/task/value.h"
 
 namespace sheaf {

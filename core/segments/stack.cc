@@ -8,37 +8,13 @@
 namespace sheaf {
 
 const char* role_name(Role role) {
-  switch (role) {
-    case Role::instruction:
-      return "instruction";
-    case Role::document:
-      return "document";
-    case Role::context:
-      return "context";
-    case Role::question:
-      return "question";
-    case Role::key:
-      return "key";
-    case Role::value:
-      return "value";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"instruction", "document", "context", "question", "key", "value"};
+  return kNames[static_cast<size_t>(role)];
 }
 
 const char* stop_name(Stop stop) {
-  switch (stop) {
-    case Stop::line:
-      return "line";
-    case Stop::value:
-      return "value";
-    case Stop::quoted:
-      return "quoted";
-    case Stop::object:
-      return "object";
-    case Stop::text:
-      return "text";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"line", "value", "quoted", "object", "text"};
+  return kNames[static_cast<size_t>(stop)];
 }
 
 SegmentId Stack::add(Segment segment) {
@@ -46,8 +22,13 @@ SegmentId Stack::add(Segment segment) {
   return static_cast<SegmentId>(segments.size() - 1);
 }
 
+SegmentId Stack::add_after(std::vector<Sight> sees, Role role, Tokens tokens, bool shared) {
+  const int32_t position = end_position(sees.back().segment);
+  return add({role, std::move(tokens), position, std::move(sees), shared});
+}
+
 int32_t Stack::end_position(SegmentId id) const {
-  const Segment& segment = segments[static_cast<size_t>(id)];
+  const Segment& segment = segments[id];
   return segment.first_position + static_cast<int32_t>(segment.tokens.size());
 }
 
@@ -71,22 +52,20 @@ std::vector<int32_t> Stack::most_keys() const {
   std::vector<int32_t> keys;
   for (const Segment& segment : segments) keys.push_back(static_cast<int32_t>(segment.tokens.size()));
   for (const Slot& slot : slots)
-    for (int32_t i = 0; i < slot.prompts(); ++i)
-      keys[static_cast<size_t>(slot.answer + i)] += slot.max_tokens - 1;
+    for (int32_t i = 0; i < slot.prompts(); ++i) keys[slot.answer + i] += slot.max_tokens - 1;
   return keys;
 }
 
 void check_stack(const Stack& stack) {
   std::vector<bool> grows(stack.segments.size(), false);
   for (const Slot& slot : stack.slots) {
-    if (stack.segments[static_cast<size_t>(slot.prompt)].tokens.empty())
-      fail("a slot continues an empty segment");
-    if (stack.segments[static_cast<size_t>(slot.prompt)].shared) fail("a slot continues a shared segment");
+    if (stack.segments[slot.prompt].tokens.empty()) fail("a slot continues an empty segment");
+    if (stack.segments[slot.prompt].shared) fail("a slot continues a shared segment");
     if (slot.max_tokens < 1) fail("a slot decodes no tokens");
-    if (slot.answer != slot.prompt && !stack.segments[static_cast<size_t>(slot.answer)].tokens.empty())
+    if (slot.answer != slot.prompt && !stack.segments[slot.answer].tokens.empty())
       fail("a separate value segment must start empty");
-    if (grows[static_cast<size_t>(slot.answer)]) fail("two slots decode into one segment");
-    grows[static_cast<size_t>(slot.answer)] = true;
+    if (grows[slot.answer]) fail("two slots decode into one segment");
+    grows[slot.answer] = true;
     if (slot.chain_priors.empty()) continue;
     if (slot.answer != slot.prompt) fail("an answer with chains must continue its prompt");
     for (int32_t i = 0; i < slot.prompts(); ++i) {
@@ -136,8 +115,7 @@ nlohmann::ordered_json stack_json(const Stack& stack,
                                  {"record", nlohmann::ordered_json(record_id(slot.record))},
                                  {"question", slot.question}};
     if (slot.option > 0) entry["option"] = slot.option;
-    if (const auto* list = dynamic_cast<const AnswerTrie*>(slot.allowed.get()))
-      entry["allowed"] = list->answers();
+    if (slot.allowed && slot.allowed->list()) entry["allowed"] = slot.allowed->list()->answers();
     for (size_t i = 0; i < slot.chain_priors.size(); ++i)
       entry["chains"].push_back(
           {{"prompt", slot.prompt + 1 + static_cast<int32_t>(i)}, {"prior", slot.chain_priors[i]}});

@@ -1,8 +1,8 @@
-#include "core/segments/stack_text.h"
-
 #include <fmt/ranges.h>
 #include <map>
 #include <set>
+
+#include "core/segments/stack.h"
 
 namespace sheaf {
 namespace {
@@ -11,7 +11,7 @@ constexpr size_t kShownOptions = 8;
 
 std::string answer_mark(const Slot& slot,
                         const std::function<std::string(std::span<const TokenId>)>& text_of) {
-  const auto* list = dynamic_cast<const AnswerTrie*>(slot.allowed.get());
+  const AnswerTrie* list = slot.allowed ? slot.allowed->list() : nullptr;
   if (!list) return fmt::format("[answer: at most {} tokens]", slot.max_tokens);
   std::vector<std::string> options;
   for (const Tokens& answer : list->answers()) {
@@ -19,7 +19,7 @@ std::string answer_mark(const Slot& slot,
     std::string text = text_of(answer);
     options.push_back(text.starts_with(' ') ? text.substr(1) : text);
   }
-  if (list->only_answer()) return fmt::format("[option: {}]", options[0]);
+  if (list->answers().size() == 1) return fmt::format("[option: {}]", options[0]);
   const size_t more = list->answers().size() - options.size();
   return fmt::format("[answer: one of {}{}]", fmt::join(options, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");
@@ -45,13 +45,13 @@ std::string stack_text(const Stack& stack,
     marks[slot.answer] += answer_mark(slot, text_of);
     for (int32_t i = 0; i < slot.prompts(); ++i) {
       records[slot.prompt + i].insert(slot.record);
-      for (const Sight& sight : stack.segments[static_cast<size_t>(slot.prompt + i)].sees)
+      for (const Sight& sight : stack.segments[slot.prompt + i].sees)
         records[sight.segment].insert(slot.record);
     }
   }
   std::string out;
   for (SegmentId id = 0; id < std::ssize(stack.segments); ++id) {
-    const Segment& segment = stack.segments[static_cast<size_t>(id)];
+    const Segment& segment = stack.segments[id];
     out += fmt::format("{} {}", id, role_name(segment.role));
     if (const std::set<int32_t>& of = records[id]; of.size() == 1 && segment.role != Role::instruction)
       out += " of " + record_name(*of.begin());

@@ -34,7 +34,7 @@ void check_tokenizer(const TaskContext& context) {
 }
 
 std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
-                                               const std::vector<std::string>& texts) {
+                                               const std::vector<std::string>& texts, bool scored) {
   std::vector<Tokens> answers;
   std::map<Tokens, const std::string*> known;
   for (const std::string& text : texts) {
@@ -55,7 +55,7 @@ std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
           "{} has no token for a line break or the end of a text, so the answer{} cannot be distinguished "
           "from{}; {}",
           tokenizer_name(context), *at->second, *after->second, kFix);
-  return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1));
+  return std::make_shared<AnswerTrie>(std::move(answers), stop.value_or(-1), scored);
 }
 
 bool is_chosen(const Attribute& attribute) {
@@ -69,11 +69,8 @@ void add_choices(const TaskContext& context, const Attribute& attribute, bool nu
   for (const std::string& option : attribute.options)
     answers.push_back(" " + (bare ? option : nlohmann::json(option).dump()));
   if (nullable) answers.emplace_back(" null");
-  question.allowed = make_choices(context, answers);
-  if (scored && answers.size() <= kMostScored)
-    for (const Tokens& answer : question.allowed->answers())
-      question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{answer}, -1));
-  question.max_tokens = std::max(question.max_tokens, question.allowed->longest());
+  question.allowed = make_choices(context, answers, scored && answers.size() <= kMostScored);
+  question.max_tokens = std::max(question.max_tokens, question.list()->longest());
 }
 
 }  // namespace sheaf

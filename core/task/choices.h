@@ -1,9 +1,5 @@
 #pragma once
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/segments/answer_trie.h"
 #include "core/task/task.h"
 
 namespace sheaf {
@@ -15,9 +11,9 @@ std::string tokenizer_name(const TaskContext& context);
 void check_tokenizer(const TaskContext& context);
 
 /// `texts` as the only answers that may be given. Refuses where the tokenizer has no tokens for one of them
-/// or spells two alike.
+/// or spells two alike. `scored`: the likeliest as a whole is taken.
 std::shared_ptr<const AnswerTrie> make_choices(const TaskContext& context,
-                                               const std::vector<std::string>& texts);
+                                               const std::vector<std::string>& texts, bool scored = false);
 
 /// Whether the value is one of the attribute's options.
 bool is_chosen(const Attribute& attribute);

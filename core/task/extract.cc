@@ -1,18 +1,12 @@
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 #include "core/base/error.h"
-#include "core/segments/late_answers.h"
-#include "core/task/attribute_line.h"
-#include "core/task/choices.h"
-#include "core/task/confidence.h"
 #include "core/task/find_text.h"
-#include "core/task/prompt_text.h"
+#include "core/task/gold.h"
+#include "core/task/pattern_answers.h"
+#include "core/task/record_row.h"
 #include "core/task/span_answers.h"
-#include "core/task/task.h"
-#include "core/task/value.h"
-#include "core/task/write_value.h"
+#include "core/task/worded_task.h"
 
 namespace sheaf {
 namespace {
@@ -38,41 +32,18 @@ const Examples& no_examples() {
   return none;
 }
 
-}  // namespace
-
-std::string attribute_line(const Attribute& attribute) {
-  std::string line = attribute.name;
-  if (!attribute.description.empty()) line += ": " + attribute.description;
-  if (attribute.type == ValueType::number || attribute.type == ValueType::integer) {
-    line += attribute.type == ValueType::number ? " (a number" : " (a whole number";
-    line += attribute.unit.empty() ? ")" : ", in " + attribute.unit + ")";
-  }
-  if (attribute.type == ValueType::pattern) line += " (matches " + attribute.pattern->text() + ")";
-  if (attribute.type == ValueType::boolean) line += " (true or false)";
-  if (attribute.type == ValueType::date) line += " (a date, as 2026-03-31)";
-  if (attribute.type == ValueType::list) line += " (a list)";
-  if (attribute.type == ValueType::enumeration) {
-    line += " (one of";
-    for (size_t i = 0; i < attribute.options.size(); ++i) line += (i ? ", " : " ") + attribute.options[i];
-    line += ")";
-  }
-  return line + "\n";
-}
-
-namespace {
-
-class ExtractTask : public Task {
+class ExtractTask : public WordedTask {
  public:
   ExtractTask(const TaskContext& context, const Schema& schema)
-      : tokenizer_(context.tokenizer),
-        chat_(context.chat),
-        job_(context.job),
+      : WordedTask(context),
+        schema_(schema),
         examples_(context.examples ? *context.examples : no_examples()),
         whole_(context.wording.answers == AnswerForm::object),
         joint_(!whole_ && context.wording.skeleton && context.job.method.stacking == Stacking::joint),
-        alone_(!context.job.task.list_attributes) {
+        alone_(!context.job.task.list_attributes),
+        forms_(context.tokenizer) {
     line_break_ = share_out(tokenizer_, "{", "\n", markers() ? "1:" : "  \"a\":");
-    opening_ = encode_part(tokenizer_, opening_pieces());
+    opening_ = encode(opening_pieces());
     null_ = encode(" null");
     watch_ = make_watch(job_, null_);
     if (watch_ && null_.empty())
@@ -85,7 +56,6 @@ class ExtractTask : public Task {
       refuse("{} has no token for the {{ that opens an answer; use another model, or the method hpd",
              tokenizer_name(context));
     for (const Category& category : schema.categories) {
-      categories_.emplace(category.name, &category);
       if (!whole_ && !span_tokens_ && has_spans(category)) span_tokens_ = make_span_tokens(context);
       for (const Attribute& attribute : category.attributes)
         if (!whole_) make_question(attribute, 0);
@@ -109,9 +79,7 @@ class ExtractTask : public Task {
     if (!alone_) parts.push_back(opening_pieces());
     parts.push_back(question_pieces(probe.attributes[0], 0));
     parts.push_back({{" \"x\",", false}});
-    const std::string notice = seam_notice(tokenizer_, chat_, parts);
-    if (notice.empty()) return {};
-    return {notice};
+    return seam_notices(tokenizer_, chat_, parts);
   }
 
   std::string bin_name(const Record& record) const override {
@@ -131,7 +99,7 @@ class ExtractTask : public Task {
     }
     RecordParts parts;
     parts.bin = bin;
-    parts.document = encode_part(tokenizer_, document_pieces(record.document));
+    parts.document = encode(document_pieces(record.document));
     if (!whole_ && has_spans(category_of(record))) add_copies(record, parts);
     return parts;
   }
@@ -167,28 +135,18 @@ class ExtractTask : public Task {
       out.values.push_back({attribute.name, read_member(attribute, object, cut)});
       if (attribute.type == ValueType::span) bind_span(record, false, out.values.back().answer);
     }
-    if (job_.output.logprobs) out.logprob = answers[0].logprob;
-    if (job_.output.raw) out.raw = valid_utf8(text);
+    add_details(answers[0].logprob, text, out);
     return {record.id, std::move(out)};
   }
 
  private:
-  const Category& category_of(const Record& record) const {
-    const auto found = categories_.find(record.category);
-    if (found == categories_.end())
-      fail("a record of the unknown category \"{}\" reached the task", record.category);
-    return *found->second;
-  }
+  const Category& category_of(const Record& record) const { return schema_.of(record.category); }
 
   /// The example with the record's own text, which its prompt must not show; none: how many there are.
   size_t own_example(const Record& record) const {
     const std::vector<Example>& shown = examples_.of(record.category);
     return static_cast<size_t>(std::ranges::find(shown, record.document, &Example::document) - shown.begin());
   }
-
-  TaskContext context() const { return {tokenizer_, chat_, job_}; }
-
-  Tokens encode(const std::string& text) const { return encode_part(tokenizer_, text); }
 
   /// Positional values see one another as they are decoded, token by token; samples are drawn so too.
   bool scores_options() const {
@@ -325,7 +283,7 @@ class ExtractTask : public Task {
   std::shared_ptr<const BinParts> make_bin(const Category& category, std::span<const Example> shown) const {
     auto bin = std::make_shared<BinParts>();
     bin->instruction = encode_instruction(tokenizer_, head_pieces(category, shown));
-    bin->closing = encode_part(tokenizer_, document_pieces(""));
+    bin->closing = encode(document_pieces(""));
     if (whole_) {
       QuestionParts object;
       object.tokens = opening_;
@@ -352,28 +310,20 @@ class ExtractTask : public Task {
 
   QuestionParts make_question(const Attribute& attribute, size_t index) const {
     QuestionParts question;
-    question.tokens = encode_part(tokenizer_, question_pieces(attribute, index));
+    question.tokens = encode(question_pieces(attribute, index));
     if (encode(key_text(attribute, index)).empty())
       refuse("{} has no tokens for the attribute \"{}\"; use a model whose tokenizer covers its name",
-             tokenizer_name(context()), attribute.name);
+             tokenizer_name(context_), attribute.name);
     question.max_tokens = job_.method.max_value_tokens;
     question.stop = job_.method.value_end == ValueEnd::line ? Stop::line : Stop::value;
     question.watch = watch_;
-    if (is_chosen(attribute)) add_choices(context(), attribute, true, scores_options(), question);
-    if (attribute.type == ValueType::pattern) question.form = find_form(*attribute.pattern);
+    if (is_chosen(attribute)) add_choices(context_, attribute, true, scores_options(), question);
+    if (attribute.type == ValueType::pattern) question.allowed = forms_.find(*attribute.pattern);
     if (attribute.type == ValueType::span) {
       question.copied = true;
       question.max_tokens = std::max(question.max_tokens, static_cast<int32_t>(span_tokens_->null.size()));
     }
     return question;
-  }
-
-  /// Nothing where values are decoded freely and checked afterwards.
-  std::shared_ptr<const PatternAnswers> find_form(const Pattern& pattern) const {
-    if (!spelling_) spelling_ = std::make_shared<TokenSpelling>(tokenizer_);
-    const auto [form, added] = forms_.try_emplace(pattern.text());
-    if (added) form->second = PatternAnswers::make(spelling_, pattern, {});
-    return form->second;
   }
 
   static bool has_spans(const Category& category) {
@@ -405,8 +355,7 @@ class ExtractTask : public Task {
     RowAnswer out = read_value(attribute, text, cut);
     if (attribute.type == ValueType::span) bind_span(record, cut, out);
     if (job_.method.cut_values == CutValues::null) drop_cut_value(out);
-    if (job_.output.logprobs) out.logprob = answer.logprob;
-    if (job_.output.raw) out.raw = valid_utf8(text);
+    add_details(answer.logprob, text, out);
     if (job_.output.confidence) {
       out.confidence = confidence_of(out, answer, null_);
       out.null_margin = answer.null_margin;
@@ -414,9 +363,7 @@ class ExtractTask : public Task {
     return out;
   }
 
-  const Tokenizer& tokenizer_;
-  const ChatTemplate& chat_;
-  const Job& job_;
+  const Schema& schema_;
   const Examples& examples_;
   bool whole_, joint_;
   bool alone_;          ///< every attribute is asked for as if there were no other
@@ -424,10 +371,8 @@ class ExtractTask : public Task {
   Tokens opening_;
   Tokens null_;  ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
-  std::shared_ptr<const SpanTokens> span_tokens_;          ///< where an attribute is a span
-  mutable std::shared_ptr<const TokenSpelling> spelling_;  ///< where one has a pattern
-  mutable std::map<std::string, std::shared_ptr<const PatternAnswers>> forms_;  ///< by pattern
-  std::unordered_map<std::string_view, const Category*> categories_;
+  std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
+  mutable PatternForms forms_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };
 

@@ -1,7 +1,6 @@
 #include "core/task/pattern_answers.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "core/base/error.h"
 
@@ -11,6 +10,12 @@ namespace {
 constexpr std::string_view kWord = "null";
 constexpr std::string_view kEscaped = "\"\\";  // in a JSON string
 constexpr std::string_view kAfterQuote = ",} \t\r\n", kAfterBare = ",}\n";
+constexpr size_t kMostForms = 1000;
+
+std::string name_of(const Pattern& pattern, PatternAnswers::Form form) {
+  return fmt::format("{}{}{}", form.quoted ? "quoted " : "bare ", form.nullable ? "or null " : "",
+                     pattern.text());
+}
 
 }  // namespace
 
@@ -26,16 +31,16 @@ std::shared_ptr<const PatternAnswers> PatternAnswers::make(std::shared_ptr<const
     const TokenTrie::Node node = spelling->trie.child(TokenTrie::root, letter);
     if (node == TokenTrie::none || spelling->trie.tokens(node).empty()) return nullptr;
   }
-  return std::make_shared<PatternAnswers>(std::move(spelling), std::move(*table), form, pattern.text());
+  return std::make_shared<PatternAnswers>(std::move(spelling), std::move(*table), form,
+                                          name_of(pattern, form));
 }
 
 PatternAnswers::PatternAnswers(std::shared_ptr<const TokenSpelling> spelling, PatternTable table, Form form,
-                               const std::string& pattern)
+                               std::string name)
     : spelling_(std::move(spelling)),
       table_(std::move(table)),
       form_(form),
-      name_(
-          fmt::format("{}{}{}", form.quoted ? "quoted " : "bare ", form.nullable ? "or null " : "", pattern)),
+      name_(std::move(name)),
       tokens_(kText + table_.next.size()) {}
 
 PatternAnswers::Node PatternAnswers::after(Node node, char letter) const {
@@ -51,7 +56,7 @@ PatternAnswers::Node PatternAnswers::after(Node node, char letter) const {
   if (node >= kText) {
     state = static_cast<int16_t>(node - kText);
     const bool closes = form_.quoted ? letter == '"' : closing.find(letter) != std::string_view::npos;
-    if (closes && table_.accepts[static_cast<size_t>(state)]) return kDone;
+    if (closes && table_.accepts[state]) return kDone;
   } else {
     if (form_.nullable && letter == kWord[0]) return kNull;
     if (form_.quoted) return letter == '"' ? kText : kNowhere;
@@ -82,7 +87,7 @@ void PatternAnswers::add_tokens(TokenTrie::Node at, Node node, Tokens& tokens) c
 
 std::span<const TokenId> PatternAnswers::allowed(Node node) const {
   const std::lock_guard lock(mutex_);
-  Tokens& tokens = tokens_[static_cast<size_t>(node)];
+  Tokens& tokens = tokens_[node];
   if (tokens.empty()) {
     add_tokens(TokenTrie::root, node, tokens);
     std::ranges::sort(tokens);
@@ -94,6 +99,14 @@ PatternAnswers::Node PatternAnswers::advance(Node node, TokenId token) const {
   const Node next = follow(node, spelling_->bytes.of(token));
   if (next == kNowhere) fail("token {} does not continue a text that matches {}", token, name_);
   return next;
+}
+
+std::shared_ptr<const PatternAnswers> PatternForms::find(const Pattern& pattern, PatternAnswers::Form form) {
+  if (!spelling_) spelling_ = std::make_shared<TokenSpelling>(tokenizer_);
+  if (forms_.size() >= kMostForms) forms_.clear();
+  const auto [found, added] = forms_.try_emplace(name_of(pattern, form));
+  if (added) found->second = PatternAnswers::make(spelling_, pattern, form);
+  return found->second;
 }
 
 }  // namespace sheaf

@@ -1,9 +1,6 @@
 #pragma once
-#include <memory>
+#include <map>
 #include <mutex>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "core/segments/allowed_answers.h"
 #include "core/text/pattern_table.h"
@@ -34,10 +31,9 @@ class PatternAnswers : public AllowedAnswers {
                                                     const Pattern& pattern, Form form);
 
   PatternAnswers(std::shared_ptr<const TokenSpelling> spelling, PatternTable table, Form form,
-                 const std::string& pattern);
+                 std::string name);
 
-  /// Differs where the answers do.
-  const std::string& name() const { return name_; }
+  std::string name() const override { return name_; }
   std::span<const TokenId> allowed(Node node) const override;
   Node advance(Node node, TokenId token) const override;
 
@@ -56,6 +52,20 @@ class PatternAnswers : public AllowedAnswers {
   // Prompts are planned while others are decoded, and both look here.
   mutable std::mutex mutex_;
   mutable std::vector<Tokens> tokens_;  ///< by node; none as long as they were not looked for
+};
+
+/// The answers of each pattern, made once.
+class PatternForms {
+ public:
+  explicit PatternForms(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  /// Nothing where a value can only be checked, not decoded under the pattern.
+  std::shared_ptr<const PatternAnswers> find(const Pattern& pattern, PatternAnswers::Form form = {});
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::shared_ptr<const TokenSpelling> spelling_;
+  std::map<std::string, std::shared_ptr<const PatternAnswers>> forms_;  ///< by form and pattern
 };
 
 }  // namespace sheaf

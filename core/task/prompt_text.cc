@@ -17,6 +17,10 @@ Tokens encode_part(const Tokenizer& tokenizer, const std::string& text) {
   return encode_part(tokenizer, TextPieces{{text, false}});
 }
 
+Tokens begin_text(const Tokenizer& tokenizer) {
+  return tokenizer.starts_with_bos && tokenizer.bos ? Tokens{*tokenizer.bos} : Tokens();
+}
+
 TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text) {
   TextPieces pieces = chat_pieces(chat, chat.default_system, text);
   pieces.pop_back();  // the turn to the model comes after the question
@@ -24,8 +28,7 @@ TextPieces instruction_pieces(const ChatTemplate& chat, const std::string& text)
 }
 
 Tokens encode_instruction(const Tokenizer& tokenizer, const TextPieces& pieces) {
-  Tokens tokens;
-  if (tokenizer.starts_with_bos && tokenizer.bos) tokens.push_back(*tokenizer.bos);
+  Tokens tokens = begin_text(tokenizer);
   tokenizer.encode_pieces(pieces, tokens);
   return tokens;
 }
@@ -57,8 +60,8 @@ Between share_out(const Tokenizer& tokenizer, const std::string& before, const s
   return {"", between};
 }
 
-std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                        const std::vector<TextPieces>& parts) {
+std::vector<std::string> seam_notices(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                      const std::vector<TextPieces>& parts) {
   const std::optional<size_t> seam = find_bad_seam(tokenizer, parts);
   if (!seam) return {};
   constexpr size_t kShown = 12;
@@ -69,11 +72,11 @@ std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
     return text;
   };
   const std::string before = text_of(parts[*seam]), after = text_of(parts[*seam + 1]);
-  return fmt::format(
+  return {fmt::format(
       "the tokenizer joins {} and {} where sheaf tokenizes the parts of a prompt one by one (chat template "
       "{}), so the model reads tokens that it rarely saw in training; answers may be worse",
       quoted(before.substr(before.size() - std::min(before.size(), kShown))), quoted(after.substr(0, kShown)),
-      chat.name);
+      chat.name)};
 }
 
 }  // namespace sheaf

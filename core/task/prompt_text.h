@@ -1,11 +1,6 @@
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "core/tokenizer/chat_template.h"
-#include "core/tokenizer/tokenizer.h"
 
 namespace sheaf {
 
@@ -14,6 +9,9 @@ using TextPieces = std::vector<TextPiece>;
 /// The tokens of a prompt part that others stand before.
 Tokens encode_part(const Tokenizer& tokenizer, const TextPieces& pieces);
 Tokens encode_part(const Tokenizer& tokenizer, const std::string& text);
+
+/// What a prompt begins with: the token for the beginning of a text where the model wants one.
+Tokens begin_text(const Tokenizer& tokenizer);
 
 /// The start of every prompt: beginning of text where the model wants one, the system turn, and the user's
 /// turn up to and including `text`.
@@ -34,8 +32,8 @@ struct Between {
 Between share_out(const Tokenizer& tokenizer, const std::string& before, const std::string& between,
                   const std::string& after);
 
-/// What to tell the user of a prompt with such a seam, empty where it has none.
-std::string seam_notice(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                        const std::vector<TextPieces>& parts);
+/// What to tell the user of a prompt with such a seam; nothing where it has none.
+std::vector<std::string> seam_notices(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                      const std::vector<TextPieces>& parts);
 
 }  // namespace sheaf

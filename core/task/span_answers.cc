@@ -1,7 +1,6 @@
 #include "core/task/span_answers.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/task/choices.h"
@@ -117,7 +116,7 @@ SpanAnswers::Node SpanAnswers::find_state(std::vector<At> places) const {
 }
 
 const SpanAnswers::State& SpanAnswers::expanded(Node node) const {
-  State& state = states_[static_cast<size_t>(node)];
+  State& state = states_[node];
   if (!state.tokens.empty()) return state;
   Ways ways;
   for (const At place : state.places) add_ways(place, ways);

@@ -1,13 +1,8 @@
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/segments/allowed_answers.h"
 #include "core/task/task.h"

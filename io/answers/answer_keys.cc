@@ -32,7 +32,7 @@ class Digester {
   Sha256 sum_;
 };
 
-void add_trie(Digester& digester, const std::shared_ptr<const AnswerTrie>& trie) {
+void add_trie(Digester& digester, const AnswerTrie* trie) {
   digester.number(trie ? trie->answers().size() + 1 : 0);
   if (!trie) return;
   for (const Tokens& answer : trie->answers()) digester.tokens(answer);
@@ -46,10 +46,12 @@ std::array<uint8_t, 32> question_digest(const QuestionParts& question) {
       .number(question.copied ? 1 : 0)
       .number(question.watch ? 1 : 0);
   if (question.watch) digester.tokens(question.watch->null).real(static_cast<double>(question.watch->bias));
-  add_trie(digester, question.allowed);
-  digester.text(question.form ? question.form->name() : "");
-  digester.number(question.options.size());
-  for (const auto& option : question.options) add_trie(digester, option);
+  const AnswerTrie* list = question.list();
+  add_trie(digester, list);
+  digester.text(question.allowed ? question.allowed->name() : "");
+  digester.number(list ? list->options().size() : 0);
+  if (list)
+    for (const auto& option : list->options()) add_trie(digester, option.get());
   return digester.sum();
 }
 

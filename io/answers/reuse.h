@@ -7,7 +7,7 @@
 namespace sheaf {
 
 /// The answers that a run need not decode, and those it has decoded.
-class Reuse final : public KnownAnswers {
+class Reuse final : public AnswerStore {
  public:
   Reuse(AnswerKeys keys, AnswerLog& log, const EarlierAnswers* earlier)
       : keys_(std::move(keys)), log_(log), earlier_(earlier) {}

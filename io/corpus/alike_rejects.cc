@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 
 namespace sheaf {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "core/base/error.h"
-#include "core/task/json_schema.h"
 #include "core/task/pattern_answers.h"
+#include "core/task/schema.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/corpus/cells.h"

@@ -4,8 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/error.h"
-#include "core/task/unknown_names.h"
-#include "core/task/write_value.h"
+#include "core/task/gold.h"
 #include "core/text/spelling.h"
 #include "io/corpus/record_mapper.h"
 #include "io/datasets/entry.h"

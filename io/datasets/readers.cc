@@ -141,8 +141,4 @@ std::vector<std::string> answer_texts(const ordered_json& answers) {
   return texts;
 }
 
-std::string option_letter(size_t option) {
-  return std::string(1, static_cast<char>('A' + option));
-}
-
 }  // namespace sheaf

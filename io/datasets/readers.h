@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/task/record.h"
 #include "io/datasets/dataset.h"
 
 namespace sheaf {
@@ -53,8 +54,5 @@ std::vector<WholeEntry> nested_paragraphs(const nlohmann::ordered_json& file, co
 
 /// The texts of a list of {"text": …}.
 std::vector<std::string> answer_texts(const nlohmann::ordered_json& answers);
-
-/// "A" for 0.
-std::string option_letter(size_t option);
 
 }  // namespace sheaf

@@ -13,7 +13,7 @@
 #include "core/job/job.h"
 #include "core/task/record.h"
 #include "core/task/schema.h"
-#include "core/task/wording.h"
+#include "core/task/task.h"
 #include "core/tokenizer/chat_template.h"
 #include "core/tokenizer/tokenizer.h"
 #include "io/files/estimate_section.h"

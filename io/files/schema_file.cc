@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
-#include "core/task/json_schema.h"
+#include "core/task/schema.h"
 #include "core/text/json_reader.h"
 #include "core/text/spelling.h"
 #include "io/base/mapped_file.h"

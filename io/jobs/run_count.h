@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/report/report.h"
-#include "core/task/outcome.h"
+#include "core/task/record_row.h"
 #include "io/run_folder/run_folder.h"
 
 namespace sheaf {

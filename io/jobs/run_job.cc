@@ -311,7 +311,7 @@ void JobRun::open_answers() {
   answers_.emplace(real_files(), settle_path(folder_path()), position_before_, shard_.first);
   reuse_.emplace(AnswerKeys(settings, job().method.temperature > 0), *answers_,
                  earlier_ ? &*earlier_ : nullptr);
-  pipeline_->known = &*reuse_;
+  pipeline_->known.store = &*reuse_;
 }
 
 /// Stops the run as a signal would once a limit of the session is reached.

@@ -1,8 +1,7 @@
 // Of several options the likeliest as a whole is taken, whatever else runs beside it.
-#include "core/engine/answer_options.h"
-
 #include <gtest/gtest.h>
 
+#include "core/engine/answer.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/delayed_backend.h"
@@ -32,8 +31,7 @@ std::vector<RecordParts> make_records(uint32_t seed, const std::vector<Tokens>& 
     for (size_t q = 0; q < kQuestions; ++q) {
       QuestionParts& question = record.own_questions[q];
       if (q == 1) continue;  // a free answer between them
-      for (const Tokens& option : options)
-        question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{option}, -1));
+      question.allowed = std::make_shared<AnswerTrie>(options, -1, true);
     }
   return records;
 }
@@ -66,10 +64,9 @@ test::Answers score_all(Backend& backend, const std::vector<RecordParts>& record
     std::vector<RecordParts> alone = records;
     for (RecordParts& record : alone)
       for (QuestionParts& question : record.own_questions) {
-        if (question.options.empty()) continue;
-        question.options.clear();
+        if (!question.allowed) continue;
         question.allowed = std::make_shared<AnswerTrie>(std::vector<Tokens>{option}, -1);
-        question.max_tokens = question.allowed->longest();
+        question.max_tokens = question.list()->longest();
       }
     std::vector<Stack> stacks;
     build_separate(alone, stacks);

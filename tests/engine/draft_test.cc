@@ -169,7 +169,8 @@ class Asking : public testing::Test {
   /// How many tokens the draft proposes for one answer where steps of 1 and of 64 tokens take so long.
   size_t proposed(double one, double many) {
     const StopRules rules(100, {3, 7});
-    Speculator speculator({.draft = &draft_}, rules, 0.001);
+    EngineStats stats;
+    Speculator speculator({.draft = &draft_}, rules, stats, 0.001);
     speculator.count_step(1, one);
     speculator.count_step(64, many);
     speculator.count_step(16, one + (many - one) * 15 / 63);

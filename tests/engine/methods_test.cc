@@ -6,12 +6,12 @@
 
 #include "core/engine/engine.h"
 #include "core/methods/builder.h"
-#include "core/segments/mask.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/dense_model.h"
 #include "tests/random_model.h"
 #include "tests/random_parts.h"
+#include "tests/segments/mask.h"
 
 namespace sheaf {
 namespace {

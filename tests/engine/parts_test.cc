@@ -5,7 +5,7 @@
 #include "core/engine/residents.h"
 #include "core/engine/stop_rules.h"
 #include "core/methods/builder.h"
-#include "core/segments/answer_trie.h"
+#include "core/segments/allowed_answers.h"
 #include "tests/random_parts.h"
 
 namespace sheaf {

@@ -124,7 +124,8 @@ class Guessing : public testing::Test {
     return speculator.guess(stack, stack.slots[0], answer, node);
   }
   StopRules rules{100, {3, 7}};
-  Speculator speculator{{.lookup = true, .most = 4}, rules};
+  EngineStats stats;
+  Speculator speculator{{.lookup = true, .most = 4}, rules, stats};
 };
 
 TEST_F(Guessing, TheLongestMatchGoesOn) {

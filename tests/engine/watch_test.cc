@@ -1,7 +1,7 @@
 // What an answer says of null and of its best alternative, against the plain definition over all logits.
 #include <gtest/gtest.h>
 
-#include "core/engine/answer_options.h"
+#include "core/engine/answer.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/dense_model.h"
@@ -159,8 +159,7 @@ TEST(Watch, OptionsKnowTheirNull) {
       auto records = watched_records(seed, null, bias);
       for (RecordParts& record : records)
         for (QuestionParts& question : record.own_questions)
-          for (const Tokens& option : options)
-            question.options.push_back(std::make_shared<AnswerTrie>(std::vector<Tokens>{option}, -1));
+          question.allowed = std::make_shared<AnswerTrie>(options, -1, true);
       std::vector<Stack> stacks;
       build_tree(records, stacks);
       const StopRules rules(model.config.vocab, {3, 7});

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "io/base/sha256.h"
 #include "io/run_folder/merge_shards.h"
 #include "io/run_folder/rejected_records.h"

@@ -1,5 +1,5 @@
 // The mask that a graph implies, against the masks and position ids that the papers define.
-#include "core/segments/mask.h"
+#include "tests/segments/mask.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/methods/builder.h"
-#include "core/segments/mask.h"
 #include "tests/random_parts.h"
+#include "tests/segments/mask.h"
 
 namespace sheaf {
 namespace {

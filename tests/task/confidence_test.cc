@@ -1,7 +1,7 @@
-#include "core/task/confidence.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
+
+#include "core/task/record_row.h"
 
 namespace sheaf {
 namespace {

@@ -1,8 +1,7 @@
-#include "core/task/json_schema.h"
-
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/task/schema.h"
 
 namespace sheaf {
 namespace {

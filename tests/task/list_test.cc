@@ -1,11 +1,10 @@
 // Everything asked of a record in one prompt, and the numbered list that comes back.
-#include "core/task/list.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
 #include "core/methods/method.h"
+#include "core/task/value.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 

@@ -10,7 +10,7 @@
 #include "core/report/report_fields.h"
 #include "core/report/report_html.h"
 #include "core/report/svg_plot.h"
-#include "core/task/reason_kind.h"
+#include "core/task/record.h"
 #include "core/text/format.h"
 #include "tests/task/made_up_report.h"
 #include "tests/task/well_formed.h"

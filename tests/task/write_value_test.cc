@@ -1,8 +1,6 @@
-#include "core/task/write_value.h"
-
 #include <gtest/gtest.h>
 
-#include "core/task/unknown_names.h"
+#include "core/task/gold.h"
 #include "core/task/value.h"
 
 namespace sheaf {

@@ -1,8 +1,13 @@
-#include "core/engine/answer_options.h"
+#include "core/engine/answer.h"
 
 #include <algorithm>
 
 namespace sheaf {
+
+const char* ending_name(Ending ending) {
+  constexpr const char* kNames[] = {"end of text", "delimiter", "chosen", "length"};
+  return kNames[static_cast<size_t>(ending)];
+}
 
 size_t options_end(const std::vector<Slot>& slots, size_t first) {
   size_t end = first + 1;
@@ -11,8 +16,8 @@ size_t options_end(const std::vector<Slot>& slots, size_t first) {
 }
 
 bool is_null_option(const Slot& slot) {
-  const Tokens* answer = slot.watch && slot.allowed ? slot.allowed->only_answer() : nullptr;
-  return answer && *answer == slot.watch->null;
+  const AnswerTrie* list = slot.watch && slot.allowed ? slot.allowed->list() : nullptr;
+  return list && list->answers().size() == 1 && list->answers()[0] == slot.watch->null;
 }
 
 double option_score(const Slot& slot, const Answer& answer) {

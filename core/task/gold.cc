@@ -1,14 +1,20 @@
-#include "core/task/write_value.h"
+#include "core/task/gold.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "core/task/find_text.h"
 #include "core/task/value.h"
+#include "core/text/spelling.h"
 
 namespace sheaf {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kNamed = 3, kLongestShown = 60;
 
 bool is_empty(const json& gold) {
   return gold.is_null() || (gold.is_string() && gold.get_ref<const std::string&>().empty());
@@ -80,6 +86,29 @@ int64_t bind_gold(const Category& category, const Record& record, json& gold) {
     }
   }
   return erased;
+}
+
+void UnknownNames::add(const Category& category, const json& gold) {
+  std::vector<std::string> names;
+  for (const Attribute& attribute : category.attributes) names.push_back(attribute.name);
+  for (const auto& [name, value] : gold.items()) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    ++values_;
+    std::string shown = fmt::format("\"{}\" of {}", shorten_text(name, kLongestShown), category.name);
+    if (const std::string meant = nearest_spelling(name, names); !meant.empty())
+      shown += fmt::format(" (did you mean \"{}\"?)", meant);
+    if (std::ranges::find(first_, shown) != first_.end()) continue;
+    if (first_.size() < kNamed)
+      first_.push_back(std::move(shown));
+    else
+      more_ = true;
+  }
+}
+
+std::string UnknownNames::notice(const std::string& path) const {
+  if (values_ == 0) return {};
+  return fmt::format("{}: {} left out, because the category in the schema has no such attribute: {}{}", path,
+                     counted(values_, "gold value"), fmt::join(first_, ", "), more_ ? ", …" : "");
 }
 
 }  // namespace sheaf
