@@ -11,7 +11,7 @@
 
 #include "bench/cpu_limits.h"
 #include "bench/precision.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/attention.h"
 #include "cpu/rotate.h"
 

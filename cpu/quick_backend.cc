@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/engine/pick.h"
 #include "core/engine/step_batch.h"
 #include "cpu/attention.h"
 #include "cpu/cpu_backend.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf::cuda {
 namespace {

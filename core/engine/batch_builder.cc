@@ -21,7 +21,7 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   const int32_t lead = own->lead;
   for (int32_t key = lead + first; key < lead + first + count;) {
     const int32_t end = std::min(lead + first + count, (key / page_size_ + 1) * page_size_);
-    for (int32_t slot = slot_of(own, key); key < end; ++key, ++slot) {
+    for (int32_t slot = own->slot(key, page_size_); key < end; ++key, ++slot) {
       batch_->positions.push_back(segment.first_position + key - lead);
       batch_->kv_slots.push_back(slot);
     }
@@ -36,10 +36,6 @@ void BatchBuilder::add(const Segment& segment, Resident* own, std::span<Resident
   look(own, {row, count, lead + first + 1, lead + own->keys, -1});
 }
 
-int32_t BatchBuilder::slot_of(const Resident* resident, int32_t key) const {
-  return resident->pages[key / page_size_] * page_size_ + key % page_size_;
-}
-
 /// The keys before a resident's own in its first page, from where they were computed: a resident that ends in
 /// its first page has copies there itself.
 void BatchBuilder::add_copies(const Resident* resident) {
@@ -47,7 +43,8 @@ void BatchBuilder::add_copies(const Resident* resident) {
     const Resident* source = resident->before;
     while (source->lead + source->keys < page_size_ && key < source->lead) source = source->before;
     const int32_t page = (source->lead + source->keys) / page_size_;
-    batch_->copies.push_back({slot_of(source, page * page_size_ + key), slot_of(resident, key)});
+    batch_->copies.push_back(
+        {source->slot(page * page_size_ + key, page_size_), resident->slot(key, page_size_)});
   }
 }
 

@@ -30,7 +30,6 @@ class BatchBuilder {
     int32_t rows;
   };
   void look(Resident* resident, Run run);
-  int32_t slot_of(const Resident* resident, int32_t key) const;
   void add_copies(const Resident* resident);
 
   int32_t page_size_;

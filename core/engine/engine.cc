@@ -221,7 +221,7 @@ void Engine::add_decode_tokens(Step& step) {
       fed_.insert(fed_.end(), slot.guess.tokens.begin(), slot.guess.tokens.begin() + proposed);
       for (SegmentId segment = asked.answer; segment < asked.answer + prompts; ++segment)
         add_rows(flight, segment, flight.residents[segment]->keys, fed_);
-      want(step, flight, slot);
+      want(step, slot);
       slot.waiting = false;
       waiting_prompts_ -= prompts;
       stats_.decode_tokens += prompts + proposed;
@@ -246,7 +246,7 @@ void Engine::add_prefill_tokens(Step& step) {
       const int32_t together = prompted.empty() ? 1 : prompted[0]->asked->prompts();
       if (together > 1) {
         if (step.batch.rows() > 0 && step.batch.rows() > options_.tokens_per_step - together) return;
-        add_chains(step, flight, *prompted[0]);
+        add_chains(step, *prompted[0]);
         flight.next_segment += static_cast<size_t>(together - 1);
       } else if (keys < total) {
         const int32_t rows = std::min(total - keys, options_.tokens_per_step - step.batch.rows());
@@ -259,19 +259,19 @@ void Engine::add_prefill_tokens(Step& step) {
           residents_.use(own);
           step.complete.emplace_back(segment.role, own);
         }
-        for (OpenSlot* slot : prompted) want(step, flight, *slot);
+        for (OpenSlot* slot : prompted) want(step, *slot);
       }
     }
   }
 }
 
 /// The last tokens of all prompts of a slot with chains.
-void Engine::add_chains(Step& step, Flight& flight, OpenSlot& slot) {
+void Engine::add_chains(Step& step, OpenSlot& slot) {
   const Slot& asked = *slot.asked;
   for (SegmentId segment = asked.prompt; segment < asked.prompt + asked.prompts(); ++segment)
-    add_rows(flight, segment, 0, flight.stack.segments[segment].tokens);
+    add_rows(*slot.flight, segment, 0, slot.flight->stack.segments[segment].tokens);
   stats_.prefill_tokens += asked.prompts();
-  want(step, flight, slot);
+  want(step, slot);
 }
 
 void Engine::add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens) {
@@ -332,9 +332,9 @@ void Engine::finish_step(const Sink& done) {
 void Engine::apply(const Step& step, const Sink& done) {
   ++stats_.steps;
   size_t pick = 0;
-  for (const Wanted& wanted : step.wanted) {
+  for (OpenSlot* slot : step.wanted) {
     const auto chains = static_cast<size_t>(step.batch.picks[pick].chains);
-    pick += chains + take(wanted, std::span(step.picked).subspan(pick));
+    pick += chains + take(*slot, std::span(step.picked).subspan(pick));
   }
   for (const auto& [role, resident] : step.complete) {
     stored_.keep(role, resident);

@@ -59,14 +59,10 @@ class Engine {
   std::function<void(const EngineStats&)> on_step;
 
  private:
-  struct Wanted {
-    Flight* flight;
-    OpenSlot* slot;
-  };
   /// A step that is planned or under way.
   struct Step {
     StepBatch batch;
-    std::vector<Wanted> wanted;  ///< whose next token each pick is, chains not counted
+    std::vector<OpenSlot*> wanted;  ///< whose next token each pick is, chains not counted
     std::vector<Picked> picked;
     std::vector<std::pair<Role, Resident*>> complete;  ///< by its rows, to be kept in the store
     std::chrono::steady_clock::time_point started;
@@ -80,9 +76,9 @@ class Engine {
   void propose();
   void add_decode_tokens(Step& step);
   void add_prefill_tokens(Step& step);
-  void add_chains(Step& step, Flight& flight, OpenSlot& slot);
+  void add_chains(Step& step, OpenSlot& slot);
   void add_rows(Flight& flight, SegmentId id, int32_t first, std::span<const TokenId> tokens);
-  void want(Step& step, Flight& flight, OpenSlot& slot);
+  void want(Step& step, OpenSlot& slot);
 
   // The step itself.
   void start_step(const Sink& done);
@@ -97,11 +93,11 @@ class Engine {
 
   // From its picks to the sink.
   void apply(const Step& step, const Sink& done);
-  size_t take(const Wanted& wanted, std::span<const Picked> picked);
-  void take_token(Flight& flight, OpenSlot& slot, const Picked& picked);
-  void close_slot(Flight& flight, OpenSlot& slot, Ending ending);
-  void close_rivals(Flight& flight, const OpenSlot& slot);
-  void finish_answer(Flight& flight, const Slot& asked);
+  size_t take(OpenSlot& slot, std::span<const Picked> picked);
+  void take_token(OpenSlot& slot, const Picked& picked);
+  void close_slot(OpenSlot& slot, Ending ending);
+  void close_rivals(const OpenSlot& slot);
+  void finish_answer(OpenSlot& slot);
   void retire(const Sink& done);
   void next_round(const Stack& stack, const std::vector<Answer>& answers);
 

@@ -25,15 +25,6 @@ TokenId next_of_null(const Slot& asked, const Tokens& answer, std::span<const To
   return allowed.empty() || std::ranges::binary_search(allowed, next) ? next : -1;
 }
 
-/// Ends the run: an answer would mean nothing. What is committed stays.
-[[noreturn]] void fail_unsound(const Tokens& answer, const std::string& device) {
-  fail(
-      "{}: the model's logits are not finite at token {} of an answer: weights are damaged, or numbers "
-      "overflow in this precision; get the model again, or set a wider one (model.dtype: f32 on a CPU, bf16 "
-      "on a GPU, without engine.kv_dtype: fp8); committed rows are kept",
-      device, answer.size() + 1);
-}
-
 /// What a pick says of null and of other answers, before its token is added.
 void watch_rivals(const Slot& asked, const Picked& picked, Answer& answer) {
   const Tokens& null = asked.watch->null;
@@ -81,7 +72,7 @@ void add_pick(StepBatch& batch, const EngineOptions& options, const Slot& asked,
 
 }  // namespace
 
-void Engine::want(Step& step, Flight& flight, OpenSlot& slot) {
+void Engine::want(Step& step, OpenSlot& slot) {
   const Slot& asked = *slot.asked;
   Tokens& answer = slot.answer.tokens;
   const size_t known = answer.size();
@@ -96,25 +87,23 @@ void Engine::want(Step& step, Flight& flight, OpenSlot& slot) {
     add_pick(step.batch, options_, asked, answer, node, ++row, slot.contrast);
   }
   answer.resize(known);
-  step.wanted.push_back({&flight, &slot});
+  step.wanted.push_back(&slot);
   slot.wanted = true;
 }
 
 /// Takes the first of the picks, and the next as long as it follows a token that was rightly proposed.
 /// Returns how many picks are the slot's.
-size_t Engine::take(const Wanted& wanted, std::span<const Picked> picked) {
-  Flight& flight = *wanted.flight;
-  OpenSlot& slot = *wanted.slot;
+size_t Engine::take(OpenSlot& slot, std::span<const Picked> picked) {
   const Slot& asked = *slot.asked;
   const Guess guess = std::exchange(slot.guess, {});
   const size_t picks = 1 + static_cast<size_t>(guess.proposed);
   slot.wanted = false;
   if (slot.closed) {
-    finish_answer(flight, asked);
+    finish_answer(slot);
     return picks;
   }
   // What was proposed wrongly is computed over: the resident ends where the answer does.
-  int32_t& keys = flight.residents[asked.answer]->keys;
+  int32_t& keys = slot.flight->residents[asked.answer]->keys;
   keys -= guess.proposed;
   for (size_t i = 0; i < picks; ++i) {
     if (i > 0) {
@@ -124,44 +113,51 @@ size_t Engine::take(const Wanted& wanted, std::span<const Picked> picked) {
     }
     Picked next = picked[i];
     const bool right = speculator_ && speculator_->verify(slot, guess, i, next);
-    take_token(flight, slot, next);
+    take_token(slot, next);
     if (slot.closed || !right) break;
   }
-  if (slot.closed && speculator_) speculator_->remember(flight.stack, asked, slot.answer.tokens);
-  close_rivals(flight, slot);
+  if (slot.closed && speculator_) speculator_->remember(slot.flight->stack, asked, slot.answer.tokens);
+  close_rivals(slot);
   return picks;
 }
 
-void Engine::take_token(Flight& flight, OpenSlot& slot, const Picked& picked) {
+void Engine::take_token(OpenSlot& slot, const Picked& picked) {
   const Slot& asked = *slot.asked;
+  const Stack& stack = slot.flight->stack;
   Answer& answer = slot.answer;
   // Every token of every backend and method passes here. The pick of a token that was proposed wrongly does
   // not, and need not: nobody reads it.
-  if (std::isnan(picked.logprob)) fail_unsound(answer.tokens, backend_.describe());
+  if (std::isnan(picked.logprob))  // an answer would mean nothing
+    fail(
+        "{}: the model's logits are not finite at token {} of an answer: weights are damaged, or numbers "
+        "overflow in this precision; get the model again, or set a wider one (model.dtype: f32 on a CPU, "
+        "bf16 "
+        "on a GPU, without engine.kv_dtype: fp8); committed rows are kept",
+        backend_.describe(), answer.tokens.size() + 1);
   slot.contrast = picked.contrast;
   if (asked.watch) watch_rivals(asked, picked, answer);
   answer.logprob += static_cast<double>(picked.logprob);
   ++stats_.answer_tokens;
-  stats_.first_tokens += flight.stack.next != nullptr;
-  if (!asked.allowed && rules_.ends_text(picked.token)) return close_slot(flight, slot, Ending::end_of_text);
+  stats_.first_tokens += stack.next != nullptr;
+  if (!asked.allowed && rules_.ends_text(picked.token)) return close_slot(slot, Ending::end_of_text);
   answer.tokens.push_back(picked.token);
   if (asked.allowed) {
     slot.node = asked.allowed->advance(slot.node, picked.token);
-    if (slot.node < 0) return close_slot(flight, slot, Ending::chosen);
+    if (slot.node < 0) return close_slot(slot, Ending::chosen);
   } else if (rules_.ends_answer(asked, answer.tokens)) {
-    return close_slot(flight, slot, Ending::delimiter);
+    return close_slot(slot, Ending::delimiter);
   }
   const auto tokens = static_cast<int32_t>(answer.tokens.size());
-  const bool assumed = !asked.allowed && !flight.stack.next && tokens == options_.assumed_tokens;
-  if (tokens == asked.max_tokens || assumed) return close_slot(flight, slot, Ending::length);
+  const bool assumed = !asked.allowed && !stack.next && tokens == options_.assumed_tokens;
+  if (tokens == asked.max_tokens || assumed) return close_slot(slot, Ending::length);
   slot.waiting = true;
   waiting_prompts_ += asked.prompts();
 }
 
 /// Of the options of one question, those that are less likely by now than a complete one cannot win any more.
 /// A null that is watched is completed all the same: its log-probability is wanted.
-void Engine::close_rivals(Flight& flight, const OpenSlot& slot) {
-  const std::span<OpenSlot> options = flight.options_of(slot);
+void Engine::close_rivals(const OpenSlot& slot) {
+  const std::span<OpenSlot> options = slot.flight->options_of(slot);
   if (options.size() == 1) return;
   double best = -std::numeric_limits<double>::infinity();
   for (const OpenSlot& each : options)
@@ -169,26 +165,28 @@ void Engine::close_rivals(Flight& flight, const OpenSlot& slot) {
       best = std::max(best, option_score(*each.asked, each.answer));
   for (OpenSlot& each : options)
     if (!each.closed && !is_null_option(*each.asked) && option_score(*each.asked, each.answer) < best)
-      close_slot(flight, each, Ending::length);
+      close_slot(each, Ending::length);
 }
 
-void Engine::close_slot(Flight& flight, OpenSlot& slot, Ending ending) {
+void Engine::close_slot(OpenSlot& slot, Ending ending) {
   const Slot& asked = *slot.asked;
+  const Flight& flight = *slot.flight;
   slot.answer.ending = ending;
   slot.closed = true;
   if (slot.waiting) waiting_prompts_ -= asked.prompts();
   slot.waiting = false;
   // A step under way still reads what a rival wrote.
-  if (!slot.wanted) finish_answer(flight, asked);
+  if (!slot.wanted) finish_answer(slot);
   (flight.stack.next ? stats_.first_answers : stats_.answers) += asked.option == 0;
   const int32_t grown = flight.residents[asked.answer]->keys -
                         static_cast<int32_t>(flight.stack.segments[asked.answer].tokens.size());
   stats_.alone_tokens += asked.alone_tokens + asked.prompts() * grown;
 }
 
-void Engine::finish_answer(Flight& flight, const Slot& asked) {
-  for (int32_t i = 0; i < asked.prompts(); ++i) --flight.open_answers[asked.answer + i];
-  --flight.open_slots;
+void Engine::finish_answer(OpenSlot& slot) {
+  const Slot& asked = *slot.asked;
+  for (int32_t i = 0; i < asked.prompts(); ++i) --slot.flight->open_answers[asked.answer + i];
+  --slot.flight->open_slots;
   open_prompts_ -= asked.prompts();
 }
 

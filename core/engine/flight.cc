@@ -27,7 +27,7 @@ Flight::Flight(Stack admitted, Residents& pool)
       guessed(may_guess(stack)) {
   slots.reserve(stack.slots.size());
   for (const Slot& slot : stack.slots) {
-    slots.push_back({&slot, slot.contrast});
+    slots.push_back({this, &slot, slot.contrast});
     prompted[slot.prompt].push_back(&slots.back());
     for (int32_t i = 0; i < slot.prompts(); ++i) ++open_answers[slot.answer + i];
   }

@@ -12,8 +12,11 @@ struct Guess {
   int32_t proposed = 0;        ///< the first tokens, which are computed in the step
 };
 
+struct Flight;
+
 /// An answer that is being decoded.
 struct OpenSlot {
+  Flight* flight;  ///< its stack
   const Slot* asked;
   float contrast;  ///< with chains: as the slot says; after the first token, the measured value
   Answer answer = {};

@@ -1,16 +1,13 @@
-#include "core/engine/pick.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {

@@ -52,6 +52,11 @@ struct Resident {
   std::shared_ptr<const KvFetch> fetch;  ///< and it is on its way from there
   uint64_t looked_in = 0;                ///< the last batch whose rows look at it,
   size_t look = 0;                       ///< and its place in that batch's list
+
+  /// The slot of the pool that holds a key; `index`: of the key, copies before its own counted.
+  int32_t slot(int32_t index, int32_t page_size) const {
+    return pages[index / page_size] * page_size + index % page_size;
+  }
 };
 
 /// The segments in the pool, with reference counts. Equal shared segments of different stacks are one

@@ -8,7 +8,6 @@
 #include "core/base/random_stream.h"
 
 namespace sheaf {
-namespace {
 
 constexpr size_t kRemembered = 8;     // answers
 constexpr size_t kLongestKept = 512;  // tokens of one
@@ -17,8 +16,6 @@ constexpr double kFewestTokens = 4;   // of an answer that is worth remembering
 constexpr double kLeastChance = 0.05;
 constexpr double kGuessWeight = 0.15;  // of the last guess among those of an answer
 constexpr double kLeastGain = 1.05;    // times the tokens a second without proposals
-
-}  // namespace
 
 Speculator::Speculator(const Speculation& options, const StopRules& rules, EngineStats& stats,
                        double draft_cost)

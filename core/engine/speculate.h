@@ -1,7 +1,6 @@
 #pragma once
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <list>
 
@@ -50,7 +49,7 @@ class DraftPay {
   bool worth_following(double plain, double share, int64_t missing, double compute) const;
   double right() const { return right_; }  ///< the share of tokens that were right
 
-  void count_round(double lines, double seconds);
+  void count_round(double lines, double seconds) { rounds_.count(lines, seconds); }
   void count_prompts(int64_t tokens, double seconds);
   void count_token(bool right);
   /// A step for which it was asked: what it takes without proposals, what they cost, and what those that were

@@ -6,12 +6,9 @@
 #include "core/engine/speculate.h"
 
 namespace sheaf {
-namespace {
 
 constexpr double kLeastDrafted = 0.2;  // chance of a guess that the draft goes on with
 constexpr int32_t kPromptStep = 64;    // tokens of a step that a prompt's time is taken from
-
-}  // namespace
 
 bool Speculator::asks_draft() {
   if (!options_.draft || stats_.draft_failed || stats_.draft_unsound) return false;

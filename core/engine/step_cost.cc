@@ -4,7 +4,6 @@
 #include "core/engine/speculate.h"
 
 namespace sheaf {
-namespace {
 
 constexpr double kByOne = 16;    // loads up to this have a place each
 constexpr int64_t kFresh = 256;  // steps after which a time may be out of date
@@ -18,8 +17,6 @@ constexpr double kLeastReturn = 1.1;     // on what is spent
 constexpr int32_t kLongestPause = 4096;  // steps
 constexpr int64_t kShort = 8;            // tokens of an answer that may be over any moment
 constexpr int64_t kManyTokens = 32;      // that a time is taken from
-
-}  // namespace
 
 size_t StepCost::place(double load) {
   const double at = load < kByOne ? std::round(load) : kByOne + std::floor(4 * std::log2(load / kByOne));
@@ -82,10 +79,6 @@ double DraftPay::tokens_left(int64_t decoded, int64_t most) const {
 bool DraftPay::worth_following(double plain, double share, int64_t missing, double compute) const {
   const double cost = prompt_seconds_ > 0 ? prompt_seconds_ * static_cast<double>(missing) : compute * cost_;
   return plain * (saved_ < 0 ? share : std::min(share, saved_)) > kLeastReturn * cost;
-}
-
-void DraftPay::count_round(double lines, double seconds) {
-  rounds_.count(lines, seconds);
 }
 
 void DraftPay::count_prompts(int64_t tokens, double seconds) {

@@ -4,6 +4,29 @@
 #include <string>
 
 namespace sheaf {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Whether the quote at `i` may be inside of the string that starts at `start`: "12" pipe". At the text's end
+/// what follows decides.
+bool is_inch_mark(std::string_view text, size_t start, size_t i) {
+  if (i < start + 2 || !is_digit(text[i - 1])) return false;
+  const size_t next = text.find_first_not_of(' ', i + 1);
+  return next == std::string_view::npos
+             ? i + 1 == text.size()
+             : std::string_view(",}]\n").find(text[next]) == std::string_view::npos;
+}
+
+/// Whether the comma at `i` is inside of a number: 1,200. At the text's end what follows decides.
+bool is_thousands_mark(std::string_view text, size_t start, size_t i) {
+  return (is_digit(text[start]) || text[start] == '-') && is_digit(text[i - 1]) &&
+         (i + 1 == text.size() || is_digit(text[i + 1]));
+}
+
+}  // namespace
 
 StopRules::StopRules(const Tokenizer& tokenizer, int32_t vocab)
     : tokenizer_(&tokenizer), flags_(static_cast<size_t>(vocab), kEnd) {
@@ -49,30 +72,6 @@ bool StopRules::ends_with_stop(const std::vector<std::string>& stops, std::span<
   return std::ranges::any_of(stops,
                              [&](const std::string& stop) { return end.find(stop) != std::string::npos; });
 }
-
-namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// Whether the quote at `i` may be inside of the string that starts at `start`: "12" pipe". At the text's end
-/// what follows decides.
-bool is_inch_mark(std::string_view text, size_t start, size_t i) {
-  if (i < start + 2 || !is_digit(text[i - 1])) return false;
-  const size_t next = text.find_first_not_of(' ', i + 1);
-  return next == std::string_view::npos
-             ? i + 1 == text.size()
-             : std::string_view(",}]\n").find(text[next]) == std::string_view::npos;
-}
-
-/// Whether the comma at `i` is inside of a number: 1,200. At the text's end what follows decides.
-bool is_thousands_mark(std::string_view text, size_t start, size_t i) {
-  return (is_digit(text[start]) || text[start] == '-') && is_digit(text[i - 1]) &&
-         (i + 1 == text.size() || is_digit(text[i + 1]));
-}
-
-}  // namespace
 
 size_t literal_end(std::string_view text) {
   const size_t start = text.find_first_not_of(' ');

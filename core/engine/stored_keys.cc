@@ -64,7 +64,7 @@ void StoredKeys::expect(const Stack& stack, bool in_pages, double seconds_per_to
 std::span<const int32_t> StoredKeys::slots_of(const Resident* resident) {
   slots_.clear();
   for (int32_t key = 0; key < resident->lead + resident->keys; ++key)
-    slots_.push_back(resident->pages[key / page_size_] * page_size_ + key % page_size_);
+    slots_.push_back(resident->slot(key, page_size_));
   return slots_;
 }
 

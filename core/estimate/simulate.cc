@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/engine/backend.h"
 #include "core/engine/engine.h"
 #include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
-#include "core/plan/counting_backend.h"
 
 namespace sheaf {
 namespace {

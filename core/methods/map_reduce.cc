@@ -1,5 +1,5 @@
 #include "core/base/random_stream.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/task/choices.h"
+#include "core/task/prompt_text.h"
 
 namespace sheaf {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {

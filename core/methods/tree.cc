@@ -1,4 +1,5 @@
-#include "core/methods/builder.h"
+#include "core/base/random_stream.h"
+#include "core/methods/method.h"
 
 namespace sheaf {
 namespace {
@@ -34,6 +35,27 @@ void add_question(Stack& stack, const RecordParts& record, size_t q, std::vector
   add_slots(stack, record, q,
             stack.add_after(std::move(sees), record.own_questions.empty() ? Role::key : Role::question,
                             std::move(tokens)));
+}
+
+/// The chain of keys as it grows: each key sees the ones before it; each value sees its key, all keys before,
+/// and of the values before it the tokens up to its own step.
+struct Chain {
+  std::vector<Sight> keys;    ///< what the next key sees
+  std::vector<Sight> values;  ///< what the next value sees besides its own key
+  int32_t position;           ///< where the next key starts
+};
+
+void add_key(Stack& stack, Chain& chain, const RecordParts& record, size_t q, Tokens tokens) {
+  const SegmentId key = stack.add({Role::key, std::move(tokens), chain.position, chain.keys, false});
+  chain.keys.push_back({key});
+  chain.values.push_back({key});
+  Slot slot = make_slot(record, q);
+  slot.prompt = key;
+  slot.answer = stack.add_after(chain.values, Role::value, {});
+  chain.values.push_back({slot.answer, true});
+  // Algorithm 2: the next key's positions leave room for the longest value.
+  chain.position = stack.end_position(key) + slot.max_tokens;
+  stack.slots.push_back(std::move(slot));
 }
 
 }  // namespace
@@ -95,6 +117,78 @@ void build_joint_tree(std::span<const RecordParts> records, std::vector<Stack>& 
       append(tokens, records[j].questions()[q].tokens);
       add_question(stack, records[j], q, sees, std::move(tokens));
     }
+  }
+}
+
+void build_positional(std::span<const RecordParts> records, bool joint, std::vector<Stack>& out) {
+  Stack& stack = out.emplace_back();
+  const BinParts& bin = *records.front().bin;
+  const SegmentId instruction = stack.add({Role::instruction, bin.instruction, 0, {}, true});
+
+  if (!joint) {
+    for (const RecordParts& record : records) {
+      Tokens tokens = record.document;
+      append(tokens, bin.opening);
+      const SegmentId document = stack.add_after({{instruction}}, Role::document, std::move(tokens));
+      Chain chain{{{instruction}, {document}}, {{instruction}, {document}}, stack.end_position(document)};
+      for (size_t q = 0; q < record.questions().size(); ++q)
+        add_key(stack, chain, record, q, record.questions()[q].tokens);
+    }
+    return;
+  }
+
+  Chain chain{{{instruction}}, {}, stack.end_position(instruction)};
+  for (size_t j = 0; j < records.size(); ++j) {
+    const DocumentLabel label = bin.label(j);
+    Tokens tokens = label.open;
+    append(tokens, records[j].document);
+    append(tokens, label.close);
+    if (j + 1 == records.size()) append(tokens, bin.opening);
+    chain.keys.push_back({stack.add({Role::document, std::move(tokens), chain.position, chain.keys, false})});
+    chain.position = stack.end_position(chain.keys.back().segment);
+  }
+  chain.values = chain.keys;
+  for (size_t j = 0; j < records.size(); ++j) {
+    for (size_t q = 0; q < records[j].questions().size(); ++q) {
+      Tokens tokens;
+      if (q == 0) tokens = j == 0 ? bin.label(j).section : bin.label(j).next_section;
+      append(tokens, records[j].questions()[q].tokens);
+      add_key(stack, chain, records[j], q, std::move(tokens));
+    }
+  }
+}
+
+Slot make_slot(const RecordParts& record, size_t question) {
+  const QuestionParts& parts = record.questions()[question];
+  Slot slot;
+  slot.max_tokens = parts.max_tokens;
+  slot.stop = parts.stop;
+  slot.allowed = parts.copied ? record.copies : parts.allowed;
+  slot.watch = parts.watch;
+  slot.decoding = record.decoding;
+  slot.stream = mix(record.stream, question);
+  slot.record = record.record;
+  slot.question = static_cast<int32_t>(question);
+  slot.alone_tokens =
+      static_cast<int32_t>(record.bin->instruction.size() + record.head.size() + record.document.size() +
+                           record.bin->opening.size() + parts.tokens.size());
+  return slot;
+}
+
+void add_slots(Stack& stack, const RecordParts& record, size_t question, SegmentId prompt) {
+  Slot slot = make_slot(record, question);
+  slot.prompt = slot.answer = prompt;
+  const AnswerTrie* list = record.questions()[question].list();
+  if (!list || list->options().empty()) return stack.slots.push_back(std::move(slot));
+  std::vector<Sight> sees = stack.segments[prompt].sees;
+  sees.push_back({prompt});
+  for (const auto& option : list->options()) {
+    slot.allowed = option;
+    slot.max_tokens = option->longest();
+    slot.answer = stack.add_after(sees, Role::value, {});
+    stack.slots.push_back(slot);
+    ++slot.option;
+    slot.alone_tokens = 0;
   }
 }
 

@@ -7,12 +7,9 @@
 #include "core/base/stopwatch.h"
 
 namespace sheaf {
-namespace {
 
 // A window of long documents has fewer rows, so that memory is bounded.
 constexpr size_t kMostBytes = 32 << 20;
-
-}  // namespace
 
 Pipeline::Pipeline(Corpus& corpus, Task& task, Planner& planner, const std::vector<Engine*>& engines,
                    int32_t window_rows)

@@ -7,13 +7,10 @@
 #include "core/plan/pipeline.h"
 
 namespace sheaf {
-namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for a signal, which wakes nobody
 constexpr size_t kExpected = 16;  // stacks that an engine is told of before it takes them
 constexpr size_t kMostAhead = 8;  // windows per engine that are complete before an older one
-
-}  // namespace
 
 EngineStats Pipeline::engine_stats(size_t engine) const {
   const std::lock_guard lock(mutex_);

@@ -2,7 +2,7 @@
 #include <map>
 
 #include "core/job/words.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "core/task/record_row.h"
 
 namespace sheaf {

@@ -6,11 +6,8 @@
 #include "core/base/error.h"
 
 namespace sheaf {
-namespace {
 
 constexpr AnswerTrie::Node kDone = -1;
-
-}  // namespace
 
 AnswerTrie::AnswerTrie(std::vector<Tokens> answers, TokenId stop, bool scored)
     : answers_(std::move(answers)), stop_(stop) {

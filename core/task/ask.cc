@@ -1,7 +1,7 @@
 #include "core/base/error.h"
 #include "core/task/gold.h"
+#include "core/task/prompt_text.h"
 #include "core/task/record_row.h"
-#include "core/task/worded_task.h"
 
 namespace sheaf {
 namespace {
@@ -20,25 +20,19 @@ constexpr std::string_view kChainInstruction = "Answer the question about the pa
 constexpr std::string_view kSummaryInstruction =
     "Summarize the given documents concisely, focusing on the key points and main ideas.";
 
-/// Some methods ask without the turns of a chat.
-TaskContext without_turns(TaskContext context) {
-  const ChatTemplate& chat = context.wording.plain_text ? chat_template("plain") : context.chat;
-  return {context.tokenizer, chat, context.job, context.wording};
-}
-
 class AskTask : public WordedTask {
  public:
   explicit AskTask(const TaskContext& context)
-      : WordedTask(without_turns(context)),
+      : WordedTask({context.tokenizer, context.wording.plain_text ? chat_template("plain") : context.chat,
+                    context.job}),
         wording_(context.wording),
         chains_(wording_.one_by_one && !wording_.findings) {
-    std::string text = job_.task.instruction;
-    if (text.empty()) text = chains_ ? kChainInstruction : kInstruction;
+    const std::string text = instruction(chains_ ? kChainInstruction : kInstruction);
     blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Question: ");
     // The amateur of chains reads no document, so its heading is the document's.
     instruction_ = text + (chains_ ? blank_line_.first : wording_.plain_text ? "\n\nDocument:" : kPassage);
     auto bin = std::make_shared<BinParts>();
-    bin->instruction = encode_instruction(tokenizer_, chat_, instruction_);
+    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, instruction_));
     bin->closing = encode(blank_line_.first);
     bin_ = std::move(bin);
     null_ = encode(chat_.turn.empty() ? " null" : "null");
@@ -157,7 +151,8 @@ class AskTask : public WordedTask {
 
   std::shared_ptr<const FindingParts> make_summaries() const {
     FindingParts findings = *findings_;
-    findings.instruction = encode_instruction(tokenizer_, chat_, std::string(kSummaryInstruction) + kPassage);
+    findings.instruction = encode_instruction(
+        tokenizer_, instruction_pieces(chat_, std::string(kSummaryInstruction) + kPassage));
     TextPieces asked{{blank_line_.second, false}, {chat_.turn, true}};
     if (chat_.turn.empty()) asked = {{blank_line_.second + "Summary:", false}};
     // A text without turns has no other end.

@@ -2,8 +2,7 @@
 #include <tuple>
 
 #include "core/base/error.h"
-#include "core/task/pattern_answers.h"
-#include "core/task/worded_task.h"
+#include "core/task/text_answers.h"
 
 namespace sheaf {
 namespace {
@@ -19,23 +18,14 @@ constexpr std::string_view kNumber = "-?(0|[1-9]\\d{0,8})(\\.\\d{1,6})?";
 // Days that the calendar has from the year 1000 on; February 29 in leap years.
 constexpr std::string_view kDate =
     "[1-9]\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2["
-    "0-8]))"
-    "|([1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00)-02-29";
+    "0-8]))|([1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00)-02-29";
 
 /// The expression that a value matches which is decoded letter by letter; empty: it is another one.
 std::string expression_of(const Attribute& attribute) {
-  switch (attribute.type) {
-    case ValueType::number:
-      return std::string(kNumber);
-    case ValueType::integer:
-      return std::string(kInteger);
-    case ValueType::date:
-      return std::string(kDate);
-    case ValueType::pattern:
-      return attribute.pattern->text();
-    default:
-      return {};
-  }
+  if (attribute.type == ValueType::number) return std::string(kNumber);
+  if (attribute.type == ValueType::integer) return std::string(kInteger);
+  if (attribute.type == ValueType::date) return std::string(kDate);
+  return attribute.type == ValueType::pattern ? attribute.pattern->text() : "";
 }
 
 ordered_json value_json(const Attribute& attribute, const Answer& answer, const std::string& text,
@@ -197,7 +187,10 @@ class ChatTask : public WordedTask {
     if (record.object) return {record.id, objects_.read(*record.object, answers)};
     const Answer& answer = answers[0];
     std::string text = tokenizer_.decode(answer.tokens);
-    if (record.decoding) text.resize(end_of(text, record.decoding->stops));
+    size_t end = text.size();
+    if (record.decoding)
+      for (const std::string& stop : record.decoding->stops) end = std::min(end, text.find(stop));
+    text.resize(end);
     RowAnswer out{valid_utf8(text)};
     out.finish = answer.ending == Ending::length ? Finish::length : Finish::stop;
     if (job_.output.logprobs) out.logprob = answer.logprob;
@@ -206,13 +199,6 @@ class ChatTask : public WordedTask {
   }
 
  private:
-  /// Where the first of `stops` stands, or the end.
-  static size_t end_of(const std::string& text, const std::vector<std::string>& stops) {
-    size_t end = text.size();
-    for (const std::string& stop : stops) end = std::min(end, text.find(stop));
-    return end;
-  }
-
   /// The tokens of both parts, which are together those of the whole text; the second has one at least.
   std::pair<Tokens, Tokens> encode_both(DialogPieces& pieces) const {
     Tokens before, whole;

@@ -3,10 +3,8 @@
 #include "core/base/error.h"
 #include "core/task/find_text.h"
 #include "core/task/gold.h"
-#include "core/task/pattern_answers.h"
 #include "core/task/record_row.h"
-#include "core/task/span_answers.h"
-#include "core/task/worded_task.h"
+#include "core/task/text_answers.h"
 
 namespace sheaf {
 namespace {
@@ -15,14 +13,11 @@ using nlohmann::json;
 
 constexpr std::string_view kExtractInstruction =
     "Extract the attributes below from the product text. Copy each value from the text as it is written "
-    "there. "
-    "Write null for an attribute that the text does not mention.";
+    "there. Write null for an attribute that the text does not mention.";
 constexpr std::string_view kJointInstruction =
     "Extract the attributes below from each product. Copy each value from the product's text as it is "
-    "written there. "
-    "Write null for an attribute that the text does not mention. Answer with a JSON object that has a key "
-    "for each "
-    "product id and under it a key for each attribute.";
+    "written there. Write null for an attribute that the text does not mention. Answer with a JSON object "
+    "that has a key for each product id and under it a key for each attribute.";
 
 constexpr std::string_view kProduct = "Product:\n";
 constexpr int64_t kShortestDocument = 16;  // tokens for which examples must leave room
@@ -175,14 +170,12 @@ class ExtractTask : public WordedTask {
     return values;
   }
 
-  static std::string name_key(const Attribute& attribute) { return "  " + json(attribute.name).dump() + ":"; }
-
   bool markers() const { return !whole_ && job_.method.keys == KeyForm::marker; }
 
   std::string line(const std::string& text) const { return line_break_.second + text + line_break_.first; }
 
   std::string key_name(const Attribute& attribute, size_t index) const {
-    return markers() ? fmt::format("{}:", index + 1) : name_key(attribute);
+    return markers() ? fmt::format("{}:", index + 1) : "  " + json(attribute.name).dump() + ":";
   }
 
   std::string key_text(const Attribute& attribute, size_t index) const {
@@ -190,8 +183,7 @@ class ExtractTask : public WordedTask {
   }
 
   std::string instruction_text(const Category& category) const {
-    std::string text = job_.task.instruction;
-    if (text.empty()) text = joint_ ? kJointInstruction : kExtractInstruction;
+    std::string text = instruction(joint_ ? kJointInstruction : kExtractInstruction);
     if (alone_) return text + "\n\n" + std::string(kProduct);
     text += "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
@@ -342,7 +334,7 @@ class ExtractTask : public WordedTask {
     if (job_.input.too_long == TooLong::refuse) return;
     parts.part_copies = [this, text, copies_of, whole = parts.copies, places = std::vector<size_t>()](
                             std::span<const TokenId> document, size_t begin, size_t end) mutable {
-      if (places.empty()) places = token_places(tokenizer_, *text, document);
+      if (places.empty()) places = token_places(*span_tokens_, *text, document);
       // Parts whose place is not known share the copies of the whole document.
       return end < places.size() ? copies_of(places[begin], places[end]) : whole;
     };
@@ -371,7 +363,7 @@ class ExtractTask : public WordedTask {
   Tokens opening_;
   Tokens null_;  ///< how a null value begins
   std::shared_ptr<const Watch> watch_;
-  std::shared_ptr<const SpanTokens> span_tokens_;  ///< where an attribute is a span
+  std::shared_ptr<const TokenSpelling> span_tokens_;  ///< where an attribute is a span
   mutable PatternForms forms_;
   std::map<std::string, std::shared_ptr<const BinParts>> bins_;  ///< by name
 };

@@ -138,10 +138,8 @@ class SchemaReader {
     } else if (type == "string") {
       known.insert(known.end(), {"pattern", "format"});
       read_string(at, attribute);
-    } else if (type == "number") {
-      attribute.type = ValueType::number;
-    } else if (type == "integer") {
-      attribute.type = ValueType::integer;
+    } else if (type == "number" || type == "integer") {
+      attribute.type = type == "number" ? ValueType::number : ValueType::integer;
     } else if (type == "boolean") {
       attribute.type = ValueType::boolean;
       attribute.options = {"true", "false"};

@@ -4,8 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/task/find_text.h"
-#include "core/task/value.h"
-#include "core/task/worded_task.h"
+#include "core/task/prompt_text.h"
 
 namespace sheaf {
 namespace {
@@ -35,7 +34,8 @@ class ListTask : public WordedTask {
       : WordedTask(context), schema_(schema), asks_(job_.task.kind == TaskKind::ask) {
     if (asks_) {
       auto bin = std::make_shared<BinParts>();
-      bin->instruction = encode_instruction(tokenizer_, chat_, instruction(kAsk) + "\n\nPassage:\n");
+      bin->instruction =
+          encode_instruction(tokenizer_, instruction_pieces(chat_, instruction(kAsk) + "\n\nPassage:\n"));
       blank_line_ = share_out(tokenizer_, "A text.", "\n\n", "Questions:");
       bin->closing = encode(blank_line_.first);
       bins_[""] = std::move(bin);
@@ -77,10 +77,6 @@ class ListTask : public WordedTask {
   }
 
  private:
-  std::string instruction(std::string_view usual) const {
-    return job_.task.instruction.empty() ? std::string(usual) : job_.task.instruction;
-  }
-
   std::string extract_end() const { return chat_.turn.empty() ? "\n" : ""; }
 
   const Category& category_of(const Record& record) const { return schema_.of(record.category); }
@@ -90,7 +86,7 @@ class ListTask : public WordedTask {
     std::string text = instruction(kExtract) + "\n\nAttributes:\n";
     for (size_t i = 0; i < category.attributes.size(); ++i)
       text += fmt::format("{}. {}", i + 1, attribute_line(category.attributes[i]));
-    bin->instruction = encode_instruction(tokenizer_, chat_, text + "\nProduct:\n");
+    bin->instruction = encode_instruction(tokenizer_, instruction_pieces(chat_, text + "\nProduct:\n"));
     bin->closing = encode(extract_end());
     bin->questions.push_back(list_question("", category.attributes.size()));
     return bin;

@@ -1,7 +1,9 @@
 #include "core/task/record_row.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/task/find_text.h"
 
@@ -133,6 +135,30 @@ double confidence_of(const RowAnswer& read, const Answer& answer, const Tokens& 
   // Other words for null speak for it; an answer that could not be read does not.
   const bool also_null = !in_null && read.note.empty();
   return ((also_null ? decoded : 0) + of_null) / all;
+}
+
+bool is_row_key(std::string_view name) {
+  static constexpr std::array<std::string_view, 20> kKeys = {
+      "id",         "category",     "values",     "notes",           "logprobs",      "raw",    "spans",
+      "confidence", "null_margins", "answer",     "answers",         "option",        "note",   "finish",
+      "logprob",    "parts",        "cut_tokens", "document_tokens", "answer_tokens", "seconds"};
+  return std::ranges::find(kKeys, name) != kKeys.end();
+}
+
+const char* finish_name(Finish finish) {
+  return finish == Finish::length ? "length" : finish == Finish::error ? "error" : "stop";
+}
+
+bool is_found(const RowValue& value) {
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return !list->empty();
+  return !std::holds_alternative<std::nullptr_t>(value);
+}
+
+RowValue row_number(const nlohmann::json& number) {
+  if (number.is_number_float()) return number.get<double>();
+  constexpr auto most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (number.is_number_unsigned() && number.get<uint64_t>() > most) return number.get<uint64_t>();
+  return number.get<int64_t>();
 }
 
 }  // namespace sheaf

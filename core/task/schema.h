@@ -52,6 +52,9 @@ struct Schema {
 /// An attribute as the model reads it in a list: "Size: of the shoe (a number)" and a newline.
 std::string attribute_line(const Attribute& attribute);
 
+/// Whether a text can be decoded under the pattern; else it can only be checked.
+bool can_decode(const Pattern& pattern);
+
 /// Makes texts of spans: the prompts stay the same, and answers are not bound to their documents. For where
 /// no answer is decoded.
 void free_spans(Schema& schema);

@@ -3,9 +3,8 @@
 
 #include "core/engine/answer.h"
 #include "core/job/job.h"
-#include "core/task/examples.h"
+#include "core/task/gold.h"
 #include "core/task/parts.h"
-#include "core/task/record.h"
 #include "core/task/row.h"
 
 namespace sheaf {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/job/job.h"
-#include "core/task/examples.h"
+#include "core/task/gold.h"
 #include "core/task/schema.h"
 
 namespace sheaf {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/plan/counting_backend.h"
+#include "core/engine/backend.h"
 #include "core/plan/pipeline.h"
 #include "core/report/rejects_text.h"
 #include "core/report/run_statistics.h"

@@ -1,5 +1,3 @@
-#include "core/engine/pick.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/step_batch.h"
 
 namespace sheaf {
 namespace {

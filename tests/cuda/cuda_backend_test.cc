@@ -8,8 +8,8 @@
 #include <map>
 
 #include "core/engine/engine.h"
-#include "core/engine/pick.h"
-#include "core/methods/builder.h"
+#include "core/engine/step_batch.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"

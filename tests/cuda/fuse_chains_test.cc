@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cpu/cpu_backend.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"

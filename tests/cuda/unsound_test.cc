@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/engine/pick.h"
+#include "core/engine/step_batch.h"
 #include "cuda/base/device_memory.h"
 #include "cuda/base/devices.h"
 #include "cuda/cuda_backend.h"

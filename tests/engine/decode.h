@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "tests/random_parts.h"
 

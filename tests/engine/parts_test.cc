@@ -4,7 +4,7 @@
 #include "core/base/error.h"
 #include "core/engine/residents.h"
 #include "core/engine/stop_rules.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "core/segments/allowed_answers.h"
 #include "tests/random_parts.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "cpu/cpu_backend.h"
 #include "tests/engine/decode.h"
 #include "tests/engine/dense_model.h"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/engine/backend.h"
 #include "core/engine/engine.h"
 #include "core/estimate/simulate.h"
-#include "core/plan/counting_backend.h"
 #include "cpu/cpu_backend.h"
 #ifdef SHEAF_WITH_CUDA
 #include "cuda/cuda_backend.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/base/error.h"
-#include "core/plan/counting_backend.h"
+#include "core/engine/backend.h"
 #include "core/plan/pipeline.h"
 #include "core/plan/planner.h"
 #include "tests/plan/count_task.h"

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/plan/counting_backend.h"
+#include "core/engine/backend.h"
 #include "core/plan/planner.h"
 #include "tests/plan/count_task.h"
 

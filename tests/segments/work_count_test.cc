@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-#include "core/methods/builder.h"
+#include "core/methods/method.h"
 #include "tests/random_parts.h"
 #include "tests/segments/mask.h"
 

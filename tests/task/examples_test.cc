@@ -1,6 +1,4 @@
 // Examples: which ones are chosen, and how a prompt shows them.
-#include "core/task/examples.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/methods/method.h"
+#include "core/task/gold.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "tests/tokenizer/tiny_tokenizer.h"
 

@@ -1,12 +1,11 @@
 // Values that are copied: whatever is picked of the allowed tokens stands in the document, and all that
 // stands there can be picked.
-#include "core/task/span_answers.h"
-
 #include <gtest/gtest.h>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/task/find_text.h"
+#include "core/task/text_answers.h"
 #include "core/task/value.h"
 #include "core/text/utf8.h"
 #include "core/text/words.h"
@@ -17,7 +16,7 @@ namespace {
 
 using test::bytes_and, test::MadeUpTokenizer;
 
-std::shared_ptr<const SpanTokens> tokens_of(const Tokenizer& tokenizer) {
+std::shared_ptr<const TokenSpelling> tokens_of(const Tokenizer& tokenizer) {
   const Job job;
   return make_span_tokens({tokenizer, chat_template("plain"), job});
 }
@@ -50,7 +49,7 @@ class SpanAnswersTest : public testing::Test {
     return accepts({tokens_, document, 0, document.size()}, as_bytes(tokenizer_, literal(value)));
   }
   MadeUpTokenizer tokenizer_ = bytes_and({" \"", "\",", " null", "\"}\n"});
-  std::shared_ptr<const SpanTokens> tokens_ = tokens_of(tokenizer_);
+  std::shared_ptr<const TokenSpelling> tokens_ = tokens_of(tokenizer_);
 };
 
 TEST_F(SpanAnswersTest, WholeWordsOfOneLine) {

@@ -1,16 +1,23 @@
-#include "core/task/span_answers.h"
+#include "core/task/text_answers.h"
 
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/task/choices.h"
-#include "core/task/prompt_text.h"
 #include "core/text/utf8.h"
 #include "core/text/words.h"
-#include "core/tokenizer/token_bytes.h"
 
 namespace sheaf {
 namespace {
+
+constexpr std::string_view kWord = "null";
+constexpr std::string_view kEscaped = "\"\\";  // in a JSON string
+constexpr std::string_view kAfterQuote = ",} \t\r\n", kAfterBare = ",}\n";
+constexpr size_t kMostForms = 1000;
+
+std::string name_of(const Pattern& pattern, PatternAnswers::Form form) {
+  return fmt::format("{}{}{}", form.quoted ? "quoted " : "bare ", form.nullable ? "or null " : "",
+                     pattern.text());
+}
 
 constexpr std::string_view kAfterClosing = ",} \t\r\n";
 
@@ -21,7 +28,7 @@ std::optional<char> other_case(char c) {
 }
 
 /// Whether the tokens of "a" in quotes are a copy of the document a.
-bool can_copy(const std::shared_ptr<const SpanTokens>& tokens, const Tokens& quoted) {
+bool can_copy(const std::shared_ptr<const TokenSpelling>& tokens, const Tokens& quoted) {
   const SpanAnswers answers(tokens, "a", 0, 1);
   SpanAnswers::Node node = SpanAnswers::root;
   for (const TokenId token : quoted) {
@@ -33,22 +40,104 @@ bool can_copy(const std::shared_ptr<const SpanTokens>& tokens, const Tokens& quo
 
 }  // namespace
 
-std::shared_ptr<const SpanTokens> make_span_tokens(const TaskContext& context) {
-  auto tokens = std::make_shared<SpanTokens>(
-      SpanTokens{TokenTrie(context.tokenizer), encode_part(context.tokenizer, " null")});
+bool can_decode(const Pattern& pattern) {
+  return make_pattern_table(pattern, kEscaped).has_value();
+}
+
+std::shared_ptr<const PatternAnswers> PatternAnswers::make(std::shared_ptr<const TokenSpelling> spelling,
+                                                           const Pattern& pattern, Form form) {
+  auto table = make_pattern_table(pattern, kEscaped);
+  if (!table) return nullptr;
+  for (char letter = 0x20; letter < 0x7f; ++letter) {
+    const TokenTrie::Node node = spelling->trie.child(TokenTrie::root, letter);
+    if (node == TokenTrie::none || spelling->trie.tokens(node).empty()) return nullptr;
+  }
+  return std::make_shared<PatternAnswers>(std::move(spelling), std::move(*table), form,
+                                          name_of(pattern, form));
+}
+
+PatternAnswers::PatternAnswers(std::shared_ptr<const TokenSpelling> spelling, PatternTable table, Form form,
+                               std::string name)
+    : spelling_(std::move(spelling)),
+      table_(std::move(table)),
+      form_(form),
+      name_(std::move(name)),
+      tokens_(kText + table_.next.size()) {}
+
+PatternAnswers::Node PatternAnswers::after(Node node, char letter) const {
+  const std::string_view closing = form_.quoted ? kAfterQuote : kAfterBare;
+  if (node == kDone) return closing.find(letter) == std::string_view::npos ? kNowhere : kDone;
+  if (node == root && letter == ' ') return kSpace;
+  if (node >= kNull && node < kText) {
+    const auto written = static_cast<size_t>(node - kNull + 1);
+    if (letter != kWord[written]) return kNowhere;
+    return written + 1 == kWord.size() ? kDone : node + 1;
+  }
+  int16_t state = 0;
+  if (node >= kText) {
+    state = static_cast<int16_t>(node - kText);
+    const bool closes = form_.quoted ? letter == '"' : closing.find(letter) != std::string_view::npos;
+    if (closes && table_.accepts[state]) return kDone;
+  } else {
+    if (form_.nullable && letter == kWord[0]) return kNull;
+    if (form_.quoted) return letter == '"' ? kText : kNowhere;
+  }
+  const int16_t next = table_.after(state, letter);
+  return next == PatternTable::kNowhere ? kNowhere : kText + next;
+}
+
+void PatternAnswers::add_tokens(TokenTrie::Node at, Node node, Tokens& tokens) const {
+  for (int letter = 0; letter < 0x7f; ++letter) {
+    const TokenTrie::Node child = spelling_->trie.child(at, static_cast<char>(letter));
+    if (child == TokenTrie::none) continue;
+    const Node next = after(node, static_cast<char>(letter));
+    if (next == kNowhere) continue;
+    const auto spelled = spelling_->trie.tokens(child);
+    tokens.insert(tokens.end(), spelled.begin(), spelled.end());
+    add_tokens(child, next, tokens);
+  }
+}
+
+std::span<const TokenId> PatternAnswers::allowed(Node node) const {
+  const std::lock_guard lock(mutex_);
+  Tokens& tokens = tokens_[node];
+  if (tokens.empty()) {
+    add_tokens(TokenTrie::root, node, tokens);
+    std::ranges::sort(tokens);
+  }
+  return tokens;
+}
+
+PatternAnswers::Node PatternAnswers::advance(Node node, TokenId token) const {
+  for (const char letter : spelling_->bytes.of(token)) {
+    node = after(node, letter);
+    if (node == kNowhere) fail("token {} does not continue a text that matches {}", token, name_);
+  }
+  return node;
+}
+
+std::shared_ptr<const PatternAnswers> PatternForms::find(const Pattern& pattern, PatternAnswers::Form form) {
+  if (!spelling_) spelling_ = std::make_shared<TokenSpelling>(tokenizer_);
+  if (forms_.size() >= kMostForms) forms_.clear();
+  const auto [found, added] = forms_.try_emplace(name_of(pattern, form));
+  if (added) found->second = PatternAnswers::make(spelling_, pattern, form);
+  return found->second;
+}
+
+std::shared_ptr<const TokenSpelling> make_span_tokens(const TaskContext& context) {
+  auto tokens = std::make_shared<TokenSpelling>(context.tokenizer);
   if (tokens->null.empty() || !can_copy(tokens, encode_part(context.tokenizer, " \"a\"")))
     refuse("{} has no tokens for null or a text in quotes; use a model whose tokenizer covers them",
            tokenizer_name(context));
   return tokens;
 }
 
-std::vector<size_t> token_places(const Tokenizer& tokenizer, std::string_view text,
+std::vector<size_t> token_places(const TokenSpelling& spelling, std::string_view text,
                                  std::span<const TokenId> tokens) {
-  const TokenBytes bytes(tokenizer);
   std::vector<size_t> places{0};
   for (const TokenId token : tokens) {
     const std::string_view left = text.substr(places.back());
-    std::string added = bytes.of(token);
+    std::string added = spelling.bytes.of(token);
     added.resize(std::min(added.size(), left.size()));  // a line break may end the last token
     if (!left.starts_with(added)) break;
     places.push_back(places.back() + added.size());
@@ -56,7 +145,7 @@ std::vector<size_t> token_places(const Tokenizer& tokenizer, std::string_view te
   return places;
 }
 
-SpanAnswers::SpanAnswers(std::shared_ptr<const SpanTokens> tokens, std::string_view document, size_t begin,
+SpanAnswers::SpanAnswers(std::shared_ptr<const TokenSpelling> tokens, std::string_view document, size_t begin,
                          size_t end)
     : tokens_(std::move(tokens)) {
   write_text(document, begin, end);
