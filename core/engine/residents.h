@@ -39,19 +39,19 @@ struct Resident {
   uint64_t serial = 0;  ///< never used twice
   int32_t first_position = 0;
   bool in_pages = false;       ///< laid out as if it and all that it sees were one segment, see Residents
-  int32_t lead = 0;            ///< then: keys before its own in its first page, copies
-  Resident* before = nullptr;  ///< and the resident that it goes on from
+  int32_t lead = 0;            ///< in_pages: copies of the keys before its own in its first page
+  Resident* before = nullptr;  ///< in_pages: the resident that it goes on from
   int32_t keys = 0;            ///< rows written so far, this step's included
   int32_t users = 0;           ///< unfinished segments that see it or are it, in all stacks
   int32_t reserved = 0;        ///< pages set aside for it and not yet taken
   std::vector<int32_t> pages;
   bool shared = false;                   ///< stays after its last user, until its pages are needed
   std::list<Resident*>::iterator idle;   ///< its place in the list of unused ones
-  bool keyed = false;                    ///< whether a store could have it,
-  KvKey key{};                           ///< by this name,
-  std::shared_ptr<const KvFetch> fetch;  ///< and it is on its way from there
-  uint64_t looked_in = 0;                ///< the last batch whose rows look at it,
-  size_t look = 0;                       ///< and its place in that batch's list
+  bool keyed = false;                    ///< whether a store could have it
+  KvKey key{};                           ///< its name in a store
+  std::shared_ptr<const KvFetch> fetch;  ///< its keys on their way from a store
+  uint64_t looked_in = 0;                ///< the last batch whose rows look at it
+  size_t look = 0;                       ///< its place in the list of that batch
 
   /// The slot of the pool that holds a key; `index`: of the key, copies before its own counted.
   int32_t slot(int32_t index, int32_t page_size) const {

@@ -66,8 +66,8 @@ class DraftPay {
   double answer_tokens_ = 0;   ///< of complete answers; 0: not known
   double saved_ = -1;          ///< of the time that answers take, as a share; negative: not known
 
-  double plain_ = 0, spent_ = 0, gained_ = 0;  ///< of the last steps,
-  int32_t steps_ = 0;                          ///< and their number
+  double plain_ = 0, spent_ = 0, gained_ = 0;  ///< seconds of the last steps
+  int32_t steps_ = 0;                          ///< number of the last steps
   int32_t pause_ = 0;                          ///< steps until it is asked again
   int32_t next_pause_ = kFirstPause;
 };

@@ -18,13 +18,13 @@ StepBatch cut_rows(const StepBatch& batch, int32_t first, int32_t end) {
   copy(batch.positions, part.positions);
   copy(batch.kv_slots, part.kv_slots);
   part.decode_tokens = std::clamp(batch.decode_tokens - first, 0, end - first);
-  part.copies = batch.copies;  // those whose keys come later are made again then
+  part.copies = batch.copies;  // a copy whose keys come later is made again then
   part.pages = batch.pages;
   part.allowed = batch.allowed;
   for (const AttentionTile& tile : batch.tiles) {
     AttentionTile cut{static_cast<int32_t>(part.spans.size()), static_cast<int32_t>(part.tile_rows.size()),
                       0};
-    int32_t keys = 0;  // those further on may not be written yet
+    int32_t keys = 0;  // keys further on may not be written yet
     for (int32_t i = tile.first_row; i < tile.first_row + tile.row_count; ++i) {
       const TileRow& look = batch.tile_rows[i];
       if (look.row < first || look.row >= end) continue;

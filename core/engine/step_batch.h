@@ -81,7 +81,7 @@ struct StepBatch {
   void clear();
 };
 
-/// The same step as two that run one after the other: the first `rows` rows and the rest. No row may see a
+/// A step as two that run one after the other: the first `rows` rows and the rest. No row may see a
 /// key that a later row writes; the engine's batches are ordered so. No pick may be cut from its chains.
 std::pair<StepBatch, StepBatch> split_batch(const StepBatch& batch, int32_t rows);
 

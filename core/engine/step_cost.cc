@@ -7,16 +7,16 @@ namespace sheaf {
 
 constexpr double kByOne = 16;    // loads up to this have a place each
 constexpr int64_t kFresh = 256;  // steps after which a time may be out of date
-constexpr double kDown = 0.5;    // how far a shorter time moves what is known,
-constexpr double kUp = 0.15;     // and a longer one: a busy machine makes some steps long, none short
+constexpr double kDown = 0.5;    // how far a shorter time moves what is known
+constexpr double kUp = 0.15;  // how far a longer time does: a busy machine makes some steps long, none short
 
-constexpr double kRecent = 0.02;         // the weight of the last token
-constexpr double kLastAnswer = 0.2;      // and of the last answer
-constexpr int32_t kSteps = 8;            // that are judged together
+constexpr double kRecent = 0.02;         // weight of the last token
+constexpr double kLastAnswer = 0.2;      // weight of the last answer
+constexpr int32_t kSteps = 8;            // steps that are judged together
 constexpr double kLeastReturn = 1.1;     // on what is spent
 constexpr int32_t kLongestPause = 4096;  // steps
 constexpr int64_t kShort = 8;            // tokens of an answer that may be over any moment
-constexpr int64_t kManyTokens = 32;      // that a time is taken from
+constexpr int64_t kManyTokens = 32;      // tokens that a time is taken from
 
 size_t StepCost::place(double load) {
   const double at = load < kByOne ? std::round(load) : kByOne + std::floor(4 * std::log2(load / kByOne));
