@@ -12,8 +12,8 @@
 #include "io/base/mapped_file.h"
 #include "io/corpus/describe_corpus.h"
 #include "io/corpus/propose_job.h"
-#include "io/model/describe_model.h"
 #include "io/model/gguf.h"
+#include "io/model/model_files.h"
 
 namespace sheaf {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/engine/engine.h"
-#include "core/job/cpu_precision.h"
 #include "core/model/shapes.h"
 #include "core/plan/counting_backend.h"
 
@@ -74,7 +73,7 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
   MemoryPlan plan;
   const bool fp8_keys = asked.engine.kv_dtype == KvPrecision::fp8;
   const Footprint footprint =
-      hardware.gpu ? cuda_footprint(config, fp8_keys) : cpu_footprint(config, cpu_precision(hardware.wanted));
+      hardware.gpu ? cuda_footprint(config, fp8_keys) : cpu_footprint(config, hardware.wanted);
   plan.kv_bytes_per_token = footprint.kv_bytes_per_token;
   plan.tokens_per_step =
       asked.engine.tokens_per_step > 0 ? asked.engine.tokens_per_step : footprint.preferred_tokens;
@@ -85,9 +84,9 @@ MemoryPlan plan_memory(const EstimateCase& asked) {
         config, plan.tokens_per_step, std::min(plan.tokens_per_step, kCudaPicksAtOnce), fp8_keys));
     plan.pool =
         static_cast<double>(cuda_pool_bytes(static_cast<int64_t>(std::max(0.0, plan.room - plan.weights))));
-  } else {                                  // the weights packed anew; the embedding stays as it is
-    constexpr double kBytes[] = {4, 2, 1};  // of a weight, by precision
-    plan.weights = kBytes[static_cast<size_t>(cpu_precision(hardware.wanted))] * parameters(config);
+  } else {  // the weights packed anew; the embedding stays as it is
+    const double bytes = hardware.wanted == Precision::int8 ? 1 : hardware.wanted == Precision::int16 ? 2 : 4;
+    plan.weights = bytes * parameters(config);
     plan.activations = static_cast<double>(cpu_step_bytes(config, plan.tokens_per_step));
     plan.room = hardware.memory;
     plan.pool = static_cast<double>(cpu_pool_bytes(static_cast<int64_t>(hardware.memory)));

@@ -2,8 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/base/stopwatch.h"
-#include "core/job/cpu_precision.h"
-#include "core/model/random_model.h"
+#include "core/model/shapes.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/large_buffer.h"
 #include "io/base/usable_cores.h"
@@ -91,7 +90,7 @@ BenchBackend::BenchBackend(const BenchModel& wanted) {
   }
 #endif
   if (wanted.path.empty()) model_ = random_cpu_model(wanted);
-  backend_ = make_quick_backend(model_, usable_cores().threads(), cpu_precision(wanted.dtype));
+  backend_ = make_quick_backend(model_, usable_cores().threads(), wanted.dtype);
 }
 
 int64_t BenchBackend::kv_room() const {

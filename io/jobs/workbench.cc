@@ -8,7 +8,6 @@
 #include "core/base/error.h"
 #include "core/base/interrupted.h"
 #include "core/base/stopwatch.h"
-#include "core/job/cpu_precision.h"
 #include "core/methods/method.h"
 #include "cpu/large_buffer.h"
 #include "io/files/schema_file.h"
@@ -31,8 +30,8 @@ namespace {
 constexpr int64_t kGiB = int64_t{1} << 30;
 
 /// Of a token in int8 beside another precision, as a share (docs/performance.md).
-double int8_cost(CpuPrecision beside) {
-  return beside == CpuPrecision::int8 ? 1 : beside == CpuPrecision::int16 ? 0.45 : 0.3;
+double int8_cost(Precision beside) {
+  return beside == Precision::int8 ? 1 : beside == Precision::int16 ? 0.45 : 0.3;
 }
 
 int32_t pool_pages(int64_t bytes, const Backend& backend) {
@@ -114,8 +113,7 @@ Workbench::Workbench(Job job) : job_(std::move(job)) {
   if (!on_gpu() && job_.engine.kv_dtype == KvPrecision::fp8)
     refuse("engine.kv_dtype: fp8 works only on a GPU; leave it out");
   if (!chosen.notice.empty()) notices_.insert(notices_.begin(), chosen.notice);
-  if (!on_gpu() && job_.engine.kernels == CpuKernels::reference &&
-      cpu_precision(job_.model.on_cpu()) != CpuPrecision::f32)
+  if (!on_gpu() && job_.engine.kernels == CpuKernels::reference && in_whole_numbers(job_.model.on_cpu()))
     refuse("engine.kernels: reference computes in fp32, not in {}; leave one of the two out",
            word_of(job_.model.on_cpu()));
 }
@@ -188,7 +186,7 @@ std::vector<std::unique_ptr<Backend>> Workbench::backends_of(const Model& model,
 #endif
   if (on_gpu()) return all;
   if (job_.engine.kernels != CpuKernels::reference)
-    return make_quick_backends(model, static_cast<int>(engines()), threads(), cpu_precision(on_cpu));
+    return make_quick_backends(model, static_cast<int>(engines()), threads(), on_cpu);
   for (size_t i = 0; i < engines(); ++i) all.push_back(make_reference_backend(model));
   return all;
 }
@@ -225,9 +223,8 @@ Footprint Workbench::footprint() const {
 #ifdef SHEAF_WITH_CUDA
   if (on_gpu()) return cuda_footprint(model_.config, job_.engine.kv_dtype == KvPrecision::fp8);
 #endif
-  return job_.engine.kernels == CpuKernels::reference
-             ? reference_footprint(model_.config)
-             : cpu_footprint(model_.config, cpu_precision(job_.model.on_cpu()));
+  return job_.engine.kernels == CpuKernels::reference ? reference_footprint(model_.config)
+                                                      : cpu_footprint(model_.config, job_.model.on_cpu());
 }
 
 std::unique_ptr<Task> Workbench::task(const Job& job) const {
@@ -249,7 +246,7 @@ int64_t Workbench::pool_bytes([[maybe_unused]] size_t engine) const {
 
 DraftOptions Workbench::draft_options(const Backend& draft, size_t engine) const {
   return {std::min(draft.preferred_tokens(), kDraftStep), pool_pages(pool_bytes(engine) / kDraftShare, draft),
-          kPageSize, on_gpu() ? 1 : int8_cost(cpu_precision(job_.model.on_cpu()))};
+          kPageSize, on_gpu() ? 1 : int8_cost(job_.model.on_cpu())};
 }
 
 EngineOptions Workbench::engine_options(const Backend& backend, size_t engine) const {

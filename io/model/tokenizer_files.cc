@@ -10,7 +10,6 @@
 #include "io/base/json_file.h"
 #include "io/base/mapped_file.h"
 #include "io/model/gguf.h"
-#include "io/model/gguf_tokenizer.h"
 #include "io/model/model_files.h"
 
 namespace sheaf {

@@ -51,9 +51,9 @@ constexpr KindAndRoom kKinds[] = {
 std::unique_ptr<Backend> make_backend(Kind kind, const Model& model, int threads) {
   if (kind == Kind::reference) return make_reference_backend(model);
   return make_quick_backend(model, threads,
-                            kind == Kind::int8    ? CpuPrecision::int8
-                            : kind == Kind::int16 ? CpuPrecision::int16
-                                                  : CpuPrecision::f32);
+                            kind == Kind::int8    ? Precision::int8
+                            : kind == Kind::int16 ? Precision::int16
+                                                  : Precision::f32);
 }
 
 bool same_bits(const GraphLogits& a, const GraphLogits& b) {

@@ -104,9 +104,10 @@ std::vector<float> attend_on_device(const StepBatch& batch, const HeadLayout& la
                                     int32_t wanted, bool fixed, const std::vector<f16>& q,
                                     const std::vector<f16>& k, const std::vector<f16>& v,
                                     const Narrow* narrow) {
-  AttentionPlanner planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
+  const AttentionPlanner planner =
+      make_attention_planner({layout.heads / layout.kv_heads, page_size, wanted, fixed});
   AttentionPlan plan;
-  planner.plan(batch, plan);
+  planner(batch, plan);
   const auto items = send(plan.items);
   const auto rows = send(plan.rows);
   const auto pages = send(plan.pages);

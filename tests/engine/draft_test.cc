@@ -41,7 +41,7 @@ TEST(Draft, EveryMethodGivesTheSameAnswers) {
       const std::string what = fmt::format("seed {}, kind {}", seed, kind);
       const auto backend = make_quick_backend(model, 2), same = make_quick_backend(model, 2),
                  other = make_quick_backend(make_random_model({.layers = 1}, seed), 1),
-                 coarse = make_quick_backend(model, 2, CpuPrecision::int8);
+                 coarse = make_quick_backend(model, 2, Precision::int8);
       equal += same_with_draft(*backend, *same, {.tokens_per_step = 64}, options, stacks, what + ", equal");
       smaller += same_with_draft(*backend, *other, {.tokens_per_step = 7, .pages = 12}, options, stacks,
                                  what + ", smaller", 3);

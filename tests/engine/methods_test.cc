@@ -105,8 +105,8 @@ std::string backend_name(const testing::TestParamInfo<MakeBackend>& param) {
   return kNames[param.index];
 }
 INSTANTIATE_TEST_SUITE_P(Cpu, Exact,
-                         testing::Values(&make_reference_backend, &quick<CpuPrecision::f32>,
-                                         &quick<CpuPrecision::int16>, &quick<CpuPrecision::int8>),
+                         testing::Values(&make_reference_backend, &quick<Precision::f32>,
+                                         &quick<Precision::int16>, &quick<Precision::int8>),
                          backend_name);
 
 /// Greedy decoding of a stack by the dense model, step by step as HPD's algorithm 1: every open value gets

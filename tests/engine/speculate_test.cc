@@ -57,8 +57,8 @@ TEST_P(SpeculateOn, EveryMethodGivesTheSameAnswers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, SpeculateOn,
-                         testing::Values(&quick<CpuPrecision::f32>, &quick<CpuPrecision::int16>,
-                                         &quick<CpuPrecision::int8>));
+                         testing::Values(&quick<Precision::f32>, &quick<Precision::int16>,
+                                         &quick<Precision::int8>));
 
 TEST(Speculate, StepsInFlightSideBySideGiveTheSameAnswers) {
   int64_t accepted = 0, overlapped = 0;

@@ -78,8 +78,8 @@ TEST_P(UnsoundOn, EveryWeightCanOverflow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, UnsoundOn,
-                         testing::Values(&reference, &quick<CpuPrecision::f32>, &quick<CpuPrecision::int16>,
-                                         &quick<CpuPrecision::int8>));
+                         testing::Values(&reference, &quick<Precision::f32>, &quick<Precision::int16>,
+                                         &quick<Precision::int8>));
 
 /// A backend whose picks are not sound from some step on.
 class Spoilt : public Backend {

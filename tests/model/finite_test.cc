@@ -1,6 +1,5 @@
 // Weights that are NaN or infinite are refused by name, in every format and in every form that a backend
 // reads.
-#include "core/model/finite.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +10,7 @@
 #include "cpu/cpu_backend.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/golden.h"
@@ -85,8 +84,8 @@ std::vector<Placed> tensors_of(const std::string& file) {
   };
   if (file.ends_with(".gguf")) {
     const GgufFile gguf = GgufFile::open(file);
-    for (const GgufTensor& tensor : gguf.tensors())
-      add(std::string(tensor.name), tensor.dtype.value(), tensor.data, tensor.size, *gguf.file());
+    for (const auto& [name, tensor] : gguf.tensors())
+      add(name, tensor.dtype.value(), tensor.data, tensor.size, *gguf.file());
   } else {
     const SafetensorsFile plain = SafetensorsFile::open(file);
     for (const auto& [name, tensor] : plain.tensors())

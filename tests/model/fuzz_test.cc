@@ -11,7 +11,7 @@
 #include "core/base/error.h"
 #include "io/model/gguf.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
 #include "tests/fuzz_input.h"
 #include "tests/model/golden.h"
@@ -190,7 +190,7 @@ Outcome fuzz(const TempFolder& folder, const std::string& file, const std::strin
 }
 
 void read_metadata(const GgufFile& file) {
-  for (const std::string& key : file.keys()) {
+  for (const auto& [key, value] : file.values()) {
     const std::function<void()> getters[] = {
         [&] { (void)file.string(key); },  [&] { (void)file.uint(key); },    [&] { (void)file.number(key); },
         [&] { (void)file.boolean(key); }, [&] { (void)file.strings(key); }, [&] { (void)file.floats(key); },

@@ -1,8 +1,7 @@
-#include "io/model/gguf_config.h"
-
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "io/model/model_config.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/gguf_bytes.h"
 #include "tests/model/golden.h"

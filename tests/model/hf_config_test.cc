@@ -1,8 +1,7 @@
-#include "io/model/hf_config.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "io/model/model_config.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/golden.h"
 #include "tests/model/temp_folder.h"

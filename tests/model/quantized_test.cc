@@ -5,7 +5,7 @@
 
 #include "core/model/e4m3.h"
 #include "io/model/model_files.h"
-#include "io/model/quantized_weights.h"
+#include "io/model/quantization.h"
 #include "io/model/safetensors.h"
 #include "tests/model/expect_refusal.h"
 #include "tests/model/gguf_bytes.h"
@@ -50,7 +50,7 @@ TEST_F(Quantized, EveryLayerIsWhatTheReferenceReads) {
     SCOPED_TRACE(name);
     const Matrix matrix = take(name);
     EXPECT_EQ(matrix.dtype, right.first);
-    const std::vector<float> expected = model_.tensors.take(name + ".expected", rows_, cols_).read_all();
+    const std::vector<float> expected = model_.tensors.take(name + ".expected", {rows_, cols_}).read_all();
     const std::vector<float> got = matrix.read_all();
     for (size_t i = 0; i < got.size(); ++i)
       ASSERT_NEAR(got[i], expected[i], right.second * std::fabs(expected[i])) << i;

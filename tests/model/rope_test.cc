@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "io/model/hf_config.h"
+#include "io/model/model_config.h"
 #include "tests/model/golden.h"
 #include "tests/model/temp_folder.h"
 

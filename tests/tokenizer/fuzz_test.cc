@@ -11,7 +11,7 @@
 #include "core/tokenizer/tiktoken.h"
 #include "core/tokenizer/tokenizer_json.h"
 #include "io/base/mapped_file.h"
-#include "io/model/gguf_tokenizer.h"
+#include "io/model/gguf.h"
 #include "io/model/model_files.h"
 #include "tests/skip.h"
 #include "tests/tokenizer/tiny_gguf.h"
